@@ -1,0 +1,30 @@
+"""Metadata of the package: names, versions and what it needs; the configuration of the tools is in pyproject.toml."""
+
+from setuptools import find_packages, setup
+
+setup(
+    name="kuijia",
+    version="0.1.0",
+    description="Rate rescaling for wide-area networks: victims of a failed tunnel yield to the traffic already there",
+    license="Apache-2.0",
+    python_requires=">=3.10",
+    package_dir={"": "."},
+    packages=find_packages(
+        include=[f"{name}{sub}" for name in ("te_solver", "kuijia_app", "testbed", "experiments") for sub in ("", ".*")]
+    ),
+    package_data={"": ["py.typed", "**/*.yaml", "**/*.csv", "**/*.json"]},
+    install_requires=[
+        "cvxpy>=1.5",
+        "highspy>=1.7",
+        "jsonschema>=4.17",
+        "matplotlib>=3.7",
+        "networkx>=3.2",
+        "numpy>=1.26",
+        "os-ken>=4.2",
+        "pyyaml>=6.0",
+        "scipy>=1.11",
+    ],
+    # ryu-manager is optional and has no extra here: c65ryu pins an eventlet that does not run on these Pythons.
+    # requirements/ holds the versions that do.
+    entry_points={"console_scripts": ["kuijia = kuijia_app.cli.main:main"]},
+)
