@@ -1,0 +1,41 @@
+"""Traffic demands as plain data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from te_solver.errors import UnsoundError, quoted
+from te_solver.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What `source` would send to `target`, in Mbit/s; priority 0 is the most important.
+
+    Raises:
+        UnsoundError: a demand of a node to itself, a rate that is negative or not finite, a negative priority.
+    """
+
+    source: str
+    target: str
+    rate: float
+    priority: int = 0
+
+    def __post_init__(self) -> None:
+        if self.source == self.target:
+            raise UnsoundError(("target",), f"a demand from {quoted(self.source)} to itself", "two different nodes")
+        if not (math.isfinite(self.rate) and self.rate >= 0):
+            raise UnsoundError(("rate",), f"rate {self.rate:g}", "a finite number of Mbit/s, zero or more")
+        if self.priority < 0:
+            raise UnsoundError(("priority",), f"priority {self.priority}", "a whole number, zero or more")
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.source, self.target
+
+    def require_nodes_of(self, topology: Topology) -> None:
+        """Raises UnsoundError when the demand starts or ends outside the topology."""
+        for key, node in (("source", self.source), ("target", self.target)):
+            if not topology.has_node(node):
+                raise UnsoundError((key,), f"unknown node {quoted(node)}", f"a node of {topology.name}")

@@ -1,0 +1,194 @@
+"""Plans as JSON, out and in: a reader that names the key of whatever is wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+
+from te_solver.errors import InputError, UnsoundError, key_path, quoted
+from te_solver.feasibility import require_sound_tunnels
+from te_solver.plan import PairPlan, Plan, Tunnel
+from te_solver.schemas import schema
+from te_solver.text import read_text, write_text
+from te_solver.topology import Link, Topology
+
+FORMAT = "kuijia-plan"
+VERSION = 1
+
+_JSON_TYPES = {
+    bool: "true or false",
+    str: "a text",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+    type(None): "null",
+}
+_EXPECTED = "a plan in JSON"
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    """The plan as JSON data that `te_solver/schemas/plan.schema.json` describes."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "topology": {
+            "name": plan.topology.name,
+            "nodes": list(plan.topology.nodes),
+            "links": [
+                {"source": link.source, "target": link.target, "capacity": link.capacity, "delay": link.delay}
+                for link in plan.topology.links
+            ],
+        },
+        "objective": plan.objective,
+        "objective_value": plan.objective_value,
+        "solver": plan.solver,
+        "solve_seconds": plan.solve_seconds,
+        "pairs": [
+            {
+                "source": pair.source,
+                "target": pair.target,
+                "demand": pair.demand,
+                "allocated": pair.allocated,
+                "tunnels": [
+                    {
+                        "path_id": tunnel.path_id,
+                        "nodes": list(tunnel.nodes),
+                        "rate": tunnel.rate,
+                        "weight": tunnel.weight,
+                    }
+                    for tunnel in pair.tunnels
+                ],
+            }
+            for pair in plan.pairs
+        ],
+    }
+
+
+def plan_from_json(data: object, source: str | Path) -> Plan:
+    """The plan that JSON data holds. Rates may exceed capacities: a plan may be tried on a smaller network.
+
+    Raises:
+        InputError: the data break the schema, or name unknown nodes, missing links, repeated path ids or pairs,
+            weights that do not sum to one; its source is `source`, its place the key.
+    """
+    fault = _first_fault(data)
+    if fault is not None:
+        raise InputError(source, key_path(tuple(fault.absolute_path)), _problem(fault), _expected(fault))
+    assert isinstance(data, dict), "the schema asks for an object"
+    try:
+        topology = _topology(data["topology"])
+    except UnsoundError as error:
+        raise _input_error(source, ("topology", *error.where), error) from error
+    plan = Plan(
+        topology,
+        tuple(_pair(entry) for entry in data["pairs"]),
+        objective=data["objective"],
+        objective_value=float(data["objective_value"]),
+        solver=data["solver"],
+        solve_seconds=float(data["solve_seconds"]),
+    )
+    try:
+        require_sound_tunnels(plan)
+    except UnsoundError as error:
+        raise _input_error(source, error.where, error) from error
+    return plan
+
+
+def load_plan(path: Path) -> Plan:
+    """The plan in a JSON file; raises InputError, whose place is a key or, for text that is no JSON, a line."""
+    text = read_text(path, "a plan file")
+    try:
+        data = json.loads(text, parse_float=_finite, parse_int=_whole, parse_constant=_finite)
+    except json.JSONDecodeError as error:
+        raise InputError(path, error.lineno, f"malformed JSON ({error.msg})", _EXPECTED) from error
+    except OverflowError as error:
+        raise InputError(path, "", str(error), "finite numbers") from error
+    except RecursionError as error:
+        raise InputError(path, "", "nested too deeply", _EXPECTED) from error
+    return plan_from_json(data, path)
+
+
+def save_plan(plan: Plan, path: Path) -> None:
+    """Write the plan as JSON, whole or not at all; raises InputError when the file cannot be written."""
+    write_text(path, plan_text(plan))
+
+
+def plan_text(plan: Plan) -> str:
+    """What `save_plan` writes."""
+    return json.dumps(plan_to_json(plan), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _topology(data: dict[str, Any]) -> Topology:
+    links = tuple(
+        Link(link["source"], link["target"], float(link["capacity"]), float(link.get("delay", 0)))
+        for link in data["links"]
+    )
+    return Topology(data["name"], tuple(data["nodes"]), links)
+
+
+def _pair(data: dict[str, Any]) -> PairPlan:
+    tunnels = tuple(
+        Tunnel(int(tunnel["path_id"]), tuple(tunnel["nodes"]), float(tunnel["rate"]), float(tunnel["weight"]))
+        for tunnel in data["tunnels"]
+    )
+    return PairPlan(data["source"], data["target"], float(data["demand"]), float(data["allocated"]), tunnels)
+
+
+def _first_fault(data: object) -> ValidationError | None:
+    """The first one by its place, but another format or version explains all the rest."""
+
+    def order(error: ValidationError) -> tuple[bool, list[str], str, str]:
+        place = [str(key).rjust(12) for key in error.absolute_path]
+        return error.validator != "const", place, str(error.validator), error.message
+
+    return min(Draft202012Validator(schema("plan")).iter_errors(data), key=order, default=None)
+
+
+def _problem(fault: ValidationError) -> str:
+    """Says what is wrong without repeating the data, which may be large."""
+    value: Any = fault.instance
+    if fault.validator == "required":
+        missing = next(key for key in _schema_at(fault)["required"] if key not in value)
+        return f"there is no {missing}"
+    if fault.validator == "additionalProperties":
+        return f"unknown key {quoted(min(value.keys() - _schema_at(fault)['properties'].keys()))}"
+    if isinstance(value, str):
+        return f"found {quoted(value)}"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"found {value!r}"
+    if isinstance(value, list) and fault.validator in {"minItems", "maxItems"}:
+        return f"found {len(value)} entries"
+    return f"found {_JSON_TYPES.get(type(value), type(value).__name__)}"
+
+
+def _expected(fault: ValidationError) -> str:
+    return str(_schema_at(fault)["description"])
+
+
+def _schema_at(fault: ValidationError) -> Mapping[str, Any]:
+    assert isinstance(fault.schema, Mapping), "a fault is found by the part of our schema for its place"
+    return fault.schema
+
+
+def _input_error(source: str | Path, where: tuple[str | int, ...], error: UnsoundError) -> InputError:
+    return InputError(source, key_path(where), error.problem, error.expected)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise OverflowError(f"the number {quoted(text)}")
+    return number
+
+
+def _whole(text: str) -> int:
+    if not math.isfinite(float(text)):
+        raise OverflowError(f"the number {quoted(text)}")
+    return int(text)

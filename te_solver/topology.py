@@ -1,0 +1,129 @@
+"""A network as plain data: nodes and directed links with capacities; knows nothing of files or switches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from te_solver.errors import UnsoundError, quoted
+
+POSITIVE_RATE = "a finite number of Mbit/s greater than zero"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One direction of a cable: capacity in Mbit/s, propagation delay in seconds."""
+
+    source: str
+    target: str
+    capacity: float
+    delay: float = 0.0
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        return self.source, self.target
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Nodes in file order and directed links, at most one link per ordered node pair.
+
+    Raises:
+        UnsoundError: a name that is empty, repeated or not printable, a link to an unknown node or to its own node,
+            two links in the same direction between the same nodes, a capacity that is not positive and finite, a
+            negative delay. Its `where` is `name` or starts with `nodes` or `links` and a position.
+    """
+
+    name: str
+    nodes: tuple[str, ...]
+    links: tuple[Link, ...]
+    _link_by_ends: dict[tuple[str, str], Link] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _require_printable(self.name, ("name",))
+        _require_sound_names(self.nodes)
+        known = set(self.nodes)
+        by_ends: dict[tuple[str, str], Link] = {}
+        for position, link in enumerate(self.links):
+            _require_sound(link, position, known)
+            if link.ends in by_ends:
+                raise UnsoundError(
+                    ("links", position), f"link {_between(link)} is given twice", "one link for each two nodes"
+                )
+            by_ends[link.ends] = link
+        object.__setattr__(self, "_link_by_ends", by_ends)
+
+    def link(self, source: str, target: str) -> Link:
+        """The link from `source` to `target`; raises KeyError when there is none."""
+        return self._link_by_ends[source, target]
+
+    def has_node(self, node: str) -> bool:
+        return node in self.neighbours
+
+    def has_link(self, source: str, target: str) -> bool:
+        return (source, target) in self._link_by_ends
+
+    @cached_property
+    def edges(self) -> tuple[tuple[str, str], ...]:
+        """Node pairs joined by a link in either direction, each once, in link order."""
+        seen: dict[frozenset[str], tuple[str, str]] = {}
+        for link in self.links:
+            seen.setdefault(frozenset(link.ends), link.ends)
+        return tuple(seen.values())
+
+    @cached_property
+    def neighbours(self) -> dict[str, tuple[str, ...]]:
+        """For every node the nodes it shares an edge with, in the order of `nodes`."""
+        adjacent: dict[str, set[str]] = {node: set() for node in self.nodes}
+        for a, b in self.edges:
+            adjacent[a].add(b)
+            adjacent[b].add(a)
+        rank = {node: position for position, node in enumerate(self.nodes)}
+        return {node: tuple(sorted(others, key=rank.__getitem__)) for node, others in adjacent.items()}
+
+    def scaled(self, factor: float) -> Topology:
+        """The same network with every capacity multiplied by `factor`."""
+        return replace(self, links=tuple(replace(link, capacity=link.capacity * factor) for link in self.links))
+
+    def with_capacity(self, capacity: float) -> Topology:
+        """The same network with every link at `capacity` Mbit/s."""
+        return replace(self, links=tuple(replace(link, capacity=capacity) for link in self.links))
+
+
+def _require_printable(name: str, where: tuple[str | int, ...]) -> None:
+    # Names go into tables, messages of one line and CSV cells.
+    if not name or not name.isprintable() or name != name.strip():
+        raise UnsoundError(where, f"name {quoted(name)}", "printable characters without spaces around them")
+
+
+def _require_sound_names(nodes: tuple[str, ...]) -> None:
+    seen: set[str] = set()
+    for position, node in enumerate(nodes):
+        _require_printable(node, ("nodes", position))
+        if node in seen:
+            raise UnsoundError(("nodes", position), f"node {node} is given twice", "different names")
+        seen.add(node)
+
+
+def _require_sound(link: Link, position: int, known: Collection[str]) -> None:
+    for key, end in (("source", link.source), ("target", link.target)):
+        if end not in known:
+            raise UnsoundError(("links", position, key), f"link to the unknown node {quoted(end)}", "a name from nodes")
+    if link.source == link.target:
+        raise UnsoundError(("links", position, "target"), f"a link from {link.source} to itself", "two different nodes")
+    if not (math.isfinite(link.capacity) and link.capacity > 0):
+        raise UnsoundError(
+            ("links", position, "capacity"), f"link {_between(link)} has capacity {link.capacity:g}", POSITIVE_RATE
+        )
+    if not (math.isfinite(link.delay) and link.delay >= 0):
+        raise UnsoundError(
+            ("links", position, "delay"),
+            f"link {_between(link)} has delay {link.delay:g}",
+            "a finite number of seconds, zero or more",
+        )
+
+
+def _between(link: Link) -> str:
+    return f"{link.source}-{link.target}"
