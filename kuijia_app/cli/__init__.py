@@ -1,0 +1,1 @@
+"""The `kuijia` command, one file per verb."""

@@ -1,0 +1,165 @@
+"""`kuijia lab`: an emulated network that keeps running, to be pinged, loaded and cut by hand."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from kuijia_app.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
+from kuijia_app.pipeline import Scheme
+from kuijia_app.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
+from te_solver.demands import Demand
+from te_solver.errors import InputError
+from te_solver.plan_file import plan_to_json
+from te_solver.topology import Topology
+from testbed.lab_client import ask_lab, start_lab
+from testbed.lab_service import Order
+
+HELP = "an emulated network that keeps running: up, status, fail, heal, exec, down"
+
+DEFAULT_CAPACITY = 20.0
+
+_USAGE = (
+    "kuijia lab exec NODE COMMAND runs a command on a node's host: kuijia lab exec s1 ping -c 3 10.0.4.1",
+    "kuijia lab fail A B | heal A B | status | down",
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+
+    up = actions.add_parser("up", help="start switches, hosts and controller, and keep them running")
+    add_topology(up)
+    add_demands(up)
+    add_tunnels(up)
+    up.add_argument("--scheme", choices=[scheme.value for scheme in Scheme], default=Scheme.KUIJIA.value)
+    up.add_argument("--framework", choices=["os-ken", "ryu"], default="os-ken", help="controller framework")
+    up.add_argument("--slots", type=int, choices=SLOT_COUNTS, default=DEFAULT_SLOT_COUNT, help="hash slots per pair")
+    up.add_argument(
+        "--capacity",
+        type=float,
+        default=DEFAULT_CAPACITY,
+        help="Mbit/s of the largest link; the others and the demands are scaled with it (default: %(default)g)",
+    )
+    up.set_defaults(act=_up)
+
+    actions.add_parser("status", help="controller, links, tunnels and queues").set_defaults(act=_status)
+    for name, what in (("fail", "cut the link between A and B"), ("heal", "restore it")):
+        action = actions.add_parser(name, help=what)
+        action.add_argument("a", metavar="A")
+        action.add_argument("b", metavar="B")
+        action.set_defaults(act=_fail_or_heal, do=name)
+    execute = actions.add_parser("exec", help="run a command on a host, such as `kuijia lab exec s1 ping 10.0.4.1`")
+    execute.add_argument("node", metavar="NODE")
+    execute.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
+    execute.set_defaults(act=_exec)
+    actions.add_parser("down", help="stop everything and clean up").set_defaults(act=_down)
+    for name, action in actions.choices.items():
+        if name != "exec":  # whose options are the command's
+            action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    status: int = args.act(args)
+    return status
+
+
+def _up(args: argparse.Namespace) -> int:
+    topology = read_topology(args.topology)
+    demands = read_demands(args.demands, topology)
+    # The optimiser takes a second to import, which neither --help nor bad input should cost.
+    from te_solver.solve import solve  # noqa: PLC0415
+
+    plan = solve(*_scaled(topology, demands, args.capacity), args.tunnels)
+    options = {"scheme": args.scheme, "slot_count": args.slots, "framework": args.framework}
+    status = start_lab(Order(plan_to_json(plan), options), _say)
+    if args.json:
+        print(json.dumps(status, indent=2))
+    else:
+        print(*_status_lines(status), "", *_USAGE, sep="\n")
+    return 0
+
+
+def _status(args: argparse.Namespace) -> int:
+    status = ask_lab("status")
+    if args.json:
+        print(json.dumps(status, indent=2))
+    else:
+        print(*_status_lines(status), sep="\n")
+    return 0
+
+
+def _fail_or_heal(args: argparse.Namespace) -> int:
+    event = ask_lab(args.do, a=args.a, b=args.b)
+    if args.json:
+        print(json.dumps(event, indent=2))
+        return 0
+    noticed = ", ".join(f"{switch} after {delay * 1000:.0f} ms" for switch, delay in event["delay"].items())
+    print(f"link {args.a}-{args.b} is {'up' if event['up'] else 'down'}: noticed by {noticed}")
+    if event["reaction_seconds"] is not None:
+        told = f"{event['tunnels_told']} tunnel{'s' if event['tunnels_told'] > 1 else ''}"
+        print(f"the controller has told the ingresses of {told} after {event['reaction_seconds'] * 1000:.0f} ms")
+    return 0
+
+
+def _exec(args: argparse.Namespace) -> int:
+    hosts = {host["node"]: host for host in ask_lab("status")["hosts"]}
+    if args.node not in hosts:
+        raise InputError("lab", args.node, "is no node", f"one of {', '.join(hosts)}")
+    if not args.command:
+        raise InputError("lab", "exec", "no command is given", "one, such as `ping 10.0.4.1`")
+    if shutil.which(args.command[0]) is None:
+        raise InputError("lab", args.command[0], "no such program", "one that is installed")
+    sys.stdout.flush()
+    os.execvp("mnexec", ["mnexec", "-a", str(hosts[args.node]["namespace_pid"]), *args.command])  # noqa: S606  # the command line is the user's own
+
+
+def _down(args: argparse.Namespace) -> int:
+    ask_lab("down")
+    print(json.dumps({"lab": None}) if args.json else "the lab is down")
+    return 0
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _scaled(topology: Topology, demands: Sequence[Demand], largest: float) -> tuple[Topology, tuple[Demand, ...]]:
+    """The network with its largest link at `largest` Mbit/s, all else in proportion."""
+    factor = largest / max(link.capacity for link in topology.links)
+    return topology.scaled(factor), tuple(replace(demand, rate=demand.rate * factor) for demand in demands)
+
+
+def _status_lines(status: dict[str, Any]) -> list[str]:
+    controller = status["controller"]
+    alive = f"process {controller['pid']}" if controller["pid"] is not None else "dead"
+    lines = [
+        f"lab {status['lab']}: {status['topology']}, scheme {status['scheme']}, {status['datapath']} datapath",
+        f"controller: {controller['framework']}, {alive}, {len(controller['switches'])} switches connected",
+        "",
+        "link        Mbit/s  state",
+    ]
+    lines += [
+        f"{link['a'] + '-' + link['b']:<10} {link['capacity']:>7g}  {'up' if link['up'] else 'DOWN'}"
+        for link in status["links"]
+    ]
+    lines += ["", "tunnel  weight  state  path"]
+    for tunnel in status["tunnels"]:
+        state = "alive" if tunnel["alive"] else "DEAD"
+        lines.append(f"{tunnel['path_id']:>6}  {tunnel['weight']:>6.3f}  {state:<5}  {'-'.join(tunnel['nodes'])}")
+    lines += ["", f"{'queue':<20} {'sent packets':>12} {'sent bytes':>12} {'dropped':>8} {'waiting':>8}"]
+    for queue in status["queues"]:
+        name = f"{queue['switch']}->{queue['to']} {queue['queue']}"
+        lines.append(
+            f"{name:<20} {queue['sent_packets']:>12} {queue['sent_bytes']:>12} {queue['dropped_packets']:>8}"
+            f" {queue['waiting_packets']:>8}"
+        )
+    lines += ["", "host        address"]
+    lines += [f"{host['node']:<10}  {host['address']}" for host in status["hosts"]]
+    return lines

@@ -1,0 +1,84 @@
+"""Entry point of `kuijia`: finds the verb, gives every verb the common options, turns errors into one line."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import NoReturn, Protocol
+
+from te_solver.errors import KuijiaError
+
+VERBS = {
+    "solve": "kuijia_app.cli.solve",
+    "controller": "kuijia_app.cli.controller",
+    "lab": "kuijia_app.cli.lab",
+    "list": "kuijia_app.cli.list",
+    "run": "kuijia_app.cli.run",
+    "doctor": "kuijia_app.cli.doctor",
+}
+"""Verb to the module that does it; only the module of the verb asked for is imported."""
+
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 128 + signal.SIGINT
+
+
+class Verb(Protocol):
+    """What a verb's module offers."""
+
+    HELP: str
+
+    def configure(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace) -> int: ...
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports bad arguments in the one line the contract asks for."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_BAD_INPUT, f"error: {self.prog}: {message}\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit status: 0 done, 1 the work failed, 2 bad input."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = _Parser(prog="kuijia", description="Robust traffic engineering by rate rescaling.")
+    verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
+    asked = next((word for word in arguments if not word.startswith("-")), None)
+    for name, module_name in VERBS.items():
+        if asked in VERBS and asked != name:
+            continue
+        verb: Verb = importlib.import_module(module_name)
+        subparser = verbs.add_parser(name, help=verb.HELP, description=verb.HELP)
+        verb.configure(subparser)
+        _add_common_options(subparser)
+        subparser.set_defaults(run=verb.run)
+    args = parser.parse_args(arguments)
+    try:
+        status: int = args.run(args)
+        sys.stdout.flush()
+    except KuijiaError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_status
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; keep the interpreter from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
+
+
+def _add_common_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("-v", "--verbose", action="count", default=0, help="say more on what is being done")
+    parser.add_argument("--seed", type=int, default=1, help="seed of every random choice (default: 1)")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""The Ryu application: installs a plan's tables and tells ingresses of failures they cannot see themselves.
+
+Runs under `ryu-manager --config-file FILE kuijia_app.controller` and under `kuijia controller`. Its options are in the
+section [kuijia] of the configuration file.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from kuijia_app import event_log
+from kuijia_app.liveness import LivenessChange, LivenessTracker
+from kuijia_app.openflow import Messages
+from kuijia_app.pipeline import PipelineOptions, Scheme, build_tables, liveness_group
+from kuijia_app.routes import directions
+from kuijia_app.seam import FRAMEWORK, BaseApp, cfg, handler, ofp_event, ofproto, on
+from kuijia_app.slots import DEFAULT_SLOT_COUNT
+from kuijia_app.wiring import Wiring
+from te_solver.errors import InputError
+from te_solver.plan import Plan
+from te_solver.plan_file import load_plan
+
+OPTION_GROUP = "kuijia"
+OPTIONS = [
+    cfg.StrOpt("plan", help="the plan file to install"),
+    cfg.StrOpt("scheme", default=Scheme.KUIJIA.value, choices=[scheme.value for scheme in Scheme]),
+    cfg.IntOpt("slots", default=DEFAULT_SLOT_COUNT, help="hash slots per pair"),
+    cfg.StrOpt("events", help="file that events are appended to as JSON lines"),
+]
+cfg.CONF.register_opts(OPTIONS, group=OPTION_GROUP)
+
+
+class _Connection:
+    """One connected switch: what is sent to it in order, and what waits for its barriers."""
+
+    def __init__(self, datapath: Any, switch: str) -> None:
+        self.switch = switch
+        self.messages = Messages(datapath)
+        self.groups_acknowledged = False
+        self._datapath = datapath
+        self._waiting: dict[int, Callable[[], None]] = {}
+
+    def owns(self, datapath: Any) -> bool:
+        return self._datapath is datapath
+
+    def send(self, messages: Iterable[Any], then: Callable[[], None] | None = None) -> None:
+        """Send messages; call `then` once the switch has acknowledged all of them."""
+        for message in messages:
+            self._datapath.send_msg(message)
+        if then is not None:
+            barrier = self.messages.barrier()
+            self._datapath.set_xid(barrier)
+            # Registered before it is sent: the reply may overtake us on another thread.
+            self._waiting[barrier.xid] = then
+            self._datapath.send_msg(barrier)
+
+    def acknowledged(self, xid: int) -> None:
+        then = self._waiting.pop(xid, None)
+        if then is not None:
+            then()
+
+
+class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one of two untyped ones
+    """Installs the plan on every switch that connects and keeps the liveness groups of the ingresses right.
+
+    Groups are acknowledged before the entries that use them are sent: threads of os-ken pace nothing by themselves.
+    """
+
+    OFP_VERSIONS = (ofproto.OFP_VERSION,)
+
+    def __init__(self, **contexts: object) -> None:
+        super().__init__(**contexts)
+        options = cfg.CONF[OPTION_GROUP]
+        try:
+            plan = _configured_plan()
+        except InputError as error:
+            # The frameworks would print a traceback.
+            print(f"error: {error}", file=sys.stderr)  # noqa: T201
+            raise SystemExit(InputError.exit_status) from error
+        self._wiring = Wiring(plan.topology)
+        self._tables = build_tables(plan, PipelineOptions(Scheme(options.scheme), options.slots))
+        self._tracker = LivenessTracker(plan)
+        self._first_port = {
+            (direction.ingress, route.label): self._wiring.port(direction.ingress, route.next_hop)
+            for direction in directions(plan)
+            for route in direction.routes
+        }
+        self._connections: dict[int, _Connection] = {}
+        self._log = event_log.EventLog(Path(options.events) if options.events else None)
+
+    @on(ofp_event.EventOFPSwitchFeatures, handler.CONFIG_DISPATCHER)
+    def switch_connected(self, event: Any) -> None:
+        datapath = event.msg.datapath
+        switch = self._wiring.switch_of(datapath.id)
+        if switch is None:
+            self._log.write(event_log.SWITCH_UNKNOWN, datapath_id=datapath.id)
+            self.logger.warning("switch with datapath id %d is not in the plan: left alone", datapath.id)
+            return
+        connection = _Connection(datapath, switch)
+        self._connections[datapath.id] = connection
+        connection.send([*connection.messages.clear(), connection.messages.port_descriptions()])
+
+        def flows_acknowledged() -> None:
+            self._log.write(event_log.SWITCH_READY, switch=switch, framework=FRAMEWORK)
+            self.logger.info("switch %s is programmed", switch)
+
+        def groups_acknowledged() -> None:
+            connection.groups_acknowledged = True
+            dead = [LivenessChange(switch, label, alive=False) for label in sorted(self._tracker.dead_labels(switch))]
+            self._tell_ingresses(dead)
+            connection.send(connection.messages.add_flows(self._tables[switch]), then=flows_acknowledged)
+
+        def cleared() -> None:
+            connection.send(connection.messages.add_groups(self._tables[switch]), then=groups_acknowledged)
+
+        connection.send([], then=cleared)
+
+    @on(ofp_event.EventOFPBarrierReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
+    def barrier_replied(self, event: Any) -> None:
+        connection = self._connection(event.msg.datapath)
+        if connection is not None:
+            connection.acknowledged(event.msg.xid)
+
+    @on(ofp_event.EventOFPPortDescStatsReply, handler.MAIN_DISPATCHER)
+    def ports_described(self, event: Any) -> None:
+        connection = self._connection(event.msg.datapath)
+        if connection is not None:
+            live = {port.port_no: _is_live(port) for port in event.msg.body}
+            self._tell_ingresses(self._tracker.ports_described(connection.switch, live))
+
+    @on(ofp_event.EventOFPPortStatus, handler.MAIN_DISPATCHER)
+    def port_status(self, event: Any) -> None:
+        connection = self._connection(event.msg.datapath)
+        if connection is None:
+            return
+        port = event.msg.desc
+        live = event.msg.reason != ofproto.OFPPR_DELETE and _is_live(port)
+        self._log.write(event_log.PORT_STATUS, switch=connection.switch, port=port.port_no, live=live)
+        self._tell_ingresses(self._tracker.port_changed(connection.switch, port.port_no, live=live))
+
+    @on(ofp_event.EventOFPErrorMsg, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
+    def switch_refused(self, event: Any) -> None:
+        message = event.msg
+        connection = self._connection(message.datapath)
+        switch = connection.switch if connection is not None else f"datapath id {message.datapath.id}"
+        self._log.write(event_log.SWITCH_ERROR, switch=switch, error_type=message.type, code=message.code)
+        self.logger.error("switch %s refused a message: type %d, code %d", switch, message.type, message.code)
+
+    @on(ofp_event.EventOFPStateChange, handler.DEAD_DISPATCHER)
+    def switch_disconnected(self, event: Any) -> None:
+        connection = self._connection(event.datapath)
+        if connection is not None:
+            del self._connections[event.datapath.id]
+            self._log.write(event_log.SWITCH_GONE, switch=connection.switch)
+
+    def _connection(self, datapath: Any) -> _Connection | None:
+        connection = self._connections.get(datapath.id)
+        return connection if connection is not None and connection.owns(datapath) else None
+
+    def _tell_ingresses(self, changes: Iterable[LivenessChange]) -> None:
+        """Fill or empty liveness groups; an ingress that has no groups yet gets its changes with them."""
+        for change in changes:
+            connection = self._connections.get(self._wiring.datapath_id(change.ingress))
+            if connection is None or not connection.groups_acknowledged:
+                continue
+            port = self._first_port[change.ingress, change.label]
+            group = liveness_group(change.label, port, alive=change.alive)
+
+            def acknowledged(change: LivenessChange = change) -> None:
+                self._log.write(
+                    event_log.TUNNEL_LIVENESS, ingress=change.ingress, path_id=change.label, alive=change.alive
+                )
+
+            connection.send([connection.messages.modify_group(group)], then=acknowledged)
+
+
+def _configured_plan() -> Plan:
+    path = cfg.CONF[OPTION_GROUP].plan
+    if not path:
+        raise InputError(f"[{OPTION_GROUP}]", "plan", "not set", "the path of a plan file")
+    return load_plan(Path(path))
+
+
+def _is_live(port: Any) -> bool:
+    return not (port.state & ofproto.OFPPS_LINK_DOWN or port.config & ofproto.OFPPC_PORT_DOWN)

@@ -1,0 +1,40 @@
+"""Group ids, entry priorities and the cookie, named in one place so that no two meanings can share a number."""
+
+from __future__ import annotations
+
+FIRST_LABEL = 16
+"""Labels 0 to 15 are reserved (RFC 3032 2.1)."""
+LAST_LABEL = 0xFFFFF
+MAX_TUNNELS_PER_PAIR = 16
+
+COOKIE = 0x4B55494A49410000
+"""Marks every flow entry of ours."""
+
+DATA_PRIORITY = 100
+CONTROL_PRIORITY = 200
+TUNNEL_PRIORITY = 300
+
+_SPLIT_BASE = 0x1000_0000
+_CONTROL_BASE = 0x2000_0000
+_LIVENESS_BASE = 0x3000_0000
+_FAILOVER_BASE = 0x4000_0000
+
+
+def split_group(egress_datapath_id: int) -> int:
+    """The SELECT group of an ingress for the traffic to one egress."""
+    return _SPLIT_BASE + egress_datapath_id
+
+
+def control_group(egress_datapath_id: int) -> int:
+    """The fast-failover group of an ingress for control traffic to one egress."""
+    return _CONTROL_BASE + egress_datapath_id
+
+
+def liveness_group(label: int) -> int:
+    """The group of an ingress that is alive while the tunnel with this label is."""
+    return _LIVENESS_BASE + label
+
+
+def failover_group(primary_label: int, backup_position: int) -> int:
+    """The fast-failover group of an ingress for one (primary, backup): `backup_position` within the pair's tunnels."""
+    return _FAILOVER_BASE + primary_label * MAX_TUNNELS_PER_PAIR + backup_position

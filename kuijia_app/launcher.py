@@ -1,0 +1,52 @@
+"""Runs the controller application on os-ken, which comes without a launcher of its own."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Mapping
+
+from os_ken import cfg
+from os_ken.base.app_manager import AppManager
+from os_ken.controller import controller  # noqa: F401  # registers the options that say where to listen
+from os_ken.lib import hub
+
+from kuijia_app.controller import OPTION_GROUP
+from te_solver.errors import InputError
+
+APPLICATION = "kuijia_app.controller"
+
+
+def run_controller(listen_host: str, listen_port: int, options: Mapping[str, object]) -> None:
+    """Serve switches until interrupted; `options` are those of section [kuijia] (see kuijia_app.controller).
+
+    Raises:
+        InputError: the address cannot be listened on.
+    """
+    _require_free(listen_host, listen_port)
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
+    cfg.CONF(
+        [f"--ofp-listen-host={listen_host}", f"--ofp-tcp-listen-port={listen_port}"],
+        project="kuijia",
+        default_config_files=[],
+    )
+    for name, value in options.items():
+        cfg.CONF.set_override(name, value, group=OPTION_GROUP)
+    manager = AppManager.get_instance()
+    manager.load_apps([APPLICATION])
+    contexts = manager.create_contexts()
+    services = manager.instantiate_apps(**contexts)
+    try:
+        hub.joinall(services)
+    finally:
+        manager.close()
+
+
+def _require_free(host: str, port: int) -> None:
+    """The framework listens in a thread whose failure nobody sees: try the address first."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise InputError(f"{host}:{port}", "", f"cannot listen: {error.strerror}", "a free port") from error

@@ -1,0 +1,65 @@
+"""Which tunnels are dead, from what the switches say of their ports: the controller's whole memory of failures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kuijia_app.routes import directions, remotely_dead
+from kuijia_app.wiring import Wiring
+from te_solver.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class LivenessChange:
+    """At `ingress`, the tunnel with this label has become alive or dead by something beyond its first link."""
+
+    ingress: str
+    label: int
+    alive: bool
+
+
+class LivenessTracker:
+    """Merges the port states of both ends of every link: a link is down while either end says so."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._wiring = Wiring(plan.topology)
+        self._directions = directions(plan)
+        self._down_ports: set[tuple[str, int]] = set()
+        self._dead: frozenset[tuple[str, int]] = frozenset()
+
+    @property
+    def failed_edges(self) -> frozenset[frozenset[str]]:
+        """The node pairs whose link is down."""
+        edges: set[frozenset[str]] = set()
+        for switch, port in self._down_ports:
+            neighbour = self._wiring.neighbour_at(switch, port)
+            if neighbour is not None:
+                edges.add(frozenset((switch, neighbour)))
+        return frozenset(edges)
+
+    def dead_labels(self, ingress: str) -> frozenset[int]:
+        """The tunnels of `ingress` that a failure beyond their first link has broken."""
+        return frozenset(label for switch, label in self._dead if switch == ingress)
+
+    def port_changed(self, switch: str, port: int, *, live: bool) -> tuple[LivenessChange, ...]:
+        """Take one port-status in; returns what it changed, in a fixed order, nothing when it was known."""
+        if live:
+            self._down_ports.discard((switch, port))
+        else:
+            self._down_ports.add((switch, port))
+        return self._changes()
+
+    def ports_described(self, switch: str, live_by_port: Mapping[int, bool]) -> tuple[LivenessChange, ...]:
+        """Take a switch's whole port list in, replacing what was known of it; a port it lacks counts as down."""
+        ports = range(1, self._wiring.host_port(switch))
+        self._down_ports = {(other, port) for other, port in self._down_ports if other != switch}
+        self._down_ports.update((switch, port) for port in ports if not live_by_port.get(port, False))
+        return self._changes()
+
+    def _changes(self) -> tuple[LivenessChange, ...]:
+        dead = remotely_dead(self._directions, self.failed_edges)
+        died = [LivenessChange(ingress, label, alive=False) for ingress, label in sorted(dead - self._dead)]
+        revived = [LivenessChange(ingress, label, alive=True) for ingress, label in sorted(self._dead - dead)]
+        self._dead = dead
+        return (*died, *revived)

@@ -1,0 +1,129 @@
+"""Rules to OpenFlow 1.3 messages: the only module that knows a message library's parser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kuijia_app.identifiers import COOKIE
+from kuijia_app.rules import (
+    ETH_TYPE_IPV4,
+    ETH_TYPE_MPLS,
+    Action,
+    Bucket,
+    FlowEntry,
+    Group,
+    GroupType,
+    Match,
+    Output,
+    PopLabel,
+    PushLabel,
+    SetQueue,
+    SwitchTables,
+    ToGroup,
+)
+
+
+class Messages:
+    """Builds messages for one connected switch.
+
+    `datapath` is the connection object of either framework: both carry the protocol constants as `ofproto` and the
+    message classes as `ofproto_parser`, which are the same for the two.
+    """
+
+    def __init__(self, datapath: Any) -> None:
+        self._datapath = datapath
+        self._ofproto = datapath.ofproto
+        self._parser = datapath.ofproto_parser
+
+    def clear(self) -> list[Any]:
+        """Delete our flow entries and all groups, which are ours alone on a switch we program."""
+        ofproto, parser = self._ofproto, self._parser
+        flows = parser.OFPFlowMod(
+            self._datapath,
+            cookie=COOKIE,
+            cookie_mask=0xFFFFFFFFFFFFFFFF,
+            table_id=ofproto.OFPTT_ALL,
+            command=ofproto.OFPFC_DELETE,
+            out_port=ofproto.OFPP_ANY,
+            out_group=ofproto.OFPG_ANY,
+        )
+        groups = parser.OFPGroupMod(self._datapath, ofproto.OFPGC_DELETE, ofproto.OFPGT_INDIRECT, ofproto.OFPG_ALL, [])
+        return [flows, groups]
+
+    def add_groups(self, tables: SwitchTables) -> list[Any]:
+        return [self._group_mod(self._ofproto.OFPGC_ADD, group) for group in tables.groups]
+
+    def modify_group(self, group: Group) -> Any:
+        return self._group_mod(self._ofproto.OFPGC_MODIFY, group)
+
+    def add_flows(self, tables: SwitchTables) -> list[Any]:
+        return [self._flow_mod(entry) for entry in tables.flows]
+
+    def barrier(self) -> Any:
+        return self._parser.OFPBarrierRequest(self._datapath)
+
+    def port_descriptions(self) -> Any:
+        return self._parser.OFPPortDescStatsRequest(self._datapath, 0)
+
+    def _group_mod(self, command: int, group: Group) -> Any:
+        types = {
+            GroupType.SELECT: self._ofproto.OFPGT_SELECT,
+            GroupType.FAST_FAILOVER: self._ofproto.OFPGT_FF,
+        }
+        buckets = [self._bucket(bucket, group.group_type) for bucket in group.buckets]
+        return self._parser.OFPGroupMod(self._datapath, command, types[group.group_type], group.group_id, buckets)
+
+    def _bucket(self, bucket: Bucket, group_type: GroupType) -> Any:
+        return self._parser.OFPBucket(
+            # OpenFlow 1.3.5, A.3.4.2: the weight is defined for SELECT groups only; all slots are equal.
+            weight=1 if group_type is GroupType.SELECT else 0,
+            watch_port=self._ofproto.OFPP_ANY if bucket.watch_port is None else bucket.watch_port,
+            watch_group=self._ofproto.OFPG_ANY if bucket.watch_group is None else bucket.watch_group,
+            actions=self._actions(bucket.actions),
+        )
+
+    def _flow_mod(self, entry: FlowEntry) -> Any:
+        instruction = self._parser.OFPInstructionActions(
+            self._ofproto.OFPIT_APPLY_ACTIONS, self._actions(entry.actions)
+        )
+        return self._parser.OFPFlowMod(
+            self._datapath,
+            cookie=COOKIE,
+            table_id=entry.table_id,
+            priority=entry.priority,
+            match=self._match(entry.match),
+            instructions=[instruction],
+        )
+
+    def _match(self, match: Match) -> Any:
+        fields: dict[str, Any] = {
+            "in_port": match.in_port,
+            "eth_type": match.eth_type,
+            "ip_dscp": match.ip_dscp,
+            "mpls_label": match.mpls_label,
+            "mpls_tc": match.mpls_tc,
+        }
+        if match.ipv4_dst is not None:
+            fields["ipv4_dst"] = (str(match.ipv4_dst.network_address), str(match.ipv4_dst.netmask))
+        return self._parser.OFPMatch(**{name: value for name, value in fields.items() if value is not None})
+
+    def _actions(self, actions: tuple[Action, ...]) -> list[Any]:
+        return [message for action in actions for message in self._action(action)]
+
+    def _action(self, action: Action) -> list[Any]:
+        parser = self._parser
+        match action:
+            case PushLabel(label, traffic_class):
+                return [
+                    parser.OFPActionPushMpls(ETH_TYPE_MPLS),
+                    parser.OFPActionSetField(mpls_label=label),
+                    parser.OFPActionSetField(mpls_tc=traffic_class),
+                ]
+            case PopLabel():
+                return [parser.OFPActionPopMpls(ETH_TYPE_IPV4)]
+            case SetQueue(queue_id):
+                return [parser.OFPActionSetQueue(queue_id)]
+            case Output(port):
+                return [parser.OFPActionOutput(port)]
+            case ToGroup(group_id):
+                return [parser.OFPActionGroup(group_id)]

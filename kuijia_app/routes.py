@@ -1,0 +1,72 @@
+"""Which tunnels carry traffic in which direction: a Plan's pairs, and the way back for those planned one way only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from te_solver.plan import Plan, Tunnel
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One tunnel in one direction: its MPLS label, the switches from ingress to egress, its weight."""
+
+    label: int
+    nodes: tuple[str, ...]
+    weight: float
+
+    @property
+    def next_hop(self) -> str:
+        return self.nodes[1]
+
+    @property
+    def remote_edges(self) -> frozenset[frozenset[str]]:
+        """The edges whose failure the ingress cannot see on its own port: all but the first."""
+        return frozenset(frozenset(hop) for hop in zip(self.nodes[1:], self.nodes[2:], strict=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """All traffic from one ingress to one egress, and the routes it is split over."""
+
+    ingress: str
+    egress: str
+    routes: tuple[Route, ...]
+
+
+def directions(plan: Plan) -> tuple[Direction, ...]:
+    """Every ingress-egress direction that needs forwarding.
+
+    TCP needs its acknowledgements, so a pair that is planned in one direction only also gets its way back: the same
+    labels and weights over the same links (Zhang et al., Kuijia, section 4.2).
+    """
+    planned = {(pair.source, pair.target) for pair in plan.pairs}
+    result: list[Direction] = []
+    for pair in plan.pairs:
+        result.append(Direction(pair.source, pair.target, tuple(_route(tunnel) for tunnel in pair.tunnels)))
+        if (pair.target, pair.source) not in planned:
+            back = tuple(_route(tunnel, reverse=True) for tunnel in pair.tunnels)
+            result.append(Direction(pair.target, pair.source, back))
+    return tuple(result)
+
+
+def _route(tunnel: Tunnel, *, reverse: bool = False) -> Route:
+    nodes = tunnel.nodes[::-1] if reverse else tunnel.nodes
+    return Route(tunnel.path_id, nodes, tunnel.weight)
+
+
+def remotely_dead(
+    all_directions: Iterable[Direction], failed_edges: Iterable[frozenset[str]]
+) -> frozenset[tuple[str, int]]:
+    """The (ingress, label) of every route that a failed edge beyond its first one breaks.
+
+    A route's first edge is left out on purpose: the ingress watches that port itself, and restores by itself.
+    """
+    failed = frozenset(failed_edges)
+    return frozenset(
+        (direction.ingress, route.label)
+        for direction in all_directions
+        for route in direction.routes
+        if not failed.isdisjoint(route.remote_edges)
+    )

@@ -1,0 +1,102 @@
+"""Flow entries, groups and their parts as typed values, in OpenFlow 1.3's terms but bound to no library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from ipaddress import IPv4Network
+
+ETH_TYPE_IPV4 = 0x0800
+ETH_TYPE_MPLS = 0x8847
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Fields a packet must have; None matches anything (OpenFlow 1.3.5, 7.2.3.7)."""
+
+    in_port: int | None = None
+    eth_type: int | None = None
+    ipv4_dst: IPv4Network | None = None
+    ip_dscp: int | None = None
+    mpls_label: int | None = None
+    mpls_tc: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PushLabel:
+    """Push an MPLS header carrying `label` and traffic class `traffic_class`."""
+
+    label: int
+    traffic_class: int
+
+
+@dataclass(frozen=True, slots=True)
+class PopLabel:
+    """Pop the MPLS header; what is under it is an IPv4 packet."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetQueue:
+    """Send what is output next through this queue of its port."""
+
+    queue_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Send the packet out of `port`."""
+
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToGroup:
+    """Hand the packet to a group."""
+
+    group_id: int
+
+
+Action = PushLabel | PopLabel | SetQueue | Output | ToGroup
+
+
+@dataclass(frozen=True, slots=True)
+class FlowEntry:
+    """A flow entry that applies `actions` to what it matches."""
+
+    priority: int
+    match: Match
+    actions: tuple[Action, ...]
+    table_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Actions of one bucket, and the port or group whose liveness is the bucket's own (fast failover)."""
+
+    actions: tuple[Action, ...]
+    watch_port: int | None = None
+    watch_group: int | None = None
+
+
+class GroupType(Enum):
+    """How a group chooses among its buckets (OpenFlow 1.3.5, 5.6.1)."""
+
+    SELECT = "select"
+    FAST_FAILOVER = "fast failover"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group and its buckets, in order of preference or of hash slots."""
+
+    group_id: int
+    group_type: GroupType
+    buckets: tuple[Bucket, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchTables:
+    """Everything one switch is given; a group comes after the groups its buckets use or watch."""
+
+    groups: tuple[Group, ...]
+    flows: tuple[FlowEntry, ...]

@@ -1,0 +1,30 @@
+"""The one place that chooses the controller framework: Ryu when `ryu-manager` loaded us, else os-ken.
+
+Both carry the same classes under different package names; `ryu-manager` has imported Ryu's application manager by the
+time it loads an application, and nothing else of ours does.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TypeVar
+
+FRAMEWORK = "ryu" if "ryu.base.app_manager" in sys.modules else "os-ken"
+
+_PACKAGE, _BASE_CLASS = {"ryu": ("ryu", "RyuApp"), "os-ken": ("os_ken", "OSKenApp")}[FRAMEWORK]
+
+cfg: Any = import_module(f"{_PACKAGE}.cfg")
+handler: Any = import_module(f"{_PACKAGE}.controller.handler")
+ofp_event: Any = import_module(f"{_PACKAGE}.controller.ofp_event")
+ofproto: Any = import_module(f"{_PACKAGE}.ofproto.ofproto_v1_3")
+BaseApp: Any = getattr(import_module(f"{_PACKAGE}.base.app_manager"), _BASE_CLASS)
+
+_Handler = TypeVar("_Handler", bound=Callable[..., None])
+
+
+def on(event: Any, *phases: str) -> Callable[[_Handler], _Handler]:
+    """Marks a method of the application as the handler of `event` while a switch is in one of `phases`."""
+    decorator: Callable[[_Handler], _Handler] = handler.set_ev_cls(event, list(phases))
+    return decorator

@@ -1,0 +1,65 @@
+"""Which port of which switch leads where, and the addresses of each site: a pure function of the topology.
+
+The controller and the testbed both derive it from the same Plan, so neither has to tell the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import IPv4Address, IPv4Network
+
+from te_solver.topology import Topology
+
+MAX_SITES = 0xFFFF
+"""Each site has a /24 of 10.0.0.0/8."""
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """Numbering of switches, ports and sites.
+
+    Sites, datapath ids and ports count from 1 in topology order. Ports 1 to n of a switch lead to its n neighbours
+    and port n + 1 to the site's host. Site number i owns the prefix 10.x.y.0/24 with 256 x + y = i, and its host has
+    address .1 in it.
+    """
+
+    topology: Topology
+
+    def __post_init__(self) -> None:
+        if len(self.topology.nodes) > MAX_SITES:
+            raise ValueError(f"{len(self.topology.nodes)} switches, the address plan holds {MAX_SITES}")
+
+    @cached_property
+    def _datapath_ids(self) -> dict[str, int]:
+        return {switch: number for number, switch in enumerate(self.topology.nodes, start=1)}
+
+    def datapath_id(self, switch: str) -> int:
+        return self._datapath_ids[switch]
+
+    def switch_of(self, datapath_id: int) -> str | None:
+        """The switch with this datapath id, None when the topology has no such switch."""
+        nodes = self.topology.nodes
+        return nodes[datapath_id - 1] if 1 <= datapath_id <= len(nodes) else None
+
+    def port(self, switch: str, neighbour: str) -> int:
+        """The port of `switch` that leads to `neighbour`; raises ValueError when they share no link."""
+        return self.topology.neighbours[switch].index(neighbour) + 1
+
+    def neighbour_at(self, switch: str, port: int) -> str | None:
+        """The switch that `port` leads to, None for the host port and for unknown ports."""
+        neighbours = self.topology.neighbours[switch]
+        return neighbours[port - 1] if 1 <= port <= len(neighbours) else None
+
+    def host_port(self, switch: str) -> int:
+        return len(self.topology.neighbours[switch]) + 1
+
+    def prefix(self, switch: str) -> IPv4Network:
+        return IPv4Network((int(IPv4Address("10.0.0.0")) + (self.datapath_id(switch) << 8), 24))
+
+    def host_address(self, switch: str) -> IPv4Address:
+        return self.prefix(switch)[1]
+
+    def host_mac(self, switch: str) -> str:
+        """A locally administered address, 02:00 followed by the host's IPv4 address."""
+        return ":".join(f"{octet:02x}" for octet in (2, 0, *self.host_address(switch).packed))
