@@ -1,0 +1,1 @@
+"""The emulated testbed: real switches, real queues, real traffic, link failures."""

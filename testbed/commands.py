@@ -1,0 +1,83 @@
+"""Runs external programs: the only module of the testbed that starts one and waits for its end."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from typing import Literal
+
+from testbed.errors import TestbedError
+
+COMMAND_TIMEOUT = 30.0
+"""Seconds; every program run here ends within milliseconds unless something it talks to is dead."""
+
+_FAILED_BATCH_LINE = re.compile(r"Command failed -:(\d+)")
+
+
+def search_path() -> str:
+    """PATH with the administrator's folders, which the PATH of a plain user or of `su` lacks on Debian."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join([*folders, *(folder for folder in ("/usr/sbin", "/sbin") if folder not in folders)])
+
+
+def find_program(name: str) -> str | None:
+    """Where a program is, None when it is not installed."""
+    return shutil.which(name, path=search_path())
+
+
+def run_command(argv: Sequence[str], *, stdin: str | None = None, timeout: float = COMMAND_TIMEOUT) -> str:
+    """Run `argv` to its end and return what it wrote to standard output.
+
+    Raises:
+        TestbedError: the program is missing, takes longer than `timeout` seconds or exits with another status than
+            0; the message holds the command and its standard error.
+    """
+    completed = _finish(argv, stdin, timeout)
+    if completed.returncode != 0:
+        raise TestbedError(f"`{shlex.join(argv)}` failed: {_complaint(completed)}")
+    return completed.stdout
+
+
+def run_batch(program: Literal["ip", "tc"], commands: Sequence[Sequence[str]]) -> None:
+    """Run many commands of `ip` or `tc` in one process; the arguments come without the program's name.
+
+    Raises:
+        TestbedError: a command failed; the message names the first one that did.
+    """
+    if not commands:
+        return
+    text = "".join(" ".join(command) + "\n" for command in commands)
+    completed = _finish([program, "-batch", "-"], text, COMMAND_TIMEOUT)
+    if completed.returncode == 0:
+        return
+    failed = _FAILED_BATCH_LINE.search(completed.stderr)
+    command = shlex.join([program, *commands[int(failed[1]) - 1]]) if failed else f"{program} -batch"
+    raise TestbedError(f"`{command}` failed: {_complaint(completed)}")
+
+
+def _finish(argv: Sequence[str], stdin: str | None, timeout: float) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            argv,
+            input=stdin if stdin is not None else "",
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            check=False,
+            env={**os.environ, "PATH": search_path()},
+        )
+    except (FileNotFoundError, PermissionError) as error:
+        raise TestbedError(f"`{argv[0]}` cannot be run: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise TestbedError(f"`{shlex.join(argv)}` did not end within {timeout:g} s") from error
+
+
+def _complaint(completed: subprocess.CompletedProcess[str]) -> str:
+    """The program's own words in one line, else its exit status."""
+    lines = [line for line in completed.stderr.splitlines() if line and not _FAILED_BATCH_LINE.search(line)]
+    return "; ".join(line.strip() for line in lines[-3:]) or f"exit status {completed.returncode}"

@@ -1,0 +1,159 @@
+"""The controller of a lab as a process of its own: started under either framework, watched through its event log."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+from kuijia_app import event_log
+from testbed.errors import TestbedError
+
+Framework = Literal["os-ken", "ryu"]
+Event = dict[str, Any]
+
+LISTEN_HOST = "127.0.0.1"
+LISTEN_PORT = 6653
+START_TIMEOUT = 30.0
+_STOP_TIMEOUT = 5.0
+_POLL_INTERVAL = 0.005
+_SWITCH_STATES = (event_log.SWITCH_READY, event_log.SWITCH_GONE)
+
+
+class ControllerProcess:
+    """One controller, from `start` to `stop` or `kill`.
+
+    Its event log is a file in `directory`; times in it are those of the clock `time.time`.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        plan_file: Path,
+        scheme: str,
+        slot_count: int,
+        framework: Framework,
+        port: int = LISTEN_PORT,
+    ) -> None:
+        self.framework = framework
+        self._directory = directory
+        self._plan_file = plan_file
+        self._scheme = scheme
+        self._slot_count = slot_count
+        self._port = port
+        self._events_file = directory / "controller-events.jsonl"
+        self._output_file = directory / "controller.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int | None:
+        """Process id while it is alive."""
+        return self._process.pid if self._process is not None and self.is_alive else None
+
+    def start(self) -> None:
+        """Start it; switches are programmed as they connect, which `wait_until_ready` waits for."""
+        self._events_file.write_bytes(b"")
+        with self._output_file.open("ab") as output:
+            self._process = subprocess.Popen(
+                self._command(), stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            )
+
+    def wait_until_ready(self, switches: Iterable[str], timeout: float = START_TIMEOUT) -> None:
+        """Wait until every switch has acknowledged all of its tables.
+
+        Raises:
+            TestbedError: the controller died, a switch refused a message, or it takes longer than `timeout` seconds.
+        """
+        missing = set(switches)
+
+        def all_ready(events: list[Event]) -> bool:
+            for event in events:
+                if event["event"] == event_log.SWITCH_ERROR:
+                    raise TestbedError(
+                        f"switch {event['switch']} refused a message of the controller:"
+                        f" OpenFlow error type {event['error_type']}, code {event['code']}"
+                    )
+            missing.difference_update(event["switch"] for event in events if event["event"] == event_log.SWITCH_READY)
+            return not missing
+
+        if not self.wait_for(all_ready, timeout):
+            raise TestbedError(
+                f"the controller has not programmed {', '.join(sorted(missing))} within {timeout:g} s; see"
+                f" {self._output_file}"
+            )
+
+    def wait_for(self, condition: Callable[[list[Event]], bool], timeout: float) -> bool:
+        """Whether `condition` holds of the events so far within `timeout` seconds.
+
+        Raises:
+            TestbedError: the controller died before.
+        """
+        deadline = time.monotonic() + timeout
+        while not condition(self.events()):
+            if not self.is_alive:
+                raise TestbedError(f"the controller has died: {self._last_words()}")
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_INTERVAL)
+        return True
+
+    def events(self) -> list[Event]:
+        """All events so far, oldest first; a line still being written is left for the next call."""
+        complete, _, _ = self._events_file.read_text(encoding="utf-8").rpartition("\n")
+        return [json.loads(line) for line in complete.splitlines()]
+
+    def programmed_switches(self) -> list[str]:
+        """The switches that are connected and have acknowledged their tables; none when it is dead."""
+        last = {event["switch"]: event["event"] for event in self.events() if event["event"] in _SWITCH_STATES}
+        return sorted(switch for switch, state in last.items() if state == event_log.SWITCH_READY and self.is_alive)
+
+    def kill(self) -> None:
+        """End it at once, as a crash would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def stop(self) -> None:
+        """Ask it to end, and make it if it does not."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def _command(self) -> list[str]:
+        if self.framework == "os-ken":
+            return [
+                *(sys.executable, "-m", "kuijia_app.cli.main", "controller", str(self._plan_file)),
+                *("--host", LISTEN_HOST, "--port", str(self._port)),
+                *("--scheme", self._scheme, "--slots", str(self._slot_count), "--events", str(self._events_file)),
+            ]
+        manager = Path(sys.executable).with_name("ryu-manager")
+        if not manager.exists():
+            raise TestbedError(f"{manager} does not exist: c65ryu is not installed beside {sys.executable}")
+        configuration = self._directory / "ryu.conf"
+        configuration.write_text(
+            "[DEFAULT]\n"
+            f"ofp_listen_host = {LISTEN_HOST}\n"
+            f"ofp_tcp_listen_port = {self._port}\n"
+            "[kuijia]\n"
+            f"plan = {self._plan_file}\n"
+            f"scheme = {self._scheme}\n"
+            f"slots = {self._slot_count}\n"
+            f"events = {self._events_file}\n"
+        )
+        return [str(manager), "--config-file", str(configuration), "kuijia_app.controller"]
+
+    def _last_words(self) -> str:
+        lines = self._output_file.read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"

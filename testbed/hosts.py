@@ -1,0 +1,72 @@
+"""A host of the emulated network: where its programs run."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Sequence
+from ipaddress import IPv4Address
+from typing import Any
+
+from testbed.commands import COMMAND_TIMEOUT
+from testbed.errors import TestbedError
+
+_END_TIMEOUT = 2.0
+
+
+class Host:
+    """The host of one site.
+
+    Attributes:
+        name: the site's name in the topology.
+        address: its IPv4 address.
+        interface: its only network device, known by this name inside the host.
+        namespace_pid: a process that lives in the host's network namespace as long as the network stands.
+    """
+
+    def __init__(self, name: str, address: IPv4Address, interface: str, namespace_pid: int) -> None:
+        self.name = name
+        self.address = address
+        self.interface = interface
+        self.namespace_pid = namespace_pid
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def start(self, argv: Sequence[str], **popen_arguments: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
+        """Start a program in the host and return at once; it is ended with the network if it still runs then.
+
+        Args:
+            argv: program and arguments; a program that is missing ends with status 127.
+            popen_arguments: passed on to subprocess.Popen.
+        """
+        process: subprocess.Popen[bytes] = subprocess.Popen(self._in_namespace(argv), **popen_arguments)
+        self._started.append(process)
+        return process
+
+    def run(self, argv: Sequence[str], timeout: float = COMMAND_TIMEOUT) -> subprocess.CompletedProcess[str]:
+        """Run a program in the host to its end, whatever its exit status.
+
+        Raises:
+            TestbedError: it has not ended after `timeout` seconds.
+        """
+        try:
+            return subprocess.run(
+                self._in_namespace(argv), capture_output=True, text=True, errors="replace", timeout=timeout, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise TestbedError(f"`{shlex.join(argv)}` on {self.name} did not end within {timeout:g} s") from error
+
+    def end_programs(self) -> None:
+        """End the programs that `start` started and that still run."""
+        live = [process for process in self._started if process.poll() is None]
+        for process in live:
+            process.terminate()
+        for process in live:
+            try:
+                process.wait(_END_TIMEOUT)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._started.clear()
+
+    def _in_namespace(self, argv: Sequence[str]) -> list[str]:
+        return ["mnexec", "-a", str(self.namespace_pid), *argv]

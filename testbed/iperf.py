@@ -1,0 +1,312 @@
+"""Drives iperf3: one server and one client per flow, and reads from the receiver what arrived, on the common clock.
+
+All times are seconds since the epoch. iperf3 gives the start of a test in whole seconds only, so a flow's time zero is
+taken from outside: it is the moment at which the server process owns the accepted data connection, polled every
+`POLL_SECONDS`. The server starts its clock in the same turn of its event loop, which makes the time stamps of the
+intervals good to about `POLL_SECONDS` plus what the scheduler delays a process, 10 ms in all on a machine that is not
+overloaded.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Literal
+
+from testbed.iperf_report import Interval, IperfError, parse_receiver_report, reported_failure
+from testbed.network import Host, Network
+
+POLL_SECONDS = 0.005
+START_TIMEOUT = 10.0
+"""Seconds for a server to listen, and for a client to be connected to it."""
+
+FINISH_GRACE = 20.0
+"""Seconds a flow may end late: its control connection may be starved, and then waits for a retransmission timeout."""
+
+_END_MARGIN = 0.5
+"""Seconds before its time is over in which a flow may already have ended."""
+
+_STOP_GRACE = 2.0
+_TCP_ESTABLISHED = "01"
+_TCP_LISTEN = "0A"
+
+
+@dataclass(frozen=True)
+class IperfFlow:
+    """A flow from the host of node `source` to that of node `target`.
+
+    Attributes:
+        protocol: TCP sends as much as it can, UDP sends payload at `rate` Mbit/s.
+        congestion_control: of TCP; the machine's default may be one that ignores losses.
+    """
+
+    name: str
+    source: str
+    target: str
+    source_port: int
+    server_port: int
+    protocol: Literal["tcp", "udp"] = "tcp"
+    rate: float | None = None
+    congestion_control: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.protocol == "udp") != (self.rate is not None):
+            raise ValueError(f"flow {self.name}: UDP needs a rate and TCP takes none")
+
+    def server_command(self, interval: float) -> list[str]:
+        return ["iperf3", "-4", "-s", "-1", "-p", str(self.server_port), "-i", f"{interval:g}", "--json"]
+
+    def client_command(self, address: str, seconds: float) -> list[str]:
+        command = ["iperf3", "-4", "-c", address, "-p", str(self.server_port), "--cport", str(self.source_port)]
+        command += ["-t", str(max(1, round(seconds))), "-i", "1", "--connect-timeout", "5000", "--json"]
+        if self.rate is not None:
+            command += ["-u", "-b", f"{round(self.rate * 1e6)}"]
+        if self.congestion_control is not None:
+            command += ["-C", self.congestion_control]
+        return command
+
+
+@dataclass(frozen=True)
+class Goodput:
+    """What the receiving application of a flow got: consecutive intervals on the common clock."""
+
+    intervals: tuple[Interval, ...]
+
+    def mean(self, start: float, end: float) -> float:
+        """Mean in Mbit/s between two times; an interval that reaches beyond them counts by its share.
+
+        Raises:
+            ValueError: the intervals do not cover the whole time.
+        """
+        if not self.intervals or not self.intervals[0].start <= start < end <= self.intervals[-1].end:
+            raise ValueError(f"the goodput is not known of the whole time from {start} to {end}")
+        received = 0.0
+        for interval in self.intervals:
+            overlap = min(interval.end, end) - max(interval.start, start)
+            if overlap > 0:
+                received += interval.received * overlap / (interval.end - interval.start)
+        return received * 8 / 1e6 / (end - start)
+
+
+class IperfRun:
+    """Flows that start together when the block is entered and of which nothing is left when it is left.
+
+    Args:
+        network: where the hosts are.
+        flows: no two with the same target and server port.
+        seconds: how long each client sends, in whole seconds.
+        interval: length in seconds of the intervals the goodput is reported in.
+    """
+
+    def __init__(self, network: Network, flows: Sequence[IperfFlow], seconds: int, interval: float = 0.1) -> None:
+        self._flows = [_RunningFlow(flow, network.host(flow.source), network.host(flow.target)) for flow in flows]
+        self._seconds = seconds
+        self._interval = interval
+
+    def __enter__(self) -> IperfRun:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def connected_at(self) -> float:
+        """When the last of the flows was connected."""
+        return max(flow.connected_at for flow in self._flows)
+
+    def start(self) -> None:
+        """Start servers and clients and return when every flow is connected.
+
+        Raises:
+            IperfError: a server or client did not come up, for instance as its port is in use.
+        """
+        for flow in self._flows:
+            flow.start_server(self._interval)
+        self._wait(_RunningFlow.is_listening, "its server does not listen")
+        for flow in self._flows:
+            flow.start_client(self._seconds)
+        self._wait(_RunningFlow.is_connected, "its client is not connected")
+
+    def live_goodput(self) -> dict[str, float]:
+        """Goodput per flow in Mbit/s since the previous call or the start, from the bytes its server has read.
+
+        Flows whose time is over are missing.
+
+        Raises:
+            IperfError: a client or server has ended before its time.
+        """
+        flows = [flow for flow in self._flows if time.time() < flow.connected_at + self._seconds - _END_MARGIN]
+        for flow in flows:
+            flow.require_running()
+        return {flow.name: flow.goodput_since_last_call() for flow in flows}
+
+    def finish(self) -> dict[str, Goodput]:
+        """Wait until the flows have ended by themselves and return their goodput.
+
+        Raises:
+            IperfError: a flow failed, or has not ended `FINISH_GRACE` seconds after it should have.
+        """
+        for flow in self._flows:
+            flow.wait(flow.connected_at + self._seconds + FINISH_GRACE)
+        return {flow.name: flow.goodput() for flow in self._flows}
+
+    def stop(self) -> None:
+        """End every process that was started; without effect on those that have ended."""
+        for flow in self._flows:
+            flow.stop()
+
+    def _wait(self, condition: Callable[[_RunningFlow], bool], complaint: str) -> None:
+        deadline = time.monotonic() + START_TIMEOUT
+        waiting = list(self._flows)
+        while waiting := [flow for flow in waiting if not condition(flow)]:
+            for flow in self._flows:
+                flow.require_running()
+            if time.monotonic() > deadline:
+                raise IperfError(f"flow {waiting[0].name}: {complaint} after {START_TIMEOUT:g} s")
+            time.sleep(POLL_SECONDS)
+
+
+class _RunningFlow:
+    """The two processes of one flow."""
+
+    def __init__(self, flow: IperfFlow, source: Host, target: Host) -> None:
+        self.name = flow.name
+        self.connected_at = 0.0
+        self._flow = flow
+        self._source = source
+        self._target = target
+        self._server: _Process | None = None
+        self._client: _Process | None = None
+        self._last_reading = (0.0, 0)
+
+    def start_server(self, interval: float) -> None:
+        self._server = _Process("server", self._target, self._flow.server_command(interval))
+
+    def start_client(self, seconds: int) -> None:
+        self._client = _Process("client", self._source, self._flow.client_command(str(self._target.address), seconds))
+
+    def is_listening(self) -> bool:
+        # A UDP server, too, listens for the control connection by TCP.
+        return self._server is not None and self._server.owns_socket("tcp", self._flow.server_port, 0, _TCP_LISTEN)
+
+    def is_connected(self) -> bool:
+        assert self._server is not None, "started before its client"
+        flow = self._flow
+        connected = self._server.owns_socket(flow.protocol, flow.server_port, flow.source_port, _TCP_ESTABLISHED)
+        if connected:
+            self.connected_at = time.time()
+            self._last_reading = (self.connected_at, self._server.bytes_read())
+        return connected
+
+    def require_running(self) -> None:
+        for process in (self._client, self._server):
+            if process is not None and process.status() is not None:
+                raise self._failure(process)
+
+    def goodput_since_last_call(self) -> float:
+        assert self._server is not None, "a flow that is asked for its goodput has started"
+        (then, before), now = self._last_reading, time.time()
+        self._last_reading = (now, self._server.bytes_read())
+        return (self._last_reading[1] - before) * 8 / 1e6 / (now - then)
+
+    def wait(self, deadline: float) -> None:
+        for process in (self._client, self._server):
+            assert process is not None, "a flow that is waited for has started"
+            try:
+                process.wait(deadline - time.time())
+            except subprocess.TimeoutExpired as error:
+                raise IperfError(f"flow {self.name}: its iperf3 {process.role} does not end") from error
+            if process.status() != 0:
+                raise self._failure(process)
+
+    def goodput(self) -> Goodput:
+        assert self._server is not None, "a flow that is asked for its goodput has started"
+        intervals = parse_receiver_report(self._server.output(), self.name)
+        zero = self.connected_at
+        return Goodput(tuple(Interval(zero + each.start, zero + each.end, each.received) for each in intervals))
+
+    def stop(self) -> None:
+        for process in (self._client, self._server):
+            if process is not None:
+                process.stop()
+
+    def _failure(self, process: _Process) -> IperfError:
+        where = f"{process.role} on {process.host_name}, port {self._flow.server_port}"
+        return IperfError(
+            f"flow {self.name}: the iperf3 {where}, ended before its time: {reported_failure(process.output())}"
+        )
+
+
+class _Process:
+    """An iperf3 process on a host; its output goes to a nameless file, as it may be longer than a pipe holds."""
+
+    def __init__(self, role: str, host: Host, argv: list[str]) -> None:
+        self.role = role
+        self.host_name = host.name
+        self._output: IO[bytes] = tempfile.TemporaryFile()
+        try:
+            self._popen = host.start(
+                argv, stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT
+            )
+        except BaseException:
+            self._output.close()
+            raise
+
+    def status(self) -> int | None:
+        """Exit status, None while it runs."""
+        return self._popen.poll()
+
+    def wait(self, timeout: float) -> None:
+        self._popen.wait(max(0.0, timeout))
+
+    def output(self) -> str:
+        self._output.seek(0)
+        return self._output.read().decode(errors="replace")
+
+    def bytes_read(self) -> int:
+        """Bytes it has read so far, which but for a few kB at its start are the payload of its flow."""
+        try:
+            counters = Path(f"/proc/{self._popen.pid}/io").read_text()
+        except (FileNotFoundError, ProcessLookupError) as error:
+            raise IperfError(f"iperf3 {self.role} on {self.host_name} is gone") from error
+        return int(counters.split("rchar:", 1)[1].split(maxsplit=1)[0])
+
+    def owns_socket(self, protocol: str, local_port: int, remote_port: int, state: str) -> bool:
+        """Whether this very process, and not another on its host, has such a socket (proc(5), /proc/net/tcp)."""
+        folder = Path(f"/proc/{self._popen.pid}")
+        try:
+            rows = (folder / "net" / protocol).read_text().splitlines()[1:]
+            wanted = {
+                f"socket:[{row[9]}]"
+                for row in map(str.split, rows)
+                if row[3] == state and _port(row[1]) == local_port and _port(row[2]) == remote_port
+            }
+            return bool(wanted) and any(str(entry.readlink()) in wanted for entry in (folder / "fd").iterdir())
+        except OSError:  # it has ended, or closed a file while its list was read
+            return False
+
+    def stop(self) -> None:
+        if self._popen.poll() is None:
+            self._popen.terminate()
+            try:
+                self._popen.wait(_STOP_GRACE)
+            except subprocess.TimeoutExpired:
+                self._popen.kill()
+                self._popen.wait()
+        self._output.close()
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2], 16)

@@ -1,0 +1,88 @@
+"""What an iperf3 server says about a flow: a tolerant reader of its JSON, as pure functions.
+
+Tolerant because the output is not always one whole JSON value: other text stands before or after it, `nan` and `-nan`
+appear as numbers, and an error comes as one more key beside an otherwise good report.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from testbed.errors import TestbedError
+
+_NOT_A_NUMBER = re.compile(r'(":\s*)-?(?:nan|inf(?:inity)?)(?=\s*[,}\]])', re.IGNORECASE)
+_EXCERPT = 120
+
+
+class IperfError(TestbedError):
+    """An iperf3 flow that could not be started or measured; the message names the flow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Bytes of payload that the receiving application read between two times, in seconds."""
+
+    start: float
+    end: float
+    received: int
+
+
+def parse_receiver_report(text: str, flow: str) -> tuple[Interval, ...]:
+    """Read what `iperf3 --server --one-off --json` printed about one flow.
+
+    Args:
+        text: its standard output; text around the first JSON object is skipped.
+        flow: name of the flow, for error messages.
+
+    Returns:
+        The intervals in order; their times count from the moment the receiver started its clock.
+
+    Raises:
+        IperfError: no JSON or a truncated one, an `error` reported by iperf3, or no usable intervals.
+    """
+    report = _first_object(text, flow)
+    if report.get("error"):
+        raise IperfError(f"flow {flow}: iperf3 reports: {report['error']}")
+    entries = report.get("intervals")
+    if not isinstance(entries, list) or not entries:
+        raise IperfError(f"flow {flow}: the iperf3 report holds no intervals")
+    return tuple(_interval(entry, flow) for entry in entries)
+
+
+def reported_failure(text: str) -> str:
+    """The reason iperf3 gives for its failure in what it printed, in a few words."""
+    try:
+        error = _first_object(text, "").get("error")
+    except IperfError:
+        error = text.strip()[:_EXCERPT]
+    return str(error).removeprefix("error - ") if error else "it gives no reason"
+
+
+def _first_object(text: str, flow: str) -> dict[str, object]:
+    opening = text.find("{")
+    if opening < 0:
+        said = text.strip()
+        detail = f"printed {said[:_EXCERPT]!r}" if said else "printed nothing"
+        raise IperfError(f"flow {flow}: iperf3 {detail} instead of a JSON report")
+    try:
+        value, _ = json.JSONDecoder().raw_decode(_NOT_A_NUMBER.sub(r"\1null", text[opening:]))
+    except json.JSONDecodeError as error:
+        raise IperfError(f"flow {flow}: the JSON report of iperf3 is cut short or malformed ({error})") from error
+    assert isinstance(value, dict), "a JSON value that opens with a brace is an object"
+    return value
+
+
+def _interval(entry: object, flow: str) -> Interval:
+    total = entry.get("sum") if isinstance(entry, dict) else None
+    if not isinstance(total, dict):
+        raise IperfError(f"flow {flow}: an interval of the iperf3 report has no sum")
+    start, end, received = (total.get(key) for key in ("start", "end", "bytes"))
+    if not (isinstance(start, int | float) and isinstance(end, int | float) and isinstance(received, int | float)):
+        raise IperfError(f"flow {flow}: an interval of the iperf3 report lacks a numeric start, end or bytes")
+    if end < start or received < 0:
+        raise IperfError(
+            f"flow {flow}: an interval of the iperf3 report goes from {start} to {end} s with {received} bytes"
+        )
+    return Interval(float(start), float(end), int(received))

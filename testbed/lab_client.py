@@ -1,0 +1,97 @@
+"""Finds the lab that is up on this machine, starts one in the background, and asks things of it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from te_solver.errors import InputError, KuijiaError
+from testbed.errors import TestbedError
+from testbed.lab_service import SOCKET_NAME, Order
+from testbed.run_directory import ROOT, labs, owner_of
+
+
+class LabRefusedError(KuijiaError):
+    """The lab answered with an error, which keeps its exit status."""
+
+    def __init__(self, message: str, exit_status: int) -> None:
+        super().__init__(message)
+        self.exit_status = exit_status
+
+
+def running_lab(root: Path = ROOT) -> Path | None:
+    """The run directory of the lab that is up, None when there is none."""
+    if not root.is_dir():
+        return None
+    up = [lab for lab in labs(root) if (lab / SOCKET_NAME).exists() and owner_of(lab).is_alive()]
+    return up[0] if up else None
+
+
+def start_lab(order: Order, report: Callable[[str], None]) -> dict[str, Any]:
+    """Start a lab in the background and return its status once it is up; `report` is told of the progress.
+
+    Raises:
+        InputError: a lab is up already.
+        LabRefusedError: the lab could not be brought up.
+    """
+    up = running_lab()
+    if up is not None:
+        raise InputError("lab", "", f"{up.name} is up already", "none; take it down with `kuijia lab down`")
+    service = subprocess.Popen(
+        [sys.executable, "-m", "testbed.lab_service"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+    )
+    assert service.stdin is not None
+    assert service.stdout is not None
+    try:
+        service.stdin.write(order.to_json())
+        service.stdin.close()
+        for line in service.stdout:
+            message: dict[str, Any] = json.loads(line)
+            if "report" in message:
+                report(message["report"])
+            elif "error" in message:
+                service.wait()
+                raise LabRefusedError(message["error"], message["exit_status"])
+            else:
+                status: dict[str, Any] = message["ready"]
+                return status
+    except KeyboardInterrupt:
+        service.terminate()
+        service.wait()
+        raise
+    raise TestbedError(f"the lab ended with status {service.wait()} before it was up")
+
+
+def ask_lab(do: str, **details: str) -> Any:  # noqa: ANN401  # whatever JSON the request is answered with
+    """Ask the running lab for something and return its answer.
+
+    Raises:
+        InputError: no lab is up.
+        LabRefusedError: it refused.
+        TestbedError: it died while it was at it.
+    """
+    up = running_lab()
+    if up is None:
+        raise InputError("lab", "", "no lab is up", "one, started with `kuijia lab up`")
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(str(up / SOCKET_NAME))
+            connection.sendall(json.dumps({"do": do, **details}).encode() + b"\n")
+            line = connection.makefile("rb").readline()
+        except OSError as error:
+            raise TestbedError(f"lab {up.name} does not answer: {error.strerror}") from error
+    if not line:
+        raise TestbedError(f"lab {up.name} died before it answered")
+    answer: dict[str, Any] = json.loads(line)
+    if "error" in answer:
+        raise LabRefusedError(answer["error"], answer["exit_status"])
+    return answer["result"]

@@ -1,0 +1,121 @@
+"""Keeps a lab running in the background and does what is asked of it over a socket: the far end of `kuijia lab`.
+
+`python -m testbed.lab_service` reads its order as JSON from standard input, tells of its progress on standard output as
+JSON lines until the lab is up, and then serves one JSON request per connection: {"do": "status" | "fail" | "heal" |
+"down", "a": ..., "b": ...} is answered by {"result": ...} or {"error": ..., "exit_status": ...}.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+from dataclasses import asdict, dataclass
+from types import FrameType
+from typing import Any
+
+from te_solver.errors import InputError, KuijiaError
+from te_solver.plan_file import plan_from_json
+from testbed.lab import Lab, LabOptions
+
+SOCKET_NAME = "lab.sock"
+MAX_REQUEST = 65536
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a service is started with: the plan in its JSON form and the options of the lab."""
+
+    plan: dict[str, Any]
+    options: dict[str, Any]
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+class _Terminated(BaseException):
+    """Asked to end by a signal: not an error, and nothing on the way should catch it."""
+
+
+def main() -> int:
+    """Bring a lab up, serve until told to end, take it down."""
+    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGINT, _terminate)
+    order = Order(**json.load(sys.stdin))
+    plan = plan_from_json(order.plan, "plan")
+    try:
+        with (
+            Lab(plan, LabOptions(**order.options), lambda line: _tell(report=line)) as lab,
+            socket.socket(socket.AF_UNIX) as listener,
+        ):
+            listener.bind(str(lab.directory / SOCKET_NAME))
+            listener.listen()
+            _tell(ready=lab.status())
+            _detach_output()
+            while _answer_one(lab, listener):
+                pass
+    except KuijiaError as error:
+        _tell(error=str(error), exit_status=error.exit_status)
+        return error.exit_status
+    except _Terminated:
+        return 0
+    return 0
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> None:
+    # Once is enough: a second signal must not cut the clean-up short.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise _Terminated
+
+
+def _tell(**message: object) -> None:
+    try:
+        sys.stdout.write(json.dumps(message) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever started us has gone; the lab stays up all the same.
+        _detach_output()
+
+
+def _detach_output() -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _answer_one(lab: Lab, listener: socket.socket) -> bool:
+    """Serve one request; False after the one that ends the service."""
+    connection, _ = listener.accept()
+    with connection:
+        try:
+            request = json.loads(connection.makefile("rb").readline(MAX_REQUEST))
+            if request["do"] == "down":
+                lab.stop()
+                answer: dict[str, Any] = {"result": None}
+            else:
+                answer = {"result": _do(lab, request)}
+        except KuijiaError as error:
+            answer = {"error": str(error), "exit_status": error.exit_status}
+        with contextlib.suppress(BrokenPipeError):
+            connection.sendall(json.dumps(answer).encode() + b"\n")
+    return lab.is_running
+
+
+def _do(lab: Lab, request: dict[str, Any]) -> object:
+    match request["do"]:
+        case "status":
+            return lab.status()
+        case "fail":
+            return asdict(lab.fail(request["a"], request["b"]))
+        case "heal":
+            return asdict(lab.heal(request["a"], request["b"]))
+        case unknown:
+            raise InputError("lab", "do", f"unknown request {unknown!r}", "status, fail, heal or down")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

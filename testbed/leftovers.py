@@ -1,0 +1,40 @@
+"""Finds what killed labs left behind and removes it, and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from testbed.machine_objects import remove_machine_objects
+from testbed.processes import end_processes_with_environment
+from testbed.run_directory import LAB_VARIABLE, ROOT, RunDirectory, labs, lock_labs, owner_of, unfinished_labs
+
+
+def remove_leftovers(report: Callable[[str], None], root: Path = ROOT) -> None:
+    """Clear away every lab whose owner has died; labs of live owners are left alone.
+
+    A lab's processes are known by their environment, what it made in the machine's own namespace by its journal. With
+    the last process of a lab its private network namespace goes, and with that all interfaces in it. To be called in
+    the machine's own namespace.
+
+    Args:
+        report: told in one line per lab what was removed.
+        root: where the run directories are.
+
+    Raises:
+        TestbedError: something noted in a journal is still there and cannot be removed.
+    """
+    with lock_labs(root):
+        for directory in unfinished_labs(root):
+            shutil.rmtree(directory)
+        for directory in labs(root):
+            owner = owner_of(directory)
+            if owner.is_alive():
+                continue
+            lab = directory.name
+            ended = end_processes_with_environment(f"{LAB_VARIABLE}={lab}")
+            removed = remove_machine_objects(RunDirectory(directory).noted(), lab)
+            shutil.rmtree(directory)
+            found = [f"{len(ended)} processes", *(f"{item.kind} {item.name}" for item in removed), str(directory)]
+            report(f"removed what the killed lab {lab} (process {owner.pid}) left behind: {', '.join(found)}")

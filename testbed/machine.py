@@ -1,0 +1,218 @@
+"""What this machine has of all that the emulation needs: found out without changing anything."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import re
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from te_solver.errors import InputError
+from testbed.commands import find_program, run_command
+from testbed.errors import TestbedError
+from testbed.network_namespace import private_network
+from testbed.ovs import SYSTEM_DIRECTORY, kernel_datapath_available
+
+PACKAGE_OF = {
+    "ovs-vswitchd": "openvswitch-switch",
+    "ovsdb-server": "openvswitch-switch",
+    "ovsdb-tool": "openvswitch-switch",
+    "ovs-vsctl": "openvswitch-switch",
+    "ovs-ofctl": "openvswitch-switch",
+    "ovs-appctl": "openvswitch-switch",
+    "mnexec": "mininet",
+    "ifconfig": "net-tools",
+    "iperf3": "iperf3",
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "ethtool": "ethtool",
+}
+"""Program the emulation runs to the Debian package it is in."""
+
+_VERSION_OPTION = {"ip": "-V", "tc": "-V", "mnexec": "-v"}
+_FRAMEWORKS = ("os-ken", "c65ryu")
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
+
+_QDISCS = {
+    "htb": "htb",
+    "tbf": "tbf rate 1mbit burst 4000 limit 4000",
+    "prio": "prio",
+    "netem": "netem delay 1ms",
+    "pfifo_head_drop": "pfifo_head_drop limit 10",
+}
+_LABEL_FILTER = "protocol mpls_uc prio 1 u32 match u32 0x200 0xe00 at 0 flowid 1:1"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the probes found.
+
+    Attributes:
+        kernel: name and release.
+        python: version.
+        cpu_model: as the kernel names it, empty when it does not.
+        cpu_count: CPUs this process may use.
+        is_root: whether the effective user is root.
+        programs: each of PACKAGE_OF to its version, None when it is missing.
+        mininet: version of the library this Python sees, None when it sees none.
+        frameworks: controller framework (as a Python distribution) to its version, None when it is missing.
+        openvswitch_module: whether the kernel has it, loaded or loadable.
+        system_ovs: whether the machine's own Open vSwitch is running.
+        namespace_problem: why no network namespace can be made, None when one can or it was not tried.
+        qdiscs: queueing discipline, or `u32` for the filter on labels, to whether it works; empty when not tried, for
+            which root and a network namespace are needed.
+    """
+
+    kernel: str
+    python: str
+    cpu_model: str
+    cpu_count: int
+    is_root: bool
+    programs: dict[str, str | None]
+    mininet: str | None
+    frameworks: dict[str, str | None]
+    openvswitch_module: bool
+    system_ovs: bool
+    namespace_problem: str | None
+    qdiscs: dict[str, bool]
+
+    @property
+    def obstacles(self) -> list[tuple[str, str]]:
+        """What keeps the emulation from running: what is wrong and what is expected instead."""
+        found = []
+        missing = [program for program, version in self.programs.items() if version is None]
+        if missing:
+            packages = sorted({PACKAGE_OF[program] for program in missing})
+            found.append((f"{', '.join(missing)} not found", f"the Debian packages {', '.join(packages)}"))
+        if self.mininet is None:
+            found.append(
+                (f"Mininet is not importable by Python {self.python}", "the package mininet, and a venv that sees it")
+            )
+        if not self.is_root:
+            found.append(("not running as root", "root, for namespaces and queues"))
+        if self.namespace_problem is not None:
+            found.append((self.namespace_problem, "a machine or container that permits network namespaces"))
+        needed = ["htb", "pfifo_head_drop"] if self.openvswitch_module else ["htb", "pfifo_head_drop", "u32"]
+        if self.qdiscs and not all(self.qdiscs[kind] for kind in needed):
+            lacking = ", ".join(kind for kind in needed if not self.qdiscs[kind])
+            found.append((f"the kernel has no {lacking}", "a kernel with these traffic control modules"))
+        return found
+
+    @property
+    def consequences(self) -> list[str]:
+        """What follows from what the machine has, for those who use the emulation; a sentence each."""
+        if self.openvswitch_module:
+            datapath = "Switches forward in the kernel; flow entries choose the queue (set_queue)."
+        else:
+            datapath = (
+                "Switches forward in user space, as the kernel has no openvswitch module; filters on the label choose "
+                "the queue. Two CPUs carry about 300,000 packets/s, counted at every hop: take links of 10 to 40 Mbit/s."
+            )
+        found = [datapath, "Links have no delay of their own; a delay in a topology file is ignored by the emulation."]
+        if self.cpu_count < 2:
+            found.append("With one CPU, switches and hosts hold each other up: take links of 10 Mbit/s.")
+        if not any(self.frameworks.values()):
+            found.append("No controller framework is installed: neither os-ken nor c65ryu.")
+        return found
+
+
+def examine_machine() -> Machine:
+    """Look at everything; as root this also tries the queues in a throw-away network namespace."""
+    is_root = os.geteuid() == 0
+    programs = {name: _program_version(name) for name in PACKAGE_OF}
+    namespace_problem: str | None = None
+    qdiscs: dict[str, bool] = {}
+    if is_root and programs["ip"] is not None and programs["tc"] is not None:
+        try:
+            with private_network():
+                qdiscs = _try_qdiscs()
+        except InputError as error:
+            namespace_problem = error.problem
+        except TestbedError as error:
+            namespace_problem = str(error)
+    return Machine(
+        kernel=f"{platform.system()} {platform.release()}",
+        python=platform.python_version(),
+        cpu_model=_cpu_model(),
+        cpu_count=len(os.sched_getaffinity(0)),
+        is_root=is_root,
+        programs=programs,
+        mininet=mininet_version(),
+        frameworks={name: distribution_version(name) for name in _FRAMEWORKS},
+        openvswitch_module=kernel_datapath_available(),
+        system_ovs=(SYSTEM_DIRECTORY / "db.sock").exists(),
+        namespace_problem=namespace_problem,
+        qdiscs=qdiscs,
+    )
+
+
+def require_emulation() -> Machine:
+    """The machine, if the emulation can run on it.
+
+    Raises:
+        InputError: it cannot; the message says in one line all that is missing.
+    """
+    machine = examine_machine()
+    if machine.obstacles:
+        problems, expectations = zip(*machine.obstacles, strict=True)
+        raise InputError("testbed", "", "; ".join(problems), "; ".join(expectations))
+    return machine
+
+
+def mininet_version() -> str | None:
+    """Version of Mininet's library, read without importing it; None when this Python does not see it."""
+    spec = importlib.util.find_spec("mininet")
+    if spec is None or spec.origin is None:
+        return None
+    text = (Path(spec.origin).parent / "net.py").read_text()
+    found = re.search(r'^VERSION = "([^"]+)"', text, re.MULTILINE)
+    return found[1] if found else "present"
+
+
+def distribution_version(name: str) -> str | None:
+    """Version of an installed Python distribution, None when it is not installed."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _program_version(name: str) -> str | None:
+    if find_program(name) is None:
+        return None
+    try:
+        found = _VERSION.search(run_command([name, _VERSION_OPTION.get(name, "--version")]))
+    except TestbedError:  # installed, but it does not tell its version
+        found = None
+    return found[0] if found else "present"
+
+
+def _cpu_model() -> str:
+    found = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _try_qdiscs() -> dict[str, bool]:
+    """Whether each queueing discipline and the filter on labels work, tried in the present namespace."""
+    device = ["dev", "probe0"]
+    run_command(["ip", "link", "add", "name", device[1], "type", "veth", "peer", "name", "probe1"])
+    result = {}
+    for kind, parameters in _QDISCS.items():
+        result[kind] = _succeeds(["tc", "qdisc", "replace", *device, "root", "handle", "1:", *parameters.split()])
+        if kind == "htb":
+            result["u32"] = result["htb"] and _succeeds(["tc", "filter", "add", *device, *_LABEL_FILTER.split()])
+        if result[kind]:
+            run_command(["tc", "qdisc", "delete", *device, "root"])
+    run_command(["ip", "link", "delete", device[1]])
+    return result
+
+
+def _succeeds(argv: list[str]) -> bool:
+    try:
+        run_command(argv)
+    except TestbedError:
+        return False
+    return True

@@ -1,0 +1,60 @@
+"""The circumstances of a measurement, as plain data to lie beside its result."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from testbed.calibration import LinkCalibration
+from testbed.commands import find_program, run_command
+from testbed.errors import TestbedError
+from testbed.machine import Machine, distribution_version
+from testbed.network import Network
+
+
+def describe_run(
+    machine: Machine, network: Network, calibration: Sequence[LinkCalibration], started_at: float, duration: float
+) -> dict[str, Any]:
+    """Versions, machine and network of a run, ready for JSON.
+
+    Args:
+        machine: as `testbed.machine` found it before the run.
+        network: the network measured on; it may have been stopped.
+        calibration: what its links carried before the run, in Mbit/s; empty when they were not measured.
+        started_at: Unix time in seconds.
+        duration: seconds.
+    """
+    return {
+        "kuijia": distribution_version("kuijia"),
+        "commit": _commit(),
+        "started": datetime.fromtimestamp(started_at, timezone.utc).isoformat(timespec="seconds"),
+        "duration": round(duration, 3),
+        "kernel": machine.kernel,
+        "python": machine.python,
+        "open_vswitch": machine.programs["ovs-vswitchd"],
+        "iperf3": machine.programs["iperf3"],
+        "mininet": machine.mininet,
+        "datapath": network.ovs.datapath.value,
+        "system_ovs": network.options.system_ovs,
+        "buffer_packets": network.options.buffer_packets,
+        "cpu": {"model": machine.cpu_model, "count": machine.cpu_count},
+        "load_average": [round(load, 2) for load in os.getloadavg()],
+        "calibration": [asdict(link) for link in calibration],
+    }
+
+
+def _commit() -> str | None:
+    """The commit this code was checked out at, with `-dirty` when files differ from it; None outside a checkout."""
+    root = Path(__file__).resolve().parent.parent
+    if find_program("git") is None or not (root / ".git").exists():
+        return None
+    # As root in a user's checkout, git would refuse for the sake of hooks, which `describe` does not run.
+    git = ["git", "-c", "safe.directory=*", "-C", str(root)]
+    try:
+        return run_command([*git, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]).strip()
+    except TestbedError:  # a checkout without a commit
+        return None

@@ -1,0 +1,127 @@
+"""A network as Mininet builds it: hosts in namespaces, switches' ports and the cables between them, no switch software.
+
+Mininet's own switch, link and limit-setting code assume the machine's Open vSwitch, its `tc` classes and its network
+namespace; these subclasses replace just that, and leave bridges to `testbed.bridges` and queues to `testbed.queues`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from mininet.link import Link
+from mininet.log import setLogLevel
+from mininet.net import Mininet
+from mininet.node import Host, Switch
+from mininet.topo import Topo
+
+from kuijia_app.wiring import Wiring
+from te_solver.topology import Topology
+from testbed.commands import run_batch, run_command, search_path
+from testbed.names import bridge_name, host_name
+from testbed.network_namespace import disable_ipv6, network_of
+
+HOST_MTU = 1500
+LINK_MTU = 1508
+"""A core link carries a host's packet and two labels."""
+
+
+class LabMininet(Mininet):  # type: ignore[misc]  # Mininet has no types
+    """A Mininet without controllers that changes nothing outside its namespaces."""
+
+    def __init__(self, topology: Topology, wiring: Wiring) -> None:
+        setLogLevel("critical")
+        os.environ["PATH"] = search_path()  # Mininet looks for its programs there
+        Mininet.inited = True  # Mininet.init() would raise limits and sysctls of the whole machine
+        super().__init__(
+            topo=LabTopo(topology, wiring), switch=PortsOnlySwitch, host=LabHost, link=LabLink, controller=None
+        )
+
+
+class LabTopo(Topo):  # type: ignore[misc]
+    """Our topology and wiring in Mininet's terms."""
+
+    def build(self, topology: Topology, wiring: Wiring) -> None:
+        sites = {node: (str(wiring.host_address(node)), wiring.host_mac(node)) for node in topology.nodes}
+        for node in topology.nodes:
+            neighbours = [address_and_mac for other, address_and_mac in sites.items() if other != node]
+            self.addSwitch(bridge_name(wiring, node), dpid=f"{wiring.datapath_id(node):x}")
+            self.addHost(host_name(wiring, node), ip=f"{sites[node][0]}/8", neighbours=neighbours)
+        for a, b in topology.edges:
+            ports = wiring.port(a, b), wiring.port(b, a)
+            macs = {
+                f"addr{end}": _port_mac(wiring, node, port)
+                for end, node, port in zip((1, 2), (a, b), ports, strict=True)
+            }
+            self.addLink(bridge_name(wiring, a), bridge_name(wiring, b), *ports, **macs, up=None)
+        for node in topology.nodes:
+            port = wiring.host_port(node)
+            macs = {"addr1": _port_mac(wiring, node, port), "addr2": sites[node][1]}
+            self.addLink(bridge_name(wiring, node), host_name(wiring, node), port, 0, **macs, up=None)
+
+
+class PortsOnlySwitch(Switch):  # type: ignore[misc]
+    """The ports of a switch; the bridge that joins them is made and taken away by the Network."""
+
+    def start(self, controllers: list[Any]) -> None:
+        pass
+
+    def stop(self, deleteIntfs: bool = True) -> None:  # noqa: FBT001, FBT002, N803  # Mininet's signature
+        pass
+
+
+class LabHost(Host):  # type: ignore[misc]
+    """A site's host: one address, everybody else's address known beforehand, no offloading, no IPv6.
+
+    Segments larger than a frame, or without a checksum, must not leave a host: the userspace datapath would cut off
+    the first and forward the second as they are.
+    """
+
+    def config(self, ip: str, neighbours: list[tuple[str, str]], **_: Any) -> None:  # noqa: ANN401
+        interface = f"{self.name}-eth0"
+        with network_of(self.pid):
+            disable_ipv6()
+            run_batch(
+                "ip",
+                [
+                    ["link", "set", "lo", "up"],
+                    ["address", "add", ip, "dev", interface],
+                    ["link", "set", interface, "up"],
+                    *(
+                        ["neighbour", "replace", address, "lladdr", mac, "dev", interface, "nud", "permanent"]
+                        for address, mac in neighbours
+                    ),
+                ],
+            )
+            offloads = [word for feature in ("tx", "rx", "tso", "gso", "gro") for word in (feature, "off")]
+            run_command(["ethtool", "-K", interface, *offloads])
+
+
+class LabLink(Link):  # type: ignore[misc]
+    """A veth pair, large enough for labels between switches."""
+
+    @classmethod
+    def makeIntfPair(  # noqa: N802  # Mininet's signature
+        cls,
+        intfname1: str,
+        intfname2: str,
+        addr1: str,
+        addr2: str,
+        node1: Any,  # noqa: ANN401
+        node2: Any,  # noqa: ANN401
+        **_: Any,  # noqa: ANN401
+    ) -> None:
+        mtu = str(LINK_MTU if isinstance(node2, Switch) else HOST_MTU)
+        ends = [
+            ["name", name, "address", address, "mtu", mtu, "netns", str(node.pid)]
+            for name, address, node in ((intfname1, addr1, node1), (intfname2, addr2, node2))
+        ]
+        run_command(["ip", "link", "add", *ends[0], "type", "veth", "peer", *ends[1]])
+
+    def stop(self) -> None:
+        pass  # the Network deletes the interfaces, all at once
+
+
+def _port_mac(wiring: Wiring, switch: str, port: int) -> str:
+    octets = (2, 1, *wiring.datapath_id(switch).to_bytes(2, "big"), *port.to_bytes(2, "big"))
+    return ":".join(f"{octet:02x}" for octet in octets)

@@ -1,0 +1,237 @@
+"""The emulated network of a topology: real switches, real queues, a host per site.
+
+It is built in the network namespace of the thread that calls `start`, normally a private one (see
+`testbed.network_namespace`), and everything on it is to be called in that namespace.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from types import TracebackType
+from typing import Any
+
+from kuijia_app.queues import PLAIN_LAYOUT, QueueLayout
+from kuijia_app.wiring import Wiring
+from te_solver.errors import InputError
+from te_solver.topology import Topology
+from testbed.bridges import Bridge, Port, bridge_arguments, controller_arguments
+from testbed.commands import run_batch
+from testbed.errors import TestbedError
+from testbed.hosts import Host
+from testbed.machine_objects import claim_machine_objects, interfaces, remove_machine_objects
+from testbed.mininet_network import HOST_MTU, LINK_MTU, LabMininet
+from testbed.names import bridge_name, host_interface, host_name, port_name
+from testbed.ovs import SYSTEM_DIRECTORY, Datapath, Ovs, PrivateOvs, kernel_datapath_available
+from testbed.queues import htb_commands, leaf_commands, qos_arguments
+from testbed.run_directory import MachineObject, RunDirectory
+from testbed.send_buffer import enlarge_send_buffers
+
+__all__ = ["Host", "Network", "NetworkOptions"]
+
+_HARMLESS_FRAME = "02ffffffffff02000000000088b5" + "00" * 46
+"""To nobody, with an EtherType for local experiments (IEEE 802)."""
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """What a topology leaves open.
+
+    Attributes:
+        layout: the queues of every port.
+        buffer_packets: length of every queue.
+        datapath: what forwards packets; None takes the kernel's if it has one.
+        system_ovs: use the machine's running Open vSwitch, in the machine's own namespace.
+    """
+
+    layout: QueueLayout = PLAIN_LAYOUT
+    buffer_packets: int = 100
+    datapath: Datapath | None = None
+    system_ovs: bool = False
+
+
+class Network:
+    """Switches, cables and hosts of a topology, from `start` to `stop`.
+
+    Nodes are named as in the topology, also by the errors. Everything raises TestbedError when a switch, an interface
+    or a program fails, InputError for a node that does not exist.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        wiring: Wiring,
+        run: RunDirectory,
+        options: NetworkOptions = NetworkOptions(),
+        report: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`report` is told in one line what of the topology cannot be emulated."""
+        self.topology = topology
+        self.wiring = wiring
+        self.run = run
+        self.options = options
+        self._report = report
+        self._mininet: Any = None
+        self._hosts: dict[str, Host] = {}
+
+    @cached_property
+    def ovs(self) -> Ovs:
+        datapath = self.options.datapath
+        if datapath is None:
+            datapath = Datapath.KERNEL if kernel_datapath_available() else Datapath.USERSPACE
+        if self.options.system_ovs:
+            return Ovs(SYSTEM_DIRECTORY, datapath)
+        return PrivateOvs(self.run.path / "ovs", datapath)
+
+    def start(self, controller_port: int | None = None) -> None:
+        """Build everything; return when all ports forward, all queues stand and all hosts can be reached by entries.
+
+        Args:
+            controller_port: TCP port on 127.0.0.1 of a controller, which need not listen yet; None for none.
+
+        Raises:
+            InputError: a link of the topology goes in one direction only, or (with the machine's own Open vSwitch) a
+                name is taken. Nothing is left behind then, nor after any other error.
+        """
+        self._require_both_directions()
+        if any(link.delay > 0 for link in self.topology.links):
+            self._report("link delays are ignored: the emulated links have none of their own")
+        try:
+            if isinstance(self.ovs, PrivateOvs):
+                self.ovs.start()
+            else:
+                claim_machine_objects(self.run, self.ovs, self._objects())
+            self._start_mininet()
+            self._start_bridges()
+            self._set_up_queues()
+            if controller_port is not None:
+                self.ovs.vsctl(*_flat(controller_arguments(bridge, controller_port) for bridge in self._bridges))
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End the hosts' programs and take everything away; harmless when nothing or only a part was started."""
+        for host in self._hosts.values():
+            host.end_programs()
+        self._hosts.clear()
+        if isinstance(self.ovs, PrivateOvs):
+            self.ovs.stop()
+        else:
+            remove_machine_objects(self.run.noted(), self.run.lab_id, self.ovs)
+        present = interfaces()
+        run_batch("ip", [["link", "delete", cable] for cable in self._cables() if cable in present])
+        if self._mininet is not None:
+            self._mininet.stop()
+            self._mininet = None
+
+    def __enter__(self) -> Network:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def host(self, node: str) -> Host:
+        self._require_node(node)
+        return self._hosts[node]
+
+    def bridge(self, switch: str) -> str:
+        self._require_node(switch)
+        return bridge_name(self.wiring, switch)
+
+    def interface(self, switch: str, port: int) -> str:
+        """Name of the network device of a switch's port."""
+        self._require_node(switch)
+        return port_name(self.wiring, switch, port)
+
+    def port_capacity(self, switch: str, port: int) -> float:
+        """Rate of the port's queues in Mbit/s; a host's port carries what all links of its switch can bring."""
+        neighbour = self.wiring.neighbour_at(switch, port)
+        if neighbour is not None:
+            return self.topology.link(switch, neighbour).capacity
+        return sum(self.topology.link(other, switch).capacity for other in self.topology.neighbours[switch])
+
+    def connected_switches(self) -> set[str]:
+        """Switches that have a controller at the moment."""
+        table = json.loads(self.ovs.vsctl("--format=json", "--columns=_uuid,is_connected", "list", "Controller"))
+        connected = {uuid[1] for uuid, is_connected in table["data"] if is_connected}
+        bridges = json.loads(self.ovs.vsctl("--format=json", "--columns=name,controller", "list", "Bridge"))["data"]
+        names = {name for name, controller in bridges if controller[1] in connected}
+        return {node for node in self.topology.nodes if self.bridge(node) in names}
+
+    @cached_property
+    def _bridges(self) -> tuple[Bridge, ...]:
+        def ports(switch: str) -> tuple[Port, ...]:
+            last = self.wiring.host_port(switch)
+            return tuple(
+                Port(self.interface(switch, number), number, HOST_MTU if number == last else LINK_MTU)
+                for number in range(1, last + 1)
+            )
+
+        return tuple(
+            Bridge(self.bridge(switch), self.wiring.datapath_id(switch), ports(switch))
+            for switch in self.topology.nodes
+        )
+
+    def _cables(self) -> list[str]:
+        """One end of every veth pair; with it goes the other."""
+        between = [self.interface(a, self.wiring.port(a, b)) for a, b in self.topology.edges]
+        return between + [self.interface(node, self.wiring.host_port(node)) for node in self.topology.nodes]
+
+    def _objects(self) -> list[MachineObject]:
+        ports = [MachineObject("interface", port.interface) for bridge in self._bridges for port in bridge.ports]
+        return [MachineObject("bridge", bridge.name) for bridge in self._bridges] + ports
+
+    def _start_mininet(self) -> None:
+        self._mininet = LabMininet(self.topology, self.wiring)
+        for node in self.topology.nodes:
+            holder = self._mininet[host_name(self.wiring, node)].pid
+            address = self.wiring.host_address(node)
+            self._hosts[node] = Host(node, address, host_interface(self.wiring, node), holder)
+        run_batch("ip", [["link", "set", port.interface, "up"] for bridge in self._bridges for port in bridge.ports])
+
+    def _start_bridges(self) -> None:
+        self.ovs.vsctl(*_flat(bridge_arguments(bridge, self.ovs.datapath, self.run.lab_id) for bridge in self._bridges))
+        wanted = {port.interface: port.number for bridge in self._bridges for port in bridge.ports}
+        table = json.loads(self.ovs.vsctl("--format=json", "--columns=name,ofport,error", "list", "Interface"))
+        found = {name: (number, error) for name, number, error in table["data"]}
+        for interface, number in wanted.items():
+            got, error = found[interface]
+            if got != number:
+                raise TestbedError(f"Open vSwitch gave {interface} the port {got} instead of {number}: {error}")
+
+    def _set_up_queues(self) -> None:
+        layout, buffer_packets = self.options.layout, self.options.buffer_packets
+        capacities = {
+            port.interface: self.port_capacity(switch, port.number)
+            for switch, bridge in zip(self.topology.nodes, self._bridges, strict=True)
+            for port in bridge.ports
+        }
+        if self.ovs.datapath is Datapath.KERNEL:
+            self.ovs.vsctl(*_flat(qos_arguments(name, rate, layout) for name, rate in capacities.items()))
+            run_batch("tc", _flat(leaf_commands(name, layout, buffer_packets) for name in capacities))
+            return
+        run_batch("tc", _flat(htb_commands(name, rate, layout, buffer_packets) for name, rate in capacities.items()))
+        # Open vSwitch makes its sending socket for the first packet it sends, and one socket serves all ports.
+        packet_out = f"in_port=controller packet={_HARMLESS_FRAME} actions=output:1"
+        self.ovs.ofctl("packet-out", self._bridges[0].name, packet_out)
+        enlarge_send_buffers(self.ovs.switch_pid())
+
+    def _require_node(self, node: str) -> None:
+        if node not in self.topology.nodes:
+            raise InputError("testbed", node, "there is no such node", f"one of {', '.join(self.topology.nodes)}")
+
+    def _require_both_directions(self) -> None:
+        for a, b in self.topology.edges:
+            if not (self.topology.has_link(a, b) and self.topology.has_link(b, a)):
+                raise InputError(
+                    self.topology.name, f"link {a}-{b}", "the link goes in one direction only", "one each way"
+                )
+
+
+def _flat(parts: Any) -> list[Any]:  # noqa: ANN401
+    return [item for part in parts for item in part]

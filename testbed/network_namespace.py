@@ -1,0 +1,90 @@
+"""Network namespaces: the private one a lab lives in, and a visit to another process's.
+
+A namespace belongs to a thread: enter it in the main thread before any other is started. Programs and threads started
+afterwards inherit it; it vanishes with everything in it when the last process in it ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from te_solver.errors import InputError
+from testbed.commands import run_command
+from testbed.errors import TestbedError
+
+_CLONE_NEWNET = 0x40000000  # sched.h; os.unshare and os.setns exist from Python 3.12 on
+_OWN_NAMESPACE = Path("/proc/thread-self/ns/net")
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def enter_private_network() -> None:
+    """Move the calling thread into a network namespace of its own that holds only a loopback interface.
+
+    IPv6 is switched off in it: router solicitations and multicast reports of the interfaces would be stray packets.
+
+    Raises:
+        InputError: the kernel does not permit it.
+    """
+    _unshare()
+    run_command(["ip", "link", "set", "lo", "up"])
+    disable_ipv6()
+
+
+@contextmanager
+def private_network() -> Iterator[None]:
+    """A private network namespace for the time of a block; the calling thread then returns to where it was."""
+    with _returning_to_own_namespace():
+        enter_private_network()
+        yield
+
+
+@contextmanager
+def network_of(pid: int) -> Iterator[None]:
+    """Visit the network namespace of another process for the time of a block.
+
+    Raises:
+        TestbedError: the process has ended.
+    """
+    with _returning_to_own_namespace():
+        try:
+            namespace = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError as error:
+            raise TestbedError(f"process {pid}, which held a network namespace, has ended") from error
+        try:
+            _enter(namespace)
+        finally:
+            os.close(namespace)
+        yield
+
+
+def disable_ipv6() -> None:
+    """Switch IPv6 off for the present and future interfaces of the calling thread's namespace."""
+    settings = Path("/proc/sys/net/ipv6/conf")  # shows the namespace of the thread that opens it
+    if settings.is_dir():  # a kernel can be without IPv6
+        for scope in ("all", "default"):
+            (settings / scope / "disable_ipv6").write_text("1")
+
+
+@contextmanager
+def _returning_to_own_namespace() -> Iterator[None]:
+    own = os.open(_OWN_NAMESPACE, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield
+    finally:
+        _enter(own)
+        os.close(own)
+
+
+def _unshare() -> None:
+    if _libc.unshare(_CLONE_NEWNET) != 0:
+        reason = os.strerror(ctypes.get_errno())
+        raise InputError("testbed", "", f"a network namespace cannot be made ({reason})", "root (CAP_SYS_ADMIN)")
+
+
+def _enter(namespace: int) -> None:
+    if _libc.setns(namespace, _CLONE_NEWNET) != 0:
+        raise TestbedError(f"a network namespace cannot be entered: {os.strerror(ctypes.get_errno())}")

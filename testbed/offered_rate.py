@@ -1,0 +1,77 @@
+"""Limits what each flow of a host offers to the network, by tc, as the paper did (section 5.1).
+
+A rate counts whole Ethernet frames without checksum, as tc does: TCP in frames of 1514 bytes delivers 1448 of them, so
+that an offered 400 Mbit/s is a goodput of 382 (the paper measured 380).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from testbed.errors import TestbedError
+from testbed.network import Host
+
+QUEUE_PACKETS = 100
+"""Length of a flow's queue. A TCP sender keeps two packets in it (TCP small queues), a UDP sender overruns it."""
+
+_FRAME = 1514
+_BURST_SECONDS = 0.001
+"""The time after which the kernel is sure to have looked at a queue again; a smaller burst would cost rate."""
+
+_MAX_CLASSES = 0xFFFE
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedRate:
+    """The flow with this TCP or UDP source port may offer `rate` Mbit/s."""
+
+    source_port: int
+    rate: float
+
+
+def offered_rate_commands(
+    interface: str, rates: Sequence[OfferedRate], queue_packets: int = QUEUE_PACKETS
+) -> list[list[str]]:
+    """Commands that limit flows leaving a host through `interface`; all other packets pass unlimited.
+
+    Raises:
+        ValueError: a rate that is not positive, a source port given twice, more flows than tc has classes.
+    """
+    ports = [offered.source_port for offered in rates]
+    if len(set(ports)) < len(ports) or len(ports) > _MAX_CLASSES:
+        raise ValueError(f"{len(ports)} rates for {len(set(ports))} source ports, tc takes {_MAX_CLASSES} at most")
+    root = ["tc", "qdisc", "replace", "dev", interface, "root"]
+    # HTB cannot be changed in place, so it is put where a plain queue has just taken its predecessor's place. The
+    # default class 0 does not exist: what no filter matches is sent at once (tc-htb(8)).
+    commands = [[*root, "pfifo"], [*root, "handle", "1:", "htb", "default", "0"]]
+    for number, offered in enumerate(rates, start=1):
+        if not offered.rate > 0:
+            raise ValueError(f"the flow from port {offered.source_port} is offered {offered.rate} Mbit/s")
+        bits = round(offered.rate * 1e6)
+        burst = max(_FRAME, round(bits / 8 * _BURST_SECONDS))
+        class_id = f"1:{number:x}"
+        commands += [
+            [
+                *("tc", "class", "add", "dev", interface, "parent", "1:", "classid", class_id, "htb"),
+                *("rate", f"{bits}bit", "burst", str(burst), "cburst", str(burst), "quantum", str(_FRAME)),
+            ],
+            ["tc", "qdisc", "add", "dev", interface, "parent", class_id, "pfifo", "limit", str(queue_packets)],
+            [
+                *("tc", "filter", "add", "dev", interface, "parent", "1:", "protocol", "ip", "prio", "1", "u32"),
+                *("match", "ip", "sport", str(offered.source_port), "0xffff", "flowid", class_id),
+            ],
+        ]
+    return commands
+
+
+def limit_offered_rates(host: Host, rates: Sequence[OfferedRate]) -> None:
+    """Apply `offered_rate_commands` in a host, in place of what limited it before.
+
+    Raises:
+        TestbedError: tc refuses.
+    """
+    for command in offered_rate_commands(host.interface, rates):
+        outcome = host.run(command, timeout=10)
+        if outcome.returncode != 0:
+            raise TestbedError(f"{host.name}: `{' '.join(command)}` failed: {outcome.stderr.strip()}")

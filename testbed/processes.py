@@ -1,0 +1,142 @@
+"""Facts about processes from /proc, and ending exactly the processes meant."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+
+
+@dataclass(frozen=True)
+class ProcessIdentity:
+    """A process that no later one can be mistaken for, although process ids are used again.
+
+    `start_time` is in clock ticks since boot (proc(5), /proc/PID/stat field 22); `boot_id` names that boot.
+    """
+
+    pid: int
+    start_time: int
+    boot_id: str
+
+    def is_alive(self, proc: Path = PROC) -> bool:
+        return self.boot_id == boot_id(proc) and self.start_time == start_time(self.pid, proc)
+
+
+def own_identity() -> ProcessIdentity:
+    pid = os.getpid()
+    started = start_time(pid)
+    if started is None:
+        raise RuntimeError("/proc is not mounted")
+    return ProcessIdentity(pid, started, boot_id())
+
+
+def boot_id(proc: Path = PROC) -> str:
+    return (proc / "sys/kernel/random/boot_id").read_text().strip()
+
+
+def start_time(pid: int, proc: Path = PROC) -> int | None:
+    """Start of a live process in clock ticks since boot, None when there is none with this id or it is a zombie."""
+    fields = _stat_after_name(pid, proc)
+    if fields is None or fields[0] in ("Z", "X"):
+        return None
+    return int(fields[19])
+
+
+def ancestors(pid: int, proc: Path = PROC) -> list[int]:
+    """Parent, grandparent and so on of a process."""
+    found: list[int] = []
+    while (fields := _stat_after_name(pid, proc)) is not None and (parent := int(fields[1])) > 0:
+        found.append(parent)
+        pid = parent
+    return found
+
+
+def processes_with_environment(entry: str, proc: Path = PROC) -> list[int]:
+    """Ids of all processes started with the environment entry `NAME=value`, in ascending order."""
+    wanted = entry.encode()
+    found = []
+    for folder in proc.iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            environment = (folder / "environ").read_bytes()
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
+        if wanted in environment.split(b"\0"):
+            found.append(int(folder.name))
+    return sorted(found)
+
+
+def end_processes_with_environment(entry: str, grace: float = 2.0) -> list[int]:
+    """End every process started with the environment entry, but not the caller nor its ancestors.
+
+    They get SIGTERM, those that live on after `grace` seconds SIGKILL. Repeats until none is left, as a process may
+    have forked in between.
+
+    Returns:
+        The ids of the ended processes.
+    """
+    spared = {os.getpid(), *ancestors(os.getpid())}
+    ended: list[int] = []
+    while pids := [pid for pid in processes_with_environment(entry) if pid not in spared]:
+        ended += _end(pids, entry, grace)
+    return ended
+
+
+def _end(pids: Iterable[int], entry: str, grace: float) -> list[int]:
+    handles: dict[int, int] = {}  # process id to pidfd, which keeps naming the same process
+    try:
+        for pid in pids:
+            try:
+                handles[pid] = os.pidfd_open(pid)
+            except ProcessLookupError:
+                continue
+        still_meant = set(processes_with_environment(entry))
+        live = {pid: handle for pid, handle in handles.items() if pid in still_meant}
+        for signal_number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, None)):
+            for handle in live.values():
+                _send(handle, signal_number)
+            live = _wait_for_ends(live, patience)
+        return sorted(handles)
+    finally:
+        for handle in handles.values():
+            os.close(handle)
+
+
+def _send(handle: int, signal_number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(handle, signal_number)
+
+
+def wait_for_end(handle: int, patience: float | None) -> bool:
+    """Whether the process of this pidfd ends within `patience` seconds; None waits for ever."""
+    return not _wait_for_ends({0: handle}, patience)
+
+
+def _wait_for_ends(live: dict[int, int], patience: float | None) -> dict[int, int]:
+    """Those of the processes that have not ended after `patience` seconds; None waits until all have."""
+    deadline = None if patience is None else time.monotonic() + patience
+    waiting = dict(live)
+    while waiting:
+        left = None if deadline is None else deadline - time.monotonic()
+        if left is not None and left <= 0:
+            break
+        ended, _, _ = select.select(list(waiting.values()), [], [], left)
+        waiting = {pid: handle for pid, handle in waiting.items() if handle not in ended}
+    return waiting
+
+
+def _stat_after_name(pid: int, proc: Path) -> list[str] | None:
+    """Fields of /proc/PID/stat from the third (state) on; the second, a name in brackets, may hold blanks."""
+    try:
+        text = (proc / str(pid) / "stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return text[text.rindex(")") + 2 :].split()

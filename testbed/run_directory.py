@@ -1,0 +1,134 @@
+"""The run directory of a lab: its sockets and logs, who owns it, and what it made outside its own namespace.
+
+Several labs may run at the same time. Each has a directory `/run/kuijia/<lab id>/` with an owner record, and every
+process of it carries `KUIJIA_LAB=<lab id>` in its environment. A lab whose owner has died is a leftover; what to do
+with it is the business of `testbed.leftovers`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from testbed.errors import TestbedError
+from testbed.processes import ProcessIdentity, end_processes_with_environment, own_identity
+
+ROOT = Path("/run/kuijia")
+LAB_VARIABLE = "KUIJIA_LAB"
+
+_OWNER_FILE = "owner.json"
+_JOURNAL_FILE = "journal"
+_UNFINISHED = ".new-"
+
+
+@dataclass(frozen=True)
+class MachineObject:
+    """Something a lab makes in the machine's own network namespace, which does not vanish with its processes."""
+
+    kind: Literal["bridge", "interface"]
+    name: str
+
+
+class RunDirectory:
+    """The run directory of the calling process's lab, from `create` to `remove`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._outer_lab: str | None = None
+
+    @property
+    def lab_id(self) -> str:
+        return self.path.name
+
+    @classmethod
+    def create(cls, root: Path = ROOT) -> RunDirectory:
+        """Make a directory owned by this process and mark the processes it starts from now on.
+
+        Raises:
+            TestbedError: `root` cannot be written.
+        """
+        lab_id = f"{os.getpid()}-{secrets.token_hex(3)}"
+        with lock_labs(root):
+            unfinished = root / f"{_UNFINISHED}{lab_id}"
+            unfinished.mkdir(mode=0o700)
+            (unfinished / _OWNER_FILE).write_text(json.dumps(asdict(own_identity())))
+            (unfinished / _JOURNAL_FILE).touch()
+            # Renamed when whole, so that no other process ever sees a lab without an owner.
+            unfinished.rename(root / lab_id)
+        run = cls(root / lab_id)
+        run._outer_lab = os.environ.get(LAB_VARIABLE)
+        os.environ[LAB_VARIABLE] = lab_id
+        return run
+
+    def note(self, objects: Iterable[MachineObject]) -> None:
+        """Write down what is about to be made in the machine's own namespace. To be called before it is made."""
+        lines = "".join(json.dumps(asdict(item)) + "\n" for item in objects)
+        with (self.path / _JOURNAL_FILE).open("a") as journal:
+            journal.write(lines)
+            journal.flush()
+            os.fsync(journal.fileno())
+
+    def noted(self) -> list[MachineObject]:
+        """What `note` was told, oldest first; a line cut short by a crash stands for nothing made."""
+        lines = (self.path / _JOURNAL_FILE).read_text().splitlines(keepends=True)
+        return [MachineObject(**json.loads(line)) for line in lines if line.endswith("\n")]
+
+    def remove(self) -> None:
+        """End the lab's remaining processes and delete the directory; the caller has put everything else back."""
+        end_processes_with_environment(f"{LAB_VARIABLE}={self.lab_id}")
+        if os.environ.get(LAB_VARIABLE) == self.lab_id:
+            if self._outer_lab is None:
+                del os.environ[LAB_VARIABLE]
+            else:
+                os.environ[LAB_VARIABLE] = self._outer_lab
+        shutil.rmtree(self.path)
+
+    def __enter__(self) -> RunDirectory:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.remove()
+
+
+@contextmanager
+def lock_labs(root: Path = ROOT) -> Iterator[None]:
+    """Hold the one lock under which labs of this machine are created, cleared away and looked at.
+
+    Raises:
+        TestbedError: `root` cannot be made or written.
+    """
+    try:
+        root.mkdir(mode=0o755, parents=True, exist_ok=True)
+        lock = os.open(root / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise TestbedError(f"{root} cannot be written: {error.strerror}") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def owner_of(directory: Path) -> ProcessIdentity:
+    return ProcessIdentity(**json.loads((directory / _OWNER_FILE).read_text()))
+
+
+def labs(root: Path = ROOT) -> list[Path]:
+    """Directories of all labs, live or left over, by age of their names."""
+    return sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+
+def unfinished_labs(root: Path = ROOT) -> list[Path]:
+    """Directories of labs that died while they were being created; only to be asked for under `lock_labs`."""
+    return sorted(root.glob(f"{_UNFINISHED}*"))
