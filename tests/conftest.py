@@ -1,0 +1,78 @@
+"""Test tiers: decides which of them this machine can run, skips the others and says why."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+from collections import Counter
+from functools import cache
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("kuijia", derandomize=True, deadline=None, database=None)
+settings.load_profile("kuijia")
+
+TIERS = ("ovs", "emulation")
+OVS_PROGRAMS = ("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovs-appctl")
+EMULATION_PROGRAMS = ("iperf3", "ethtool", "ip", "tc", "mnexec", "ping")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skips the tests of every tier that the machine cannot run."""
+    for item in items:
+        for tier in TIERS:
+            if item.get_closest_marker(tier) is None:
+                continue
+            obstacle = obstacle_to(tier)
+            if obstacle is not None:
+                item.add_marker(pytest.mark.skip(reason=f"tier {tier}: {obstacle}"))
+                break
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One line for each reason for which tests were left out, however many they are."""
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", [])
+        if isinstance(report.longrepr, tuple)
+    )
+    for reason, count in sorted(reasons.items()):
+        terminalreporter.write_line(f"skipped {count} - {reason}", yellow=True)
+
+
+@cache
+def obstacle_to(tier: str) -> str | None:
+    """Why this machine cannot run the tests of `tier`, None when it can."""
+    missing = _missing(OVS_PROGRAMS)
+    if missing:
+        return f"Open vSwitch is not installed ({', '.join(missing)} not found)"
+    if tier == "ovs":
+        return None
+    missing = _missing(EMULATION_PROGRAMS)
+    if missing:
+        return f"{', '.join(missing)} not found"
+    if importlib.util.find_spec("mininet") is None:
+        return "Mininet is not importable by this Python"
+    if os.geteuid() != 0:
+        return "not running as root"
+    return _namespace_obstacle()
+
+
+def _missing(programs: tuple[str, ...]) -> list[str]:
+    path = os.environ.get("PATH", os.defpath) + os.pathsep + "/usr/sbin:/sbin"
+    return [program for program in programs if shutil.which(program, path=path) is None]
+
+
+def _namespace_obstacle() -> str | None:
+    """What keeps a throw-away network namespace from having a veth pair with an HTB queue."""
+    trial = "ip link set lo up && ip link add v0 type veth peer name v1 && tc qdisc add dev v0 root handle 1: htb"
+    outcome = subprocess.run(
+        ["unshare", "--net", "sh", "-c", trial], capture_output=True, text=True, check=False, timeout=30
+    )
+    if outcome.returncode == 0:
+        return None
+    said = outcome.stderr.strip().splitlines()
+    return f"no network namespace with HTB queues ({said[-1] if said else f'exit status {outcome.returncode}'})"

@@ -1,0 +1,160 @@
+"""Real Open vSwitch switches on the dummy datapath: no root, no interfaces, packets handed in and read from files."""
+
+from __future__ import annotations
+
+import re
+import socket
+import struct
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from kuijia_app.wiring import Wiring
+from te_solver.plan import Plan
+from testbed.ovs import Datapath, PrivateOvs
+
+PATIENCE = 20.0
+"""Seconds after which a condition that does not come true fails the test."""
+
+_BATCH = 50
+"""Packets handed in at a time: a dummy port queues no more than 100."""
+
+_PCAP_HEADER = 24
+_PCAP_RECORD = struct.Struct("<IIII")
+_COUNTERS = re.compile(r"(duration|n_packets|n_bytes)=[^,]*, ")
+
+
+@dataclass(frozen=True)
+class SentPacket:
+    """What left a port: label and traffic class of its MPLS header, TCP source port of the packet under it."""
+
+    label: int
+    traffic_class: int
+    source_port: int
+
+
+class _DummyOvs(PrivateOvs):
+    """The daemons of a lab with the datapath that Open vSwitch's own tests use."""
+
+    def _start_daemon(self, name: str, *arguments: str) -> None:
+        dummy = ("--enable-dummy=override", "--disable-system") if name == "ovs-vswitchd" else ()
+        super()._start_daemon(name, *arguments, *dummy)
+
+
+class DummySwitches:
+    """The switches of a plan, wired to nothing, all with the same controller to come on the loopback."""
+
+    def __init__(self, plan: Plan, directory: Path) -> None:
+        self.plan = plan
+        self.wiring = Wiring(plan.topology)
+        self.controller_port = _free_port()
+        self._directory = directory
+        self._seen: Counter[tuple[str, int]] = Counter()
+        self._ovs = _DummyOvs(directory / "ovs", Datapath.USERSPACE)
+
+    def __enter__(self) -> DummySwitches:
+        self._ovs.start()
+        for switch in self.plan.topology.nodes:
+            bridge = self._bridge(switch)
+            arguments = ["add-br", bridge, "--", "set", "Bridge", bridge, "datapath_type=dummy", "fail_mode=secure"]
+            arguments += ["protocols=OpenFlow13", f"other_config:datapath-id={self.wiring.datapath_id(switch):016x}"]
+            for port in range(1, self.wiring.host_port(switch) + 1):
+                name = self._interface(switch, port)
+                arguments += ["--", "add-port", bridge, name, "--", "set", "Interface", name, "type=dummy"]
+                arguments += [f"ofport_request={port}", f"options:tx_pcap={self._capture(switch, port)}"]
+            arguments += ["--", "set-controller", bridge, f"tcp:127.0.0.1:{self.controller_port}"]
+            self._ovs.vsctl(*arguments, "--", "set", "Controller", bridge, "max_backoff=1000")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ovs.stop()
+
+    def groups(self, switch: str) -> list[str]:
+        return sorted(self._ovs.ofctl("dump-groups", self._bridge(switch)).splitlines()[1:])
+
+    def flows(self, switch: str) -> list[str]:
+        """Flow entries without their counters."""
+        lines = self._ovs.ofctl("dump-flows", self._bridge(switch)).splitlines()[1:]
+        return sorted(_COUNTERS.sub("", line).strip() for line in lines)
+
+    def set_port(self, switch: str, port: int, state: str) -> None:
+        """Take the carrier of a port `down` or `up`."""
+        self._ovs.appctl("netdev-dummy/set-admin-state", self._interface(switch, port), state)
+
+    def send_from_host(self, switch: str, target: str, source_ports: Iterable[int], tos: int = 0) -> list[SentPacket]:
+        """Hand the switch one TCP packet per source port, and return what left its ports, in order of source port."""
+        addresses = f"src={self.wiring.host_address(switch)},dst={self.wiring.host_address(target)}"
+        host_interface = self._interface(switch, self.wiring.host_port(switch))
+        ports = list(source_ports)
+        sent: list[SentPacket] = []
+        # A barrier does not wait for the datapath's cache to follow the tables.
+        self._ovs.appctl("revalidator/wait")
+        for start in range(0, len(ports), _BATCH):
+            batch = ports[start : start + _BATCH]
+            packets = [
+                "in_port(1),eth(src=02:00:00:00:00:01,dst=02:00:00:00:00:02),eth_type(0x0800),"
+                f"ipv4({addresses},proto=6,tos={tos},ttl=64,frag=no),tcp(src={port},dst=5001),tcp_flags(2)"
+                for port in batch
+            ]
+            self._ovs.appctl("netdev-dummy/receive", host_interface, *packets)
+            expected = len(sent) + len(batch)
+
+            def all_left(expected: int = expected) -> bool:
+                sent.extend(self._newly_captured(switch))
+                return len(sent) >= expected
+
+            wait_until(all_left, f"{len(batch)} packets left {switch}")
+        return sorted(sent, key=lambda packet: packet.source_port)
+
+    def _newly_captured(self, switch: str) -> list[SentPacket]:
+        """What has left the ports to other switches since the last call."""
+        packets = []
+        for port in range(1, self.wiring.host_port(switch)):
+            captured = _read_capture(self._capture(switch, port))
+            packets += captured[self._seen[switch, port] :]
+            self._seen[switch, port] = len(captured)
+        return packets
+
+    def _bridge(self, switch: str) -> str:
+        return f"s{self.wiring.datapath_id(switch)}"
+
+    def _interface(self, switch: str, port: int) -> str:
+        return f"{self._bridge(switch)}-eth{port}"
+
+    def _capture(self, switch: str, port: int) -> Path:
+        return self._directory / f"{self._interface(switch, port)}.pcap"
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {PATIENCE:g} s: {what}")
+        time.sleep(0.01)
+
+
+def _read_capture(path: Path) -> list[SentPacket]:
+    data = path.read_bytes() if path.exists() else b""
+    packets = []
+    position = _PCAP_HEADER
+    while position + _PCAP_RECORD.size <= len(data):
+        _, _, length, _ = _PCAP_RECORD.unpack_from(data, position)
+        frame = data[position + _PCAP_RECORD.size :][:length]
+        position += _PCAP_RECORD.size + length
+        if len(frame) == length and frame[12:14] == b"\x88\x47":
+            (entry,) = struct.unpack_from("!I", frame, 14)
+            (source_port,) = struct.unpack_from("!H", frame, 14 + 4 + 20)
+            packets.append(SentPacket(entry >> 12, entry >> 9 & 7, source_port))
+    return packets
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

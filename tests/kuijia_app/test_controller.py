@@ -1,0 +1,156 @@
+"""The controller against real switches, under both frameworks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kuijia_app import event_log
+from kuijia_app.pipeline import Scheme, build_tables
+from te_solver.plan_file import save_plan
+from testbed.controller_process import ControllerProcess, Event, Framework
+from tests.kuijia_app.dummy_switches import DummySwitches, SentPacket, wait_until
+from tests.kuijia_app.plans import motivation_plan
+
+pytestmark = pytest.mark.ovs
+
+T1, T2, T3 = 16, 17, 18
+FLOWS = range(20000, 21000)
+
+both_frameworks = pytest.mark.parametrize("framework", ["os-ken", "ryu"])
+
+
+@pytest.fixture
+def switches(tmp_path: Path) -> Iterator[DummySwitches]:
+    with DummySwitches(motivation_plan(), tmp_path) as running:
+        yield running
+
+
+@contextmanager
+def controller(
+    switches: DummySwitches, directory: Path, framework: Framework = "os-ken", scheme: Scheme = Scheme.KUIJIA
+) -> Iterator[ControllerProcess]:
+    plan_file = directory / "plan.json"
+    save_plan(switches.plan, plan_file)
+    process = ControllerProcess(directory, plan_file, scheme.value, 64, framework, switches.controller_port)
+    process.start()
+    try:
+        process.wait_until_ready(switches.plan.topology.nodes)
+        yield process
+    finally:
+        process.stop()
+
+
+def told(process: ControllerProcess, label: int, *, alive: bool) -> bool:
+    """Whether the last the controller told s1 of a tunnel is this."""
+
+    def holds(events: list[Event]) -> bool:
+        of_tunnel = [event for event in events if event["event"] == event_log.TUNNEL_LIVENESS]
+        mine = [event for event in of_tunnel if (event["ingress"], event["path_id"]) == ("s1", label)]
+        return bool(mine) and mine[-1]["alive"] is alive
+
+    return process.wait_for(holds, timeout=20)
+
+
+def port(switches: DummySwitches, switch: str, neighbour: str) -> int:
+    return switches.wiring.port(switch, neighbour)
+
+
+def moved(before: list[SentPacket], after: list[SentPacket]) -> Counter[tuple[int, int, int]]:
+    """How many flows went from (label) to (label, traffic class), those that stayed left out."""
+    return Counter(
+        (old.label, new.label, new.traffic_class) for old, new in zip(before, after, strict=True) if old != new
+    )
+
+
+@both_frameworks
+def test_every_switch_gets_exactly_the_tables_of_the_plan(
+    switches: DummySwitches, tmp_path: Path, framework: Framework
+) -> None:
+    with controller(switches, tmp_path, framework) as process:
+        assert {event["framework"] for event in process.events() if "framework" in event} == {framework}
+        for switch, tables in build_tables(switches.plan).items():
+            assert len(switches.flows(switch)) == len(tables.flows)
+            assert len(switches.groups(switch)) == len(tables.groups)
+
+
+@both_frameworks
+def test_flows_are_split_by_weight(switches: DummySwitches, tmp_path: Path, framework: Framework) -> None:
+    with controller(switches, tmp_path, framework):
+        sent = switches.send_from_host("s1", "s4", FLOWS)
+    shares = Counter(packet.label for packet in sent)
+    for label, weight in ((T1, 0.5), (T2, 0.3), (T3, 0.2)):
+        assert shares[label] / len(FLOWS) == pytest.approx(weight, abs=0.06)
+    assert {packet.traffic_class for packet in sent} == {0}
+
+
+@both_frameworks
+def test_a_remote_failure_moves_only_the_victims_and_healing_puts_everything_back(
+    switches: DummySwitches, tmp_path: Path, framework: Framework
+) -> None:
+    with controller(switches, tmp_path, framework) as process:
+        tables_before = {node: (switches.groups(node), switches.flows(node)) for node in switches.plan.topology.nodes}
+        before = switches.send_from_host("s1", "s4", FLOWS)
+
+        switches.set_port("s2", port(switches, "s2", "s4"), "down")
+        assert told(process, T1, alive=False)
+        during = switches.send_from_host("s1", "s4", FLOWS)
+
+        switches.set_port("s2", port(switches, "s2", "s4"), "up")
+        assert told(process, T1, alive=True)
+        healed = switches.send_from_host("s1", "s4", FLOWS)
+        tables_after = {node: (switches.groups(node), switches.flows(node)) for node in switches.plan.topology.nodes}
+
+    victims = moved(before, during)
+    assert {(old, tag) for old, _, tag in victims} == {(T1, 1)}
+    to_t2, to_t3 = victims[T1, T2, 1], victims[T1, T3, 1]
+    assert to_t2 + to_t3 == sum(packet.label == T1 for packet in before)
+    assert to_t2 / (to_t2 + to_t3) == pytest.approx(0.6, abs=0.1)
+    assert healed == before
+    assert tables_after == tables_before
+
+
+def test_a_local_failure_needs_no_controller_and_neither_does_its_healing(
+    switches: DummySwitches, tmp_path: Path
+) -> None:
+    with controller(switches, tmp_path) as process:
+        before = switches.send_from_host("s1", "s4", FLOWS)
+        process.kill()
+        first_link = port(switches, "s1", "s2")
+        switches.set_port("s1", first_link, "down")
+        during = switches.send_from_host("s1", "s4", FLOWS)
+        switches.set_port("s1", first_link, "up")
+        healed = switches.send_from_host("s1", "s4", FLOWS)
+    victims = moved(before, during)
+    assert {(old, tag) for old, _, tag in victims} == {(T1, 1)}
+    assert healed == before
+
+
+def test_under_rescaling_victims_keep_the_normal_tag(switches: DummySwitches, tmp_path: Path) -> None:
+    with controller(switches, tmp_path, scheme=Scheme.RESCALING) as process:
+        before = switches.send_from_host("s1", "s4", FLOWS)
+        switches.set_port("s2", port(switches, "s2", "s4"), "down")
+        assert told(process, T1, alive=False)
+        during = switches.send_from_host("s1", "s4", FLOWS)
+    assert {(old, tag) for old, _, tag in moved(before, during)} == {(T1, 0)}
+
+
+def test_control_traffic_takes_the_shortest_tunnel_and_its_own_class(switches: DummySwitches, tmp_path: Path) -> None:
+    with controller(switches, tmp_path):
+        sent = switches.send_from_host("s1", "s4", range(30000, 30050), tos=48 << 2)
+    assert {(packet.label, packet.traffic_class) for packet in sent} == {(T2, 6)}
+
+
+def test_a_failure_from_before_the_controller_started_is_known_to_it(switches: DummySwitches, tmp_path: Path) -> None:
+    switches.set_port("s2", port(switches, "s2", "s4"), "down")
+    with controller(switches, tmp_path):
+        wait_until(
+            lambda: T1 not in {packet.label for packet in switches.send_from_host("s1", "s4", FLOWS[:20])},
+            "the ingress avoids the dead tunnel",
+        )
+        sent = switches.send_from_host("s1", "s4", range(22000, 22500))
+    assert T1 not in {packet.label for packet in sent}

@@ -1,0 +1,82 @@
+"""The controller tells ingresses exactly of the failures they cannot see, and takes it back when they heal."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kuijia_app.liveness import LivenessChange, LivenessTracker
+from kuijia_app.routes import directions
+from kuijia_app.wiring import Wiring
+from te_solver.plan import Plan
+from tests.kuijia_app.plans import motivation_plan, plans
+
+T1 = 16
+
+
+def test_a_remote_failure_empties_the_tunnel_at_the_ingress_that_cannot_see_it() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    wiring = Wiring(motivation_plan().topology)
+    changes = tracker.port_changed("s2", wiring.port("s2", "s4"), live=False)
+    # s4, the ingress of the way back, sees s2-s4 on its own port.
+    assert changes == (LivenessChange("s1", T1, alive=False),)
+
+
+def test_the_second_end_of_a_failed_link_changes_nothing() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    wiring = Wiring(motivation_plan().topology)
+    tracker.port_changed("s2", wiring.port("s2", "s4"), live=False)
+    assert tracker.port_changed("s4", wiring.port("s4", "s2"), live=False) == ()
+
+
+def test_a_link_has_healed_only_when_both_ends_say_so() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    wiring = Wiring(motivation_plan().topology)
+    ends = (("s2", wiring.port("s2", "s4")), ("s4", wiring.port("s4", "s2")))
+    for switch, port in ends:
+        tracker.port_changed(switch, port, live=False)
+    assert tracker.port_changed(*ends[0], live=True) == ()
+    assert tracker.port_changed(*ends[1], live=True) == (LivenessChange("s1", T1, alive=True),)
+
+
+def test_a_host_port_going_down_is_nobodys_failure() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    assert tracker.port_changed("s4", 4, live=False) == ()
+
+
+def test_a_switchs_port_list_replaces_what_was_known_of_it() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    assert tracker.ports_described("s2", {1: True, 2: False}) == (LivenessChange("s1", T1, alive=False),)
+    assert tracker.ports_described("s2", {1: True, 2: True}) == (LivenessChange("s1", T1, alive=True),)
+
+
+def test_a_port_missing_from_the_list_is_down() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    assert tracker.ports_described("s2", {1: True}) == (LivenessChange("s1", T1, alive=False),)
+
+
+@given(plan=plans(), data=st.data())
+def test_dead_is_what_the_failed_edges_beyond_the_first_hop_say_whatever_the_order(
+    plan: Plan, data: st.DataObject
+) -> None:
+    tracker = LivenessTracker(plan)
+    wiring = Wiring(plan.topology)
+    ports = [(switch, wiring.port(switch, other)) for a, b in plan.topology.edges for switch, other in ((a, b), (b, a))]
+    events = data.draw(st.lists(st.tuples(st.sampled_from(ports), st.booleans()), max_size=20))
+    for (switch, port), live in events:
+        tracker.port_changed(switch, port, live=live)
+    for ingress in plan.topology.nodes:
+        expected = {
+            route.label
+            for direction in directions(plan)
+            if direction.ingress == ingress
+            for route in direction.routes
+            if any(frozenset(hop) in tracker.failed_edges for hop in list(pairwise(route.nodes))[1:])
+        }
+        assert tracker.dead_labels(ingress) == expected
+    for switch, port in ports:
+        tracker.port_changed(switch, port, live=True)
+    assert not tracker.failed_edges
+    assert all(not tracker.dead_labels(node) for node in plan.topology.nodes)

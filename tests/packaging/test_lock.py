@@ -1,0 +1,44 @@
+"""The lock names one version of everything, and nothing of the place that it was made in."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+REQUIREMENTS = ROOT / "requirements"
+NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def _requirements(text: str) -> list[str]:
+    lines = (line.split(" #")[0].strip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def _name(requirement: str) -> str:
+    found = NAME.match(requirement)
+    assert found is not None, requirement
+    return re.sub(r"[-_.]+", "-", found[0]).lower()
+
+
+@pytest.mark.parametrize("file", ["lock.txt", "build.txt"])
+def test_every_line_is_one_exact_version(file: str) -> None:
+    for requirement in _requirements((REQUIREMENTS / file).read_text()):
+        assert re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*( ; [^;]+)?", requirement), requirement
+
+
+def test_everything_asked_for_is_locked() -> None:
+    listed = re.search(r"install_requires=\[(.*?)\]", (ROOT / "setup.py").read_text(), re.DOTALL)
+    assert listed is not None
+    wanted = re.findall(r'"([^"]+)"', listed[1])
+    for file in ("ryu.in", "ryu-overrides.txt", "dev.in"):
+        wanted += _requirements((REQUIREMENTS / file).read_text())
+    locked = {_name(requirement) for requirement in _requirements((REQUIREMENTS / "lock.txt").read_text())}
+    assert {_name(requirement) for requirement in wanted} <= locked
+
+
+def test_no_index_is_named() -> None:
+    trace = re.compile(r"https?:|file:|--hash|--find-links|--(extra-)?index|--trusted-host")
+    assert not [file.name for file in REQUIREMENTS.iterdir() if trace.search(file.read_text())]

@@ -1,0 +1,263 @@
+"""`./run`: its words, and what its set-up does first, does again, and leaves alone.
+
+The set-up runs on a copy of the scripts in which Python, pip and Debian's tools are stand-ins that write down how they
+were called.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NOBODY = 65534
+STEPS = [
+    "making .venv of {python}",
+    "updating pip in .venv",
+    "installing Python packages at their locked versions",
+    "installing kuijia into .venv",
+]
+
+PYTHON = """#!/bin/sh
+here=$(dirname "$0")
+case "$*" in
+    '-m venv '*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+    *getsitepackages*) echo "$here" ;;
+    *--editable*) cp "$SANDBOX/kuijia" "$here/kuijia" ;;
+    *--requirement*) if [ -e "$SANDBOX/offline" ]; then echo 'no route to host'; exit 1; fi ;;
+esac
+"""
+
+KUIJIA = """#!/bin/sh
+echo "arguments: $*"
+env | grep -E '^(PIP_|PYTHON|VIRTUAL_ENV)'
+exit 7
+"""
+
+INSTALL_DEBIAN = """#!/bin/sh
+echo "$*" >"$SANDBOX/installed"
+: >"$SANDBOX/missing"
+"""
+
+DPKG_QUERY = """#!/bin/sh
+for package; do
+    case "$package" in
+        -*) ;;
+        *) grep -qx "$package" "$SANDBOX/missing" || echo "$package installed" ;;
+    esac
+done
+"""
+
+
+@dataclass(frozen=True)
+class Clone:
+    """A copy of the scripts with stand-ins for the programs that they call."""
+
+    path: Path
+
+    def run(self, *arguments: str, as_nobody: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
+        kept = {name: os.environ[name] for name in ("LANG", "HOME") if name in os.environ}
+        search = f"{self.path}/programs:/usr/bin:/bin"
+        return subprocess.run(
+            [self.path / "run", *arguments],
+            env={**kept, "PATH": search, "SANDBOX": str(self.path), **environment},
+            user=NOBODY if as_nobody else None,
+            group=NOBODY if as_nobody else None,
+            extra_groups=[] if as_nobody else None,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    @property
+    def steps(self) -> list[str]:
+        return [step.format(python=self.path / "python3") for step in STEPS]
+
+    def write_program(self, name: str, text: str) -> None:
+        file = self.path / name
+        file.write_text(text)
+        file.chmod(0o755)
+
+
+@pytest.fixture
+def clone() -> Iterator[Clone]:
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory).resolve()
+        path.chmod(0o755)
+        (path / "requirements").mkdir()
+        (path / "programs").mkdir()
+        (path / "missing").write_text("")
+        (path / "setup.py").write_text("setup()\n")
+        for file in ("build.txt", "lock.txt", "debian.txt"):
+            (path / "requirements" / file).write_bytes((ROOT / "requirements" / file).read_bytes())
+        clone = Clone(path)
+        clone.write_program("run", (ROOT / "run").read_text().replace("=/usr/bin/python3 ", f"={path}/python3 "))
+        clone.write_program("python3", PYTHON)
+        clone.write_program("kuijia", KUIJIA)
+        clone.write_program("programs/dpkg-query", DPKG_QUERY)
+        yield clone
+
+
+@pytest.mark.parametrize("word", ["--help", "-h", "help"])
+def test_help_names_every_word_and_sets_nothing_up(clone: Clone, word: str) -> None:
+    outcome = clone.run(word)
+    assert outcome.returncode == 0
+    assert outcome.stderr == ""
+    assert all(f"\n  {known} " in outcome.stdout for known in ("demo", "test", "kuijia"))
+    assert not (clone.path / ".venv").exists()
+
+
+def test_an_unknown_word_is_refused_with_the_usage(clone: Clone) -> None:
+    outcome = clone.run("tset")
+    assert outcome.returncode == 2
+    assert outcome.stdout == ""
+    assert outcome.stderr.startswith("usage: ./run")
+    assert outcome.stderr.endswith("error: tset: no such word, expected demo, test or kuijia\n")
+    assert not (clone.path / ".venv").exists()
+
+
+def test_no_word_is_refused_with_the_usage(clone: Clone) -> None:
+    outcome = clone.run()
+    assert (outcome.returncode, outcome.stdout) == (2, "")
+    assert outcome.stderr.startswith("usage: ./run")
+
+
+def test_bench_is_refused_while_there_are_no_benchmarks(clone: Clone) -> None:
+    outcome = clone.run("bench")
+    assert (outcome.returncode, outcome.stderr) == (2, "error: bench: there are no benchmarks yet\n")
+
+
+def test_the_first_run_sets_up_and_the_second_has_nothing_to_do(clone: Clone) -> None:
+    assert clone.run("kuijia").stderr.splitlines() == clone.steps
+    assert clone.run("kuijia").stderr == ""
+
+
+def test_arguments_and_exit_status_are_those_of_the_command(clone: Clone) -> None:
+    outcome = clone.run("kuijia", "solve", "a file", "--json")
+    assert outcome.returncode == 7
+    assert outcome.stdout.splitlines()[0] == "arguments: solve a file --json"
+
+
+def test_a_link_to_the_script_finds_its_clone(clone: Clone) -> None:
+    (clone.path / "elsewhere").mkdir()
+    (clone.path / "elsewhere" / "run").symlink_to("../run")
+    outcome = Clone(clone.path / "elsewhere").run(
+        "kuijia", SANDBOX=str(clone.path), PATH=f"{clone.path}/programs:/usr/bin:/bin"
+    )
+    assert outcome.stderr.splitlines() == clone.steps
+    assert (clone.path / ".venv" / "bin" / "kuijia").exists()
+
+
+def test_a_set_up_that_failed_shows_why_and_is_begun_again(clone: Clone) -> None:
+    (clone.path / "offline").touch()
+    failed = clone.run("kuijia")
+    assert failed.returncode == 1
+    assert failed.stdout == ""
+    assert "no route to host" in failed.stderr
+    assert failed.stderr.splitlines()[-1].startswith("error: set-up failed at: pip_install ")
+    (clone.path / "offline").unlink()
+    assert clone.run("kuijia").stderr.splitlines() == clone.steps
+
+
+def test_a_half_made_venv_is_made_again_from_nothing(clone: Clone) -> None:
+    left = clone.path / ".venv" / "lib" / "left-by-an-interrupted-set-up"
+    left.mkdir(parents=True)
+    assert clone.run("kuijia").stderr.splitlines() == clone.steps
+    assert not left.exists()
+
+
+@pytest.mark.parametrize("file", ["lock.txt", "build.txt"])
+def test_other_locked_versions_make_the_venv_again(clone: Clone, file: str) -> None:
+    clone.run("kuijia")
+    with (clone.path / "requirements" / file).open("a") as lock:
+        lock.write("# another\n")
+    assert clone.run("kuijia").stderr.splitlines() == clone.steps
+
+
+def test_a_moved_clone_makes_its_venv_again(clone: Clone, tmp_path: Path) -> None:
+    clone.run("kuijia")
+    moved = Clone(tmp_path / "moved")
+    clone.path.rename(moved.path)
+    (moved.path / "run").write_text((moved.path / "run").read_text().replace(str(clone.path), str(moved.path)))
+    outcome = moved.run("kuijia")
+    moved.path.rename(clone.path)
+    assert outcome.stderr.splitlines() == moved.steps
+
+
+def test_other_metadata_installs_only_the_project_again(clone: Clone) -> None:
+    clone.run("kuijia")
+    (clone.path / "setup.py").write_text("setup(version=2)\n")
+    assert clone.run("kuijia").stderr.splitlines() == clone.steps[-1:]
+
+
+def test_the_environment_of_other_pythons_stays_outside(clone: Clone) -> None:
+    outcome = clone.run(
+        "kuijia",
+        PYTHONPATH="/elsewhere",
+        PYTHONHOME="/elsewhere",
+        VIRTUAL_ENV="/elsewhere",
+        PIP_TARGET="/elsewhere",
+        PIP_USER="1",
+        PIP_CONSTRAINT="/elsewhere",
+    )
+    assert "/elsewhere" not in outcome.stdout
+    assert "PIP_USER=0" in outcome.stdout.splitlines()
+
+
+def test_where_pip_finds_packages_is_left_to_the_user(clone: Clone) -> None:
+    outcome = clone.run("kuijia", PIP_INDEX_URL="https://index.example/simple", PIP_CERT="/some/where.pem")
+    assert {"PIP_INDEX_URL=https://index.example/simple", "PIP_CERT=/some/where.pem"} <= set(
+        outcome.stdout.splitlines()
+    )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root installs Debian packages")
+def test_root_installs_just_the_missing_debian_packages(clone: Clone) -> None:
+    (clone.path / "missing").write_text("iperf3\nmininet\n")
+    clone.write_program("requirements/install-debian", INSTALL_DEBIAN)
+    assert clone.run("kuijia").stderr.splitlines() == ["installing Debian packages: iperf3 mininet", *clone.steps]
+    assert (clone.path / "installed").read_text() == "iperf3 mininet\n"
+    assert clone.run("kuijia").stderr == ""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+class TestAsSomebodyWithoutRights:
+    @pytest.fixture
+    def clone(self, clone: Clone) -> Clone:
+        clone.write_program("programs/sudo", "#!/bin/sh\necho 'nobody is not in the sudoers file' >&2\nexit 1\n")
+        for path in (clone.path, *clone.path.rglob("*")):
+            os.chown(path, NOBODY, NOBODY)
+        return clone
+
+    def test_missing_debian_packages_are_named_and_the_rest_goes_on(self, clone: Clone) -> None:
+        (clone.path / "missing").write_text("iperf3\n")
+        outcome = clone.run("kuijia", as_nobody=True)
+        note = "note: neither root nor a usable sudo, so these Debian packages stay missing: iperf3"
+        assert outcome.stderr.splitlines() == [note, *clone.steps]
+        assert outcome.returncode == 7
+        assert clone.run("kuijia", as_nobody=True).stderr.splitlines() == [note]
+
+    def test_demo_says_that_it_needs_root(self, clone: Clone) -> None:
+        clone.run("kuijia", as_nobody=True)
+        outcome = clone.run("demo", as_nobody=True)
+        expected = "error: demo: emulated switches need root, and there is neither root nor a usable sudo\n"
+        assert (outcome.returncode, outcome.stderr) == (2, expected)
+
+    def test_somebody_elses_clone_is_not_written_to(self, clone: Clone) -> None:
+        os.chown(clone.path, 0, 0)
+        outcome = clone.run("kuijia", as_nobody=True)
+        assert outcome.returncode == 1
+        assert outcome.stderr.endswith("'s to write, expected the owner of the clone or root\n")
+
+    def test_what_root_writes_into_the_clone_belongs_to_its_owner(self, clone: Clone) -> None:
+        clone.run("kuijia")
+        assert {path.lstat().st_uid for path in (clone.path / ".venv").rglob("*")} == {NOBODY}
+        assert clone.run("kuijia", as_nobody=True).stderr == ""

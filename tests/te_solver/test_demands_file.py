@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from te_solver.demands import Demand
+from te_solver.demands_file import load_demands
+from te_solver.errors import InputError, UnsoundError
+from te_solver.topology import Link, Topology
+
+TOPOLOGY = Topology("net", ("a", "b", "c, d"), (Link("a", "b", 1),))
+HEADER = "source,target,rate\n"
+PRIORITY_HEADER = "source,target,rate,priority\n"
+
+
+def written(folder: Path, content: str | bytes) -> Path:
+    path = folder / "demands.csv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def test_demands_keep_the_order_of_the_file(tmp_path: Path) -> None:
+    text = f'# measured on Monday\n\n{HEADER}b, a, 2.5\r\n  # the rest\na,"c, d",0\n'
+    assert load_demands(written(tmp_path, text), TOPOLOGY) == (Demand("b", "a", 2.5), Demand("a", "c, d", 0))
+
+
+def test_one_pair_may_have_demands_of_several_priorities(tmp_path: Path) -> None:
+    text = PRIORITY_HEADER + "a,b,1,0\na,b,10,1\n"
+    assert load_demands(written(tmp_path, text), TOPOLOGY) == (Demand("a", "b", 1, 0), Demand("a", "b", 10, 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", ": the header is missing, expected source,target,rate[,priority]"),
+        ("# nothing\na,b,1\n", ":2: the header is missing, expected source,target,rate[,priority]"),
+        (HEADER, ": there is no demand, expected at least one line after the header"),
+        (HEADER + "a,b\n", ":2: 2 columns, expected 3, as in the header"),
+        (HEADER + "a,b,1,0\n", ":2: 4 columns, expected 3, as in the header"),
+        (PRIORITY_HEADER + "a,b,1\n", ":2: 3 columns, expected 4, as in the header"),
+        (HEADER + "a,b,1\n# x\n\nx,b,1\n", ":5: unknown node 'x', expected a node of net"),
+        (HEADER + "a,y,1\n", ":2: unknown node 'y', expected a node of net"),
+        (HEADER + "a,a,1\n", ":2: a demand from 'a' to itself, expected two different nodes"),
+        (HEADER + "a,b,-1\n", ":2: rate -1, expected a finite number of Mbit/s, zero or more"),
+        (HEADER + "a,b,nan\n", ":2: rate nan, expected a finite number of Mbit/s, zero or more"),
+        (HEADER + "a,b,inf\n", ":2: rate inf, expected a finite number of Mbit/s, zero or more"),
+        (HEADER + "a,b,1G\n", ":2: rate '1G' is not a number, expected Mbit/s, such as 800 or 0.5"),
+        (HEADER + "a,b,\n", ":2: rate '' is not a number, expected Mbit/s, such as 800 or 0.5"),
+        (PRIORITY_HEADER + "a,b,1,-1\n", ":2: priority '-1', expected a whole number, zero or more"),
+        (PRIORITY_HEADER + "a,b,1,0.5\n", ":2: priority '0.5', expected a whole number, zero or more"),
+        (
+            HEADER + "a,b,1\nb,a,1\na,b,2\n",
+            ":4: a second demand from a to b with priority 0, expected one for each source, target and priority",
+        ),
+        (
+            HEADER + '"a,b,1\n',
+            ":2: malformed CSV (unexpected end of data), expected source,target,rate[,priority]",
+        ),
+        (HEADER.encode() + b"\xff,b,1\n", ":2: byte 0xff is not UTF-8, expected text in UTF-8"),
+    ],
+)
+def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, text: str | bytes, complaint: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(InputError) as raised:
+        load_demands(path, TOPOLOGY)
+    assert str(raised.value) == f"{path}{complaint}"
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "absent.csv"
+    with pytest.raises(InputError) as raised:
+        load_demands(path, TOPOLOGY)
+    assert str(raised.value) == f"{path}: cannot be read (No such file or directory), expected a demand file"
+
+
+@pytest.mark.parametrize(
+    ("target", "rate", "priority", "place"),
+    [("a", 1.0, 0, "target"), ("b", math.nan, 0, "rate"), ("b", 1.0, -1, "priority")],
+)
+def test_what_is_no_demand_is_refused(target: str, rate: float, priority: int, place: str) -> None:
+    with pytest.raises(UnsoundError) as raised:
+        Demand("a", target, rate, priority)
+    assert raised.value.where == (place,)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from te_solver.errors import UnsoundError
+from te_solver.feasibility import require_feasible
+from te_solver.plan import PairPlan, Plan, Tunnel
+from te_solver.topology import Link, Topology
+
+TOPOLOGY = Topology(
+    "net", ("a", "b", "c"), (Link("a", "b", 10.0), Link("b", "c", 10.0), Link("a", "c", 10.0), Link("b", "a", 10.0))
+)
+DIRECT = Tunnel(16, ("a", "c"), 10.0, 0.8)
+AROUND = Tunnel(17, ("a", "b", "c"), 2.5, 0.2)
+PAIR = PairPlan("a", "c", 20.0, 12.5, (DIRECT, AROUND))
+OTHER = PairPlan("a", "b", 5.0, 5.0, (Tunnel(18, ("a", "b"), 5.0, 1.0),))
+
+
+def plan(*pairs: PairPlan) -> Plan:
+    return Plan(TOPOLOGY, pairs, "max-throughput", 0.0, "none", 0.0)
+
+
+def with_direct(**changes: object) -> PairPlan:
+    return replace(PAIR, tunnels=(replace(DIRECT, **changes), AROUND))  # type: ignore[arg-type]
+
+
+def test_a_plan_within_all_bounds_passes() -> None:
+    require_feasible(plan(PAIR, OTHER))
+
+
+def test_rounding_does_not_count() -> None:
+    require_feasible(plan(with_direct(rate=10.0 * (1 + 0.9e-6), weight=0.8 + 0.9e-6)))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ([replace(PAIR, source="x")], "pairs[0].source: unknown node 'x', expected a node of the topology"),
+        ([OTHER, replace(PAIR, target="y")], "pairs[1].target: unknown node 'y', expected a node of the topology"),
+        ([replace(PAIR, target="a")], "pairs[0].target: a pair of a with itself, expected two different nodes"),
+        ([PAIR, OTHER, PAIR], "pairs[2]: a second pair from a to c, expected each pair once"),
+        (
+            [with_direct(nodes=("a", "b"))],
+            "pairs[0].tunnels[0].nodes: the tunnel does not join the pair, expected a path from a to c",
+        ),
+        (
+            [with_direct(nodes=("a", "b", "a", "c"))],
+            "pairs[0].tunnels[0].nodes: the tunnel meets a node twice, expected a path without a loop",
+        ),
+        (
+            [replace(OTHER, target="b", tunnels=(replace(DIRECT, nodes=("a", "c", "b")),))],
+            "pairs[0].tunnels[0].nodes: there is no link c-b, expected a path over links of the topology",
+        ),
+        ([with_direct(path_id=17)], "pairs[0].tunnels[1].path_id: path id 17 is given twice, expected different ids"),
+        ([with_direct(weight=1.1)], "pairs[0].tunnels[0].weight: weight 1.1, expected a number from 0 to 1"),
+        ([with_direct(weight=-0.1)], "pairs[0].tunnels[0].weight: weight -0.1, expected a number from 0 to 1"),
+        ([with_direct(weight=0.79999)], "pairs[0].tunnels: the weights sum to 0.99999, expected a sum of 1"),
+        ([replace(PAIR, tunnels=())], "pairs[0].tunnels: the weights sum to 0, expected a sum of 1"),
+        ([with_direct(rate=-1.0)], "pairs[0].tunnels[0].rate: rate -1, expected no less than 0"),
+        ([with_direct(rate=float("nan"))], "pairs[0].tunnels[0].rate: rate nan, expected no less than 0"),
+        (
+            [replace(PAIR, allocated=12.6)],
+            (
+                "pairs[0].allocated: 12.6 Mbit/s allocated, "
+                "expected no more than the demand, 20, and the tunnels' rates together, 12.5"
+            ),
+        ),
+        (
+            [replace(PAIR, demand=12.0)],
+            (
+                "pairs[0].allocated: 12.5 Mbit/s allocated, "
+                "expected no more than the demand, 12, and the tunnels' rates together, 12.5"
+            ),
+        ),
+        (
+            [replace(PAIR, tunnels=(DIRECT, replace(AROUND, rate=5.001))), OTHER],
+            "topology.links[0].capacity: tunnels put 10.001 Mbit/s on link a-b, expected no more than its capacity, 10",
+        ),
+    ],
+)
+def test_each_broken_bound_is_named(pairs: list[PairPlan], message: str) -> None:
+    with pytest.raises(UnsoundError) as raised:
+        require_feasible(plan(*pairs))
+    assert str(raised.value) == message
