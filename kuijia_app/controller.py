@@ -76,6 +76,7 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
         options = cfg.CONF[OPTION_GROUP]
         try:
             plan = _configured_plan()
+            self._log = event_log.EventLog(Path(options.events) if options.events else None)
         except InputError as error:
             # The frameworks would print a traceback.
             print(f"error: {error}", file=sys.stderr)  # noqa: T201
@@ -89,7 +90,6 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
             for route in direction.routes
         }
         self._connections: dict[int, _Connection] = {}
-        self._log = event_log.EventLog(Path(options.events) if options.events else None)
 
     @on(ofp_event.EventOFPSwitchFeatures, handler.CONFIG_DISPATCHER)
     def switch_connected(self, event: Any) -> None:

@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Final
 
+from te_solver.errors import InputError
+
 SWITCH_READY: Final = "switch-ready"
 SWITCH_GONE: Final = "switch-gone"
 SWITCH_UNKNOWN: Final = "switch-unknown"
@@ -16,10 +18,18 @@ TUNNEL_LIVENESS: Final = "tunnel-liveness"
 
 
 class EventLog:
-    """Appends events to a file, each with its wall-clock time in seconds; without a path it keeps silent."""
+    """Appends events to a file, each with its wall-clock time in seconds; without a path it keeps silent.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
 
     def __init__(self, path: Path | None) -> None:
-        self._file = None if path is None else path.open("a", encoding="utf-8")
+        try:
+            self._file = None if path is None else path.open("a", encoding="utf-8")
+        except OSError as error:
+            problem = f"cannot be written: {error.strerror}"
+            raise InputError(str(path), "", problem, "a file in a folder that exists") from error
 
     def write(self, event: str, **details: object) -> None:
         if self._file is None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-FIRST_LABEL = 16
-"""Labels 0 to 15 are reserved (RFC 3032 2.1)."""
-LAST_LABEL = 0xFFFFF
-MAX_TUNNELS_PER_PAIR = 16
+from te_solver.plan import MAX_TUNNELS_PER_PAIR
 
 COOKIE = 0x4B55494A49410000
 """Marks every flow entry of ours."""

@@ -25,6 +25,7 @@ def run_controller(listen_host: str, listen_port: int, options: Mapping[str, obj
     """
     _require_free(listen_host, listen_port)
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
+    logging.getLogger("os_ken").setLevel(logging.WARNING)
     cfg.CONF(
         [f"--ofp-listen-host={listen_host}", f"--ofp-tcp-listen-port={listen_port}"],
         project="kuijia",

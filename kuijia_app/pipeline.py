@@ -27,7 +27,7 @@ from kuijia_app.rules import (
 )
 from kuijia_app.slots import DEFAULT_SLOT_COUNT, cut_slots
 from kuijia_app.wiring import Wiring
-from te_solver.plan import Plan
+from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID, MAX_TUNNELS_PER_PAIR, Plan
 
 DSCP_NETWORK_CONTROL = 48
 """CS6, the code point of network control traffic (RFC 4594 3.1)."""
@@ -82,15 +82,12 @@ def liveness_group(label: int, first_port: int, *, alive: bool) -> Group:
 
 def _require_numbers_fit(direction: Direction) -> None:
     pair = f"{direction.ingress} to {direction.egress}"
-    if not 1 <= len(direction.routes) <= identifiers.MAX_TUNNELS_PER_PAIR:
-        raise ValueError(
-            f"{pair} has {len(direction.routes)} tunnels, expected 1 to {identifiers.MAX_TUNNELS_PER_PAIR}"
-        )
+    if not 1 <= len(direction.routes) <= MAX_TUNNELS_PER_PAIR:
+        raise ValueError(f"{pair} has {len(direction.routes)} tunnels, expected 1 to {MAX_TUNNELS_PER_PAIR}")
     for route in direction.routes:
-        if not identifiers.FIRST_LABEL <= route.label <= identifiers.LAST_LABEL:
+        if not FIRST_PATH_ID <= route.label <= LAST_PATH_ID:
             raise ValueError(
-                f"{pair} has path id {route.label}, expected an MPLS label from {identifiers.FIRST_LABEL}"
-                f" to {identifiers.LAST_LABEL}"
+                f"{pair} has path id {route.label}, expected an MPLS label from {FIRST_PATH_ID} to {LAST_PATH_ID}"
             )
 
 

@@ -21,7 +21,7 @@ HIGHS_OPTIONS: dict[str, object] = {"solver": "simplex", "threads": 1, "random_s
 """One thread of simplex: a vertex of the optimal set, and the same one every time."""
 
 _DUST = 1e-9
-"""Rates below this share of the unit they are counted in are the solver's rounding (its tolerance is 1e-7)."""
+"""Below this share of what its tunnel could carry alone, a rate is the solver's rounding (its tolerance is 1e-7)."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ def maximise_throughput(incidence: Incidence, capacity: Vector, demand: Vector) 
     This is the program of the paper's offline TE (also FFC, SIGCOMM 2014, equations 1 to 4) with b_f, what pair f
     gets, written as the sum of the rates of its tunnels. Ties are settled by a second program, which minimises
     sum(hops * rates) while the sum of the rates stays where the first one brought it: the first one's answer, made
-    to keep its bounds exactly, is a solution of the second, and no throughput is given up. A penalty on hops inside one program would have to be either large enough to
-    cost throughput or too small for the solver's tolerance to see.
+    to keep its bounds exactly, is a solution of the second, and no throughput is given up. A penalty on hops inside
+    one program would have to be either large enough to cost throughput or too small for the solver's tolerance.
 
     Args:
         incidence: T tunnels over L links for P pairs.
@@ -80,19 +80,22 @@ def maximise_throughput(incidence: Incidence, capacity: Vector, demand: Vector) 
     Raises:
         SolverError: HiGHS did not reach an optimum.
     """
-    # No bound matters beyond what all others together let through. The solver's tolerances are absolute, so rates
-    # are counted in units of the largest bound on a link that is left.
-    capacity, demand = np.minimum(capacity, demand.sum()), np.minimum(demand, capacity.sum())
-    unit = float(capacity.max()) or 1.0
-    capacity, demand = capacity / unit, demand / unit
-    rates = cp.Variable(incidence.hops.size, nonneg=True)
-    within_bounds = [incidence.links @ rates <= capacity, incidence.pairs @ rates <= demand]
-    most_seconds = _solve(cp.Problem(cp.Maximize(cp.sum(rates)), within_bounds))
-    most = _within_bounds(incidence, capacity, demand, rates.value).sum()
-    shortest = cp.Problem(cp.Minimize(incidence.hops @ rates), [*within_bounds, cp.sum(rates) >= most])
+    # A variable is the share of what its tunnel could carry alone, a row the share of its bound that is taken: the
+    # solver's tolerances, which are absolute, then mean the same for a small link as for a large one.
+    alone = np.minimum(_least(incidence.links, capacity), _least(incidence.pairs, demand))
+    largest = alone.max() or 1.0
+    shares = cp.Variable(alone.size, nonneg=True)
+    rates = cp.multiply(alone / largest, shares)
+    bounds = [
+        _taken(incidence.links, capacity, alone) @ shares <= 1,
+        _taken(incidence.pairs, demand, alone) @ shares <= 1,
+    ]
+    most_seconds = _solve(cp.Problem(cp.Maximize(cp.sum(rates)), bounds))
+    most = _within_bounds(incidence, capacity, demand, _rates(alone, shares)).sum() / largest
+    shortest = cp.Problem(cp.Minimize(incidence.hops @ rates), [*bounds, cp.sum(rates) >= most])
     shortest_seconds = _solve(shortest)
-    shares = _within_bounds(incidence, capacity, demand, rates.value)
-    return Allocation(shares * unit, f"HiGHS {version('highspy')}", most_seconds + shortest_seconds)
+    exact = _within_bounds(incidence, capacity, demand, _rates(alone, shares))
+    return Allocation(exact, f"HiGHS {version('highspy')}", most_seconds + shortest_seconds)
 
 
 def _solve(problem: cp.Problem) -> float:
@@ -108,11 +111,25 @@ def _solve(problem: cp.Problem) -> float:
     return float(problem.solver_stats.solve_time)
 
 
+def _least(matrix: sp.csc_array, of_row: Vector) -> Vector:
+    """For every column the least value among the rows that it has entries in; every column has some."""
+    return np.asarray(np.minimum.reduceat(of_row[matrix.indices], matrix.indptr[:-1]))
+
+
+def _taken(matrix: sp.csc_array, bound: Vector, alone: Vector) -> sp.csc_array:
+    """The 0/1 matrix with each entry the share of its row's bound that its column takes; nothing of a bound of 0."""
+    entry_alone, entry_bound = np.repeat(alone, np.diff(matrix.indptr)), bound[matrix.indices]
+    taken = np.divide(entry_alone, entry_bound, out=np.zeros(matrix.nnz), where=entry_bound > 0)
+    return sp.csc_array((taken, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def _rates(alone: Vector, shares: cp.Variable) -> Vector:
+    return np.asarray(alone * np.where(shares.value < _DUST, 0.0, shares.value))
+
+
 def _within_bounds(incidence: Incidence, capacity: Vector, demand: Vector, rates: Vector) -> Vector:
-    """The rates without what the solver's tolerance let pass: dust is dropped, excess shrinks the tunnels it is on."""
-    rates = np.where(rates < _DUST, 0.0, rates)
+    """The rates with what the solver's tolerance lets exceed a bound taken off: each shrunk by its worst excess."""
     load, sent = incidence.links @ rates, incidence.pairs @ rates
-    link_share = np.divide(capacity, load, out=np.ones_like(load), where=load > capacity)
-    pair_share = np.divide(demand, sent, out=np.ones_like(sent), where=sent > demand)
-    worst_link = np.minimum.reduceat(link_share[incidence.links.indices], incidence.links.indptr[:-1])
-    return np.asarray(rates * np.minimum(worst_link, pair_share[incidence.pairs.indices]))
+    link_share = np.divide(capacity, load, out=np.ones(load.shape), where=load > capacity)
+    pair_share = np.divide(demand, sent, out=np.ones(sent.shape), where=sent > demand)
+    return rates * np.minimum(_least(incidence.links, link_share), _least(incidence.pairs, pair_share))

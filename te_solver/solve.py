@@ -21,23 +21,24 @@ _NAMED_PAIRS = 5
 Paths = tuple[tuple[str, ...], ...]
 
 
-def solve(topology: Topology, demands: Sequence[Demand], tunnels_per_pair: int = 3) -> Plan:
+def solve(topology: Topology, demands: Sequence[Demand], tunnels_per_pair: int = 3, *, source: str = "demands") -> Plan:
     """The plan of maximum throughput, pairs in the order of `demands`.
 
     Path ids count from `FIRST_PATH_ID` through the tunnels of the first pair, then of the second, and so on. A
     tunnel's weight is its share of the pair's rate; a pair that gets nothing has equal weights.
 
     Raises:
-        InputError: no demand, a pair that is not connected, demands of several priorities or two for one pair.
+        InputError: no demand, a pair that is not connected, demands of several priorities or two for one pair; it
+            names `source` as where the demands come from.
         UnsoundError: a demand of a node outside the topology.
         SolverError: the optimiser gave up, or its answer breaks a bound.
     """
-    _require_one_class(topology, demands)
+    _require_one_class(demands, source)
     for demand in demands:
         demand.require_nodes_of(topology)
     finder = TunnelFinder(topology)
     tunnels = [finder.tunnels(demand.source, demand.target, tunnels_per_pair) for demand in demands]
-    _require_connected(topology, demands, tunnels)
+    _require_connected(topology, demands, tunnels, source)
     allocation = maximise_throughput(
         Incidence.of(topology, tunnels),
         capacity=np.array([link.capacity for link in topology.links]),
@@ -72,26 +73,25 @@ def _pair_plan(demand: Demand, paths: Paths, path_ids: Iterator[int], rates: Ite
     return PairPlan(demand.source, demand.target, demand.rate, allocated, tunnels)
 
 
-def _require_one_class(topology: Topology, demands: Sequence[Demand]) -> None:
-    place = "demands"
+def _require_one_class(demands: Sequence[Demand], source: str) -> None:
     if not demands:
-        raise InputError(topology.name, place, "there is no demand", "at least one")
+        raise InputError(source, "", "there is no demand", "at least one")
     priorities = sorted({demand.priority for demand in demands})
     if len(priorities) > 1:
         listed = ", ".join(map(str, priorities))
-        raise InputError(topology.name, place, f"priorities {listed}", "the same priority for all demands")
+        raise InputError(source, "", f"priorities {listed}", "the same priority for all demands")
     pairs: set[tuple[str, str]] = set()
     for demand in demands:
         if demand.pair in pairs:
-            raise InputError(
-                topology.name, place, f"two demands from {demand.source} to {demand.target}", "one for each pair"
-            )
+            raise InputError(source, "", f"two demands from {demand.source} to {demand.target}", "one for each pair")
         pairs.add(demand.pair)
 
 
-def _require_connected(topology: Topology, demands: Sequence[Demand], tunnels: Sequence[Paths]) -> None:
+def _require_connected(topology: Topology, demands: Sequence[Demand], tunnels: Sequence[Paths], source: str) -> None:
     apart = [demand.pair for demand, paths in zip(demands, tunnels, strict=True) if not paths]
     if apart:
-        named = ", ".join(f"{source} to {target}" for source, target in apart[:_NAMED_PAIRS])
+        named = ", ".join(f"{start} to {end}" for start, end in apart[:_NAMED_PAIRS])
         more = f" and {len(apart) - _NAMED_PAIRS} more" if len(apart) > _NAMED_PAIRS else ""
-        raise InputError(topology.name, "", f"no path from {named}{more}", "demands between connected nodes")
+        raise InputError(
+            source, "", f"no path from {named}{more}", f"demands between connected nodes of {topology.name}"
+        )

@@ -39,7 +39,7 @@ def _lines(machine: Machine) -> list[str]:
         "programs": _versions({name: version for name, version in programs.items() if not name.startswith("ovs")}),
         "frameworks": _versions(machine.frameworks),
         "queues": ", ".join(f"{kind} {'yes' if works else 'no'}" for kind, works in sorted(machine.qdiscs.items()))
-        or "not tried, this needs root",
+        or "not tried, this needs root and network namespaces",
     }
     width = max(map(len, facts))
     lines = [f"{name:<{width}}  {value}" for name, value in facts.items()]

@@ -76,7 +76,7 @@ def _up(args: argparse.Namespace) -> int:
     # The optimiser takes a second to import, which neither --help nor bad input should cost.
     from te_solver.solve import solve  # noqa: PLC0415
 
-    plan = solve(*_scaled(topology, demands, args.capacity), args.tunnels)
+    plan = solve(*_scaled(topology, demands, args.capacity), args.tunnels, source=args.demands)
     options = {"scheme": args.scheme, "slot_count": args.slots, "framework": args.framework}
     status = start_lab(Order(plan_to_json(plan), options), _say)
     if args.json:

@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     # The optimiser takes a second to import, which neither --help nor bad input should cost.
     from te_solver.solve import solve  # noqa: PLC0415
 
-    plan = solve(topology, demands, args.tunnels)
+    plan = solve(topology, demands, args.tunnels, source=args.demands)
     if args.output is not None:
         save_plan(plan, args.output)
     if args.json:

@@ -96,7 +96,8 @@ def test_the_plan_is_written_where_it_is_asked_for(capsys: pytest.CaptureFixture
         ("absent.yaml line.csv", "absent.yaml: cannot be read (No such file or directory), expected a topology file"),
         ("line.yaml absent.csv", "absent.csv: cannot be read (No such file or directory), expected a demand file"),
         ("line.yaml bad.csv", "bad.csv:2: unknown node 'x', expected a node of line"),
-        ("line.yaml apart.csv", "line: no path from a to d, expected demands between connected nodes"),
+        ("line.yaml apart.csv", "apart.csv: no path from a to d, expected demands between connected nodes of line"),
+        ("line.yaml classes.csv", "classes.csv: priorities 0, 1, expected the same priority for all demands"),
         (
             "line.yaml line.csv -o absent/plan.json",
             "absent/plan.json: cannot be written (No such file or directory), expected a path that can be written to",
@@ -107,6 +108,7 @@ def test_bad_input_is_one_line_and_leaves_no_plan(
     folder: Path, capsys: pytest.CaptureFixture[str], arguments: str, complaint: str
 ) -> None:
     (folder / "bad.csv").write_text("source,target,rate\na,x,1\n")
+    (folder / "classes.csv").write_text("source,target,rate,priority\na,b,1,0\na,b,1,1\n")
     (folder / "apart.csv").write_text("source,target,rate\na,d,1\n")
     assert main(["solve", "-o", "plan.json", *arguments.split()]) == 2
     captured = capsys.readouterr()

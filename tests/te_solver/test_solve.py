@@ -61,14 +61,14 @@ def test_every_plan_is_feasible_and_the_same_again(data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     ("demands", "message"),
     [
-        ([], "fig1:demands: there is no demand, expected at least one"),
+        ([], "demands: there is no demand, expected at least one"),
         (
             [Demand("s1", "s4", 1, 1), Demand("s1", "s3", 1)],
-            "fig1:demands: priorities 0, 1, expected the same priority for all demands",
+            "demands: priorities 0, 1, expected the same priority for all demands",
         ),
         (
             [Demand("s1", "s4", 1), Demand("s1", "s4", 2)],
-            "fig1:demands: two demands from s1 to s4, expected one for each pair",
+            "demands: two demands from s1 to s4, expected one for each pair",
         ),
     ],
 )
@@ -90,8 +90,8 @@ def test_pairs_that_are_not_connected_are_listed() -> None:
     with pytest.raises(InputError) as raised:
         solve(islands, [Demand("n0", name, 1) for name in names[1:]])
     assert str(raised.value) == (
-        "islands: no path from n0 to n2, n0 to n3, n0 to n4, n0 to n5, n0 to n6 and 2 more, "
-        "expected demands between connected nodes"
+        "demands: no path from n0 to n2, n0 to n3, n0 to n4, n0 to n5, n0 to n6 and 2 more, "
+        "expected demands between connected nodes of islands"
     )
 
 

@@ -1,0 +1,35 @@
+"""`kuijia list`: the experiments there are."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from experiments.registry import all_experiments
+
+HELP = "list the experiments that can be run"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """It has no options but the common ones; `parser` is left as it is."""
+    del parser
+
+
+def run(args: argparse.Namespace) -> int:
+    experiments = all_experiments()
+    if args.json:
+        entries = [
+            {
+                "name": each.name,
+                "title": each.title,
+                "reproduces": each.reproduces,
+                "backends": list(each.backends),
+            }
+            for each in experiments
+        ]
+        print(json.dumps(entries, indent=1))
+        return 0
+    width = max(len(each.name) for each in experiments)
+    for each in experiments:
+        print(f"{each.name:<{width}}  {each.reproduces:<8}  {each.title}  [{', '.join(each.backends)}]")
+    return 0

@@ -1,0 +1,109 @@
+"""`kuijia run`: measures one of the paper's tables or figures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from datetime import datetime
+from pathlib import Path
+
+from experiments.motivation import positive_number
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Settings, all_experiments, find_experiment
+from kuijia_app.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
+from te_solver.errors import InputError, KuijiaError
+
+HELP = "reproduce a table or figure of the paper"
+
+DEFAULT_CAPACITY = 20.0
+FRAMEWORKS = ("os-ken", "ryu")
+
+
+class BarMissedError(KuijiaError):
+    """The experiment ran, but what it measured is not what it should be; the command exits with status 1."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    experiments = all_experiments()
+    names = ", ".join(each.name for each in experiments)
+    backends = sorted({backend for each in experiments for backend in each.backends})
+    parser.add_argument("experiment", metavar="EXPERIMENT", help=f"one of {names}")
+    parser.add_argument("--backend", choices=backends, help="what to measure on (default: the experiment's first)")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="folder for results (default: results/EXPERIMENT-TIME)"
+    )
+    parser.add_argument(
+        "--capacity",
+        type=positive_number,
+        default=DEFAULT_CAPACITY,
+        metavar="MBITS",
+        help=f"capacity of a link in Mbit/s; published rates are scaled to it (default: {DEFAULT_CAPACITY:g})",
+    )
+    parser.add_argument(
+        "--framework", choices=FRAMEWORKS, default=FRAMEWORKS[0], help="what the controller runs on (default: os-ken)"
+    )
+    parser.add_argument(
+        "--slots",
+        type=int,
+        choices=SLOT_COUNTS,
+        default=DEFAULT_SLOT_COUNT,
+        help=f"hash slots per pair of sites (default: {DEFAULT_SLOT_COUNT})",
+    )
+    parser.add_argument(
+        "--repetitions", type=_positive_count, default=1, metavar="N", help="measure everything N times (default: 1)"
+    )
+    parser.add_argument("--quick", action="store_true", help="measure for a shorter time, which is less exact")
+    for configure_family in dict.fromkeys(each.configure for each in experiments):
+        configure_family(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    experiment = find_experiment(args.experiment)
+    backend = args.backend or experiment.backends[0]
+    if backend not in experiment.backends:
+        raise InputError(
+            "option",
+            "--backend",
+            f"{experiment.name} cannot run on {backend}",
+            f"one of {', '.join(experiment.backends)}",
+        )
+    settings = Settings(
+        backend=backend,
+        capacity=args.capacity,
+        framework=args.framework,
+        slots=args.slots,
+        repetitions=args.repetitions,
+        quick=args.quick,
+        seed=args.seed,
+    )
+    started = datetime.now().astimezone()
+    output = OutputFolder(args.output or Path("results") / f"{experiment.name}-{started:%Y%m%d-%H%M%S}")
+    progress = Progress(sys.stderr)
+    try:
+        outcome = experiment.run(settings, args, output, progress)
+    except KeyboardInterrupt:
+        progress.say(f"stopped; {_what_is_done(output)}")
+        raise
+    finally:
+        progress.close()
+        output.remove_if_empty()
+    print(json.dumps(outcome.summary, indent=1) if args.json else outcome.text)
+    progress.say(f"wrote {', '.join(output.written)} in {output.path}")
+    if outcome.missed:
+        raise BarMissedError("; ".join(outcome.missed))
+    return 0
+
+
+def _what_is_done(output: OutputFolder) -> str:
+    if not output.written:
+        return "no run was complete, nothing is written"
+    return f"complete and kept in {output.path}: {', '.join(output.written)}"
+
+
+def _positive_count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than one")
+    return count

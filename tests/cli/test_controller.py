@@ -1,0 +1,64 @@
+"""`kuijia controller` and the application under `ryu-manager` refuse what they cannot use in one line."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from te_solver.plan_file import save_plan
+from tests.kuijia_app.plans import motivation_plan
+
+
+def run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def kuijia_controller(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return run(sys.executable, "-m", "kuijia_app.cli.main", "controller", *arguments)
+
+
+@pytest.fixture
+def plan_file(tmp_path: Path) -> Path:
+    path = tmp_path / "plan.json"
+    save_plan(motivation_plan(), path)
+    return path
+
+
+def test_a_port_in_use_is_refused(plan_file: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        result = kuijia_controller(str(plan_file), "--port", str(port))
+    expected = f"error: 127.0.0.1:{port}: cannot listen: Address already in use, expected a free port\n"
+    assert (result.returncode, result.stderr) == (2, expected)
+
+
+def test_a_missing_plan_is_refused(tmp_path: Path) -> None:
+    missing = tmp_path / "none.json"
+    result = kuijia_controller(str(missing))
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+    assert result.stderr.startswith(f"error: {missing}: ")
+
+
+def test_an_event_file_that_cannot_be_written_is_refused(plan_file: Path, tmp_path: Path) -> None:
+    events = tmp_path / "nowhere" / "events.jsonl"
+    result = kuijia_controller(str(plan_file), "--events", str(events))
+    expected = (
+        f"error: {events}: cannot be written: No such file or directory, expected a file in a folder that exists\n"
+    )
+    assert (result.returncode, result.stderr) == (2, expected)
+
+
+def test_ryu_manager_is_told_in_one_line_that_the_plan_is_missing(tmp_path: Path) -> None:
+    configuration = tmp_path / "ryu.conf"
+    configuration.write_text("[DEFAULT]\nofp_listen_host = 127.0.0.1\n")
+    manager = Path(sys.executable).with_name("ryu-manager")
+    result = run(str(manager), "--config-file", str(configuration), "kuijia_app.controller")
+    assert result.returncode == 2
+    assert "error: [kuijia]:plan: not set, expected the path of a plan file\n" in result.stderr
+    assert "Traceback" not in result.stderr
