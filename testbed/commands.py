@@ -42,7 +42,7 @@ def run_command(argv: Sequence[str], *, stdin: str | None = None, timeout: float
     return completed.stdout
 
 
-def run_batch(program: Literal["ip", "tc"], commands: Sequence[Sequence[str]]) -> None:
+def run_batch(program: Literal["ip", "tc"], commands: Sequence[list[str]]) -> None:
     """Run many commands of `ip` or `tc` in one process; the arguments come without the program's name.
 
     Raises:

@@ -13,7 +13,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal
@@ -144,8 +144,13 @@ class LabelObserver:
         for capture in self._captures:
             capture.close()
 
-    def watch(self, flows: Iterable[FlowKey], seconds: float) -> dict[FlowKey, Mark]:
-        """The mark of the next packet of each flow; ends when all have been seen, at most after `seconds`."""
+    def watch(
+        self, flows: Iterable[FlowKey], seconds: float, ignored: Container[int] = frozenset()
+    ) -> dict[FlowKey, Mark]:
+        """The mark of the next packet of each flow; ends when all have been seen, at most after `seconds`.
+
+        Packets with a label among `ignored` do not count: after a change a switch may use old labels for a while.
+        """
         unseen = set(flows)
         seen: dict[FlowKey, Mark] = {}
         deadline = time.monotonic() + seconds
@@ -154,7 +159,7 @@ class LabelObserver:
             for capture in ready:
                 frame, address = capture.recvfrom(_SNAP_LENGTH)
                 sighting = parse_labelled_frame(frame) if address[2] == socket.PACKET_OUTGOING else None
-                if sighting is not None and sighting[0] in unseen:
+                if sighting is not None and sighting[0] in unseen and sighting[1].label not in ignored:
                     unseen.remove(sighting[0])
                     seen[sighting[0]] = sighting[1]
         return seen

@@ -35,7 +35,7 @@ class Host:
         """Start a program in the host and return at once; it is ended with the network if it still runs then.
 
         Args:
-            argv: program and arguments; a program that is missing ends with status 127.
+            argv: program and arguments.
             popen_arguments: passed on to subprocess.Popen.
         """
         process: subprocess.Popen[bytes] = subprocess.Popen(self._in_namespace(argv), **popen_arguments)

@@ -255,11 +255,9 @@ class _Process:
     def __init__(self, role: str, host: Host, argv: list[str]) -> None:
         self.role = role
         self.host_name = host.name
-        self._output: IO[bytes] = tempfile.TemporaryFile()
+        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `stop`
         try:
-            self._popen = host.start(
-                argv, stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT
-            )
+            self._popen = host.start(argv, stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT)
         except BaseException:
             self._output.close()
             raise

@@ -14,14 +14,16 @@ import signal
 import socket
 import sys
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TextIO
 
 from te_solver.errors import InputError, KuijiaError
 from te_solver.plan_file import plan_from_json
 from testbed.lab import Lab, LabOptions
 
 SOCKET_NAME = "lab.sock"
+LOG_NAME = "service.log"
 MAX_REQUEST = 65536
 
 
@@ -54,7 +56,9 @@ def main() -> int:
             listener.bind(str(lab.directory / SOCKET_NAME))
             listener.listen()
             _tell(ready=lab.status())
-            _detach_output()
+            _detach(sys.stdout, Path(os.devnull))
+            # Nobody reads what is said from now on; whoever started us must not wait for more of it.
+            _detach(sys.stderr, lab.directory / LOG_NAME)
             while _answer_one(lab, listener):
                 pass
     except KuijiaError as error:
@@ -78,13 +82,13 @@ def _tell(**message: object) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever started us has gone; the lab stays up all the same.
-        _detach_output()
+        _detach(sys.stdout, Path(os.devnull))
 
 
-def _detach_output() -> None:
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+def _detach(stream: TextIO, path: Path) -> None:
+    """Let what is written to the stream, by us or by programs we start, go to a file."""
+    with path.open("ab") as target:
+        os.dup2(target.fileno(), stream.fileno())
 
 
 def _answer_one(lab: Lab, listener: socket.socket) -> bool:

@@ -94,7 +94,7 @@ class Machine:
         if not self.is_root:
             found.append(("not running as root", "root, for namespaces and queues"))
         if self.namespace_problem is not None:
-            found.append((self.namespace_problem, "a machine or container that permits network namespaces"))
+            found.append((self.namespace_problem, "a machine or container that permits network namespaces and veth pairs"))
         needed = ["htb", "pfifo_head_drop"] if self.openvswitch_module else ["htb", "pfifo_head_drop", "u32"]
         if self.qdiscs and not all(self.qdiscs[kind] for kind in needed):
             lacking = ", ".join(kind for kind in needed if not self.qdiscs[kind])
@@ -109,7 +109,7 @@ class Machine:
         else:
             datapath = (
                 "Switches forward in user space, as the kernel has no openvswitch module; filters on the label choose "
-                "the queue. Two CPUs carry about 300,000 packets/s, counted at every hop: take links of 10 to 40 Mbit/s."
+                "the queue. Two CPUs carry about 300,000 packets/s, counted at every hop: take links of 10-40 Mbit/s."
             )
         found = [datapath, "Links have no delay of their own; a delay in a topology file is ignored by the emulation."]
         if self.cpu_count < 2:

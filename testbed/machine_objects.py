@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from te_solver.errors import InputError
 from testbed.bridges import LAB_KEY
 from testbed.commands import run_command
+from testbed.errors import TestbedError
 from testbed.ovs import SYSTEM_DIRECTORY, Datapath, Ovs
 from testbed.run_directory import MachineObject, RunDirectory, lock_labs
 
@@ -17,17 +18,17 @@ def interfaces() -> set[str]:
     return {name for _, name in socket.if_nameindex()}
 
 
-def claim_machine_objects(run: RunDirectory, ovs: Ovs, objects: Sequence[MachineObject]) -> None:
-    """Note in the run directory what is about to be made, unless anything of that name is there already.
+def require_free_names(objects: Iterable[MachineObject], taken: Container[str]) -> None:
+    """Raise InputError when something of one of these names is there already."""
+    for item in objects:
+        if item.name in taken:
+            raise InputError("testbed", item.name, "this name is taken in the network namespace", "a free one")
 
-    Raises:
-        InputError: a name is taken.
-    """
+
+def claim_machine_objects(run: RunDirectory, ovs: Ovs, objects: Sequence[MachineObject]) -> None:
+    """Note in the run directory what is about to be made; raises InputError when a name is taken."""
     with lock_labs(run.path.parent):
-        taken = interfaces() | set(ovs.vsctl("list-br").split())
-        for item in objects:
-            if item.name in taken:
-                raise InputError("testbed", item.name, "the machine has something of this name", "a free name")
+        require_free_names(objects, interfaces() | set(ovs.vsctl("list-br").split()))
         run.note(objects)
 
 
@@ -50,6 +51,14 @@ def remove_machine_objects(
             ovs.vsctl("del-br", item.name)
             removed.append(item)
         elif item.kind == "interface" and item.name in interfaces():
-            run_command(["ip", "link", "delete", item.name])
+            _delete_interface(item.name)
             removed.append(item)
     return removed
+
+
+def _delete_interface(name: str) -> None:
+    try:
+        run_command(["ip", "link", "delete", name])
+    except TestbedError:
+        if name in interfaces():  # else its other end has gone in between, with the namespace of a host
+            raise

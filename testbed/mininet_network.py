@@ -33,9 +33,8 @@ class LabMininet(Mininet):  # type: ignore[misc]  # Mininet has no types
         setLogLevel("critical")
         os.environ["PATH"] = search_path()  # Mininet looks for its programs there
         Mininet.inited = True  # Mininet.init() would raise limits and sysctls of the whole machine
-        super().__init__(
-            topo=LabTopo(topology, wiring), switch=PortsOnlySwitch, host=LabHost, link=LabLink, controller=None
-        )
+        topo = LabTopo(topology, wiring)
+        super().__init__(topo=topo, switch=PortsOnlySwitch, host=LabHost, link=LabLink, controller=None, build=False)
 
 
 class LabTopo(Topo):  # type: ignore[misc]

@@ -7,11 +7,12 @@ It is built in the network namespace of the thread that calls `start`, normally 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from types import TracebackType
-from typing import Any
+from typing import TypeVar
 
 from kuijia_app.queues import PLAIN_LAYOUT, QueueLayout
 from kuijia_app.wiring import Wiring
@@ -21,13 +22,15 @@ from testbed.bridges import Bridge, Port, bridge_arguments, controller_arguments
 from testbed.commands import run_batch
 from testbed.errors import TestbedError
 from testbed.hosts import Host
-from testbed.machine_objects import claim_machine_objects, interfaces, remove_machine_objects
+from testbed.machine_objects import claim_machine_objects, interfaces, remove_machine_objects, require_free_names
 from testbed.mininet_network import HOST_MTU, LINK_MTU, LabMininet
 from testbed.names import bridge_name, host_interface, host_name, port_name
 from testbed.ovs import SYSTEM_DIRECTORY, Datapath, Ovs, PrivateOvs, kernel_datapath_available
 from testbed.queues import htb_commands, leaf_commands, qos_arguments
 from testbed.run_directory import MachineObject, RunDirectory
 from testbed.send_buffer import enlarge_send_buffers
+
+_T = TypeVar("_T")
 
 __all__ = ["Host", "Network", "NetworkOptions"]
 
@@ -73,8 +76,8 @@ class Network:
         self.run = run
         self.options = options
         self._report = report
-        self._mininet: Any = None
         self._hosts: dict[str, Host] = {}
+        self._undo = ExitStack()
 
     @cached_property
     def ovs(self) -> Ovs:
@@ -98,34 +101,26 @@ class Network:
         self._require_both_directions()
         if any(link.delay > 0 for link in self.topology.links):
             self._report("link delays are ignored: the emulated links have none of their own")
-        try:
+        with ExitStack() as undo:
             if isinstance(self.ovs, PrivateOvs):
-                self.ovs.start()
+                require_free_names(self._objects(), interfaces())
             else:
                 claim_machine_objects(self.run, self.ovs, self._objects())
-            self._start_mininet()
+                undo.callback(remove_machine_objects, self._objects(), self.run.lab_id, self.ovs)
+            self._start_mininet(undo)
+            if isinstance(self.ovs, PrivateOvs):
+                undo.callback(self.ovs.stop)
+                self.ovs.start()
+            undo.callback(self._end_programs)
             self._start_bridges()
             self._set_up_queues()
             if controller_port is not None:
                 self.ovs.vsctl(*_flat(controller_arguments(bridge, controller_port) for bridge in self._bridges))
-        except BaseException:
-            self.stop()
-            raise
+            self._undo = undo.pop_all()
 
     def stop(self) -> None:
-        """End the hosts' programs and take everything away; harmless when nothing or only a part was started."""
-        for host in self._hosts.values():
-            host.end_programs()
-        self._hosts.clear()
-        if isinstance(self.ovs, PrivateOvs):
-            self.ovs.stop()
-        else:
-            remove_machine_objects(self.run.noted(), self.run.lab_id, self.ovs)
-        present = interfaces()
-        run_batch("ip", [["link", "delete", cable] for cable in self._cables() if cable in present])
-        if self._mininet is not None:
-            self._mininet.stop()
-            self._mininet = None
+        """End the hosts' programs and take everything away; harmless when nothing was started."""
+        self._undo.close()
 
     def __enter__(self) -> Network:
         return self
@@ -155,14 +150,6 @@ class Network:
             return self.topology.link(switch, neighbour).capacity
         return sum(self.topology.link(other, switch).capacity for other in self.topology.neighbours[switch])
 
-    def connected_switches(self) -> set[str]:
-        """Switches that have a controller at the moment."""
-        table = json.loads(self.ovs.vsctl("--format=json", "--columns=_uuid,is_connected", "list", "Controller"))
-        connected = {uuid[1] for uuid, is_connected in table["data"] if is_connected}
-        bridges = json.loads(self.ovs.vsctl("--format=json", "--columns=name,controller", "list", "Bridge"))["data"]
-        names = {name for name, controller in bridges if controller[1] in connected}
-        return {node for node in self.topology.nodes if self.bridge(node) in names}
-
     @cached_property
     def _bridges(self) -> tuple[Bridge, ...]:
         def ports(switch: str) -> tuple[Port, ...]:
@@ -177,22 +164,31 @@ class Network:
             for switch in self.topology.nodes
         )
 
-    def _cables(self) -> list[str]:
-        """One end of every veth pair; with it goes the other."""
-        between = [self.interface(a, self.wiring.port(a, b)) for a, b in self.topology.edges]
-        return between + [self.interface(node, self.wiring.host_port(node)) for node in self.topology.nodes]
-
     def _objects(self) -> list[MachineObject]:
         ports = [MachineObject("interface", port.interface) for bridge in self._bridges for port in bridge.ports]
         return [MachineObject("bridge", bridge.name) for bridge in self._bridges] + ports
 
-    def _start_mininet(self) -> None:
-        self._mininet = LabMininet(self.topology, self.wiring)
+    def _start_mininet(self, undo: ExitStack) -> None:
+        mininet = LabMininet(self.topology, self.wiring)
+        undo.callback(mininet.stop)
+        undo.callback(self._delete_cables)
+        mininet.build()
         for node in self.topology.nodes:
-            holder = self._mininet[host_name(self.wiring, node)].pid
+            holder = mininet[host_name(self.wiring, node)].pid
             address = self.wiring.host_address(node)
             self._hosts[node] = Host(node, address, host_interface(self.wiring, node), holder)
         run_batch("ip", [["link", "set", port.interface, "up"] for bridge in self._bridges for port in bridge.ports])
+
+    def _end_programs(self) -> None:
+        for host in self._hosts.values():
+            host.end_programs()
+
+    def _delete_cables(self) -> None:
+        """Delete one end of every veth pair; with it goes the other."""
+        cables = [self.interface(a, self.wiring.port(a, b)) for a, b in self.topology.edges]
+        cables += [self.interface(node, self.wiring.host_port(node)) for node in self.topology.nodes]
+        present = interfaces()
+        run_batch("ip", [["link", "delete", cable] for cable in cables if cable in present])
 
     def _start_bridges(self) -> None:
         self.ovs.vsctl(*_flat(bridge_arguments(bridge, self.ovs.datapath, self.run.lab_id) for bridge in self._bridges))
@@ -233,5 +229,5 @@ class Network:
                 )
 
 
-def _flat(parts: Any) -> list[Any]:  # noqa: ANN401
+def _flat(parts: Iterable[list[_T]]) -> list[_T]:
     return [item for part in parts for item in part]

@@ -11,13 +11,14 @@ who must use it, such as for a hardware offload set up there; the lab then lives
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from enum import Enum
 from pathlib import Path
 
 from testbed.commands import run_command
 from testbed.errors import TestbedError
-from testbed.processes import wait_for_end
+from testbed.processes import send_signal, wait_for_end
 
 SCHEMA_PATHS = (
     Path("/usr/share/openvswitch/vswitch.ovsschema"),
@@ -95,13 +96,10 @@ class PrivateOvs(Ovs):
         self._start_daemon("ovs-vswitchd", self.database)
 
     def stop(self) -> None:
-        """End both daemons; those that do not answer are killed."""
+        """End both daemons and delete their files; a daemon that does not answer is killed."""
         self._stop_daemon("ovs-vswitchd", "exit", "--cleanup")
         self._stop_daemon("ovsdb-server", "exit")
-
-    def log_tail(self, lines: int = 20) -> str:
-        """The end of the switch's log."""
-        return "\n".join((self.directory / "ovs-vswitchd.log").read_text(errors="replace").splitlines()[-lines:])
+        shutil.rmtree(self.directory, ignore_errors=True)
 
     def _start_daemon(self, name: str, *arguments: str) -> None:
         # The environment is how the daemons find a place for the sockets that no option names, such as s1.mgmt.
@@ -122,9 +120,9 @@ class PrivateOvs(Ovs):
             try:
                 run_command(["ovs-appctl", "-t", str(control), "--timeout=5", *command])
             except TestbedError:
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
+                send_signal(handle, signal.SIGKILL)
             if not wait_for_end(handle, _EXIT_TIMEOUT):
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
+                send_signal(handle, signal.SIGKILL)
                 wait_for_end(handle, None)
         finally:
             os.close(handle)

@@ -13,15 +13,14 @@ PROBE_LABEL = 9
 FRAME_BYTES = 1518
 """Ethernet's 14 bytes, one label, 1500 bytes: the largest labelled frame of a host's packet."""
 
-_ETH_P_MPLS_UC = 0x8847
+_ETH_P_ALL, _ETH_P_MPLS_UC = 0x0003, 0x8847
 _SO_SNDBUFFORCE, _SO_ATTACH_FILTER = 32, 26  # asm-generic/socket.h
-_SOL_PACKET, _PACKET_STATISTICS = 263, 6  # linux/if_packet.h
+_SOL_PACKET, _PACKET_STATISTICS, _PACKET_IGNORE_OUTGOING = 263, 6, 23  # linux/if_packet.h
 _SEND_BUFFER_BYTES = 16 << 20
 _LABEL_AND_CLASS = 0xFFFFFE00
 
-# Classic BPF, linux/filter.h: load a word, jump if equal, return.
-_LOAD_WORD, _JUMP_IF_EQUAL, _RETURN = 0x20, 0x15, 0x06
-_AND = 0x54
+# Classic BPF instructions, linux/filter.h.
+_LOAD_WORD, _LOAD_HALF_WORD, _AND, _JUMP_IF_EQUAL, _RETURN = 0x20, 0x28, 0x54, 0x15, 0x06
 
 
 class ProbeSender:
@@ -79,7 +78,10 @@ class ProbeCounter:
         try:
             # Filtered before it is bound, so that no other frame is ever counted; nothing is read, only counted.
             _attach_filter(self._socket, _label_entry(traffic_class) & _LABEL_AND_CLASS)
-            self._socket.bind((interface, _ETH_P_MPLS_UC))
+            # The kernel datapath takes the frames before any receiver of one protocol; a receiver of all would also get
+            # those that leave.
+            self._socket.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+            self._socket.bind((interface, _ETH_P_ALL))
         except OSError:
             self._socket.close()
             raise
@@ -101,7 +103,9 @@ def _label_entry(traffic_class: int) -> int:
 def _attach_filter(packet_socket: socket.socket, wanted: int) -> None:
     """Let through frames whose label and traffic class are those of `wanted`, without any of their bytes but one."""
     instructions = (
-        (_LOAD_WORD, 0, 0, 14),  # the label stack entry follows Ethernet's header
+        (_LOAD_HALF_WORD, 0, 0, 12),  # EtherType
+        (_JUMP_IF_EQUAL, 0, 4, _ETH_P_MPLS_UC),
+        (_LOAD_WORD, 0, 0, 14),  # the label stack entry
         (_AND, 0, 0, _LABEL_AND_CLASS),
         (_JUMP_IF_EQUAL, 0, 1, wanted),
         (_RETURN, 0, 0, 1),

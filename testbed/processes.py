@@ -102,7 +102,7 @@ def _end(pids: Iterable[int], entry: str, grace: float) -> list[int]:
         live = {pid: handle for pid, handle in handles.items() if pid in still_meant}
         for signal_number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, None)):
             for handle in live.values():
-                _send(handle, signal_number)
+                send_signal(handle, signal_number)
             live = _wait_for_ends(live, patience)
         return sorted(handles)
     finally:
@@ -110,7 +110,8 @@ def _end(pids: Iterable[int], entry: str, grace: float) -> list[int]:
             os.close(handle)
 
 
-def _send(handle: int, signal_number: signal.Signals) -> None:
+def send_signal(handle: int, signal_number: signal.Signals) -> None:
+    """Signal the process of this pidfd, if it has not ended."""
     with suppress(ProcessLookupError):
         signal.pidfd_send_signal(handle, signal_number)
 

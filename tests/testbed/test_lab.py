@@ -1,0 +1,171 @@
+"""A lab carries traffic, survives failures, and leaves nothing behind: real packets through the whole system."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from te_solver.demands_file import load_demands
+from te_solver.networks import shipped_demands, shipped_network
+from te_solver.plan import Plan
+from te_solver.solve import solve
+from te_solver.topology_file import load_topology
+from testbed.controller_process import Framework
+from testbed.lab import Lab, LabOptions
+from testbed.processes import processes_with_environment
+from testbed.run_directory import LAB_VARIABLE
+
+pytestmark = pytest.mark.emulation
+
+CAPACITY = 20.0
+SOURCE_PORTS = range(21000, 21040)
+
+_CONNECT = """
+import socket, sys
+target, *ports = sys.argv[1:]
+for port in map(int, ports):
+    with socket.socket() as probe:
+        probe.settimeout(3)
+        probe.bind(("", port))
+        try:
+            probe.connect((target, 9))
+        except ConnectionRefusedError:
+            print(port)
+        except TimeoutError:
+            pass
+"""
+"""Tries a port where nothing listens: a refusal has come all the way back from the other host."""
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    topology = load_topology(shipped_network("fig1"))
+    demands = load_demands(shipped_demands("fig1"), topology)
+    return solve(topology.with_capacity(CAPACITY), demands)
+
+
+def answered(lab: Lab) -> set[int]:
+    """The source ports from which s1's host got an answer of s4's host."""
+    target = str(lab.network.host("s4").address)
+    command = [sys.executable, "-c", _CONNECT, target, *map(str, SOURCE_PORTS)]
+    return {int(line) for line in lab.network.host("s1").run(command, timeout=150).stdout.split()}
+
+
+def group_tables(lab: Lab) -> list[str]:
+    return [
+        "\n".join(sorted(lab.network.ovs.ofctl("dump-groups", lab.network.bridge(node)).splitlines()[1:]))
+        for node in lab.plan.topology.nodes
+    ]
+
+
+@pytest.mark.parametrize("framework", ["os-ken", "ryu"])
+def test_a_remote_failure_is_survived_through_the_controller_and_undone(plan: Plan, framework: Framework) -> None:
+    with Lab(plan, LabOptions(framework=framework), lambda _: None) as lab:
+        before = group_tables(lab)
+        assert answered(lab) == set(SOURCE_PORTS)
+
+        cut = lab.fail("s2", "s4")
+        assert cut.tunnels_told == 1
+        assert cut.reaction_seconds is not None
+        assert [tunnel["nodes"] for tunnel in lab.status()["tunnels"] if not tunnel["alive"]] == [["s1", "s2", "s4"]]
+        assert answered(lab) == set(SOURCE_PORTS)
+
+        lab.heal("s2", "s4")
+        assert group_tables(lab) == before
+        assert answered(lab) == set(SOURCE_PORTS)
+
+
+def test_a_local_failure_is_survived_without_any_controller(plan: Plan) -> None:
+    with Lab(plan, LabOptions(), lambda _: None) as lab:
+        lab.kill_controller()
+        cut = lab.fail("s1", "s2")
+        assert cut.reaction_seconds is None
+        # s4 sends its answers over what it believes alive, so the way back is cut at its own port as well.
+        lab.fail("s2", "s4")
+        assert answered(lab) == set(SOURCE_PORTS)
+        lab.heal("s1", "s2")
+        lab.heal("s2", "s4")
+        assert answered(lab) == set(SOURCE_PORTS)
+
+
+def kuijia(*arguments: str, timeout: float = 90) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kuijia_app.cli.main", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def status() -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(kuijia("lab", "status", "--json").stdout)
+    return result
+
+
+@pytest.fixture
+def no_lab() -> Iterator[None]:
+    assert kuijia("lab", "status").returncode == 2, "a lab is up on this machine; these tests need to start their own"
+    yield
+    kuijia("lab", "down")
+
+
+def lab_processes(lab_id: str) -> list[int]:
+    return processes_with_environment(f"{LAB_VARIABLE}={lab_id}")
+
+
+@pytest.mark.usefixtures("no_lab")
+def test_the_command_keeps_a_lab_running_until_it_is_taken_down() -> None:
+    up = kuijia("lab", "up", "fig1", "fig1")
+    assert up.returncode == 0, up.stderr
+    lab_id = status()["lab"]
+    assert status()["controller"]["switches"] == ["s1", "s2", "s3", "s4"]
+
+    assert "1 received" in kuijia("lab", "exec", "s1", "ping", "-c", "1", "10.0.4.1").stdout
+    assert "link s2-s4 is down" in kuijia("lab", "fail", "s2", "s4").stdout
+    assert [link for link in status()["links"] if not link["up"]] == [
+        {"a": "s2", "b": "s4", "capacity": CAPACITY, "up": False}
+    ]
+    assert "link s2-s4 is up" in kuijia("lab", "heal", "s2", "s4").stdout
+
+    again = kuijia("lab", "up", "fig1", "fig1")
+    assert (again.returncode, again.stderr.count("\n")) == (2, 1)
+    assert "is up already" in again.stderr
+
+    assert kuijia("lab", "down").returncode == 0
+    assert lab_processes(lab_id) == []
+    assert not Path("/run/kuijia", lab_id).exists()
+
+
+@pytest.mark.usefixtures("no_lab")
+def test_what_a_killed_lab_leaves_is_removed_by_the_next_start() -> None:
+    assert kuijia("lab", "up", "fig1", "fig1").returncode == 0
+    lab_id = status()["lab"]
+    owner = json.loads(Path("/run/kuijia", lab_id, "owner.json").read_text())["pid"]
+    os.kill(owner, signal.SIGKILL)
+
+    up = kuijia("lab", "up", "fig1", "fig1")
+    assert up.returncode == 0, up.stderr
+    assert f"removed what the killed lab {lab_id}" in up.stderr
+    assert lab_processes(lab_id) == []
+    assert not Path("/run/kuijia", lab_id).exists()
+
+
+@pytest.mark.usefixtures("no_lab")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("status",), "error: lab: no lab is up, expected one, started with `kuijia lab up`\n"),
+        (("down",), "error: lab: no lab is up, expected one, started with `kuijia lab up`\n"),
+        (
+            ("up", "nowhere", "fig1"),
+            "error: nowhere: no such file or shipped network, expected a file or one of fig1, gscale\n",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_status_two(arguments: tuple[str, ...], message: str) -> None:
+    result = kuijia("lab", *arguments)
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", message)
