@@ -47,8 +47,13 @@ def bridge_arguments(bridge: Bridge, datapath: Datapath, lab_id: str) -> list[st
         f"external_ids:{LAB_KEY}={lab_id}",
     ]
     arguments = ["--", "add-br", bridge.name, "--", "set", "Bridge", bridge.name, *settings]
+    # With a QoS of this type, Open vSwitch leaves the queues of the port to us.
+    queues = f"@{bridge.name}-qos"
+    arguments += ["--", f"--id={queues}", "create", "QoS", "type=linux-noop"]
     for port in bridge.ports:
-        arguments += ["--", "add-port", bridge.name, port.interface, "--", "set", "Interface", port.interface]
+        arguments += ["--", "add-port", bridge.name, port.interface]
+        arguments += ["--", "set", "Port", port.interface, f"qos={queues}"]
+        arguments += ["--", "set", "Interface", port.interface]
         arguments += [f"ofport_request={port.number}", f"mtu_request={port.mtu}"]
     return arguments
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from testbed.machine_objects import remove_machine_objects
 from testbed.processes import end_processes_with_environment
-from testbed.run_directory import LAB_VARIABLE, ROOT, RunDirectory, labs, lock_labs, owner_of, unfinished_labs
+from testbed.run_directory import (
+    LAB_VARIABLE,
+    ROOT,
+    RunDirectory,
+    delete_lab,
+    delete_unfinished_labs,
+    labs,
+    lock_labs,
+    owner_of,
+)
 
 
 def remove_leftovers(report: Callable[[str], None], root: Path = ROOT) -> None:
@@ -26,8 +34,7 @@ def remove_leftovers(report: Callable[[str], None], root: Path = ROOT) -> None:
         TestbedError: something noted in a journal is still there and cannot be removed.
     """
     with lock_labs(root):
-        for directory in unfinished_labs(root):
-            shutil.rmtree(directory)
+        delete_unfinished_labs(root)
         for directory in labs(root):
             owner = owner_of(directory)
             if owner.is_alive():
@@ -35,6 +42,6 @@ def remove_leftovers(report: Callable[[str], None], root: Path = ROOT) -> None:
             lab = directory.name
             ended = end_processes_with_environment(f"{LAB_VARIABLE}={lab}")
             removed = remove_machine_objects(RunDirectory(directory).noted(), lab)
-            shutil.rmtree(directory)
+            delete_lab(directory)
             found = [f"{len(ended)} processes", *(f"{item.kind} {item.name}" for item in removed), str(directory)]
             report(f"removed what the killed lab {lab} (process {owner.pid}) left behind: {', '.join(found)}")

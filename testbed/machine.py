@@ -94,7 +94,9 @@ class Machine:
         if not self.is_root:
             found.append(("not running as root", "root, for namespaces and queues"))
         if self.namespace_problem is not None:
-            found.append((self.namespace_problem, "a machine or container that permits network namespaces and veth pairs"))
+            found.append(
+                (self.namespace_problem, "a machine or container that permits network namespaces and veth pairs")
+            )
         needed = ["htb", "pfifo_head_drop"] if self.openvswitch_module else ["htb", "pfifo_head_drop", "u32"]
         if self.qdiscs and not all(self.qdiscs[kind] for kind in needed):
             lacking = ", ".join(kind for kind in needed if not self.qdiscs[kind])

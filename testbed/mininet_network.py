@@ -7,6 +7,7 @@ namespace; these subclasses replace just that, and leave bridges to `testbed.bri
 from __future__ import annotations
 
 import os
+import resource
 from typing import Any
 
 from mininet.link import Link
@@ -21,6 +22,7 @@ from testbed.commands import run_batch, run_command, search_path
 from testbed.names import bridge_name, host_name
 from testbed.network_namespace import disable_ipv6, network_of
 
+_OPEN_FILES = 16384
 HOST_MTU = 1500
 LINK_MTU = 1508
 """A core link carries a host's packet and two labels."""
@@ -32,6 +34,9 @@ class LabMininet(Mininet):  # type: ignore[misc]  # Mininet has no types
     def __init__(self, topology: Topology, wiring: Wiring) -> None:
         setLogLevel("critical")
         os.environ["PATH"] = search_path()  # Mininet looks for its programs there
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        # It keeps a terminal open per node, and closes every possible descriptor when it starts one.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, _OPEN_FILES), most))
         Mininet.inited = True  # Mininet.init() would raise limits and sysctls of the whole machine
         topo = LabTopo(topology, wiring)
         super().__init__(topo=topo, switch=PortsOnlySwitch, host=LabHost, link=LabLink, controller=None, build=False)

@@ -26,7 +26,7 @@ from testbed.machine_objects import claim_machine_objects, interfaces, remove_ma
 from testbed.mininet_network import HOST_MTU, LINK_MTU, LabMininet
 from testbed.names import bridge_name, host_interface, host_name, port_name
 from testbed.ovs import SYSTEM_DIRECTORY, Datapath, Ovs, PrivateOvs, kernel_datapath_available
-from testbed.queues import htb_commands, leaf_commands, qos_arguments
+from testbed.queues import htb_commands, label_filter_commands
 from testbed.run_directory import MachineObject, RunDirectory
 from testbed.send_buffer import enlarge_send_buffers
 
@@ -207,11 +207,10 @@ class Network:
             for switch, bridge in zip(self.topology.nodes, self._bridges, strict=True)
             for port in bridge.ports
         }
-        if self.ovs.datapath is Datapath.KERNEL:
-            self.ovs.vsctl(*_flat(qos_arguments(name, rate, layout) for name, rate in capacities.items()))
-            run_batch("tc", _flat(leaf_commands(name, layout, buffer_packets) for name in capacities))
-            return
         run_batch("tc", _flat(htb_commands(name, rate, layout, buffer_packets) for name, rate in capacities.items()))
+        if self.ovs.datapath is Datapath.KERNEL:
+            return
+        run_batch("tc", _flat(label_filter_commands(name, layout) for name in capacities))
         # Open vSwitch makes its sending socket for the first packet it sends, and one socket serves all ports.
         packet_out = f"in_port=controller packet={_HARMLESS_FRAME} actions=output:1"
         self.ovs.ofctl("packet-out", self._bridges[0].name, packet_out)

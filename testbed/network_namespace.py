@@ -75,7 +75,8 @@ def _returning_to_own_namespace() -> Iterator[None]:
     try:
         yield
     finally:
-        _enter(own)
+        if not os.path.samestat(os.fstat(own), _OWN_NAMESPACE.stat()):
+            _enter(own)
         os.close(own)
 
 

@@ -113,18 +113,20 @@ def wait_for_port_states(
     """
     deadline = time.monotonic() + timeout
     seen: dict[str, float] = {}
+    poll = select.poll()
+    for observer, _ in observers.values():
+        poll.register(observer, select.POLLIN)
     while missing := {switch: watch for switch, watch in observers.items() if switch not in seen}:
-        ready, _, _ = select.select(
-            [watch[0] for watch in missing.values()], [], [], max(0, deadline - time.monotonic())
-        )
+        ready = {descriptor for descriptor, _ in poll.poll(max(0, deadline - time.monotonic()) * 1000)}
         arrival = time.monotonic()
         if not ready and arrival >= deadline:
             silent, (_, port) = next(iter(missing.items()))
             state = "up" if up else "down"
             raise TestbedError(f"switch {silent} did not report its port {port} {state} within {timeout:g} s")
         for switch, (observer, port) in missing.items():
-            if observer in ready and PortStatus(port, up) in observer.read():
+            if observer.fileno() in ready and PortStatus(port, up) in observer.read():
                 seen[switch] = arrival
+                poll.unregister(observer)
     return seen
 
 

@@ -124,14 +124,18 @@ def wait_for_end(handle: int, patience: float | None) -> bool:
 def _wait_for_ends(live: dict[int, int], patience: float | None) -> dict[int, int]:
     """Those of the processes that have not ended after `patience` seconds; None waits until all have."""
     deadline = None if patience is None else time.monotonic() + patience
-    waiting = dict(live)
+    waiting = {handle: pid for pid, handle in live.items()}
+    poll = select.poll()
+    for handle in waiting:
+        poll.register(handle, select.POLLIN)
     while waiting:
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left <= 0:
             break
-        ended, _, _ = select.select(list(waiting.values()), [], [], left)
-        waiting = {pid: handle for pid, handle in waiting.items() if handle not in ended}
-    return waiting
+        for handle, _ in poll.poll(None if left is None else left * 1000):
+            poll.unregister(handle)
+            del waiting[handle]
+    return {pid: handle for handle, pid in waiting.items()}
 
 
 def _stat_after_name(pid: int, proc: Path) -> list[str] | None:

@@ -2,13 +2,12 @@
 
 One tree per port: a root class with the port's capacity and one leaf per queue. A leaf has a tiny guaranteed rate and
 may borrow up to the whole capacity; HTB lends to the leaves in order of `prio`, which makes them strict priorities.
-The class numbers are those of Open vSwitch's `linux-htb` (queue n is class 1:n+1 below 1:fffe), so that both datapaths
-build the same tree:
 
-- On the userspace datapath an OpenFlow `set_queue` reaches no qdisc. `htb_commands` builds the tree and u32 filters
-  that read the MPLS traffic class themselves.
-- On the kernel datapath Open vSwitch builds the tree (`qos_arguments`), `set_queue` chooses the leaf and
-  `leaf_commands` gives the leaves their buffers.
+The class numbers are those of Open vSwitch's own `linux-htb` (queue n is class 1:n+1 below 1:fffe). On the kernel
+datapath `set_queue` names that class in the packet's priority, whoever built the tree. On the userspace datapath
+`set_queue` reaches no qdisc, and u32 filters that read the MPLS traffic class take its place. Open vSwitch does not
+build the tree itself, as its root class could not be given a burst: a port would lose whatever a late timer kept it
+from sending, one part in ten on a slow machine.
 
 The leaves drop at the head: a tail drop makes the packet socket of the userspace datapath return ENOBUFS, and Open
 vSwitch then throws away the rest of its batch, packets of higher priority among it.
@@ -20,7 +19,7 @@ from kuijia_app.queues import Queue, QueueLayout
 
 ROOT_CLASS = "1:fffe"
 GUARANTEED_KBIT = 12
-"""Per leaf; the least that Open vSwitch's linux-htb takes (1500 byte/s). It comes before the higher priorities."""
+"""Per leaf: one packet a second, which comes before the higher priorities."""
 
 MAX_FRAME = 1522
 """Bytes: 1500 of IP, Ethernet's 14, two MPLS labels; the quantum of a leaf and the burst of its guaranteed rate."""
@@ -36,7 +35,7 @@ def leaf_class(queue: Queue) -> str:
 
 
 def htb_commands(interface: str, capacity: float, layout: QueueLayout, buffer_packets: int) -> list[Command]:
-    """Arguments of the `tc` commands that give `interface` its queues on the userspace datapath.
+    """Arguments of the `tc` commands that give `interface` its queues.
 
     Args:
         interface: name of the port's network device, without a root qdisc.
@@ -44,49 +43,28 @@ def htb_commands(interface: str, capacity: float, layout: QueueLayout, buffer_pa
         layout: the queues.
         buffer_packets: length of each leaf.
     """
+    rate = f"{round(capacity * 1000)}kbit"
     burst = max(4 * MAX_FRAME, round(capacity * 1e6 / 8 * BURST_SECONDS))
-    full = f"ceil {_kbit(capacity)} cburst {burst} quantum {MAX_FRAME}"
+    full = f"ceil {rate} cburst {burst} quantum {MAX_FRAME}"
     commands = [
         f"qdisc add dev {interface} root handle 1: htb default {layout.normal.queue_id + 1:x}",
-        f"class add dev {interface} parent 1: classid {ROOT_CLASS} htb rate {_kbit(capacity)} burst {burst} {full}",
-        *(
-            f"class add dev {interface} parent {ROOT_CLASS} classid {leaf_class(queue)} htb rate {GUARANTEED_KBIT}kbit "
-            f"burst {MAX_FRAME} prio {priority} {full}"
-            for priority, queue in enumerate(layout.queues)
-        ),
-        # First word of the label stack entry (RFC 3032): label 20 bits, traffic class 3, bottom of stack 1, TTL 8.
-        *(
-            f"filter add dev {interface} parent 1: protocol mpls_uc prio 1 u32 "
-            f"match u32 {queue.traffic_class << 9:#x} 0xe00 at 0 flowid {leaf_class(queue)}"
-            for queue in layout.queues
-        ),
+        f"class add dev {interface} parent 1: classid {ROOT_CLASS} htb rate {rate} burst {burst} {full}",
     ]
-    return [command.split() for command in commands] + leaf_commands(interface, layout, buffer_packets)
+    for priority, queue in enumerate(layout.queues):
+        leaf = leaf_class(queue)
+        own = f"rate {GUARANTEED_KBIT}kbit burst {MAX_FRAME} prio {priority} {full}"
+        commands += [
+            f"class add dev {interface} parent {ROOT_CLASS} classid {leaf} htb {own}",
+            f"qdisc add dev {interface} parent {leaf} pfifo_head_drop limit {buffer_packets}",
+        ]
+    return [command.split() for command in commands]
 
 
-def leaf_commands(interface: str, layout: QueueLayout, buffer_packets: int) -> list[Command]:
-    """Arguments of the `tc` commands that give the leaves of an HTB tree their buffers."""
+def label_filter_commands(interface: str, layout: QueueLayout) -> list[Command]:
+    """Arguments of the `tc` commands that let the traffic class of a packet's label choose its queue."""
+    # First word of the label stack entry (RFC 3032): label 20 bits, traffic class 3, bottom of stack 1, TTL 8.
     return [
-        f"qdisc replace dev {interface} parent {leaf_class(queue)} handle {0x10 + queue.queue_id:x}: "
-        f"pfifo_head_drop limit {buffer_packets}".split()
+        f"filter add dev {interface} parent 1: protocol mpls_uc prio 1 u32 "
+        f"match u32 {queue.traffic_class << 9:#x} 0xe00 at 0 flowid {leaf_class(queue)}".split()
         for queue in layout.queues
     ]
-
-
-def qos_arguments(interface: str, capacity: float, layout: QueueLayout) -> list[str]:
-    """Arguments of one `ovs-vsctl` that give the port of `interface` the same tree on the kernel datapath.
-
-    Packets without a `set_queue` go to queue 0 there (ovs-vswitchd.conf.db(5)).
-    """
-    rate = f"other_config:max-rate={round(capacity * 1e6)}"
-    references = ",".join(f"{queue.queue_id}=@{interface}-q{queue.queue_id}" for queue in layout.queues)
-    arguments = [*("--", "set", "Port", interface, f"qos=@{interface}-qos")]
-    arguments += ["--", f"--id=@{interface}-qos", "create", "QoS", "type=linux-htb", rate, f"queues={references}"]
-    for priority, queue in enumerate(layout.queues):
-        arguments += ["--", f"--id=@{interface}-q{queue.queue_id}", "create", "Queue", rate]
-        arguments += [f"other_config:min-rate={GUARANTEED_KBIT * 1000}", f"other_config:priority={priority}"]
-    return arguments
-
-
-def _kbit(capacity: float) -> str:
-    return f"{round(capacity * 1000)}kbit"

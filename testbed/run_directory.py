@@ -27,7 +27,7 @@ LAB_VARIABLE = "KUIJIA_LAB"
 
 _OWNER_FILE = "owner.json"
 _JOURNAL_FILE = "journal"
-_UNFINISHED = ".new-"
+_UNFINISHED = ".unfinished-"
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,8 @@ class RunDirectory:
                 del os.environ[LAB_VARIABLE]
             else:
                 os.environ[LAB_VARIABLE] = self._outer_lab
-        shutil.rmtree(self.path)
+        with lock_labs(self.path.parent):
+            delete_lab(self.path)
 
     def __enter__(self) -> RunDirectory:
         return self
@@ -125,10 +126,20 @@ def owner_of(directory: Path) -> ProcessIdentity:
 
 
 def labs(root: Path = ROOT) -> list[Path]:
-    """Directories of all labs, live or left over, by age of their names."""
+    """Directories of all labs, live or left over."""
+    if not root.is_dir():
+        return []
     return sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 
-def unfinished_labs(root: Path = ROOT) -> list[Path]:
-    """Directories of labs that died while they were being created; only to be asked for under `lock_labs`."""
-    return sorted(root.glob(f"{_UNFINISHED}*"))
+def delete_lab(directory: Path) -> None:
+    """Delete a lab's directory so that nobody ever sees a part of it; only to be called under `lock_labs`."""
+    hidden = directory.with_name(f"{_UNFINISHED}{directory.name}")
+    directory.rename(hidden)
+    shutil.rmtree(hidden)
+
+
+def delete_unfinished_labs(root: Path = ROOT) -> None:
+    """Delete what is left of labs that died being created or deleted; only to be called under `lock_labs`."""
+    for directory in root.glob(f"{_UNFINISHED}*"):
+        shutil.rmtree(directory)

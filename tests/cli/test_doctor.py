@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from kuijia_app.cli import doctor
+from kuijia_app.cli.main import main
+from tests.testbed.test_machine import ABLE
+
+
+def run_doctor(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    status = main(["doctor", *arguments])
+    return status, capsys.readouterr().out
+
+
+def test_a_machine_that_can_emulate_is_told_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor, "examine_machine", lambda: ABLE)
+    status, output = run_doctor(capsys)
+    assert status == 0
+    assert "The emulation can run here." in output
+    assert "netem no" in output
+
+
+def test_a_machine_that_cannot_is_told_what_it_lacks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    poor = replace(ABLE, is_root=False, mininet=None, qdiscs={}, programs=dict.fromkeys(ABLE.programs))
+    monkeypatch.setattr(doctor, "examine_machine", lambda: poor)
+    status, output = run_doctor(capsys)
+    assert status == 1
+    assert "The emulation cannot run here:" in output
+    assert "not running as root; it needs root, for namespaces and queues." in output
+    assert "not tried, this needs root" in output
+
+
+def test_the_same_can_be_had_as_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(doctor, "examine_machine", lambda: replace(ABLE, is_root=False))
+    status, output = run_doctor(capsys, "--json")
+    report = json.loads(output)
+    assert status == 1
+    assert report["can_emulate"] is False
+    assert report["obstacles"][0]["problem"] == "not running as root"
+    assert report["qdiscs"]["netem"] is False
+    assert report["consequences"] == ABLE.consequences

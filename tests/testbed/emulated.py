@@ -1,0 +1,78 @@
+"""Small emulated networks with flow entries of their own, for tests that send real packets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from kuijia_app.queues import PLAIN_LAYOUT
+from kuijia_app.wiring import Wiring
+from te_solver.topology import Link, Topology
+from testbed.network import Network, NetworkOptions
+from testbed.network_namespace import private_network
+from testbed.run_directory import RunDirectory
+
+CAPACITY = 20.0
+NORMAL_PORT, VICTIM_PORT = 5001, 5002
+"""UDP ports whose packets `program_path` gives the label of the class; everything else becomes control traffic."""
+
+DEFAULTS = NetworkOptions()
+TRIANGLE = (("a", "b"), ("b", "c"), ("a", "c"))
+
+
+def topology(cables: Sequence[tuple[str, str]]) -> Topology:
+    nodes = tuple(dict.fromkeys(node for cable in cables for node in cable))
+    links = tuple(Link(*ends, CAPACITY) for a, b in cables for ends in ((a, b), (b, a)))
+    return Topology("test network", nodes, links)
+
+
+@contextmanager
+def running_network(
+    root: Path,
+    cables: Sequence[tuple[str, str]] = TRIANGLE,
+    options: NetworkOptions = DEFAULTS,
+    controller_port: int | None = None,
+) -> Iterator[Network]:
+    network_topology = topology(cables)
+    with (
+        RunDirectory.create(root) as run,
+        private_network(),
+        Network(network_topology, Wiring(network_topology), run, options) as network,
+    ):
+        network.start(controller_port)
+        yield network
+
+
+def program_path(network: Network, path: Sequence[str], label: int) -> None:
+    """Entries that carry the packets from the first switch's host to the last one's, labelled, in their queues."""
+    wiring = network.wiring
+    egress_address = wiring.host_address(path[-1])
+    first_port = wiring.port(path[0], path[1])
+    queue_of = {
+        f"udp,tp_dst={NORMAL_PORT}": PLAIN_LAYOUT.normal,
+        f"udp,tp_dst={VICTIM_PORT}": PLAIN_LAYOUT.victim,
+        "ip": PLAIN_LAYOUT.control,
+    }
+    for match, queue in queue_of.items():
+        priority = 10 if match == "ip" else 20
+        network.ovs.ofctl(
+            "add-flow",
+            network.bridge(path[0]),
+            f"priority={priority},in_port={wiring.host_port(path[0])},{match},nw_dst={egress_address},"
+            f"actions=push_mpls:0x8847,set_field:{label}->mpls_label,set_field:{queue.traffic_class}->mpls_tc,"
+            f"set_queue:{queue.queue_id},output:{first_port}",
+        )
+        for before, switch, after in zip(path, path[1:], path[2:], strict=False):
+            network.ovs.ofctl(
+                "add-flow",
+                network.bridge(switch),
+                f"in_port={wiring.port(switch, before)},mpls,mpls_label={label},mpls_tc={queue.traffic_class},"
+                f"actions=set_queue:{queue.queue_id},output:{wiring.port(switch, after)}",
+            )
+    network.ovs.ofctl(
+        "add-flow",
+        network.bridge(path[-1]),
+        f"in_port={wiring.port(path[-1], path[-2])},mpls,mpls_label={label},"
+        f"actions=pop_mpls:0x0800,output:{wiring.host_port(path[-1])}",
+    )

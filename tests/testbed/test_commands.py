@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from testbed.commands import find_program, run_command, search_path
+from testbed.errors import TestbedError
+
+
+def test_the_output_of_a_command_is_returned_and_its_input_given() -> None:
+    assert run_command(["cat"], stdin="one\ntwo\n") == "one\ntwo\n"
+
+
+def test_a_failed_command_is_quoted_with_its_own_words() -> None:
+    with pytest.raises(TestbedError, match=r"^`ls '/no such place'` failed: .*No such file or directory$"):
+        run_command(["ls", "/no such place"])
+
+
+def test_a_failure_without_words_tells_the_status() -> None:
+    with pytest.raises(TestbedError, match=r"^`false` failed: exit status 1$"):
+        run_command(["false"])
+
+
+def test_a_missing_program_is_named() -> None:
+    with pytest.raises(TestbedError, match=r"^`no-such-program` cannot be run: No such file or directory$"):
+        run_command(["no-such-program", "argument"])
+
+
+def test_a_command_that_hangs_is_ended() -> None:
+    with pytest.raises(TestbedError, match=r"^`tail -f /dev/null` did not end within 0.1 s$"):
+        run_command(["tail", "-f", "/dev/null"], timeout=0.1)
+
+
+def test_the_administrators_programs_are_found_without_their_folders_in_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin")
+    assert search_path().split(":") == ["/usr/bin", "/usr/sbin", "/sbin"]
+    assert find_program("sh") == "/usr/bin/sh"
+    assert find_program("no-such-program") is None

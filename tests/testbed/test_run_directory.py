@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import TestbedError
+from testbed.leftovers import remove_leftovers
+from testbed.processes import own_identity
+from testbed.run_directory import LAB_VARIABLE, MachineObject, RunDirectory, labs, owner_of
+
+BRIDGE = MachineObject("bridge", "s1")
+INTERFACE = MachineObject("interface", "s1-eth1")
+
+
+def orphan(run: RunDirectory) -> None:
+    """Make the directory look as if its owner had died and its process id belonged to another one now."""
+    somebody_else = replace(own_identity(), start_time=own_identity().start_time - 1)
+    (run.path / "owner.json").write_text(json.dumps(asdict(somebody_else)))
+
+
+def reports_of_removal(root: Path) -> list[str]:
+    reports: list[str] = []
+    remove_leftovers(reports.append, root)
+    return reports
+
+
+def test_a_lab_is_owned_by_its_process_and_marks_those_it_starts(tmp_path: Path) -> None:
+    with RunDirectory.create(tmp_path) as run:
+        assert owner_of(run.path) == own_identity()
+        assert os.environ[LAB_VARIABLE] == run.lab_id
+        assert labs(tmp_path) == [run.path]
+    assert LAB_VARIABLE not in os.environ
+    assert labs(tmp_path) == []
+
+
+def test_a_lab_inside_another_one_gives_the_mark_back(tmp_path: Path) -> None:
+    with RunDirectory.create(tmp_path) as outer:
+        with RunDirectory.create(tmp_path) as inner:
+            assert os.environ[LAB_VARIABLE] == inner.lab_id
+        assert os.environ[LAB_VARIABLE] == outer.lab_id
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(TestbedError, match=f"^{tmp_path}/file cannot be written: "):
+        RunDirectory.create(tmp_path / "file")
+
+
+def test_the_journal_keeps_what_was_noted_in_order(tmp_path: Path) -> None:
+    with RunDirectory.create(tmp_path) as run:
+        assert run.noted() == []
+        run.note([INTERFACE])
+        run.note([BRIDGE])
+        assert run.noted() == [INTERFACE, BRIDGE]
+
+
+def test_a_journal_line_cut_short_is_nothing(tmp_path: Path) -> None:
+    with RunDirectory.create(tmp_path) as run:
+        run.note([INTERFACE])
+        with (run.path / "journal").open("a") as journal:
+            journal.write('{"kind": "bri')
+        assert run.noted() == [INTERFACE]
+
+
+def test_labs_of_live_owners_are_left_alone(tmp_path: Path) -> None:
+    with RunDirectory.create(tmp_path) as run:
+        assert reports_of_removal(tmp_path) == []
+        assert labs(tmp_path) == [run.path]
+
+
+def test_a_lab_whose_process_id_was_used_again_is_removed(tmp_path: Path) -> None:
+    live = RunDirectory.create(tmp_path)
+    dead = RunDirectory.create(tmp_path)
+    orphan(dead)
+    (report,) = reports_of_removal(tmp_path)
+    assert f"killed lab {dead.lab_id} (process {os.getpid()})" in report
+    assert "0 processes" in report
+    assert labs(tmp_path) == [live.path]
+    live.remove()
+
+
+def test_a_directory_that_was_never_finished_is_removed_in_silence(tmp_path: Path) -> None:
+    (tmp_path / ".unfinished-1-abc").mkdir()
+    assert reports_of_removal(tmp_path) == []
+    assert not (tmp_path / ".unfinished-1-abc").exists()
+
+
+def test_looking_for_leftovers_on_a_fresh_machine_finds_none(tmp_path: Path) -> None:
+    assert reports_of_removal(tmp_path / "run") == []
