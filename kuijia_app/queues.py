@@ -37,3 +37,4 @@ PLAIN_LAYOUT = QueueLayout(
     normal=Queue(queue_id=1, name="normal", traffic_class=0),
     victim=Queue(queue_id=2, name="victim", traffic_class=1),
 )
+"""Traffic class 6 stands for DSCP CS6, which marks network control traffic (RFC 4594, section 3.1)."""

@@ -67,10 +67,10 @@ def _missing(programs: tuple[str, ...]) -> list[str]:
 
 
 def _namespace_obstacle() -> str | None:
-    """What keeps a throw-away network namespace from having a veth pair with an HTB queue."""
+    """What keeps a network namespace as Mininet makes them from having a veth pair with an HTB queue."""
     trial = "ip link set lo up && ip link add v0 type veth peer name v1 && tc qdisc add dev v0 root handle 1: htb"
     outcome = subprocess.run(
-        ["unshare", "--net", "sh", "-c", trial], capture_output=True, text=True, check=False, timeout=30
+        ["mnexec", "-n", "sh", "-c", trial], capture_output=True, text=True, check=False, timeout=30
     )
     if outcome.returncode == 0:
         return None
