@@ -1,0 +1,238 @@
+"""Measures one link failure on the emulated testbed: real flows through the real hash, before and after the cut."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from experiments.flow_search import WantedFlow, core_interfaces
+from experiments.load import Load, LoadWatch
+from experiments.result import Failure, FlowResult, Series, Window
+from experiments.roles import FlowPaths, roles
+from kuijia_app.queues import PLAIN_LAYOUT
+from testbed.errors import TestbedError
+from testbed.failures import LinkEvent
+from testbed.hash_probe import FlowKey, LabelObserver, Mark
+from testbed.iperf import Goodput, IperfFlow, IperfRun
+from testbed.lab import Lab
+from testbed.offered_rate import OfferedRate, limit_offered_rates
+from testbed.ovs import Datapath
+
+OBSERVE_SECONDS = 2.0
+"""How long flows are watched for their labels; one starved in the victims' queue may not be seen in that time."""
+
+SHOW_SECONDS = 0.5
+_NOTICE_SECONDS = 2.0
+"""What a cut may take until the lab has noticed it; the flows last that much longer."""
+
+_END_SECONDS = 1.0
+"""Between the end of the last window and that of the flows."""
+
+Show = Callable[[str], None]
+Marks = Mapping[FlowKey, Mark]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds: for the flows to get going, of the window before the cut, for them to settle, of the window after it.
+
+    `interval` is that of the goodput series.
+    """
+
+    warmup: float
+    before: float
+    settle: float
+    after: float
+    interval: float
+
+    @property
+    def total(self) -> int:
+        """How long the flows last, in whole seconds."""
+        return math.ceil(self.warmup + self.before + _NOTICE_SECONDS + self.settle + self.after + _END_SECONDS)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The link to cut; `without_controller` kills the controller before the window that precedes the cut."""
+
+    link: tuple[str, str]
+    without_controller: bool = False
+
+
+@dataclass(frozen=True)
+class MeasuredFlow:
+    """What a flow is to be, and the ports with which it is that."""
+
+    wanted: WantedFlow
+    key: FlowKey
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What was seen during a run; times in seconds since the epoch.
+
+    Attributes:
+        started_at: when all flows were connected.
+        before, after: the windows to average over, start and end.
+        goodput: by name of the flow.
+        marks_before, marks_after: what labels the ingress was seen to give.
+    """
+
+    started_at: float
+    before: tuple[float, float]
+    after: tuple[float, float]
+    event: LinkEvent
+    goodput: Mapping[str, Goodput]
+    marks_before: Marks
+    marks_after: Marks
+    load: Load
+
+
+def record_failure(
+    lab: Lab, flows: Sequence[MeasuredFlow], cut: Cut, timing: Timing, congestion_control: str, show: Show
+) -> Recording:
+    """Start the flows, cut the link, wait, stop; the link stays cut.
+
+    Args:
+        lab: idle, with all links up.
+        flows: what runs; at most one for each source port of a site.
+        cut: what is cut and how.
+        timing: how long everything takes.
+        congestion_control: of TCP.
+        show: told the present goodput of all flows, several times a second.
+
+    Raises:
+        TestbedError: a flow failed, or the cut took too long to be noticed.
+    """
+    for site in sorted({flow.wanted.source for flow in flows}):
+        rates = [OfferedRate(flow.key.source_port, flow.wanted.offered) for flow in flows if flow.wanted.source == site]
+        limit_offered_rates(lab.network.host(site), rates)
+    iperf_flows = [_iperf_flow(flow, congestion_control) for flow in flows]
+    link = "-".join(cut.link)
+    broken = {tunnel.path_id for tunnel in lab.plan.tunnels if tunnel.crosses(*cut.link)}
+    with IperfRun(lab.network, iperf_flows, timing.total, timing.interval) as run:
+        started_at = run.connected_at
+        marks_before = _observe(lab, flows)
+        _follow(run, started_at + timing.warmup, "flows getting going", show)
+        if cut.without_controller:
+            lab.kill_controller()
+        watch = LoadWatch(_switch_pid(lab))
+        before_start = time.time()
+        _follow(run, before_start + timing.before, f"before {link} is cut", show)
+        event = lab.fail(*cut.link)
+        marks_after = _observe(lab, flows, broken)
+        _follow(run, event.requested_at + timing.settle, f"{link} is cut, flows settling", show)
+        after_start = time.time()
+        after_end = after_start + timing.after
+        if after_end > started_at + timing.total - _END_SECONDS / 2:
+            raise TestbedError(f"the cut of {link} was noticed too late: the flows end before they are measured")
+        _follow(run, after_end, f"after {link} was cut", show)
+        load = watch.load()
+        show("flows ending")
+        goodput = run.finish()
+    return Recording(
+        started_at=started_at,
+        before=(before_start, event.requested_at),
+        after=(after_start, after_end),
+        event=event,
+        goodput=goodput,
+        marks_before=marks_before,
+        marks_after=marks_after,
+        load=load,
+    )
+
+
+def evaluate(recording: Recording, flows: Sequence[MeasuredFlow], cut: Cut) -> tuple[FlowResult, ...]:
+    """What each flow got, with its role and the tunnels it was seen to use.
+
+    Raises:
+        TestbedError: a flow was seen on another tunnel than wanted, or its goodput is not known of a whole window.
+    """
+    paths = {flow.wanted.name: FlowPaths(flow.wanted.tunnel.nodes, flow.wanted.backup.nodes) for flow in flows}
+    role = roles(paths, cut.link)
+    results = []
+    for flow in flows:
+        wanted, goodput = flow.wanted, recording.goodput[flow.wanted.name]
+        mark_before, mark_after = recording.marks_before.get(flow.key), recording.marks_after.get(flow.key)
+        for mark, tunnel in ((mark_before, wanted.tunnel), (mark_after, wanted.backup)):
+            if mark is not None and mark.label != tunnel.path_id:
+                raise TestbedError(
+                    f"flow {wanted.name} was seen with label {mark.label} instead of {tunnel.path_id}: its hash changed"
+                )
+        try:
+            before, after = goodput.mean(*recording.before), goodput.mean(*recording.after)
+        except ValueError as error:
+            raise TestbedError(f"flow {wanted.name}: {error}") from error
+        results.append(
+            FlowResult(
+                name=wanted.name,
+                role=role[wanted.name],
+                protocol=flow.key.protocol,
+                source=wanted.source,
+                target=wanted.target,
+                offered=wanted.offered,
+                before=before,
+                after=after,
+                tunnel_before=wanted.tunnel.nodes if mark_before is not None else None,
+                tunnel_after=wanted.backup.nodes if mark_after is not None else None,
+                low_after=mark_after.traffic_class == PLAIN_LAYOUT.victim.traffic_class if mark_after else None,
+                series=_series(goodput, recording.started_at),
+            )
+        )
+    return tuple(results)
+
+
+def failure_of(recording: Recording, cut: Cut) -> Failure:
+    return Failure(cut.link, recording.event.requested_at - recording.started_at, asdict(recording.event))
+
+
+def windows_of(recording: Recording) -> tuple[Window, Window]:
+    """The windows before and after, in seconds since the run began."""
+    zero = recording.started_at
+    before, after = (Window(start - zero, end - zero) for start, end in (recording.before, recording.after))
+    return before, after
+
+
+def _iperf_flow(flow: MeasuredFlow, congestion_control: str) -> IperfFlow:
+    return IperfFlow(
+        flow.wanted.name,
+        flow.wanted.source,
+        flow.wanted.target,
+        flow.key.source_port,
+        flow.key.server_port,
+        congestion_control=congestion_control,
+    )
+
+
+def _observe(lab: Lab, flows: Sequence[MeasuredFlow], broken: Container[int] = frozenset()) -> dict[FlowKey, Mark]:
+    """The labels that flows leave their ingress with, but for those of `broken` tunnels, which only old packets have."""
+    interfaces = [name for site in {flow.wanted.source for flow in flows} for name in core_interfaces(lab, site)]
+    with LabelObserver(interfaces) as observer:
+        return observer.watch([flow.key for flow in flows], OBSERVE_SECONDS, broken)
+
+
+def _follow(run: IperfRun, until: float, phase: str, show: Show) -> None:
+    """Show the flows' goodput until a moment, in seconds since the epoch."""
+    while (left := until - time.time()) > 0:
+        time.sleep(min(SHOW_SECONDS, left))
+        rates = "  ".join(f"{name} {rate:5.2f}" for name, rate in run.live_goodput().items())
+        show(f"{rates} Mbit/s  ({phase}, {max(0.0, until - time.time()):.0f} s)")
+
+
+def _switch_pid(lab: Lab) -> int | None:
+    ovs = lab.network.ovs
+    return ovs.switch_pid() if ovs.datapath is Datapath.USERSPACE else None
+
+
+def _series(goodput: Goodput, zero: float) -> Series:
+    """Rounded to what the clocks are good for, and to 1 kbit/s."""
+    return Series(
+        start=tuple(round(each.start - zero, 3) for each in goodput.intervals),
+        end=tuple(round(each.end - zero, 3) for each in goodput.intervals),
+        goodput=tuple(
+            round(each.received * 8 / 1e6 / (each.end - each.start), 3) if each.end > each.start else 0.0
+            for each in goodput.intervals
+        ),
+    )

@@ -1,0 +1,46 @@
+"""Holds the goodput of a run against the bars of its experiment; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from experiments.result import Check, FlowResult
+
+MARGIN = 0.08
+"""How far a share of the goodput may lie from the published one where TCP flows compete."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Bounds on what some flows together keep of their goodput, after / before; None is no bound."""
+
+    flows: tuple[str, ...]
+    low: float | None
+    high: float | None
+
+    @property
+    def name(self) -> str:
+        return f"{' + '.join(self.flows)} after/before"
+
+
+def around(flows: tuple[str, ...], share: float) -> Bar:
+    """The flows keep `share` of their goodput, within `MARGIN`."""
+    return Bar(flows, share - MARGIN, share + MARGIN)
+
+
+def judge(bars: Sequence[Bar], flows: Sequence[FlowResult]) -> tuple[Check, ...]:
+    """One check per bar.
+
+    Raises:
+        ValueError: the flows of a bar had no goodput before the failure, so that no share can be given.
+    """
+    by_name = {flow.name: flow for flow in flows}
+    checks = []
+    for bar in bars:
+        before = sum(by_name[name].before for name in bar.flows)
+        after = sum(by_name[name].after for name in bar.flows)
+        if before <= 0:
+            raise ValueError(f"{' and '.join(bar.flows)} had no goodput before the failure")
+        checks.append(Check(bar.name, after / before, bar.low, bar.high))
+    return tuple(checks)

@@ -1,0 +1,202 @@
+r"""Tables 2 and 3 of the paper: four TCP flows over three tunnels, one of which fails (section 3).
+
+          s2                  T1 = s1-s2-s4   f1, f2: victims, go to T2 and T3
+        /    \                T2 = s1-s4      f3
+      s1 ---- s4              T3 = s1-s3-s4   f4
+        \    /
+          s3
+
+All links have the same capacity; s2-s4 is cut.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from experiments.judge import Bar, around
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Outcome, Settings, experiment
+from te_solver.errors import InputError
+
+NETWORK = "fig1"
+INGRESS, EGRESS = "s1", "s4"
+T1, T2, T3 = ("s1", "s2", "s4"), ("s1", "s4"), ("s1", "s3", "s4")
+SCHEMES = ("rescaling", "kuijia")
+CUTS = {"s2-s4": ("s2", "s4"), "s1-s2": ("s1", "s2")}
+"""Both break T1: the first is noticed by the controller, the second by the ingress itself."""
+
+FLOW_TUNNELS = {"f1": (T1, T2), "f2": (T1, T3), "f3": (T2, T2), "f4": (T3, T3)}
+"""Flow to its tunnel before and after the cut."""
+
+VICTIMS = ("f1", "f2")
+UNTOUCHED = 0.98
+"""What aboriginal flows keep under Kuijia, at least."""
+
+STARVED = 0.03
+"""What victims keep at most where the surviving tunnels are full."""
+
+
+@dataclass(frozen=True)
+class MotivationTable:
+    """One of the two tables: what the flows offer, in parts of a link, and what they must keep under each scheme."""
+
+    name: str
+    title: str
+    link_parts: int
+    offered_parts: Mapping[str, int]
+    bars: Mapping[str, tuple[Bar, ...]]
+
+
+_KUIJIA_KEEPS = (Bar(("f3",), UNTOUCHED, None), Bar(("f4",), UNTOUCHED, None))
+
+TABLE_2 = MotivationTable(
+    name="table2",
+    title="Table 2",
+    link_parts=1000,
+    offered_parts={"f1": 400, "f2": 400, "f3": 800, "f4": 800},
+    bars={
+        "rescaling": (around(("f3",), 0.77), around(("f4",), 0.77)),
+        "kuijia": (*_KUIJIA_KEEPS, around(VICTIMS, 0.46)),
+    },
+)
+TABLE_3 = MotivationTable(
+    name="table3",
+    title="Table 3",
+    link_parts=1000,
+    offered_parts={"f1": 500, "f2": 500, "f3": 1000, "f4": 1000},
+    bars={
+        "rescaling": (around(("f3",), 0.49), around(("f4",), 0.49)),
+        "kuijia": (*_KUIJIA_KEEPS, Bar(VICTIMS, None, STARVED)),
+    },
+)
+
+
+@dataclass(frozen=True)
+class MotivationOptions:
+    """The knobs of these experiments beyond the common settings; seconds as in `experiments.emulation.Timing`."""
+
+    schemes: tuple[str, ...]
+    cut: str
+    kill_controller: bool
+    congestion_control: str
+    warmup_seconds: float
+    before_seconds: float
+    settle_seconds: float
+    after_seconds: float
+    interval_seconds: float
+
+
+_SECONDS = {
+    "warmup": (4.0, 3.0, "from the start of the flows to the first measurement"),
+    "before": (8.0, 4.0, "measured before the cut"),
+    "settle": (6.0, 5.0, "from the cut to the second measurement, for TCP to settle"),
+    "after": (12.0, 6.0, "measured after the cut"),
+}
+"""Phase to its default, its default with --quick, and what it is."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("table2 and table3")
+    group.add_argument(
+        "--schemes",
+        type=_schemes,
+        default=SCHEMES,
+        metavar="SCHEME[,SCHEME]",
+        help=f"what happens to the victims (default: {','.join(SCHEMES)})",
+    )
+    group.add_argument("--cut", choices=CUTS, default="s2-s4", help="the link that fails (default: s2-s4)")
+    group.add_argument(
+        "--kill-controller", action="store_true", help="kill the controller before the cut; needs --cut s1-s2"
+    )
+    group.add_argument(
+        "--congestion-control", default="cubic", metavar="NAME", help="of the TCP flows (default: cubic)"
+    )
+    for phase, (usual, quick, meaning) in _SECONDS.items():
+        group.add_argument(
+            f"--{phase}-seconds",
+            type=positive_number,
+            metavar="S",
+            help=f"seconds {meaning} (default: {usual:g}, with --quick {quick:g})",
+        )
+    group.add_argument(
+        "--interval-seconds",
+        type=positive_number,
+        default=0.2,
+        metavar="S",
+        help="interval of the throughput series (default: 0.2)",
+    )
+
+
+def options_from(args: argparse.Namespace, *, quick: bool) -> MotivationOptions:
+    """The options as given on the command line.
+
+    Raises:
+        InputError: the controller is to be killed before a cut that only it can notice.
+    """
+    if args.kill_controller and args.cut != "s1-s2":
+        raise InputError(
+            "option", "--kill-controller", f"only the controller notices a cut of {args.cut}", "--cut s1-s2"
+        )
+    seconds = {}
+    for phase, (usual, quick_one, _) in _SECONDS.items():
+        given = getattr(args, f"{phase}_seconds")
+        seconds[f"{phase}_seconds"] = given if given is not None else quick_one if quick else usual
+    return MotivationOptions(
+        schemes=args.schemes,
+        cut=args.cut,
+        kill_controller=args.kill_controller,
+        congestion_control=args.congestion_control,
+        interval_seconds=args.interval_seconds,
+        **seconds,
+    )
+
+
+@experiment(
+    "table2",
+    title="a tunnel fails and the others have room: throughput of four TCP flows",
+    reproduces="Table 2",
+    backends=("emulation",),
+    configure=configure,
+)
+def table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    return _run(TABLE_2, settings, args, output, progress)
+
+
+@experiment(
+    "table3",
+    title="a tunnel fails and the others are full: throughput of four TCP flows",
+    reproduces="Table 3",
+    backends=("emulation",),
+    configure=configure,
+)
+def table3(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    return _run(TABLE_3, settings, args, output, progress)
+
+
+def positive_number(text: str) -> float:
+    """A command-line argument; argparse turns the error into its message."""
+    value = float(text)
+    if not (math.isfinite(value) and value > 0):
+        raise argparse.ArgumentTypeError(f"{text} is not a number greater than zero")
+    return value
+
+
+def _schemes(text: str) -> tuple[str, ...]:
+    chosen = tuple(text.split(","))
+    if not set(chosen) <= set(SCHEMES) or len(set(chosen)) < len(chosen):
+        raise argparse.ArgumentTypeError(f"{text} is not a list of different schemes among {', '.join(SCHEMES)}")
+    return chosen
+
+
+def _run(
+    table: MotivationTable, settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
+) -> Outcome:
+    options = options_from(args, quick=settings.quick)
+    # What measures takes seconds to import, which listing the experiments should not cost.
+    from experiments.motivation_run import run_table  # noqa: PLC0415
+
+    return run_table(table, settings, options, output, progress)

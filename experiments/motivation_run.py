@@ -1,0 +1,200 @@
+"""Runs Tables 2 and 3 on the emulated testbed: every scheme, as often as asked, runs on a busy machine repeated."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from experiments.emulation import Cut, MeasuredFlow, Timing, evaluate, failure_of, record_failure, windows_of
+from experiments.flow_search import WantedFlow, find_flows
+from experiments.judge import judge
+from experiments.load import overload
+from experiments.motivation import CUTS, EGRESS, FLOW_TUNNELS, INGRESS, NETWORK, MotivationOptions, MotivationTable
+from experiments.motivation_report import summary, table_text
+from experiments.output import OutputFolder
+from experiments.plots import goodput_figure
+from experiments.progress import Progress
+from experiments.published import published_throughput
+from experiments.registry import Outcome, Settings
+from experiments.result import Check, FlowResult, Result, result_to_json
+from te_solver.demands import Demand
+from te_solver.errors import InputError
+from te_solver.networks import shipped_network
+from te_solver.plan import Plan
+from te_solver.solve import solve
+from te_solver.topology_file import load_topology
+from testbed.errors import TestbedError
+from testbed.lab import Lab, LabOptions
+from testbed.machine import Machine, require_emulation
+from testbed.manifest import describe_run
+
+ATTEMPTS = 3
+"""How often a run is made when the machine is too busy for it to be believed."""
+
+_DEMAND_TO_CAPACITY = 3
+"""As much as the three tunnels carry, which gives them equal weights."""
+
+_CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What is the same for all runs of a table."""
+
+    table: MotivationTable
+    settings: Settings
+    options: MotivationOptions
+    plan: Plan
+    machine: Machine
+
+
+def run_table(
+    table: MotivationTable,
+    settings: Settings,
+    options: MotivationOptions,
+    output: OutputFolder,
+    progress: Progress,
+) -> Outcome:
+    """Measure every scheme and repetition, writing each result as it is had, then the table and the picture.
+
+    Raises:
+        InputError: the machine cannot run an emulation, or does not have the congestion control.
+        TestbedError: the lab or a flow failed.
+    """
+    machine = require_emulation()
+    _require_congestion_control(options.congestion_control)
+    job = _Job(table, settings, options, motivation_plan(settings.capacity), machine)
+    results = []
+    for repetition in range(1, settings.repetitions + 1):
+        for scheme in options.schemes:
+            result = _believable_run(job, scheme, repetition, progress)
+            output.write_json(f"{table.name}-{scheme}-{repetition}.json", result_to_json(result))
+            results.append(result)
+    output.write_with(f"{table.name}.png", goodput_figure(results, table.title).savefig)
+    published = published_throughput(table.name)
+    text = table_text(table, published, results)
+    output.write_text(f"{table.name}.txt", f"{text}\n")
+    data = summary(table, published, results)
+    output.write_json(f"{table.name}-summary.json", data)
+    return Outcome(text, data, tuple(missed_bars(results)))
+
+
+def motivation_plan(capacity: float) -> Plan:
+    """The network of Fig. 1 with links of `capacity` Mbit/s, its three tunnels of equal weight."""
+    topology = load_topology(shipped_network(NETWORK)).with_capacity(capacity)
+    return solve(topology, [Demand(INGRESS, EGRESS, _DEMAND_TO_CAPACITY * capacity)])
+
+
+def wanted_flows(table: MotivationTable, plan: Plan) -> tuple[WantedFlow, ...]:
+    """The flows of a table, their offered rates scaled from parts of the paper's link to those of the plan."""
+    tunnels = {tunnel.nodes: tunnel for tunnel in plan.tunnels}
+    capacity = min(link.capacity for link in plan.topology.links)
+    return tuple(
+        WantedFlow(
+            name,
+            table.offered_parts[name] / table.link_parts * capacity,
+            INGRESS,
+            EGRESS,
+            tunnels[before],
+            tunnels[after],
+        )
+        for name, (before, after) in FLOW_TUNNELS.items()
+    )
+
+
+def queue_checks(scheme: str, flows: Iterable[FlowResult]) -> Iterator[Check]:
+    """Flows that were seen after the cut are in the queue they belong in: victims under Kuijia in the low one."""
+    for flow in flows:
+        if flow.low_after is not None:
+            expected = float(scheme == "kuijia" and flow.role == "victim")
+            yield Check(f"{flow.name} in the low queue after the cut", float(flow.low_after), expected, expected)
+
+
+def missed_bars(results: Iterable[Result]) -> Iterator[str]:
+    """What kept results from passing, in words."""
+    for result in results:
+        run = f"{result.experiment} with {result.scheme}, repetition {result.repetition}"
+        if result.invalid:
+            yield f"{run}: the machine was too busy in each of {ATTEMPTS} attempts ({'; '.join(result.invalid)})"
+        for check in result.checks:
+            if not check.passed:
+                yield f"{run}: {check.name} is {check.measured:.3f}, expected {check.bar}"
+
+
+def _believable_run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
+    """The first run on a machine that was not overloaded, else the last attempt."""
+    for attempt in range(1, ATTEMPTS):
+        result = _run(job, scheme, repetition, progress)
+        if not result.invalid:
+            return result
+        progress.say(f"run {attempt} of {ATTEMPTS} is not used: {'; '.join(result.invalid)}")
+    return _run(job, scheme, repetition, progress)
+
+
+def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
+    table, settings, options = job.table, job.settings, job.options
+    began = time.time()
+    label = f"{table.name} {scheme}" + (f" {repetition}/{settings.repetitions}" if settings.repetitions > 1 else "")
+
+    def show(text: str) -> None:
+        progress.show(f"{label}: {text}")
+
+    show("building the network")
+    lab_options = LabOptions(scheme=scheme, slot_count=settings.slots, framework=settings.framework)
+    with Lab(job.plan, lab_options, show) as lab:
+        show("calibrating the links")
+        calibration = lab.calibrate()
+        cut = Cut(CUTS[options.cut], options.kill_controller)
+        show("looking for source ports that are hashed to the wanted tunnels")
+        wanted = wanted_flows(table, job.plan)
+        keys = find_flows(lab, wanted, cut.link, settings.seed)
+        flows = [MeasuredFlow(flow, keys[flow.name]) for flow in wanted]
+        recording = record_failure(lab, flows, cut, _timing(options), options.congestion_control, show)
+    results = evaluate(recording, flows, cut)
+    before, after = windows_of(recording)
+    try:
+        checks = (*judge(table.bars[scheme], results), *queue_checks(scheme, results))
+    except ValueError as error:
+        raise TestbedError(f"{label}: {error}") from error
+    return Result(
+        experiment=table.name,
+        backend=settings.backend,
+        scheme=scheme,
+        seed=settings.seed,
+        repetition=repetition,
+        capacity=settings.capacity,
+        started_at=recording.started_at,
+        failure=failure_of(recording, cut),
+        before=before,
+        after=after,
+        flows=results,
+        published=published_throughput(table.name).for_scheme(scheme),
+        checks=checks,
+        invalid=overload(recording.load),
+        manifest={
+            **describe_run(job.machine, lab.network, calibration, began, time.time() - began),
+            "settings": asdict(settings),
+            "options": asdict(options),
+            "ports": {name: asdict(key) for name, key in keys.items()},
+            "load": asdict(recording.load),
+        },
+    )
+
+
+def _timing(options: MotivationOptions) -> Timing:
+    return Timing(
+        warmup=options.warmup_seconds,
+        before=options.before_seconds,
+        settle=options.settle_seconds,
+        after=options.after_seconds,
+        interval=options.interval_seconds,
+    )
+
+
+def _require_congestion_control(name: str) -> None:
+    available = _CONGESTION_CONTROLS.read_text().split()
+    if name not in available:
+        expected = f"one of {', '.join(sorted(available))}"
+        raise InputError("option", "--congestion-control", f"{name} is not available on this machine", expected)

@@ -1,0 +1,64 @@
+"""The folder an experiment writes into: refused before anything is measured, and every file whole or absent."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from te_solver.errors import InputError
+from te_solver.text import write_text
+
+
+class OutputFolder:
+    """A folder that exists and can be written to; `written` names its new files, oldest first.
+
+    Raises:
+        InputError: it cannot be made or written to.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.written: list[str] = []
+        self._made = [folder for folder in (path, *path.parents) if not folder.exists()]
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=path):
+                pass
+        except OSError as error:
+            expected = "a folder that can be written to"
+            raise InputError(path, "", f"cannot be written to ({error.strerror})", expected) from error
+
+    def write_json(self, name: str, data: object) -> None:
+        """Raises InputError when the file cannot be written, as all `write_` methods do."""
+        self.write_text(name, json.dumps(data, indent=1, allow_nan=False) + "\n")
+
+    def write_text(self, name: str, text: str) -> None:
+        write_text(self.path / name, text)
+        self._note(name)
+
+    def write_with(self, name: str, write: Callable[[Path], None]) -> None:
+        """Let `write` make a file of the same suffix beside it, which then takes the file's place."""
+        target = self.path / name
+        partial = target.with_name(f".{target.stem}.{os.getpid()}.partial{target.suffix}")
+        try:
+            write(partial)
+            partial.replace(target)
+        except OSError as error:
+            raise InputError(target, "", f"cannot be written ({error.strerror})", "space and permission") from error
+        finally:
+            partial.unlink(missing_ok=True)
+        self._note(name)
+
+    def remove_if_empty(self) -> None:
+        """Remove what folders were made for it, if nothing has been written."""
+        if not self.written:
+            for folder in self._made:
+                folder.rmdir()
+            self._made.clear()
+
+    def _note(self, name: str) -> None:
+        if name not in self.written:
+            self.written.append(name)

@@ -1,0 +1,63 @@
+"""Pictures of results; draws into files only, never on a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.result import Result
+
+_COLOURS = ("tab:blue", "tab:cyan", "tab:red", "tab:orange")
+_PANEL_INCHES = (5.2, 3.6)
+
+
+def goodput_figure(results: Sequence[Result], title: str) -> Figure:
+    """Goodput over time, one panel per scheme, time zero being the cut; repeated runs are drawn over each other.
+
+    Published levels after the cut, scaled to the capacity, are dotted lines in the colour of their flow.
+    """
+    schemes = list(dict.fromkeys(result.scheme for result in results))
+    width, height = _PANEL_INCHES
+    figure = Figure(figsize=(width * len(schemes), height), dpi=150, layout="constrained")
+    panels = figure.subplots(1, len(schemes), sharex=True, sharey=True, squeeze=False)[0]
+    for panel, scheme in zip(panels, schemes, strict=True):
+        runs = [result for result in results if result.scheme == scheme and not result.invalid]
+        for result in runs:
+            _draw_run(panel, result, with_labels=result is runs[0], alpha=1 / len(runs) ** 0.5)
+        panel.set_title(scheme)
+        panel.set_xlabel("seconds since the cut")
+        panel.grid(alpha=0.3)
+    panels[0].set_ylabel("goodput (Mbit/s)")
+    panels[0].set_ylim(bottom=0)
+    if panels[-1].get_legend_handles_labels()[0]:
+        panels[-1].legend(loc="upper right", fontsize="small", ncols=2)
+    figure.suptitle(title)
+    return figure
+
+
+def _draw_run(panel: Axes, result: Result, *, with_labels: bool, alpha: float) -> None:
+    cut = result.failure.at
+    for flow, colour in zip(result.flows, _colours(len(result.flows)), strict=True):
+        middles = [(start + end) / 2 - cut for start, end in zip(flow.series.start, flow.series.end, strict=True)]
+        label = f"{flow.name} ({flow.role})" if with_labels else None
+        panel.plot(middles, flow.series.goodput, color=colour, linewidth=1, alpha=alpha, label=label)
+        if with_labels and result.published is not None:
+            level = result.published["flows"][flow.name]["after"] / result.published["capacity"] * result.capacity
+            start, end = result.after.start - cut, result.after.end - cut
+            panel.plot([start, end], [level, level], color=colour, linewidth=1.5, linestyle=":")
+    if with_labels:
+        panel.axvline(0, color="black", linestyle="--", linewidth=1)
+        panel.annotate(
+            f"{'-'.join(result.failure.link)} cut",
+            xy=(0, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(4, -10),
+            textcoords="offset points",
+            fontsize="small",
+        )
+
+
+def _colours(count: int) -> list[str]:
+    return [_COLOURS[position % len(_COLOURS)] for position in range(count)]

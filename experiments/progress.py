@@ -1,0 +1,52 @@
+"""Tells people how an experiment is getting on: one line that changes on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+PLAIN_INTERVAL = 5.0
+"""Seconds between two lines of changing state where nothing can be overwritten."""
+
+_TO_START_AND_ERASE = "\r\x1b[K"
+
+
+class Progress:
+    """Writes to `stream`, normally standard error; `clock` gives seconds."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._overwrites = stream.isatty()
+        self._line_is_open = False
+        self._last_plain: float | None = None
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        self.close()
+        self._stream.write(f"{text}\n")
+        self._stream.flush()
+        self._last_plain = None
+
+    def show(self, text: str) -> None:
+        """The present state, in place of the previous one."""
+        if self._overwrites:
+            width = shutil.get_terminal_size().columns - 1
+            self._stream.write(f"{_TO_START_AND_ERASE}{text[:width]}")
+            self._stream.flush()
+            self._line_is_open = True
+            return
+        now = self._clock()
+        if self._last_plain is None or now - self._last_plain >= PLAIN_INTERVAL:
+            self._stream.write(f"{text}\n")
+            self._stream.flush()
+            self._last_plain = now
+
+    def close(self) -> None:
+        """End the changing line, so that what is written next starts on a line of its own."""
+        if self._line_is_open:
+            self._stream.write("\n")
+            self._stream.flush()
+            self._line_is_open = False

@@ -1,0 +1,108 @@
+"""The experiments by name: each registers itself with what it reproduces and how it is run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Literal
+
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from te_solver.errors import InputError
+
+Framework = Literal["os-ken", "ryu"]
+
+_MODULES = ("experiments.motivation",)
+"""The modules that hold experiments; importing one registers what it holds."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What every experiment is told.
+
+    Attributes:
+        capacity: of a link, in Mbit/s; published rates are scaled to it.
+        framework: what the controller runs on.
+        slots: hash slots per pair of sites.
+        repetitions: how often the whole experiment is measured.
+        quick: shorter measurements.
+        seed: decides every random choice.
+    """
+
+    backend: str
+    capacity: float
+    framework: Framework
+    slots: int
+    repetitions: int
+    quick: bool
+    seed: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an experiment found: a text for people, the same as JSON data, and the bars it missed, in words."""
+
+    text: str
+    summary: dict[str, object]
+    missed: tuple[str, ...]
+
+
+Runner = Callable[[Settings, argparse.Namespace, OutputFolder, Progress], Outcome]
+Configure = Callable[[argparse.ArgumentParser], None]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure of the paper.
+
+    Attributes:
+        reproduces: where the paper has it.
+        backends: what it can run on, the default first.
+        configure: adds the options of its own to `kuijia run`; experiments of a family share one.
+        run: measures, writes its files and reports; raises KuijiaError when it cannot.
+    """
+
+    name: str
+    title: str
+    reproduces: str
+    backends: tuple[str, ...]
+    configure: Configure
+    run: Runner
+
+
+_registered: dict[str, Experiment] = {}
+
+
+def experiment(
+    name: str, *, title: str, reproduces: str, backends: tuple[str, ...], configure: Configure
+) -> Callable[[Runner], Runner]:
+    """Register the decorated function as the experiment `name`.
+
+    Raises:
+        ValueError: the name is taken.
+    """
+
+    def register(run: Runner) -> Runner:
+        if name in _registered:
+            raise ValueError(f"two experiments are called {name}")
+        _registered[name] = Experiment(name, title, reproduces, backends, configure, run)
+        return run
+
+    return register
+
+
+def all_experiments() -> tuple[Experiment, ...]:
+    """Every experiment, in the order of the modules that hold them."""
+    for module in _MODULES:
+        import_module(module)
+    return tuple(_registered.values())
+
+
+def find_experiment(name: str) -> Experiment:
+    """The experiment of this name; raises InputError when there is none."""
+    known = {each.name: each for each in all_experiments()}
+    if name not in known:
+        raise InputError("experiment", name, "is unknown", f"one of {', '.join(known)} (see `kuijia list`)")
+    return known[name]

@@ -1,0 +1,220 @@
+"""The result of one run of an experiment: plain data, and the same as JSON, whichever backend it came from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from jsonschema import Draft202012Validator
+
+from te_solver.errors import InputError, key_path
+from te_solver.text import read_text, write_text
+
+FORMAT = "kuijia-result"
+VERSION = 1
+
+Role = Literal["aboriginal", "victim", "direct", "indirect"]
+"""`victim`: its tunnel crosses the failed link. `direct`: it shares a link with a victim's new tunnel. `indirect`: it
+shares a link with a direct one. `aboriginal`: none of these. Each flow has the first that fits."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Goodput over time: interval k lasts from `start[k]` to `end[k]`, in seconds since the run began, in Mbit/s."""
+
+    start: tuple[float, ...]
+    end: tuple[float, ...]
+    goodput: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class FlowResult:
+    """What a flow got before and after the failure.
+
+    Attributes:
+        source, target: its ingress and egress.
+        offered: its limit in Mbit/s on the wire.
+        before, after: mean goodput in Mbit/s.
+        tunnel_before, tunnel_after: the nodes of the tunnel it was seen to use, None when it was not seen.
+        low_after: whether it was seen in the low queue after the failure, None when it was not seen.
+        series: its goodput over time; empty for backends without time.
+    """
+
+    name: str
+    role: Role
+    protocol: Literal["tcp", "udp"]
+    source: str
+    target: str
+    offered: float
+    before: float
+    after: float
+    tunnel_before: tuple[str, ...] | None = None
+    tunnel_after: tuple[str, ...] | None = None
+    low_after: bool | None = None
+    series: Series = field(default_factory=lambda: Series((), (), ()))
+
+    @property
+    def ratio(self) -> float | None:
+        """What it kept, `after / before`; None when it had nothing to lose."""
+        return self.after / self.before if self.before > 0 else None
+
+    @property
+    def loss(self) -> float | None:
+        """The part it lost; below zero when it gained."""
+        return None if self.ratio is None else 1 - self.ratio
+
+
+@dataclass(frozen=True)
+class Check:
+    """A number that the run is held against: it passes when `low <= measured <= high`, a missing bound being none."""
+
+    name: str
+    measured: float
+    low: float | None
+    high: float | None
+
+    @property
+    def passed(self) -> bool:
+        return (self.low is None or self.measured >= self.low) and (self.high is None or self.measured <= self.high)
+
+    @property
+    def bar(self) -> str:
+        """The bounds in words."""
+        if self.low is not None and self.high is not None:
+            return f"{self.low:.3g} to {self.high:.3g}"
+        return f"at least {self.low:.3g}" if self.low is not None else f"at most {self.high:.3g}"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The link that was cut, when (seconds since the run began), and what is known of how it was noticed."""
+
+    link: tuple[str, str]
+    at: float
+    event: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Window:
+    """A span of time that is averaged over, in seconds since the run began."""
+
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """One run with one scheme.
+
+    Attributes:
+        capacity: of a link, in Mbit/s.
+        repetition: counts from 1.
+        started_at: when the run began, in seconds since the epoch.
+        published: the paper's figures for this scheme, None where it has none.
+        invalid: why the run must not be used; empty for a good one.
+        manifest: what it was measured with: versions, machine, options, calibration, load.
+    """
+
+    experiment: str
+    backend: str
+    scheme: str
+    seed: int
+    repetition: int
+    capacity: float
+    started_at: float
+    failure: Failure
+    before: Window
+    after: Window
+    flows: tuple[FlowResult, ...]
+    published: Mapping[str, Any] | None
+    checks: tuple[Check, ...]
+    invalid: tuple[str, ...]
+    manifest: Mapping[str, Any]
+
+    def flow(self, name: str) -> FlowResult:
+        return next(flow for flow in self.flows if flow.name == name)
+
+    @property
+    def passed(self) -> bool:
+        return not self.invalid and all(check.passed for check in self.checks)
+
+
+def result_to_json(result: Result) -> dict[str, Any]:
+    """The result as JSON data that `experiments/schemas/result.schema.json` describes."""
+    data = asdict(result)
+    for flow, entry in zip(result.flows, data["flows"], strict=True):
+        entry["loss"] = flow.loss
+    for check, entry in zip(result.checks, data["checks"], strict=True):
+        entry["passed"] = check.passed
+    # One pass through JSON turns tuples into lists, so that what is validated is what is written.
+    plain: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, "version": VERSION, **data}, allow_nan=False))
+    return plain
+
+
+def result_from_json(data: object, source: str | Path) -> Result:
+    """The result that JSON data holds; what can be computed from the rest is computed anew.
+
+    Raises:
+        InputError: the data break the schema; its source is `source`, its place the key.
+    """
+    fault = min(_validator().iter_errors(data), key=lambda error: error.json_path, default=None)
+    if fault is not None:
+        place = key_path(tuple(fault.absolute_path))
+        raise InputError(source, place, "breaks the schema", str(fault.schema.get("description", fault.message)))
+    assert isinstance(data, dict), "the schema asks for an object"
+    fields = {key: value for key, value in data.items() if key not in {"format", "version"}}
+    failure = fields["failure"]
+    return Result(
+        **{
+            **fields,
+            "failure": Failure(tuple(failure["link"]), failure["at"], failure["event"]),
+            "before": Window(**fields["before"]),
+            "after": Window(**fields["after"]),
+            "flows": tuple(_flow(entry) for entry in fields["flows"]),
+            "checks": tuple(
+                Check(entry["name"], entry["measured"], entry["low"], entry["high"]) for entry in fields["checks"]
+            ),
+            "invalid": tuple(fields["invalid"]),
+        }
+    )
+
+
+def save_result(result: Result, path: Path) -> None:
+    """Write the result as JSON, whole or not at all; raises InputError when the file cannot be written."""
+    write_text(path, json.dumps(result_to_json(result), indent=1) + "\n")
+
+
+def load_result(path: Path) -> Result:
+    """The result in a JSON file; raises InputError, whose place is a key or, for text that is no JSON, a line."""
+    text = read_text(path, "a result file")
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(path, error.lineno, f"malformed JSON ({error.msg})", "a result in JSON") from error
+    return result_from_json(data, path)
+
+
+def result_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a result file."""
+    text = files("experiments").joinpath("schemas", "result.schema.json").read_text(encoding="utf-8")
+    document: dict[str, Any] = json.loads(text)
+    return document
+
+
+@cache
+def _validator() -> Draft202012Validator:
+    return Draft202012Validator(result_schema())
+
+
+def _flow(entry: dict[str, Any]) -> FlowResult:
+    fields = {key: value for key, value in entry.items() if key != "loss"}
+    fields["series"] = Series(**{key: tuple(values) for key, values in fields["series"].items()})
+    for key in ("tunnel_before", "tunnel_after"):
+        if fields[key] is not None:
+            fields[key] = tuple(fields[key])
+    return FlowResult(**fields)
