@@ -207,7 +207,7 @@ def _iperf_flow(flow: MeasuredFlow, congestion_control: str) -> IperfFlow:
 
 
 def _observe(lab: Lab, flows: Sequence[MeasuredFlow], broken: Container[int] = frozenset()) -> dict[FlowKey, Mark]:
-    """The labels that flows leave their ingress with, but for those of `broken` tunnels, which only old packets have."""
+    """The labels that flows leave their ingress with; those of `broken` tunnels, used a little longer, do not count."""
     interfaces = [name for site in {flow.wanted.source for flow in flows} for name in core_interfaces(lab, site)]
     with LabelObserver(interfaces) as observer:
         return observer.watch([flow.key for flow in flows], OBSERVE_SECONDS, broken)

@@ -10,6 +10,9 @@ from experiments.result import Check, FlowResult
 MARGIN = 0.08
 """How far a share of the goodput may lie from the published one where TCP flows compete."""
 
+CARRIED = 0.92
+"""Goodput to offered rate of a network that is not overloaded, at least: headers alone make it 0.954 (paper: 0.95)."""
+
 
 @dataclass(frozen=True)
 class Bar:
@@ -44,3 +47,14 @@ def judge(bars: Sequence[Bar], flows: Sequence[FlowResult]) -> tuple[Check, ...]
             raise ValueError(f"{' and '.join(bar.flows)} had no goodput before the failure")
         checks.append(Check(bar.name, after / before, bar.low, bar.high))
     return tuple(checks)
+
+
+def uncarried(flows: Sequence[FlowResult]) -> tuple[str, ...]:
+    """In words, how the network failed to carry what was offered before the failure, for which it had the capacity.
+
+    The flows are taken together, as those that fill a link share it by chance.
+    """
+    offered, carried = sum(flow.offered for flow in flows), sum(flow.before for flow in flows)
+    if carried >= CARRIED * offered:
+        return ()
+    return (f"before the cut {carried:.1f} of {offered:g} Mbit/s offered got through, less than {CARRIED:.0%}",)

@@ -21,6 +21,7 @@ from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
 from te_solver.errors import InputError
+from te_solver.text import parse_number
 
 NETWORK = "fig1"
 INGRESS, EGRESS = "s1", "s4"
@@ -83,6 +84,7 @@ class MotivationOptions:
     cut: str
     kill_controller: bool
     congestion_control: str
+    buffer_packets: int
     warmup_seconds: float
     before_seconds: float
     settle_seconds: float
@@ -94,7 +96,7 @@ _SECONDS = {
     "warmup": (4.0, 3.0, "from the start of the flows to the first measurement"),
     "before": (8.0, 4.0, "measured before the cut"),
     "settle": (6.0, 5.0, "from the cut to the second measurement, for TCP to settle"),
-    "after": (12.0, 6.0, "measured after the cut"),
+    "after": (16.0, 6.0, "measured after the cut"),
 }
 """Phase to its default, its default with --quick, and what it is."""
 
@@ -114,6 +116,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--congestion-control", default="cubic", metavar="NAME", help="of the TCP flows (default: cubic)"
+    )
+    group.add_argument(
+        "--buffer-packets",
+        type=positive_count,
+        default=50,
+        metavar="N",
+        help="length of every queue of a switch (default: 50)",
     )
     for phase, (usual, quick, meaning) in _SECONDS.items():
         group.add_argument(
@@ -150,6 +159,7 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MotivationOptions:
         cut=args.cut,
         kill_controller=args.kill_controller,
         congestion_control=args.congestion_control,
+        buffer_packets=args.buffer_packets,
         interval_seconds=args.interval_seconds,
         **seconds,
     )
@@ -179,10 +189,17 @@ def table3(settings: Settings, args: argparse.Namespace, output: OutputFolder, p
 
 def positive_number(text: str) -> float:
     """A command-line argument; argparse turns the error into its message."""
-    value = float(text)
-    if not (math.isfinite(value) and value > 0):
+    value = parse_number(text)
+    if value is None or not (math.isfinite(value) and value > 0):
         raise argparse.ArgumentTypeError(f"{text} is not a number greater than zero")
     return value
+
+
+def positive_count(text: str) -> int:
+    """A command-line argument; argparse turns the error into its message."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from one on")
+    return int(text)
 
 
 def _schemes(text: str) -> tuple[str, ...]:

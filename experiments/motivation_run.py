@@ -9,7 +9,7 @@ from pathlib import Path
 
 from experiments.emulation import Cut, MeasuredFlow, Timing, evaluate, failure_of, record_failure, windows_of
 from experiments.flow_search import WantedFlow, find_flows
-from experiments.judge import judge
+from experiments.judge import judge, uncarried
 from experiments.load import overload
 from experiments.motivation import CUTS, EGRESS, FLOW_TUNNELS, INGRESS, NETWORK, MotivationOptions, MotivationTable
 from experiments.motivation_report import summary, table_text
@@ -29,6 +29,7 @@ from testbed.errors import TestbedError
 from testbed.lab import Lab, LabOptions
 from testbed.machine import Machine, require_emulation
 from testbed.manifest import describe_run
+from testbed.network import NetworkOptions
 
 ATTEMPTS = 3
 """How often a run is made when the machine is too busy for it to be believed."""
@@ -142,7 +143,12 @@ def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
         progress.show(f"{label}: {text}")
 
     show("building the network")
-    lab_options = LabOptions(scheme=scheme, slot_count=settings.slots, framework=settings.framework)
+    lab_options = LabOptions(
+        scheme=scheme,
+        slot_count=settings.slots,
+        framework=settings.framework,
+        network=NetworkOptions(buffer_packets=options.buffer_packets),
+    )
     with Lab(job.plan, lab_options, show) as lab:
         show("calibrating the links")
         calibration = lab.calibrate()
@@ -172,7 +178,7 @@ def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
         flows=results,
         published=published_throughput(table.name).for_scheme(scheme),
         checks=checks,
-        invalid=overload(recording.load),
+        invalid=(*overload(recording.load), *uncarried(results)),
         manifest={
             **describe_run(job.machine, lab.network, calibration, began, time.time() - began),
             "settings": asdict(settings),

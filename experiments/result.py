@@ -201,7 +201,7 @@ def load_result(path: Path) -> Result:
 
 def result_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a result file."""
-    text = files("experiments").joinpath("schemas", "result.schema.json").read_text(encoding="utf-8")
+    text = (files("experiments") / "schemas" / "result.schema.json").read_text(encoding="utf-8")
     document: dict[str, Any] = json.loads(text)
     return document
 

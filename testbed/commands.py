@@ -8,12 +8,17 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 from testbed.errors import TestbedError
 
 COMMAND_TIMEOUT = 30.0
 """Seconds; every program run here ends within milliseconds unless something it talks to is dead."""
+
+MODULES = Path(__file__).resolve().parent.parent
+"""The folder of our packages, where `python -m` is to be run: it looks for every module in the working directory first,
+and what lies in a user's folder, or in one that anybody may write to, must not be taken for a module of ours."""
 
 _FAILED_BATCH_LINE = re.compile(r"Command failed -:(\d+)")
 

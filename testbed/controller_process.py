@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kuijia_app import event_log
+from testbed.commands import MODULES
 from testbed.errors import TestbedError
 
 Framework = Literal["os-ken", "ryu"]
@@ -40,13 +41,13 @@ class ControllerProcess:
         port: int = LISTEN_PORT,
     ) -> None:
         self.framework = framework
-        self._directory = directory
-        self._plan_file = plan_file
+        self._directory = directory.absolute()
+        self._plan_file = plan_file.absolute()
         self._scheme = scheme
         self._slot_count = slot_count
         self._port = port
-        self._events_file = directory / "controller-events.jsonl"
-        self._output_file = directory / "controller.log"
+        self._events_file = self._directory / "controller-events.jsonl"
+        self._output_file = self._directory / "controller.log"
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -63,7 +64,12 @@ class ControllerProcess:
         self._events_file.write_bytes(b"")
         with self._output_file.open("ab") as output:
             self._process = subprocess.Popen(
-                self._command(), stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+                self._command(),
+                cwd=MODULES,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
             )
 
     def wait_until_ready(self, switches: Iterable[str], timeout: float = START_TIMEOUT) -> None:

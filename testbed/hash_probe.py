@@ -7,6 +7,7 @@ knowledge of the switch's hash function or of its tables is used.
 
 from __future__ import annotations
 
+import errno
 import select
 import socket
 import struct
@@ -157,7 +158,13 @@ class LabelObserver:
         while unseen and (left := deadline - time.monotonic()) > 0:
             ready, _, _ = select.select(self._captures, [], [], left)
             for capture in ready:
-                frame, address = capture.recvfrom(_SNAP_LENGTH)
+                try:
+                    frame, address = capture.recvfrom(_SNAP_LENGTH)
+                except OSError as error:
+                    # Said once when the interface is taken down, or was down already: packet(7).
+                    if error.errno != errno.ENETDOWN:
+                        raise
+                    continue
                 sighting = parse_labelled_frame(frame) if address[2] == socket.PACKET_OUTGOING else None
                 if sighting is not None and sighting[0] in unseen and sighting[1].label not in ignored:
                     unseen.remove(sighting[0])

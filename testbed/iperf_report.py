@@ -56,7 +56,7 @@ def reported_failure(text: str) -> str:
     try:
         error = _first_object(text, "").get("error")
     except IperfError:
-        error = text.strip()[:_EXCERPT]
+        error = text.strip().partition("\n")[0][:_EXCERPT]
     return str(error).removeprefix("error - ") if error else "it gives no reason"
 
 

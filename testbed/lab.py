@@ -113,8 +113,8 @@ class Lab:
             topology = self.plan.topology
             self._report(f"starting {len(topology.nodes)} switches and {len(topology.edges)} links")
             self._network = Network(topology, self.wiring, self._run, self.options.network, self._report)
-            self._network.start(LISTEN_PORT)
             started.callback(self._network.stop)
+            self._network.start(LISTEN_PORT)
             self._start_controller(started)
             self._links = LivenessTracker(self.plan)
             self._running = started.pop_all()
@@ -191,12 +191,16 @@ class Lab:
                 for neighbour in topology.neighbours[switch]
                 for counters in read_queue_counters(self._interface(switch, neighbour), self._network.options.layout)
             ],
-            "hosts": [
-                {"node": node, "address": str(host.address), "namespace_pid": host.namespace_pid}
-                for node in topology.nodes
-                for host in (self._network.host(node),)
-            ],
+            "hosts": [{"node": node, "address": str(self._network.host(node).address)} for node in topology.nodes],
         }
+
+    def environment_of(self, node: str) -> dict[str, Any]:
+        """What a program needs to run in a node's host and to end with the lab, as JSON data.
+
+        Raises:
+            InputError: there is no such node.
+        """
+        return {"lab": self._run.lab_id, "namespace_pid": self._network.host(node).namespace_pid}
 
     def _start_controller(self, started: ExitStack) -> None:
         plan_file = self._run.path / "plan.json"

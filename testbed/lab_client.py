@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from te_solver.errors import InputError, KuijiaError
+from testbed.commands import MODULES
 from testbed.errors import TestbedError
 from testbed.lab_service import SOCKET_NAME, Order
 from testbed.run_directory import ROOT, labs, owner_of
@@ -25,11 +27,12 @@ class LabRefusedError(KuijiaError):
 
 
 def running_lab(root: Path = ROOT) -> Path | None:
-    """The run directory of the lab that is up, None when there is none."""
-    if not root.is_dir():
-        return None
-    up = [lab for lab in labs(root) if (lab / SOCKET_NAME).exists() and owner_of(lab).is_alive()]
-    return up[0] if up else None
+    """The run directory of the lab that is up, None when there is none; raises InputError if we may not know."""
+    for lab in labs(root):
+        owner = owner_of(lab)
+        if owner is not None and owner.is_alive() and (lab / SOCKET_NAME).exists():
+            return lab
+    return None
 
 
 def start_lab(order: Order, report: Callable[[str], None]) -> dict[str, Any]:
@@ -44,6 +47,7 @@ def start_lab(order: Order, report: Callable[[str], None]) -> dict[str, Any]:
         raise InputError("lab", "", f"{up.name} is up already", "none; take it down with `kuijia lab down`")
     service = subprocess.Popen(
         [sys.executable, "-m", "testbed.lab_service"],
+        cwd=MODULES,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
@@ -52,8 +56,9 @@ def start_lab(order: Order, report: Callable[[str], None]) -> dict[str, Any]:
     assert service.stdin is not None
     assert service.stdout is not None
     try:
-        service.stdin.write(order.to_json())
-        service.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # it has ended: its status is told below
+            service.stdin.write(order.to_json())
+            service.stdin.close()
         for line in service.stdout:
             message: dict[str, Any] = json.loads(line)
             if "report" in message:
@@ -64,7 +69,7 @@ def start_lab(order: Order, report: Callable[[str], None]) -> dict[str, Any]:
             else:
                 status: dict[str, Any] = message["ready"]
                 return status
-    except KeyboardInterrupt:
+    except BaseException:  # an interrupt, or nobody is left who reads the report
         service.terminate()
         service.wait()
         raise

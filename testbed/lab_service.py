@@ -1,8 +1,9 @@
 """Keeps a lab running in the background and does what is asked of it over a socket: the far end of `kuijia lab`.
 
 `python -m testbed.lab_service` reads its order as JSON from standard input, tells of its progress on standard output as
-JSON lines until the lab is up, and then serves one JSON request per connection: {"do": "status" | "fail" | "heal" |
-"down", "a": ..., "b": ...} is answered by {"result": ...} or {"error": ..., "exit_status": ...}.
+JSON lines until the lab is up, and then serves one JSON request per connection: {"do": "status" | "down"},
+{"do": "fail" | "heal", "a": ..., "b": ...} or {"do": "enter", "node": ...} is answered by {"result": ...} or
+{"error": ..., "exit_status": ...}.
 """
 
 from __future__ import annotations
@@ -21,10 +22,13 @@ from typing import Any, TextIO
 from te_solver.errors import InputError, KuijiaError
 from te_solver.plan_file import plan_from_json
 from testbed.lab import Lab, LabOptions
+from testbed.run_directory import become_background_lab
 
 SOCKET_NAME = "lab.sock"
 LOG_NAME = "service.log"
 MAX_REQUEST = 65536
+REQUEST_TIMEOUT = 5.0
+"""Seconds a client may take to say what it wants, and to take the answer: the next one is waiting."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +50,11 @@ def main() -> int:
     """Bring a lab up, serve until told to end, take it down."""
     signal.signal(signal.SIGTERM, _terminate)
     signal.signal(signal.SIGINT, _terminate)
-    order = Order(**json.load(sys.stdin))
-    plan = plan_from_json(order.plan, "plan")
     try:
+        order = Order(**json.load(sys.stdin))
+        plan = plan_from_json(order.plan, "plan")
         with (
+            become_background_lab(),
             Lab(plan, LabOptions(**order.options), lambda line: _tell(report=line)) as lab,
             socket.socket(socket.AF_UNIX) as listener,
         ):
@@ -59,7 +64,7 @@ def main() -> int:
             _detach(sys.stdout, Path(os.devnull))
             # Nobody reads what is said from now on; whoever started us must not wait for more of it.
             _detach(sys.stderr, lab.directory / LOG_NAME)
-            while _answer_one(lab, listener):
+            while answer_one(lab, listener):
                 pass
     except KuijiaError as error:
         _tell(error=str(error), exit_status=error.exit_status)
@@ -91,34 +96,39 @@ def _detach(stream: TextIO, path: Path) -> None:
         os.dup2(target.fileno(), stream.fileno())
 
 
-def _answer_one(lab: Lab, listener: socket.socket) -> bool:
+def answer_one(lab: Lab, listener: socket.socket) -> bool:
     """Serve one request; False after the one that ends the service."""
     connection, _ = listener.accept()
     with connection:
+        connection.settimeout(REQUEST_TIMEOUT)
         try:
             request = json.loads(connection.makefile("rb").readline(MAX_REQUEST))
-            if request["do"] == "down":
-                lab.stop()
-                answer: dict[str, Any] = {"result": None}
-            else:
-                answer = {"result": _do(lab, request)}
+        except (OSError, ValueError):
+            return True  # it has gone, says nothing or talks of something else: no reason to take the lab down
+        try:
+            answer = {"result": _do(lab, request)}
         except KuijiaError as error:
             answer = {"error": str(error), "exit_status": error.exit_status}
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(OSError):  # it has not waited for the answer
             connection.sendall(json.dumps(answer).encode() + b"\n")
     return lab.is_running
 
 
-def _do(lab: Lab, request: dict[str, Any]) -> object:
-    match request["do"]:
-        case "status":
+def _do(lab: Lab, request: object) -> object:
+    match request:
+        case {"do": "status"}:
             return lab.status()
-        case "fail":
-            return asdict(lab.fail(request["a"], request["b"]))
-        case "heal":
-            return asdict(lab.heal(request["a"], request["b"]))
-        case unknown:
-            raise InputError("lab", "do", f"unknown request {unknown!r}", "status, fail, heal or down")
+        case {"do": "fail", "a": str(a), "b": str(b)}:
+            return asdict(lab.fail(a, b))
+        case {"do": "heal", "a": str(a), "b": str(b)}:
+            return asdict(lab.heal(a, b))
+        case {"do": "enter", "node": str(node)}:
+            return lab.environment_of(node)
+        case {"do": "down"}:
+            lab.stop()
+            return None
+        case _:
+            raise InputError("lab", "", f"unknown request {request!r}", "status, fail, heal, enter or down")
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def remove_leftovers(report: Callable[[str], None], root: Path = ROOT) -> None:
         delete_unfinished_labs(root)
         for directory in labs(root):
             owner = owner_of(directory)
-            if owner.is_alive():
+            if owner is None or owner.is_alive():
                 continue
             lab = directory.name
             ended = end_processes_with_environment(f"{LAB_VARIABLE}={lab}")

@@ -148,7 +148,8 @@ class Network:
         neighbour = self.wiring.neighbour_at(switch, port)
         if neighbour is not None:
             return self.topology.link(switch, neighbour).capacity
-        return sum(self.topology.link(other, switch).capacity for other in self.topology.neighbours[switch])
+        arriving = sum(self.topology.link(other, switch).capacity for other in self.topology.neighbours[switch])
+        return arriving or max(link.capacity for link in self.topology.links)  # nothing arrives at a site without links
 
     @cached_property
     def _bridges(self) -> tuple[Bridge, ...]:

@@ -16,8 +16,9 @@ QUEUE_PACKETS = 100
 """Length of a flow's queue. A TCP sender keeps two packets in it (TCP small queues), a UDP sender overruns it."""
 
 _FRAME = 1514
-_BURST_SECONDS = 0.001
-"""The time after which the kernel is sure to have looked at a queue again; a smaller burst would cost rate."""
+BURST_SECONDS = 0.5
+"""Depth of a flow's token bucket: for so long it may catch up after a loss. Without that a limited TCP flow that shares
+a queue with an unlimited one gets less than its fair share, as it can fall below its limit but never rise above it."""
 
 _MAX_CLASSES = 0xFFFE
 
@@ -49,7 +50,7 @@ def offered_rate_commands(
         if not offered.rate > 0:
             raise ValueError(f"the flow from port {offered.source_port} is offered {offered.rate} Mbit/s")
         bits = round(offered.rate * 1e6)
-        burst = max(_FRAME, round(bits / 8 * _BURST_SECONDS))
+        burst = max(_FRAME, round(bits / 8 * BURST_SECONDS))
         class_id = f"1:{number:x}"
         commands += [
             [

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from testbed.commands import run_command
 from testbed.errors import TestbedError
-from testbed.processes import send_signal, wait_for_end
+from testbed.processes import processes_with_environment, send_signal, wait_for_end
 
 SCHEMA_PATHS = (
     Path("/usr/share/openvswitch/vswitch.ovsschema"),
@@ -103,9 +103,12 @@ class PrivateOvs(Ovs):
 
     def _start_daemon(self, name: str, *arguments: str) -> None:
         # The environment is how the daemons find a place for the sockets that no option names, such as s1.mgmt.
-        places = [f"OVS_{place}DIR={self.directory}" for place in ("RUN", "LOG", "DB", "SYSCONF")]
+        places = [self._place(folder) for folder in ("RUN", "LOG", "DB", "SYSCONF")]
         options = ["--detach", "--pidfile", "--log-file", "-vconsole:off"]
         run_command(["env", *places, name, *arguments, *options])
+
+    def _place(self, folder: str) -> str:
+        return f"OVS_{folder}DIR={self.directory}"
 
     def _stop_daemon(self, name: str, *command: str) -> None:
         if not (self.directory / f"{name}.pid").exists():
@@ -116,6 +119,8 @@ class PrivateOvs(Ovs):
         except ProcessLookupError:
             return
         try:
+            if pid not in processes_with_environment(self._place("RUN")):
+                return  # it has died, and another process has got its number
             control = self.directory / f"{name}.{pid}.ctl"
             try:
                 run_command(["ovs-appctl", "-t", str(control), "--timeout=5", *command])

@@ -63,8 +63,15 @@ class PortObserver:
         return self._socket.fileno()
 
     def read(self) -> list[PortStatus]:
-        """The messages that have arrived; waits for at least some bytes."""
-        return [_parse_port_status(body) for kind, body in self._messages() if kind == _PORT_STATUS]
+        """The messages that have arrived; waits for at least some bytes.
+
+        Raises:
+            TestbedError: the switch has ended.
+        """
+        try:
+            return [_parse_port_status(body) for kind, body in self._messages() if kind == _PORT_STATUS]
+        except OSError as error:
+            raise TestbedError(f"the switch at {self._place} does not answer any more: {error}") from error
 
     def close(self) -> None:
         self._socket.close()

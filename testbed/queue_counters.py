@@ -9,6 +9,7 @@ from typing import Any
 
 from kuijia_app.queues import QueueLayout
 from testbed.commands import run_command
+from testbed.errors import TestbedError
 from testbed.queues import leaf_class
 
 
@@ -24,9 +25,15 @@ class QueueCounters:
 
 
 def read_queue_counters(interface: str, layout: QueueLayout) -> tuple[QueueCounters, ...]:
-    """The counters of every queue of a port, in the order the queues are served; raises TestbedError."""
+    """The counters of every queue of a port, in the order the queues are served.
+
+    Raises:
+        TestbedError: the port or its queues have vanished.
+    """
     qdiscs = json.loads(run_command(["tc", "-json", "-statistics", "qdisc", "show", "dev", interface]))
     by_parent: Mapping[str, Any] = {qdisc["parent"]: qdisc for qdisc in qdiscs if "parent" in qdisc}
+    if not by_parent.keys() >= {leaf_class(queue) for queue in layout.queues}:
+        raise TestbedError(f"interface {interface} has lost its queues")
     return tuple(
         QueueCounters(
             queue.name,

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
+from te_solver.errors import InputError
 from testbed.errors import TestbedError
 from testbed.processes import ProcessIdentity, end_processes_with_environment, own_identity
 
@@ -109,20 +110,52 @@ def lock_labs(root: Path = ROOT) -> Iterator[None]:
     Raises:
         TestbedError: `root` cannot be made or written.
     """
+    with _open_lock(root, ".lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def become_background_lab(root: Path = ROOT) -> Iterator[None]:
+    """For the time of a block, be the one process of this machine that keeps a lab in the background.
+
+    Raises:
+        InputError: another process is.
+        TestbedError: `root` cannot be made or written.
+    """
+    with _open_lock(root, ".background") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError("lab", "", "another one is up or being started", "one at a time") from error
+        yield
+
+
+@contextmanager
+def _open_lock(root: Path, name: str) -> Iterator[int]:
     try:
         root.mkdir(mode=0o755, parents=True, exist_ok=True)
-        lock = os.open(root / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = os.open(root / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise TestbedError(f"{root} cannot be written: {error.strerror}") from error
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        yield lock
     finally:
         os.close(lock)
 
 
-def owner_of(directory: Path) -> ProcessIdentity:
-    return ProcessIdentity(**json.loads((directory / _OWNER_FILE).read_text()))
+def owner_of(directory: Path) -> ProcessIdentity | None:
+    """The process a lab belongs to, None when the directory is not, or no longer, that of a lab.
+
+    Raises:
+        InputError: the directory is not ours to read.
+    """
+    try:
+        return ProcessIdentity(**json.loads((directory / _OWNER_FILE).read_text()))
+    except FileNotFoundError:
+        return None
+    except PermissionError as error:
+        raise InputError("lab", directory.name, "belongs to another user", "its owner or root") from error
 
 
 def labs(root: Path = ROOT) -> list[Path]:

@@ -1,0 +1,72 @@
+"""What the machine does between two looks at /proc is told in shares, and too much of it in words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.load import Load, LoadWatch, overload
+
+SWITCH = 77
+QUIET = Load(idle=0.5, steal=0.0, softirq=0.05, switch=0.65, switch_waiting=0.02)
+
+
+def look(proc: Path, *, user: int, idle: int, steal: int, switch_ticks: int, waited_ns: int) -> None:
+    (proc / str(SWITCH)).mkdir(exist_ok=True)
+    (proc / "stat").write_text(f"cpu  {user} 0 0 {idle} 0 0 0 {steal} 0 0\ncpu0 1 2 3\n")
+    fields = ["S", *["0"] * 10, str(switch_ticks), "0", *["0"] * 30]
+    (proc / str(SWITCH) / "stat").write_text(f"{SWITCH} (ovs (vswitchd) x) {' '.join(fields)}\n")
+    (proc / str(SWITCH) / "schedstat").write_text(f"123456 {waited_ns} 99\n")
+
+
+def clock() -> Iterator[float]:
+    yield from (100.0, 110.0)
+
+
+def test_shares_are_of_the_time_between_the_looks(tmp_path: Path) -> None:
+    ticks_per_second = os.sysconf("SC_CLK_TCK")
+    look(tmp_path, user=1000, idle=5000, steal=0, switch_ticks=200, waited_ns=1_000_000_000)
+    watch = LoadWatch(SWITCH, tmp_path, clock().__next__)
+    switch_ticks = 200 + 4 * ticks_per_second
+    look(tmp_path, user=1600, idle=5300, steal=100, switch_ticks=switch_ticks, waited_ns=3_500_000_000)
+    load = watch.load()
+    assert load.idle == pytest.approx(0.3)
+    assert load.steal == pytest.approx(0.1)
+    assert load.switch == pytest.approx(0.4)
+    assert load.switch_waiting == pytest.approx(0.25)
+
+
+def test_a_kernel_that_forwards_has_no_switch_process(tmp_path: Path) -> None:
+    look(tmp_path, user=0, idle=0, steal=0, switch_ticks=0, waited_ns=0)
+    load = LoadWatch(None, tmp_path, clock().__next__).load()
+    assert (load.switch, load.switch_waiting) == (None, None)
+
+
+def test_a_kernel_without_schedstat_is_looked_at_all_the_same(tmp_path: Path) -> None:
+    look(tmp_path, user=0, idle=0, steal=0, switch_ticks=0, waited_ns=0)
+    (tmp_path / str(SWITCH) / "schedstat").unlink()
+    load = LoadWatch(SWITCH, tmp_path, clock().__next__).load()
+    assert load.switch == 0
+    assert load.switch_waiting is None
+
+
+def test_a_quiet_machine_is_believed() -> None:
+    assert overload(QUIET) == ()
+    assert overload(replace(QUIET, idle=0.0, switch=None, switch_waiting=None)) == ()
+
+
+@pytest.mark.parametrize(
+    ("load", "reason"),
+    [
+        (replace(QUIET, steal=0.2), "the hypervisor took 20% of the processors' time"),
+        (replace(QUIET, switch=0.97), "ovs-vswitchd used 97% of a processor"),
+        (replace(QUIET, switch_waiting=0.5), "ovs-vswitchd waited for a processor 50% of the time"),
+    ],
+)
+def test_an_overloaded_machine_is_not(load: Load, reason: str) -> None:
+    (said,) = overload(load)
+    assert said.startswith(reason)
