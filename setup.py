@@ -23,6 +23,7 @@ setup(
         "os-ken>=4.2",
         "pyyaml>=6.0",
         "scipy>=1.11",
+        "topohub>=1.5",
     ],
     # ryu-manager is optional and has no extra here: c65ryu pins an eventlet that does not run on these Pythons.
     # requirements/ holds the versions that do.
