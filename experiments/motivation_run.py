@@ -11,7 +11,7 @@ from experiments.emulation import Cut, MeasuredFlow, Timing, evaluate, failure_o
 from experiments.flow_search import WantedFlow, find_flows
 from experiments.judge import judge, uncarried
 from experiments.load import overload
-from experiments.motivation import CUTS, EGRESS, FLOW_TUNNELS, INGRESS, NETWORK, MotivationOptions, MotivationTable
+from experiments.motivation import CASES, EGRESS, INGRESS, NETWORK, FlowTunnels, MotivationOptions, MotivationTable
 from experiments.motivation_report import summary, table_text
 from experiments.output import OutputFolder
 from experiments.plots import goodput_figure
@@ -73,7 +73,7 @@ def run_table(
             result = _believable_run(job, scheme, repetition, progress)
             output.write_json(f"{table.name}-{scheme}-{repetition}.json", result_to_json(result))
             results.append(result)
-    output.write_with(f"{table.name}.png", goodput_figure(results, table.title).savefig)
+    output.write_with(f"{table.name}.png", goodput_figure(results, f"{table.title}: goodput at the receivers").savefig)
     published = published_throughput(table.name)
     text = table_text(table, published, results)
     output.write_text(f"{table.name}.txt", f"{text}\n")
@@ -88,7 +88,7 @@ def motivation_plan(capacity: float) -> Plan:
     return solve(topology, [Demand(INGRESS, EGRESS, _DEMAND_TO_CAPACITY * capacity)])
 
 
-def wanted_flows(table: MotivationTable, plan: Plan) -> tuple[WantedFlow, ...]:
+def wanted_flows(table: MotivationTable, flow_tunnels: FlowTunnels, plan: Plan) -> tuple[WantedFlow, ...]:
     """The flows of a table, their offered rates scaled from parts of the paper's link to those of the plan."""
     tunnels = {tunnel.nodes: tunnel for tunnel in plan.tunnels}
     capacity = min(link.capacity for link in plan.topology.links)
@@ -101,7 +101,7 @@ def wanted_flows(table: MotivationTable, plan: Plan) -> tuple[WantedFlow, ...]:
             tunnels[before],
             tunnels[after],
         )
-        for name, (before, after) in FLOW_TUNNELS.items()
+        for name, (before, after) in flow_tunnels.items()
     )
 
 
@@ -136,6 +136,7 @@ def _believable_run(job: _Job, scheme: str, repetition: int, progress: Progress)
 
 def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
     table, settings, options = job.table, job.settings, job.options
+    case = CASES[options.cut]
     began = time.time()
     label = f"{table.name} {scheme}" + (f" {repetition}/{settings.repetitions}" if settings.repetitions > 1 else "")
 
@@ -152,9 +153,9 @@ def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
     with Lab(job.plan, lab_options, show) as lab:
         show("calibrating the links")
         calibration = lab.calibrate()
-        cut = Cut(CUTS[options.cut], options.kill_controller)
+        cut = Cut(case.link, options.kill_controller)
         show("looking for source ports that are hashed to the wanted tunnels")
-        wanted = wanted_flows(table, job.plan)
+        wanted = wanted_flows(table, case.flow_tunnels, job.plan)
         keys = find_flows(lab, wanted, cut.link, settings.seed)
         flows = [MeasuredFlow(flow, keys[flow.name]) for flow in wanted]
         recording = record_failure(lab, flows, cut, _timing(options), options.congestion_control, show)

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from experiments.result import Result
 
 _COLOURS = ("tab:blue", "tab:cyan", "tab:red", "tab:orange")
-_PANEL_INCHES = (5.2, 3.6)
+_PANEL_INCHES = (4.8, 3.8)
+_HEADROOM = 1.1
 
 
 def goodput_figure(results: Sequence[Result], title: str) -> Figure:
@@ -25,29 +26,37 @@ def goodput_figure(results: Sequence[Result], title: str) -> Figure:
     for panel, scheme in zip(panels, schemes, strict=True):
         runs = [result for result in results if result.scheme == scheme and not result.invalid]
         for result in runs:
-            _draw_run(panel, result, with_labels=result is runs[0], alpha=1 / len(runs) ** 0.5)
+            _draw_run(panel, result, is_first=result is runs[0], alpha=1 / len(runs) ** 0.5)
         panel.set_title(scheme)
         panel.set_xlabel("seconds since the cut")
         panel.grid(alpha=0.3)
+    # Bytes that a busy receiver reads late make spikes above the capacity, which would hide the rest.
+    panels[0].set_ylim(0, _HEADROOM * results[0].capacity)
+    panels[0].set_xlim(
+        min(result.before.start - result.failure.at for result in results),
+        max(result.after.end - result.failure.at for result in results),
+    )
     panels[0].set_ylabel("goodput (Mbit/s)")
-    panels[0].set_ylim(bottom=0)
-    if panels[-1].get_legend_handles_labels()[0]:
-        panels[-1].legend(loc="upper right", fontsize="small", ncols=2)
+    lines = {str(line.get_label()): line for panel in panels for line in panel.get_legend_handles_labels()[0]}
+    if lines:
+        figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=len(lines), fontsize="small")
     figure.suptitle(title)
     return figure
 
 
-def _draw_run(panel: Axes, result: Result, *, with_labels: bool, alpha: float) -> None:
+def _draw_run(panel: Axes, result: Result, *, is_first: bool, alpha: float) -> None:
     cut = result.failure.at
-    for flow, colour in zip(result.flows, _colours(len(result.flows)), strict=True):
+    for position, flow in enumerate(result.flows):
+        colour = _COLOURS[position % len(_COLOURS)]
         middles = [(start + end) / 2 - cut for start, end in zip(flow.series.start, flow.series.end, strict=True)]
-        label = f"{flow.name} ({flow.role})" if with_labels else None
+        label = f"{flow.name} ({flow.role})" if is_first else None
         panel.plot(middles, flow.series.goodput, color=colour, linewidth=1, alpha=alpha, label=label)
-        if with_labels and result.published is not None:
+        if is_first and result.published is not None:
             level = result.published["flows"][flow.name]["after"] / result.published["capacity"] * result.capacity
             start, end = result.after.start - cut, result.after.end - cut
-            panel.plot([start, end], [level, level], color=colour, linewidth=1.5, linestyle=":")
-    if with_labels:
+            label = "in the paper" if position + 1 == len(result.flows) else None
+            panel.plot([start, end], [level, level], color=colour, linewidth=2, linestyle=":", label=label)
+    if is_first:
         panel.axvline(0, color="black", linestyle="--", linewidth=1)
         panel.annotate(
             f"{'-'.join(result.failure.link)} cut",
@@ -57,7 +66,3 @@ def _draw_run(panel: Axes, result: Result, *, with_labels: bool, alpha: float) -
             textcoords="offset points",
             fontsize="small",
         )
-
-
-def _colours(count: int) -> list[str]:
-    return [_COLOURS[position % len(_COLOURS)] for position in range(count)]

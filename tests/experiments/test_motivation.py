@@ -8,7 +8,7 @@ import json
 import pytest
 
 from experiments.judge import judge
-from experiments.motivation import FLOW_TUNNELS, TABLE_2, TABLE_3, configure, options_from
+from experiments.motivation import CASES, TABLE_2, TABLE_3, configure, options_from
 from experiments.motivation_report import summary, table_text
 from experiments.motivation_run import missed_bars, motivation_plan, queue_checks, wanted_flows
 from experiments.published import published_throughput
@@ -34,20 +34,22 @@ def test_the_plan_has_three_tunnels_of_equal_weight_that_fill_their_links() -> N
     plan = motivation_plan(25)
     assert [tunnel.weight for tunnel in plan.tunnels] == pytest.approx([1 / 3] * 3)
     assert [tunnel.rate for tunnel in plan.tunnels] == pytest.approx([25] * 3)
-    assert {tunnel.nodes for tunnel in plan.tunnels} == {nodes for pair in FLOW_TUNNELS.values() for nodes in pair}
+    assert {tunnel.nodes for tunnel in plan.tunnels} == {
+        nodes for pair in CASES["s2-s4"].flow_tunnels.values() for nodes in pair
+    }
 
 
 @pytest.mark.parametrize(("table", "offered"), [(TABLE_2, [8, 8, 16, 16]), (TABLE_3, [10, 10, 20, 20])])
 def test_offered_rates_are_the_papers_scaled_to_the_capacity(table: object, offered: list[float]) -> None:
     assert table in (TABLE_2, TABLE_3)
     chosen = TABLE_2 if table is TABLE_2 else TABLE_3
-    flows = wanted_flows(chosen, motivation_plan(20))
+    flows = wanted_flows(chosen, CASES["s2-s4"].flow_tunnels, motivation_plan(20))
     assert [each.offered for each in flows] == pytest.approx(offered)
     assert published_throughput(chosen.name).offered == chosen.offered_parts
 
 
 def test_the_victims_tunnel_is_crossed_by_either_cut_and_no_other_is() -> None:
-    for each in wanted_flows(TABLE_2, motivation_plan(20)):
+    for each in wanted_flows(TABLE_2, CASES["s2-s4"].flow_tunnels, motivation_plan(20)):
         for link in (("s2", "s4"), ("s1", "s2")):
             assert each.tunnel.crosses(*link) == (each.name in ("f1", "f2"))
             assert not each.backup.crosses(*link)
@@ -115,8 +117,8 @@ def test_quick_shortens_what_is_not_given() -> None:
 
 
 def test_the_controller_can_only_be_killed_when_it_is_not_needed() -> None:
-    assert options_from(given("--cut", "s1-s2", "--kill-controller"), quick=False).kill_controller
-    with pytest.raises(InputError, match=r"option:--kill-controller: .*, expected --cut s1-s2"):
+    assert options_from(given("--cut", "s1-s4", "--kill-controller"), quick=False).kill_controller
+    with pytest.raises(InputError, match=r"option:--kill-controller: .*, expected --cut s1-s4"):
         options_from(given("--kill-controller"), quick=False)
 
 
