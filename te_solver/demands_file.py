@@ -1,77 +1,64 @@
-"""Reads traffic demands from CSV, naming the line of whatever is wrong with them."""
+"""Demands in and out: reads every format there is, chosen by suffix or by name, and writes CSV."""
 
 from __future__ import annotations
 
-import csv
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from te_solver.demands import Demand
-from te_solver.errors import InputError, UnsoundError, quoted
-from te_solver.text import parse_number, read_text
+from te_solver.errors import InputError
+from te_solver.formats.demands_csv import Progress, demands_csv, iterate_csv_demands, no_progress
+from te_solver.formats.notes import Note, unheard
+from te_solver.formats.sndlib import is_sndlib_native, read_sndlib_demands
+from te_solver.formats.teavar import read_teavar_demands
+from te_solver.formats.topohub_networks import PREFIX, read_topohub_demands
+from te_solver.text import write_text
 from te_solver.topology import Topology
 
-_COLUMNS = ("source", "target", "rate", "priority")
-_HEADER = "source,target,rate[,priority]"
-_HEADERS = (_COLUMNS[:3], _COLUMNS)
+DEMAND_FORMATS = ("csv", "sndlib", "teavar")
 
 
-def load_demands(path: Path, topology: Topology) -> tuple[Demand, ...]:
-    """The demands in a CSV file, in file order.
+def load_demands(
+    source: str | Path,
+    topology: Topology,
+    file_format: str | None = None,
+    row: int | None = None,
+    *,
+    note: Note = unheard,
+    progress: Progress = no_progress,
+) -> tuple[Demand, ...]:
+    """The demands in a file, or those that come with the network that `topohub:KEY` names.
 
-    The first line is the header `source,target,rate` or `source,target,rate,priority`; rates are Mbit/s. Empty lines
-    and lines that start with `#` are left out, spaces around a cell do not count.
+    The format is one of `DEMAND_FORMATS`; by default it is chosen by the suffix: .xml (SNDlib), .txt (SNDlib's native
+    format where its heading says so, else TEAVAR), CSV for all others. `row` chooses one of TEAVAR's matrices, from 1.
+    What a reader assumes goes to `note`, one sentence each; `progress` is told the number of a line now and then.
 
     Raises:
-        InputError: anything else, unknown nodes and a repeated (source, target, priority) among it; its place is the
-            line.
+        InputError: the file holds no such demands; its place is the line where the format has lines.
+        ValueError: an unknown format.
     """
-    rows = _rows(path, read_text(path, "a demand file"))
-    header_line, header = next(rows, (0, ()))
-    if header not in _HEADERS:
-        raise InputError(path, header_line or "", "the header is missing", _HEADER)
-    demands: dict[tuple[str, str, int], Demand] = {}
-    for line, row in rows:
-        if len(row) != len(header):
-            raise InputError(path, line, f"{len(row)} columns", f"{len(header)}, as in the header")
-        try:
-            demand = _demand(path, line, row)
-            demand.require_nodes_of(topology)
-        except UnsoundError as error:
-            raise InputError(path, line, error.problem, error.expected) from error
-        key = (*demand.pair, demand.priority)
-        if key in demands:
-            raise InputError(
-                path,
-                line,
-                f"a second demand from {demand.source} to {demand.target} with priority {demand.priority}",
-                "one for each source, target and priority",
-            )
-        demands[key] = demand
-    if not demands:
-        raise InputError(path, "", "there is no demand", "at least one line after the header")
-    return tuple(demands.values())
+    if str(source).startswith(PREFIX) and row is None:
+        return read_topohub_demands(str(source), topology, note)
+    path = Path(source)
+    chosen = file_format or _format_of(path)
+    if row is not None and chosen != "teavar":
+        raise InputError(path, "", f"row {row} of {chosen} demands is asked for", "a file of TEAVAR's matrices")
+    if chosen == "csv":
+        return tuple(iterate_csv_demands(path, topology, progress))
+    if chosen == "sndlib":
+        return read_sndlib_demands(path, topology, note)
+    if chosen != "teavar":
+        raise ValueError(f"no demand format {chosen!r}, there are {', '.join(DEMAND_FORMATS)}")
+    return read_teavar_demands(path, topology, row, note)
 
 
-def _rows(path: Path, text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Line number and cells of every line that holds data; a quoted cell ends on its own line."""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        try:
-            (cells,) = csv.reader([line], strict=True, skipinitialspace=True)
-        except csv.Error as error:
-            raise InputError(path, number, f"malformed CSV ({error})", _HEADER) from error
-        yield number, tuple(cell.strip() for cell in cells)
+def save_demands(demands: Iterable[Demand], path: Path, comment: str = "") -> None:
+    """Write CSV, whole or not at all; raises InputError when the file cannot be written."""
+    write_text(path, demands_csv(demands, comment))
 
 
-def _demand(path: Path, line: int, row: tuple[str, ...]) -> Demand:
-    source, target, rate_text, *rest = row
-    rate = parse_number(rate_text)
-    if rate is None:
-        raise InputError(path, line, f"rate {quoted(rate_text)} is not a number", "Mbit/s, such as 800 or 0.5")
-    priority_text = rest[0] if rest else "0"
-    if not re.fullmatch("[0-9]{1,9}", priority_text):
-        raise InputError(path, line, f"priority {quoted(priority_text)}", "a whole number, zero or more")
-    return Demand(source, target, rate, int(priority_text))
+def _format_of(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix == ".txt":
+        return "sndlib" if is_sndlib_native(path, "a demand file") else "teavar"
+    return "sndlib" if suffix == ".xml" else "csv"

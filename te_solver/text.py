@@ -1,11 +1,25 @@
-"""Whole text files in and out, and what is found in them: every failure becomes one clear InputError."""
+"""Files in and out, and the text found in them: every failure becomes one clear InputError."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
-from te_solver.errors import InputError
+from te_solver.errors import InputError, quoted
+
+LONGEST_LINE = 64 * 2**20
+"""Bytes; a line that a file is read by has to fit into memory."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def read_bytes(path: Path, expected: str) -> bytes:
+    """The content of a file; raises InputError when it cannot be read, which says what was `expected`."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(path, "", f"cannot be read ({error.strerror})", expected) from error
 
 
 def read_text(path: Path, expected: str) -> str:
@@ -14,20 +28,47 @@ def read_text(path: Path, expected: str) -> str:
     Raises:
         InputError: the file cannot be read or is not UTF-8; `expected` says what it should have been.
     """
+    content = read_bytes(path, expected).removeprefix(_BYTE_ORDER_MARK)
+    return _decoded(path, content, first_line=1).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_lines(path: Path, expected: str) -> Iterator[tuple[int, str]]:
+    """The lines of a file as `read_text` would give them, with their numbers, held one at a time.
+
+    Raises:
+        InputError: as `read_text`, or a line is longer than `LONGEST_LINE`.
+    """
+    number = 0
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.readline(LONGEST_LINE + 1).removeprefix(_BYTE_ORDER_MARK)
+            while content:
+                if len(content) > LONGEST_LINE:
+                    raise InputError(path, number + 1, "a line that does not end", f"at most {LONGEST_LINE} bytes")
+                text = _decoded(path, content, first_line=number + 1)
+                for line in text.removesuffix("\n").removesuffix("\r").split("\r"):
+                    number += 1
+                    yield number, line
+                content = file.readline(LONGEST_LINE + 1)
     except OSError as error:
         raise InputError(path, "", f"cannot be read ({error.strerror})", expected) from error
+
+
+def _decoded(path: Path, content: bytes, first_line: int) -> str:
     try:
-        text = content.decode("utf-8-sig")
+        return content.decode()
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
+        line = first_line + content.count(b"\n", 0, error.start)
         raise InputError(path, line, f"byte {content[error.start]:#04x} is not UTF-8", "text in UTF-8") from error
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a whole file or nothing: what stood there before stays until the new text is complete.
+    """Write a whole file in UTF-8, as `write_bytes` does."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a whole file or nothing: what stood there before stays until the new content is complete.
 
     Devices and pipes, such as /dev/stdout, are written to directly.
 
@@ -36,12 +77,12 @@ def write_text(path: Path, text: str) -> None:
     """
     try:
         if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(content)
             return
         target = path.resolve()  # a symbolic link stays one
         partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
         try:
-            partial.write_text(text, encoding="utf-8")
+            partial.write_bytes(content)
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)
@@ -57,3 +98,11 @@ def parse_number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def require_number(text: str, source: str | Path, place: str | int, what: str, expected: str) -> float:
+    """The number that `parse_number` finds; raises InputError, which calls it `what`, when it is none."""
+    number = parse_number(text)
+    if number is None:
+        raise InputError(source, place, f"{what} {quoted(text)} is not a number", expected)
+    return number

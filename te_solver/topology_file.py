@@ -1,148 +1,81 @@
-"""Reads a topology from our YAML, naming the line of whatever is wrong with it."""
+"""Topologies in and out: reads every format there is, chosen by suffix or by name, and writes our YAML."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
 from pathlib import Path
 
-import yaml
+from te_solver.errors import InputError
+from te_solver.formats.gml import read_gml
+from te_solver.formats.graphml import read_graphml
+from te_solver.formats.notes import Note, unheard
+from te_solver.formats.sndlib import is_sndlib_native, read_sndlib_topology
+from te_solver.formats.teavar import read_teavar_topology
+from te_solver.formats.topohub_networks import PREFIX, read_topohub_topology
+from te_solver.formats.topology_yaml import read_yaml_topology, topology_yaml
+from te_solver.text import write_text
+from te_solver.topology import Topology
 
-from te_solver.errors import InputError, UnsoundError, quoted
-from te_solver.text import parse_number, read_text
-from te_solver.topology import POSITIVE_RATE, Link, Topology
+_READERS = {
+    "graphml": read_graphml,
+    "gml": read_gml,
+    "sndlib": read_sndlib_topology,
+    "teavar": read_teavar_topology,
+}
+TOPOLOGY_FORMATS = ("yaml", *_READERS)
 
-_TOPOLOGY_KEYS = ("name", "directed", "nodes", "links")
-_LINK_KEYS = ("a", "b", "capacity", "delay")
-_KEY_OF_FIELD = {"source": "a", "target": "b", "capacity": "capacity", "delay": "delay"}
-_NODES = "a list of node names"
-_LINKS = "a list of {a, b, capacity, delay?}"
+_FORMAT_OF_SUFFIX = {
+    "": "yaml",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".graphml": "graphml",
+    ".gml": "gml",
+    ".xml": "sndlib",
+}
 
 
-def load_topology(path: Path) -> Topology:
-    """The topology in a YAML file.
+def load_topology(
+    source: str | Path,
+    file_format: str | None = None,
+    default_capacity: float | None = None,
+    note: Note = unheard,
+) -> Topology:
+    """The topology in a file, or the one that `topohub:KEY` names.
 
-    The file holds `nodes`, a list of names, and `links`, a list of `{a, b, capacity, delay?}` with capacities in
-    Mbit/s and delays in seconds (default 0). A link stands for both directions unless the file says
-    `directed: true`. `name` defaults to the file's name without suffix. Names are text even where they look like
-    numbers.
+    The format is one of `TOPOLOGY_FORMATS`; by default it is chosen by the suffix: .yaml, .yml or none, .graphml,
+    .gml, .xml (SNDlib), .txt (SNDlib's native format where its heading says so, else TEAVAR). Links without a capacity
+    get `default_capacity`, in Mbit/s; None stands for `draft.DEFAULT_CAPACITY`. Only YAML leaves nothing open; what a
+    reader assumes elsewhere goes to `note`, one sentence each.
 
     Raises:
-        InputError: anything else; its place is the line.
+        InputError: the file is no such topology; its place is the line where the format has lines.
+        ValueError: an unknown format, a default capacity that is not positive and finite.
     """
-    return _Reader(path).read()
+    if default_capacity is not None and not (math.isfinite(default_capacity) and default_capacity > 0):
+        raise ValueError(f"a default capacity of {default_capacity} Mbit/s")
+    if str(source).startswith(PREFIX):
+        return read_topohub_topology(str(source), default_capacity, note)
+    path = Path(source)
+    chosen = file_format or _format_of(path)
+    if chosen == "yaml":
+        return read_yaml_topology(path)
+    if chosen not in _READERS:
+        raise ValueError(f"no topology format {chosen!r}, there are {', '.join(TOPOLOGY_FORMATS)}")
+    return _READERS[chosen](path, default_capacity, note)
 
 
-class _Reader:
-    """Walks the composed YAML nodes, which know their lines and hold an aliased part once, however often it is used."""
+def save_topology(topology: Topology, path: Path, comment: str = "") -> None:
+    """Write our YAML, whole or not at all; raises InputError when the file cannot be written."""
+    write_text(path, topology_yaml(topology, comment))
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
 
-    def read(self) -> Topology:
-        root = self._compose()
-        keys = self._mapping(root, "the file", _TOPOLOGY_KEYS, required=("nodes", "links"))
-        names = self._sequence(keys["nodes"], "nodes", _NODES)
-        entries = self._sequence(keys["links"], "links", _LINKS)
-        name = self._text(keys["name"], "name") if "name" in keys else self._path.stem
-        directed = "directed" in keys and self._flag(keys["directed"], "directed")
-        links = [self._link(entry) for entry in entries]
-        if not directed:
-            links = [
-                each for link in links for each in (link, Link(link.target, link.source, link.capacity, link.delay))
-            ]
-        try:
-            return Topology(name, tuple(self._text(node, "a node name") for node in names), tuple(links))
-        except UnsoundError as error:
-            if error.where == ("name",):
-                at_fault = keys.get("name", root)
-            else:
-                at_fault = self._entry(error.where, names, entries, links_per_entry=1 if directed else 2)
-            raise self._error(at_fault, error.problem, error.expected) from error
-
-    def _compose(self) -> yaml.Node:
-        text = read_text(self._path, "a topology file")
-        try:
-            # The C loader would crash the interpreter on deep nesting; this one raises.
-            root = yaml.compose(text, Loader=yaml.SafeLoader)
-        except yaml.MarkedYAMLError as error:
-            line = error.problem_mark.line + 1 if error.problem_mark else ""
-            problem = " ".join((error.problem or error.context or "it cannot be parsed").split())
-            raise InputError(self._path, line, f"malformed YAML ({problem})", "a topology in YAML") from error
-        except yaml.reader.ReaderError as error:
-            line = text.count("\n", 0, error.position) + 1
-            problem = f"malformed YAML (character {error.character:#04x})"
-            raise InputError(self._path, line, problem, "printable text") from error
-        except RecursionError as error:
-            raise InputError(self._path, "", "nested too deeply", "a topology in YAML") from error
-        if not isinstance(root, yaml.Node):
-            raise InputError(self._path, "", "the file is empty", "nodes and links")
-        return root
-
-    def _link(self, entry: yaml.Node) -> Link:
-        keys = self._mapping(entry, "a link", _LINK_KEYS, required=("a", "b", "capacity"))
-        return Link(
-            self._text(keys["a"], "a"),
-            self._text(keys["b"], "b"),
-            self._number(keys["capacity"], "capacity", POSITIVE_RATE),
-            self._number(keys["delay"], "delay", "a number of seconds") if "delay" in keys else 0.0,
+def _format_of(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix == ".txt":
+        return "sndlib" if is_sndlib_native(path, "a topology file") else "teavar"
+    if suffix not in _FORMAT_OF_SUFFIX:
+        known = ", ".join(name for name in _FORMAT_OF_SUFFIX if name)
+        raise InputError(
+            path, "", f"{path.suffix} is no known suffix of a topology", f"{known}, .txt or the option --format"
         )
-
-    @staticmethod
-    def _entry(
-        where: tuple[str | int, ...], names: list[yaml.Node], entries: list[yaml.Node], links_per_entry: int
-    ) -> yaml.Node:
-        """The YAML node of the node or link that an `UnsoundError` is about."""
-        part, position, *field = where
-        if part == "nodes":
-            return names[int(position)]
-        entry = entries[int(position) // links_per_entry]
-        key = _KEY_OF_FIELD[str(field[0])] if field else "a"
-        found: yaml.Node = next(value for name, value in entry.value if name.value == key)
-        return found
-
-    def _mapping(
-        self, node: yaml.Node, what: str, known: Collection[str], required: Collection[str]
-    ) -> dict[str, yaml.Node]:
-        expected = f"the keys {', '.join(known)}"
-        if not isinstance(node, yaml.MappingNode):
-            raise self._error(node, f"{what} is not a mapping", expected)
-        found: dict[str, yaml.Node] = {}
-        for key_node, value in node.value:
-            key = self._text(key_node, "a key")
-            if key not in known:
-                raise self._error(key_node, f"unknown key {quoted(key)}", expected)
-            if key in found:
-                raise self._error(key_node, f"{key} is given twice", "each key once")
-            found[key] = value
-        for key in required:
-            if key not in found:
-                raise self._error(node, f"{what} has no {key}", expected)
-        return found
-
-    def _sequence(self, node: yaml.Node, what: str, expected: str) -> list[yaml.Node]:
-        if not isinstance(node, yaml.SequenceNode):
-            raise self._error(node, f"{what} is not a list", expected)
-        if not node.value:
-            raise self._error(node, f"{what} is empty", "a network of at least two nodes and one link")
-        return list(node.value)
-
-    def _text(self, node: yaml.Node, what: str) -> str:
-        if not isinstance(node, yaml.ScalarNode):
-            raise self._error(node, f"{what} is a list or mapping", "a single word or number")
-        return str(node.value)
-
-    def _number(self, node: yaml.Node, what: str, expected: str) -> float:
-        text = self._text(node, what)
-        number = parse_number(text)
-        if number is None:
-            raise self._error(node, f"{what} {quoted(text)} is not a number", expected)
-        return number
-
-    def _flag(self, node: yaml.Node, what: str) -> bool:
-        text = self._text(node, what)
-        if text not in {"true", "false"}:
-            raise self._error(node, f"{what} {quoted(text)}", "true or false")
-        return text == "true"
-
-    def _error(self, node: yaml.Node, problem: str, expected: str) -> InputError:
-        return InputError(self._path, node.start_mark.line + 1, problem, expected)
+    return _FORMAT_OF_SUFFIX[suffix]

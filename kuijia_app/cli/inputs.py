@@ -1,28 +1,72 @@
-"""What several verbs take: a topology and demands by file or by the name of a shipped network, and their options."""
+"""What several verbs take: a topology and demands, from a file or by name, with the options on how to read them."""
 
 from __future__ import annotations
 
 import argparse
+import math
+import sys
+import time
 from pathlib import Path
 
+from experiments.progress import Progress
+from te_solver.connectivity import Reachability
 from te_solver.demands import Demand
-from te_solver.demands_file import load_demands
+from te_solver.demands_file import DEMAND_FORMATS, load_demands
+from te_solver.errors import InputError
+from te_solver.formats.draft import DEFAULT_CAPACITY
+from te_solver.formats.notes import Note, counted
+from te_solver.formats.topohub_networks import PREFIX
 from te_solver.networks import shipped_demands, shipped_names, shipped_network
 from te_solver.plan import MAX_TUNNELS_PER_PAIR
 from te_solver.topology import Topology
-from te_solver.topology_file import load_topology
+from te_solver.topology_file import TOPOLOGY_FORMATS, load_topology
 
 DEFAULT_TUNNELS = 3
 
+_PATIENCE_SECONDS = 2.0
+"""How long a file may take before its reading is commented on."""
 
-def add_topology(parser: argparse.ArgumentParser) -> None:
-    names = ", ".join(shipped_names())
-    parser.add_argument("topology", metavar="TOPOLOGY", help=f"topology file (YAML), or a shipped network: {names}")
+_LISTED = 20
+
+
+def add_topology(parser: argparse.ArgumentParser, capacity_option: str = "--capacity") -> None:
+    """The argument TOPOLOGY and its options; `capacity_option` for verbs that use --capacity for something else."""
+    parser.add_argument(
+        "topology",
+        metavar="TOPOLOGY",
+        help=f"topology file (YAML, GraphML, GML, SNDlib, TEAVAR), {PREFIX}NAME, or a shipped network: "
+        f"{', '.join(shipped_names())}",
+    )
+    parser.add_argument(
+        "--format",
+        dest="topology_format",
+        choices=TOPOLOGY_FORMATS,
+        help="format of the topology file (default: by its suffix)",
+    )
+    parser.add_argument(
+        capacity_option,
+        dest="default_capacity",
+        type=positive_number,
+        metavar="MBITS",
+        help=f"Mbit/s of links whose capacity the file does not say (default: {DEFAULT_CAPACITY:g})",
+    )
 
 
 def add_demands(parser: argparse.ArgumentParser) -> None:
-    names = ", ".join(shipped_names())
-    parser.add_argument("demands", metavar="DEMANDS", help=f"demand file (CSV), or that of a shipped network: {names}")
+    """The argument DEMANDS and its options."""
+    parser.add_argument(
+        "demands",
+        metavar="DEMANDS",
+        help=f"demand file (CSV, SNDlib, TEAVAR), {PREFIX}NAME, or that of a shipped network: "
+        f"{', '.join(shipped_names())}",
+    )
+    parser.add_argument(
+        "--demand-format", choices=DEMAND_FORMATS, help="format of the demand file (default: by its suffix)"
+    )
+    parser.add_argument("--row", type=_row, metavar="N", help="which matrix of a TEAVAR file, from 1 (default: 1)")
+    parser.add_argument(
+        "--drop-unreachable", action="store_true", help="leave out demands between nodes that are not connected"
+    )
 
 
 def add_tunnels(parser: argparse.ArgumentParser) -> None:
@@ -35,20 +79,91 @@ def add_tunnels(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_topology(name: str) -> Topology:
-    """The topology in the file `name` or, when there is no such file, of the shipped network; raises InputError."""
-    return load_topology(_file(name) or shipped_network(name))
+def read_topology(args: argparse.Namespace, notes: list[str] | None = None) -> Topology:
+    """The topology that the options of `add_topology` ask for; raises InputError.
+
+    What was assumed goes to stderr, and into `notes` as well when they are given.
+    """
+    name = str(args.topology)
+    source = _file(name) or shipped_network(name)
+    print_note = _printed_about(name)
+
+    def note(sentence: str) -> None:
+        print_note(sentence)
+        if notes is not None:
+            notes.append(sentence)
+
+    return load_topology(source, args.topology_format, args.default_capacity, note)
 
 
-def read_demands(name: str, topology: Topology) -> tuple[Demand, ...]:
-    """The demands in the file `name` or, when there is no such file, of the shipped network; raises InputError."""
-    return load_demands(_file(name) or shipped_demands(name), topology)
+def read_demands(args: argparse.Namespace, topology: Topology) -> tuple[Demand, ...]:
+    """The demands that the options of `add_demands` ask for; raises InputError."""
+    name = str(args.demands)
+    source = _file(name) or shipped_demands(name)
+    progress = Progress(sys.stderr)
+    started = time.monotonic()
+
+    def show(line: int) -> None:
+        if time.monotonic() - started > _PATIENCE_SECONDS:
+            progress.show(f"reading {name}: {line:,} lines")
+
+    try:
+        demands = load_demands(source, topology, args.demand_format, args.row, note=_printed_about(name), progress=show)
+    finally:
+        progress.close()
+    return _reachable(demands, topology, name) if args.drop_unreachable else demands
 
 
-def _file(name: str) -> Path | None:
-    """The file of this name; None when there is none and the name may be that of a shipped network."""
+def positive_number(text: str) -> float:
+    """An option's value that is a finite number greater than zero; for `type=` of argparse."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise argparse.ArgumentTypeError(f"{text!r}, expected a finite number greater than zero")
+    return number
+
+
+def _printed_about(source: str) -> Note:
+    def print_note(sentence: str) -> None:
+        print(f"note: {source}: {sentence}", file=sys.stderr)
+
+    return print_note
+
+
+def _reachable(demands: tuple[Demand, ...], topology: Topology, source: str) -> tuple[Demand, ...]:
+    """The demands between connected nodes; tells which others there were."""
+    reachability = Reachability(topology)
+    kept: list[Demand] = []
+    dropped: list[Demand] = []
+    for demand in demands:
+        (kept if reachability.connects(*demand.pair) else dropped).append(demand)
+    if not dropped:
+        return demands
+    note = _printed_about(source)
+    note(f"{counted(len(dropped), 'demand')} between nodes that are not connected left out:")
+    for demand in dropped[:_LISTED]:
+        note(f"  {demand.source} to {demand.target}: {demand.rate:g} Mbit/s")
+    if len(dropped) > _LISTED:
+        note(f"  and {len(dropped) - _LISTED} more")
+    if not kept:
+        raise InputError(source, "", "no demand is between connected nodes", f"one on {topology.name}")
+    return tuple(kept)
+
+
+def _file(name: str) -> str | Path | None:
+    """The file or topohub network of this name; None when the name may be that of a shipped network."""
+    if name.startswith(PREFIX):
+        return name
     path = Path(name)
     return path if path.exists() or path.name != name or path.suffix else None
+
+
+def _row(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= 10**9):
+        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number, one or more")
+    return int(text)
 
 
 def _tunnel_count(text: str) -> int:

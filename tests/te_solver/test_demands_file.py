@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from te_solver.demands import Demand
-from te_solver.demands_file import load_demands
+from te_solver.demands_file import load_demands, save_demands
 from te_solver.errors import InputError, UnsoundError
+from te_solver.formats.demands_csv import iterate_csv_demands
 from te_solver.topology import Link, Topology
 
 TOPOLOGY = Topology("net", ("a", "b", "c, d"), (Link("a", "b", 1),))
@@ -83,3 +85,55 @@ def test_what_is_no_demand_is_refused(target: str, rate: float, priority: int, p
     with pytest.raises(UnsoundError) as raised:
         Demand("a", target, rate, priority)
     assert raised.value.where == (place,)
+
+
+def test_what_is_written_reads_as_the_same_demands(tmp_path: Path) -> None:
+    topology = Topology("net", ("a", "#b", 'c "d", e'), (Link("a", "#b", 1),))
+    demands = (Demand("#b", "a", 1 / 3), Demand('c "d", e', "#b", 1e-300, 2), Demand("a", 'c "d", e', 0))
+    path = tmp_path / "demands.csv"
+    save_demands(demands, path, comment="two lines\nof comment")
+    assert path.read_text().startswith("# two lines\n# of comment\nsource,target,rate,priority\n")
+    assert load_demands(path, topology) == demands
+    save_demands(demands[:1], path)
+    assert path.read_text().startswith("source,target,rate\n")
+    assert load_demands(path, topology) == demands[:1]
+
+
+def test_a_large_file_is_read_in_pieces_and_tells_how_far_it_is(tmp_path: Path) -> None:
+    path = written(tmp_path, HEADER + f"# {'x' * 98}\n" * 45_000 + "a,b,1\n")
+    seen: list[int] = []
+    tracemalloc.start()
+    demands = tuple(iterate_csv_demands(path, TOPOLOGY, seen.append))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert demands == (Demand("a", "b", 1),)
+    assert peak < path.stat().st_size / 20
+    assert seen == [20_000, 40_000]
+
+
+def test_demands_share_the_names_of_the_topology(tmp_path: Path) -> None:
+    demands = load_demands(written(tmp_path, HEADER + "b,a,1\n"), TOPOLOGY)
+    assert demands[0].source is TOPOLOGY.nodes[1]
+
+
+def test_old_line_ends_count_as_lines(tmp_path: Path) -> None:
+    assert load_demands(written(tmp_path, b"source,target,rate\ra,b,1\r\rb,a,2"), TOPOLOGY)[1] == Demand("b", "a", 2)
+    with pytest.raises(InputError) as raised:
+        load_demands(written(tmp_path, b"source,target,rate\r\na,b,1\rb,a,x\r\n"), TOPOLOGY)
+    assert raised.value.place == "3"
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("te_solver.text.LONGEST_LINE", 30)
+    with pytest.raises(InputError) as raised:
+        load_demands(written(tmp_path, HEADER + "a" * 31), TOPOLOGY)
+    assert (raised.value.place, raised.value.problem) == ("2", "a line that does not end")
+
+
+def test_a_row_is_for_matrices_only(tmp_path: Path) -> None:
+    path = written(tmp_path, HEADER + "a,b,1\n")
+    with pytest.raises(InputError) as raised:
+        load_demands(path, TOPOLOGY, row=2)
+    assert str(raised.value) == f"{path}: row 2 of csv demands is asked for, expected a file of TEAVAR's matrices"
+    with pytest.raises(ValueError, match="no demand format 'xls'"):
+        load_demands(path, TOPOLOGY, "xls")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,62 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, reason: 
     with pytest.raises(InputError) as raised:
         load_topology(path)
     assert str(raised.value) == f"{path}: cannot be read ({reason}), expected a topology file"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.graphml", "<graphml><graph><node id='1'/><node id='2'/><edge source='1' target='2'/></graph></graphml>"),
+        ("a.gml", "graph [ node [ id 1 ] node [ id 2 ] edge [ source 1 target 2 ] ]"),
+        (
+            "a.xml",
+            """<network><networkStructure><nodes><node id="1"/><node id="2"/></nodes>
+            <links><link id="l"><source>1</source><target>2</target></link></links></networkStructure></network>""",
+        ),
+        (
+            "a.txt",
+            "# x\n?SNDlib native format; type: network; version: 1.0\nNODES ( 1 2 ) LINKS ( l ( 1 2 ) 0 0 0 0 ( ) )",
+        ),
+        ("A.TXT", "to_node from_node capacity prob_failure\n1 2 1000 0\n2 1 1000 0"),
+        ("a.yml", "nodes: [1, 2]\nlinks: [{a: 1, b: 2, capacity: 1000}]"),
+        ("a", "nodes: [1, 2]\nlinks: [{a: 1, b: 2, capacity: 1000}]"),
+    ],
+)
+def test_the_suffix_says_which_format_it_is(tmp_path: Path, name: str, content: str) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    topology = load_topology(path)
+    assert topology.nodes == ("1", "2")
+    assert topology.links == (Link("1", "2", 1000), Link("2", "1", 1000))
+
+
+def test_a_named_format_comes_before_the_suffix(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("graph [ node [ id 1 ] node [ id 2 ] edge [ source 1 target 2 ] ]")
+    assert load_topology(path, "gml").nodes == ("1", "2")
+    with pytest.raises(ValueError, match="no topology format 'dot', there are yaml, graphml, gml, sndlib, teavar"):
+        load_topology(path, "dot")
+
+
+def test_an_unknown_suffix_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "net.dot"
+    with pytest.raises(InputError) as raised:
+        load_topology(path)
+    assert str(raised.value) == (
+        f"{path}: .dot is no known suffix of a topology, "
+        "expected .yaml, .yml, .graphml, .gml, .xml, .txt or the option --format"
+    )
+
+
+@pytest.mark.parametrize("name", ["absent.graphml", "absent.gml", "absent.xml", "absent.txt", "absent.yaml"])
+def test_every_reader_names_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    with pytest.raises(InputError) as raised:
+        load_topology(path)
+    assert str(raised.value).startswith(f"{path}: cannot be read (No such file or directory), expected a")
+
+
+@pytest.mark.parametrize("capacity", [0.0, -1.0, math.nan, math.inf])
+def test_a_default_capacity_is_a_rate(tmp_path: Path, capacity: float) -> None:
+    with pytest.raises(ValueError, match="a default capacity of"):
+        load_topology(written(tmp_path, NODES), default_capacity=capacity)

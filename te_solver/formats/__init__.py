@@ -1,0 +1,1 @@
+"""Readers of topologies and demands, one module for each file format."""

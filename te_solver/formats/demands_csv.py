@@ -1,0 +1,108 @@
+"""Demands as CSV, in and out: read line by line, so that a large file takes no more memory than its demands."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from te_solver.demands import Demand
+from te_solver.errors import InputError, UnsoundError, quoted
+from te_solver.text import read_lines, require_number
+from te_solver.topology import Topology
+
+Progress = Callable[[int], None]
+"""Is told the number of the line that is being read."""
+
+_COLUMNS = ("source", "target", "rate", "priority")
+_HEADER = "source,target,rate[,priority]"
+_HEADERS = (_COLUMNS[:3], _COLUMNS)
+_LINES_BETWEEN_PROGRESS = 20_000
+
+
+def no_progress(_line: int) -> None:
+    """The `Progress` of a caller who does not want to know."""
+
+
+def iterate_csv_demands(path: Path, topology: Topology, progress: Progress = no_progress) -> Iterator[Demand]:
+    """The demands in a CSV file, in file order, one at a time.
+
+    The first line is the header `source,target,rate` or `source,target,rate,priority`; rates are Mbit/s. Empty lines
+    and lines that start with `#` are left out, spaces around a cell do not count.
+
+    Raises:
+        InputError: anything else, unknown nodes and a repeated (source, target, priority) among it; its place is the
+            line.
+    """
+    rows = _rows(path, progress)
+    header_line, header = next(rows, (0, ()))
+    if header not in _HEADERS:
+        raise InputError(path, header_line or "", "the header is missing", _HEADER)
+    # Demands share the topology's own texts, and what was seen is kept as numbers: a file has many lines.
+    names = {node: (node, position) for position, node in enumerate(topology.nodes)}
+    seen: set[tuple[int, int] | int] = set()
+    for line, row in rows:
+        if len(row) != len(header):
+            raise InputError(path, line, f"{len(row)} columns", f"{len(header)}, as in the header")
+        (source, first), (target, second) = (names.get(cell, (cell, -1)) for cell in row[:2])
+        try:
+            demand = _demand(path, line, source, target, row)
+            demand.require_nodes_of(topology)
+        except UnsoundError as error:
+            raise InputError(path, line, error.problem, error.expected) from error
+        pair = first * len(names) + second
+        key = (pair, demand.priority) if demand.priority else pair
+        if key in seen:
+            raise InputError(
+                path,
+                line,
+                f"a second demand from {demand.source} to {demand.target} with priority {demand.priority}",
+                "one for each source, target and priority",
+            )
+        seen.add(key)
+        yield demand
+    if not seen:
+        raise InputError(path, "", "there is no demand", "at least one line after the header")
+
+
+def demands_csv(demands: Iterable[Demand], comment: str = "") -> str:
+    """The text of a CSV file that reads as these demands, after the comment's lines; rates keep every digit."""
+    chosen = tuple(demands)
+    with_priority = any(demand.priority for demand in chosen)
+    lines = [f"# {line}" for line in comment.splitlines()]
+    lines.append(",".join(_COLUMNS if with_priority else _COLUMNS[:3]))
+    for demand in chosen:
+        cells = [_cell(demand.source), _cell(demand.target), repr(float(demand.rate))]
+        lines.append(",".join([*cells, str(demand.priority)] if with_priority else cells))
+    return "\n".join(lines) + "\n"
+
+
+def _cell(name: str) -> str:
+    # A line that begins with # would be a comment.
+    return f'"{name.replace(chr(34), chr(34) * 2)}"' if name.startswith("#") or "," in name or '"' in name else name
+
+
+def _rows(path: Path, progress: Progress) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Line number and cells of every line that holds data; a quoted cell ends on its own line."""
+    for number, line in read_lines(path, "a demand file"):
+        if number % _LINES_BETWEEN_PROGRESS == 0:
+            progress(number)
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if '"' not in line:
+            yield number, tuple(cell.strip() for cell in line.split(","))
+            continue
+        try:
+            (cells,) = csv.reader([line], strict=True, skipinitialspace=True)
+        except csv.Error as error:
+            raise InputError(path, number, f"malformed CSV ({error})", _HEADER) from error
+        yield number, tuple(cell.strip() for cell in cells)
+
+
+def _demand(path: Path, line: int, source: str, target: str, row: tuple[str, ...]) -> Demand:
+    rate = require_number(row[2], path, line, "rate", "Mbit/s, such as 800 or 0.5")
+    priority_text = row[3] if len(row) > 3 else "0"
+    if not re.fullmatch("[0-9]{1,9}", priority_text):
+        raise InputError(path, line, f"priority {quoted(priority_text)}", "a whole number, zero or more")
+    return Demand(source, target, rate, int(priority_text))

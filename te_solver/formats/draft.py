@@ -1,0 +1,156 @@
+"""Makes a Topology of the nodes and edges of a file: settles what other makers' files leave open, and says so."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from te_solver.connectivity import connected_parts
+from te_solver.errors import InputError, UnsoundError, quoted
+from te_solver.formats.notes import Note, counted
+from te_solver.topology import POSITIVE_RATE, Link, Topology
+
+DEFAULT_CAPACITY = 1000.0
+"""Mbit/s of a link whose file does not say, unless the user does."""
+
+_SMALLEST = "a network of at least two nodes and one link"
+
+
+@dataclass
+class _Direction:
+    """What all edges from one node to another carry together."""
+
+    capacity: float
+    delay: float
+    edges: int = 1
+
+
+class NetworkDraft:
+    """A network while its file is being read.
+
+    Parallel edges become one link with their capacities added and the least of their delays, edges from a node to
+    itself are left out, edges without a capacity get the default, and nodes whose labels are missing or not unique
+    are told apart by their ids. Each of these is noted.
+    """
+
+    def __init__(self, source: str | Path, name: str, default_capacity: float | None, note: Note) -> None:
+        self._source = source
+        self._name = name
+        self._default = DEFAULT_CAPACITY if default_capacity is None else default_capacity
+        self._note = note
+        self._labels: dict[str, str] = {}
+        self._directions: dict[tuple[str, str], _Direction] = {}
+        self._edges = 0
+        self._without_capacity = 0
+        self._loops = 0
+
+    def add_node(self, identity: str, label: str | None = None, place: str | int = "") -> None:
+        """A node that edges name by `identity`, of any text; raises InputError when there is one already."""
+        if identity in self._labels:
+            raise InputError(self._source, place, f"node {quoted(identity)} is given twice", "different nodes")
+        self._labels[identity] = _printable(label or "")
+
+    def add_edge(
+        self,
+        a: str,
+        b: str,
+        capacity: float | None,
+        delay: float = 0.0,
+        *,
+        directed: bool = False,
+        place: str | int = "",
+    ) -> None:
+        """An edge in both directions, or from `a` to `b` only; a capacity of None is not known.
+
+        Raises:
+            InputError: an end that is no node, a capacity that is not positive and finite, a negative delay.
+        """
+        between = f"edge {quoted(a)} to {quoted(b)}"
+        for end in (a, b):
+            if end not in self._labels:
+                raise InputError(self._source, place, f"{between}: unknown node {quoted(end)}", "a node of the file")
+        if capacity is not None and not (math.isfinite(capacity) and capacity > 0):
+            raise InputError(self._source, place, f"{between} has capacity {capacity:g}", POSITIVE_RATE)
+        if not (math.isfinite(delay) and delay >= 0):
+            expected = "a finite number of seconds, zero or more"
+            raise InputError(self._source, place, f"{between} has delay {delay:g}", expected)
+        if a == b:
+            self._loops += 1
+            return
+        self._edges += 1
+        if capacity is None:
+            self._without_capacity += 1
+            capacity = self._default
+        for ends in ((a, b),) if directed else ((a, b), (b, a)):
+            present = self._directions.get(ends)
+            if present is None:
+                self._directions[ends] = _Direction(capacity, delay)
+            else:
+                present.capacity += capacity
+                present.delay = min(present.delay, delay)
+                present.edges += 1
+
+    def topology(self) -> Topology:
+        """What has been added; the other direction of a link follows it.
+
+        Raises:
+            InputError: there is no link, or the file's name cannot be that of a network.
+        """
+        if not self._directions:
+            found = f"{counted(len(self._labels), 'node')} and no link between two of them"
+            raise InputError(self._source, "", found, _SMALLEST)
+        names = self._unique_names()
+        ends_in_order = dict.fromkeys(
+            each for a, b in self._directions for each in ((a, b), (b, a)) if each in self._directions
+        )
+        links = tuple(
+            Link(names[a], names[b], self._directions[a, b].capacity, self._directions[a, b].delay)
+            for a, b in ends_in_order
+        )
+        try:
+            topology = Topology(self._name, tuple(names.values()), links)
+        except UnsoundError as error:
+            raise InputError(self._source, "", error.problem, error.expected) from error
+        self._note_edges()
+        parts = len(connected_parts(topology))
+        if parts > 1:
+            self._note(f"the network is in {parts} parts that no link connects: all are kept")
+        return topology
+
+    def _note_edges(self) -> None:
+        if self._loops:
+            self._note(f"{counted(self._loops, 'edge')} from a node to itself left out")
+        parallel = {frozenset(ends) for ends, each in self._directions.items() if each.edges > 1}
+        if parallel:
+            pairs = counted(len(parallel), "pair of nodes has", "pairs of nodes have")
+            self._note(f"{pairs} parallel edges: their capacities are added")
+        if self._without_capacity:
+            missing = f"{self._without_capacity} of {counted(self._edges, 'edge')} without a capacity"
+            self._note(f"{missing}: {self._default:g} Mbit/s assumed")
+
+    def _unique_names(self) -> dict[str, str]:
+        """For every node id a name: its label, or the id, or both when several nodes have the same."""
+        ids = {identity: _printable(identity) for identity in self._labels}
+        if len(set(ids.values())) < len(ids) or not all(ids.values()):
+            ids = {identity: str(position) for position, identity in enumerate(ids, start=1)}
+        names = {identity: label or ids[identity] for identity, label in self._labels.items()}
+        unlabelled = sum(not label for label in self._labels.values())
+        if 0 < unlabelled < len(names):
+            self._note(f"{counted(unlabelled, 'node')} without a label: named by id")
+        changed: dict[str, str] = {}
+        # A name with its id at the end can meet another label, never another name with an id: this comes to an end.
+        while repeated := {name for name, count in Counter(names.values()).items() if count > 1}:
+            changed |= {identity: f"{name} ({ids[identity]})" for identity, name in names.items() if name in repeated}
+            names |= changed
+        if changed:
+            example = next(iter(changed.values()))
+            shared = counted(len(changed), "node")
+            self._note(f"{shared} with a label that another one has too: id added, such as {quoted(example)}")
+        return names
+
+
+def _printable(text: str) -> str:
+    """The text on one line, without what cannot be printed and without spaces around it."""
+    return " ".join("".join(letter for letter in " ".join(text.split()) if letter.isprintable()).split())

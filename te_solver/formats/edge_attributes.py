@@ -1,0 +1,45 @@
+"""Capacity and delay from the attributes that GraphML and GML files give their edges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from te_solver.errors import UnsoundError, quoted
+from te_solver.text import parse_number
+from te_solver.topology import POSITIVE_RATE
+
+_BITS_PER_MBIT = 1e6
+_UNITS = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+
+
+def edge_capacity(attributes: Mapping[str, str]) -> float | None:
+    """Mbit/s of an edge, None when its attributes do not say.
+
+    `capacity` is in Mbit/s. The Internet Topology Zoo (Knight et al., IEEE JSAC 29, 2011) has `LinkSpeedRaw` in bit/s
+    and `LinkSpeed` in multiples of `LinkSpeedUnits`, one of K, M, G and T.
+
+    Raises:
+        UnsoundError: an attribute that is no number or no known unit; its `where` is the attribute.
+    """
+    if "capacity" in attributes:
+        return _number(attributes, "capacity", POSITIVE_RATE)
+    if "LinkSpeedRaw" in attributes:
+        return _number(attributes, "LinkSpeedRaw", "a number of bit/s") / _BITS_PER_MBIT
+    if "LinkSpeed" in attributes:
+        unit = attributes.get("LinkSpeedUnits", "").strip()
+        if unit not in _UNITS:
+            raise UnsoundError(("LinkSpeedUnits",), f"LinkSpeedUnits {quoted(unit)}", f"one of {', '.join(_UNITS)}")
+        return _number(attributes, "LinkSpeed", "a number") * _UNITS[unit] / _BITS_PER_MBIT
+    return None
+
+
+def edge_delay(attributes: Mapping[str, str]) -> float:
+    """The attribute `delay` in seconds, 0 when there is none; raises UnsoundError when it is no number."""
+    return _number(attributes, "delay", "a number of seconds") if "delay" in attributes else 0.0
+
+
+def _number(attributes: Mapping[str, str], key: str, expected: str) -> float:
+    number = parse_number(attributes[key])
+    if number is None:
+        raise UnsoundError((key,), f"{key} {quoted(attributes[key])} is not a number", expected)
+    return number

@@ -1,0 +1,107 @@
+"""Reads a topology from GML, such as the Internet Topology Zoo's."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from te_solver.errors import InputError, UnsoundError, quoted
+from te_solver.formats.draft import NetworkDraft
+from te_solver.formats.edge_attributes import edge_capacity, edge_delay
+from te_solver.formats.notes import Note, note_hyperedge_nodes
+from te_solver.text import read_text
+from te_solver.topology import Topology
+
+_EXPECTED = "a topology in GML"
+_TOKEN = re.compile(r'"(?P<text>[^"]*)"|(?P<bracket>[\[\]])|(?P<word>[^\s\[\]"]+)|(?P<stray>")')
+_COMMENT = re.compile(r"^[ \t]*#[^\n]*", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class _Block:
+    """What stands between two brackets: keys with texts, the last of each key, and blocks of their own."""
+
+    key: str
+    line: int
+    texts: dict[str, str] = field(default_factory=dict)
+    blocks: list[_Block] = field(default_factory=list)
+
+    def all(self, key: str) -> Iterator[_Block]:
+        return (block for block in self.blocks if block.key == key)
+
+
+def read_gml(path: Path, default_capacity: float | None, note: Note) -> Topology:
+    """The graph of a GML file (Himsolt, GML: a portable graph file format, 1996).
+
+    A node is named by its `label`, else by its `id`. Edges are undirected unless the graph says `directed 1`.
+    Capacities and delays: see `edge_attributes`.
+
+    Raises:
+        InputError: anything that cannot be read as that; its place is the line.
+    """
+    graph = next(_parse(path).all("graph"), None)
+    if graph is None:
+        raise InputError(path, "", "there is no graph [ ... ]", _EXPECTED)
+    draft = NetworkDraft(path, path.stem, default_capacity, note)
+    for node in graph.all("node"):
+        draft.add_node(_required(path, node, "id"), node.texts.get("label"), node.line)
+    note_hyperedge_nodes(sum(node.texts.get("hyperedge") == "1" for node in graph.all("node")), note)
+    directed = graph.texts.get("directed") == "1"
+    for edge in graph.all("edge"):
+        ends = _required(path, edge, "source"), _required(path, edge, "target")
+        try:
+            capacity, delay = edge_capacity(edge.texts), edge_delay(edge.texts)
+        except UnsoundError as error:
+            raise InputError(path, edge.line, error.problem, error.expected) from error
+        draft.add_edge(*ends, capacity, delay, directed=directed, place=edge.line)
+    return draft.topology()
+
+
+def _parse(path: Path) -> _Block:
+    """The whole file as one block; without recursion, so that the depth of brackets does not matter."""
+    block = _Block("", 0)
+    outer: list[_Block] = []
+    tokens = _tokens(path)
+    for kind, key, line in tokens:
+        if key == "]" and kind == "bracket" and outer:
+            block = outer.pop()
+            continue
+        if kind != "word":
+            raise InputError(path, line, f"found {quoted(key)}", "a key")
+        value_kind, value, value_line = next(tokens, ("end", "", line))
+        if value_kind in {"text", "word"}:
+            block.texts[key] = value
+        elif value == "[":
+            inside = _Block(key, line)
+            block.blocks.append(inside)
+            outer.append(block)
+            block = inside
+        else:
+            raise InputError(path, value_line, f"{quoted(key)} has no value", "a number, a text in quotes or [ ... ]")
+    if outer:
+        raise InputError(path, block.line, f"malformed GML (the [ of this {block.key} is never closed)", _EXPECTED)
+    return block
+
+
+def _tokens(path: Path) -> Iterator[tuple[str, str, int]]:
+    """Kind, text and line of every token; texts in quotes come with their character references resolved."""
+    source = _COMMENT.sub("", read_text(path, "a topology file"))
+    line, counted_to = 1, 0
+    for match in _TOKEN.finditer(source):
+        line += source.count("\n", counted_to, match.start())
+        counted_to = match.start()
+        kind = match.lastgroup
+        assert kind is not None, "the pattern consists of named groups"
+        if kind == "stray":
+            raise InputError(path, line, "malformed GML (this quote is never closed)", _EXPECTED)
+        text = match[kind]
+        yield kind, html.unescape(text) if kind == "text" else text, line
+
+
+def _required(path: Path, block: _Block, key: str) -> str:
+    if key not in block.texts:
+        raise InputError(path, block.line, f"{block.key} without {key}", _EXPECTED)
+    return block.texts[key]

@@ -1,0 +1,102 @@
+"""Reads a topology from GraphML, such as the Internet Topology Zoo's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from te_solver.errors import InputError, UnsoundError, quoted
+from te_solver.formats.draft import NetworkDraft
+from te_solver.formats.edge_attributes import edge_capacity, edge_delay
+from te_solver.formats.notes import Note, counted, note_hyperedge_nodes
+from te_solver.formats.xml_document import Element, read_xml
+from te_solver.topology import Topology
+
+_EXPECTED = "a topology in GraphML"
+
+
+def read_graphml(path: Path, default_capacity: float | None, note: Note) -> Topology:
+    """The first graph of a GraphML file (http://graphml.graphdrawing.org/specification.html).
+
+    A node is named by its attribute `label`, else by its id. Capacities and delays: see `edge_attributes`. A
+    hyperedge becomes a node that is joined to all its ends.
+
+    Raises:
+        InputError: anything that cannot be read as that; its place is the line.
+    """
+    return _Reader(path, default_capacity, note).read()
+
+
+class _Reader:
+    def __init__(self, path: Path, default_capacity: float | None, note: Note) -> None:
+        self._path = path
+        self._note = note
+        self._draft = NetworkDraft(path, path.stem, default_capacity, note)
+        self._attribute_names: dict[str, str] = {}
+        self._defaults: dict[str, dict[str, str]] = {"node": {}, "edge": {}}
+
+    def read(self) -> Topology:
+        document = read_xml(self._path, "graphml", _EXPECTED)
+        for key in document.all("key"):
+            self._declare(key)
+        graph = document.first("graph")
+        if graph is None:
+            raise InputError(self._path, document.line, "there is no graph", _EXPECTED)
+        if len(list(document.all("graph"))) > 1:
+            self._note("the file has several graphs: the first one is read")
+        hyperedge_nodes = 0
+        for node in graph.all("node"):
+            attributes = self._attributes(node, "node")
+            hyperedge_nodes += attributes.get("hyperedge") in {"1", "true"}
+            self._draft.add_node(self._required(node, "id"), attributes.get("label"), node.line)
+        note_hyperedge_nodes(hyperedge_nodes, self._note)
+        hyperedges = list(graph.all("hyperedge"))
+        for number, hyperedge in enumerate(hyperedges, start=1):
+            self._add_hyperedge(hyperedge, number)
+        if hyperedges:
+            self._note(f"{counted(len(hyperedges), 'hyperedge')}: each made a node that is joined to all its ends")
+        for edge in graph.all("edge"):
+            self._add_edge(edge, graph.attributes.get("edgedefault", ""))
+        return self._draft.topology()
+
+    def _declare(self, key: Element) -> None:
+        identity = self._required(key, "id")
+        name = key.attributes.get("attr.name", identity)
+        self._attribute_names[identity] = name
+        default = key.first("default")
+        if default is not None:
+            domain = key.attributes.get("for", "all")
+            for kind in self._defaults if domain == "all" else self._defaults.keys() & {domain}:
+                self._defaults[kind][name] = default.text
+
+    def _attributes(self, element: Element, kind: str) -> dict[str, str]:
+        found = dict(self._defaults[kind])
+        for data in element.all("data"):
+            key = self._required(data, "key")
+            if key not in self._attribute_names:
+                raise InputError(self._path, data.line, f"unknown key {quoted(key)}", "the id of a key of the file")
+            found[self._attribute_names[key]] = data.text
+        return found
+
+    def _add_edge(self, edge: Element, default: str) -> None:
+        ends = self._required(edge, "source"), self._required(edge, "target")
+        own = {"true": "directed", "false": "undirected"}.get(edge.attributes.get("directed", ""))
+        self._add(edge, ends, directed=(own or default) == "directed")
+
+    def _add_hyperedge(self, hyperedge: Element, number: int) -> None:
+        middle = hyperedge.attributes.get("id", f"hyperedge {number}")
+        self._draft.add_node(middle, place=hyperedge.line)
+        for endpoint in hyperedge.all("endpoint"):
+            self._add(hyperedge, (middle, self._required(endpoint, "node")), directed=False)
+
+    def _add(self, element: Element, ends: tuple[str, str], *, directed: bool) -> None:
+        attributes = self._attributes(element, "edge")
+        try:
+            capacity, delay = edge_capacity(attributes), edge_delay(attributes)
+        except UnsoundError as error:
+            raise InputError(self._path, element.line, error.problem, error.expected) from error
+        self._draft.add_edge(*ends, capacity, delay, directed=directed, place=element.line)
+
+    def _required(self, element: Element, attribute: str) -> str:
+        if attribute not in element.attributes:
+            raise InputError(self._path, element.line, f"a {element.tag} without {attribute}", _EXPECTED)
+        return element.attributes[attribute]

@@ -1,0 +1,93 @@
+"""Reads topologies and demands of SNDlib (Orlowski et al., Networks 55, 2010), in its native and its XML format."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+from te_solver.demands import Demand
+from te_solver.errors import InputError, quoted
+from te_solver.formats.demand_sum import DemandSum
+from te_solver.formats.draft import NetworkDraft
+from te_solver.formats.notes import Note, counted
+from te_solver.formats.sndlib_native import HEADER, parse_sndlib_native
+from te_solver.formats.sndlib_network import SndlibNetwork
+from te_solver.formats.sndlib_xml import parse_sndlib_xml
+from te_solver.text import read_lines
+from te_solver.topology import Topology
+
+_MBITS_PER_UNIT = {"BITSPERSEC": 1e-6, "KBITPERSEC": 1e-3, "MBITPERSEC": 1.0, "GBITPERSEC": 1e3}
+_LINES_LOOKED_AT = 50
+
+
+def is_sndlib_native(path: Path, expected: str) -> bool:
+    """Whether the file opens like one in SNDlib's native format; raises InputError when it cannot be read."""
+    return any(line.startswith(HEADER) for _, line in islice(read_lines(path, expected), _LINES_LOOKED_AT))
+
+
+def read_sndlib_topology(path: Path, default_capacity: float | None, note: Note) -> Topology:
+    """The nodes and links of a network file.
+
+    A link has its pre-installed capacity; where none is installed, that of its largest module; else the default.
+    Whether links are directed stands in another file, SNDlib's model: they are when each of them has its reverse in
+    the file, otherwise a link carries its capacity in each direction (SNDlib's link model BIDIRECTED).
+
+    Raises:
+        InputError: the file cannot be read, or the network breaks a rule of `Topology`; its place is the line.
+    """
+    network = _parse(path)
+    factor = _unit(path, network, note)
+    draft = NetworkDraft(path, path.stem, default_capacity, note)
+    for node, line in network.nodes:
+        draft.add_node(node, place=line)
+    given = {(link.source, link.target) for link in network.links}
+    directed = bool(given) and all((target, source) in given for source, target in given)
+    from_modules = 0
+    for link in network.links:
+        capacity: float | None = link.installed * factor
+        if not link.installed:
+            largest = max(link.modules, default=0.0)
+            capacity = largest * factor or None
+            from_modules += capacity is not None
+        draft.add_edge(link.source, link.target, capacity, directed=directed, place=link.line)
+    if from_modules:
+        share = f"{from_modules} of {counted(len(network.links), 'link')}"
+        note(f"{share} without installed capacity: that of the largest module taken")
+    if directed:
+        note("each link has its reverse in the file: links are taken as directed")
+    return draft.topology()
+
+
+def read_sndlib_demands(path: Path, topology: Topology, note: Note) -> tuple[Demand, ...]:
+    """The demands of a network file: value times routing unit, from source to target.
+
+    Raises:
+        InputError: the file cannot be read, an unknown node, a value that is negative or not finite; its place is the
+            line.
+    """
+    network = _parse(path)
+    factor = _unit(path, network, note)
+    total = DemandSum(path, topology)
+    for each in network.demands:
+        total.add(each.source, each.target, each.value * each.routing_unit * factor, each.line)
+    return total.demands(note)
+
+
+def _parse(path: Path) -> SndlibNetwork:
+    in_xml = path.suffix.lower() == ".xml" or _opens_like_xml(path)
+    return parse_sndlib_xml(path) if in_xml else parse_sndlib_native(path)
+
+
+def _opens_like_xml(path: Path) -> bool:
+    first = next((line.strip() for _, line in read_lines(path, "an SNDlib network file") if line.strip()), "")
+    return first.startswith("<")
+
+
+def _unit(path: Path, network: SndlibNetwork, note: Note) -> float:
+    """How many Mbit/s the file's unit is."""
+    if not network.unit:
+        note("the file names no unit: its capacities and demands are taken as Mbit/s")
+        return 1.0
+    if network.unit not in _MBITS_PER_UNIT:
+        raise InputError(path, "", f"unit {quoted(network.unit)}", f"one of {', '.join(_MBITS_PER_UNIT)}")
+    return _MBITS_PER_UNIT[network.unit]

@@ -1,0 +1,136 @@
+"""Parses SNDlib's native text format as it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from te_solver.errors import InputError, quoted
+from te_solver.formats.sndlib_network import SndlibDemand, SndlibLink, SndlibNetwork
+from te_solver.text import read_text, require_number
+
+HEADER = "?SNDlib native format"
+
+_EXPECTED = "an SNDlib network file"
+_TOKEN = re.compile(r"[()]|[^\s()]+")
+_END = ("", 0)
+
+
+def parse_sndlib_native(path: Path) -> SndlibNetwork:
+    """The sections of a network file (http://sndlib.zib.de/home.action, "Native format"): META, NODES, LINKS, DEMANDS.
+
+    Raises:
+        InputError: anything else; its place is the line.
+    """
+    lines = read_text(path, _EXPECTED).split("\n")
+    is_data = (bool(line.strip()) and not line.lstrip().startswith("#") for line in lines)
+    number, header = next(((number, lines[number]) for number, data in enumerate(is_data) if data), (0, ""))
+    kind = dict(part.strip().partition(":")[::2] for part in header.split(";")[1:])
+    if not header.startswith(HEADER) or kind.get("type", "").strip() != "network":
+        expected = f"{HEADER}; type: network; version: 1.0"
+        raise InputError(path, number + 1, f"found {quoted(header.strip())}", expected)
+    return _Parser(path, lines).parse()
+
+
+class _Parser:
+    """Goes through the words and brackets of the file; a `#` starts a comment."""
+
+    def __init__(self, path: Path, lines: list[str]) -> None:
+        self._path = path
+        self._tokens = self._split(lines)
+        self._text, self._line = next(self._tokens, _END)
+        self._network = SndlibNetwork()
+
+    @staticmethod
+    def _split(lines: list[str]) -> Iterator[tuple[str, int]]:
+        for number, line in enumerate(lines, start=1):
+            if not line.startswith("?"):
+                for match in _TOKEN.finditer(line.partition("#")[0]):
+                    yield match.group(), number
+
+    def parse(self) -> SndlibNetwork:
+        items = {"NODES": self._node, "LINKS": self._link, "DEMANDS": self._demand, "META": self._setting}
+        while self._text:
+            section, line = self._next("a section")
+            if section not in items and section != "ADMISSIBLE_PATHS":
+                raise InputError(self._path, line, f"unknown section {quoted(section)}", ", ".join(items))
+            self._take("(")
+            if section in items:
+                while self._text != ")":
+                    items[section]()
+            else:
+                self._skip()
+            self._take(")")
+        return self._network
+
+    def _setting(self) -> None:
+        """`unit = MBITPERSEC`; other settings are not used."""
+        key, line = self._next("a key")
+        self._take("=")
+        words = []
+        while self._line == line and self._text not in {")", ""}:
+            words.append(self._next("a value")[0])
+        if key == "unit":
+            self._network.unit = " ".join(words)
+
+    def _node(self) -> None:
+        """`Berlin ( 13.4 52.5 )`, with further brackets or without any."""
+        self._network.nodes.append(self._next("a node"))
+        while self._text == "(":
+            self._take("(")
+            self._skip()
+            self._take(")")
+
+    def _link(self) -> None:
+        """`L1 ( A B ) installed installed_cost routing_cost setup_cost ( capacity cost capacity cost )`."""
+        _, line = self._next("a link")
+        source, target = self._ends()
+        installed, *_costs = [self._number(what) for what in ("the pre-installed capacity", *["a cost"] * 3)]
+        modules = []
+        self._take("(")
+        while self._text != ")":
+            modules.append(self._number("the capacity of a module"))
+            self._number("the cost of a module")
+        self._take(")")
+        self._network.links.append(SndlibLink(source, target, installed, tuple(modules), line))
+
+    def _demand(self) -> None:
+        """`D1 ( A B ) routing_unit value longest_path`."""
+        _, line = self._next("a demand")
+        source, target = self._ends()
+        routing_unit, value = self._number("the routing unit"), self._number("the demand")
+        self._next("the longest path")
+        self._network.demands.append(SndlibDemand(source, target, value, routing_unit, line))
+
+    def _ends(self) -> tuple[str, str]:
+        self._take("(")
+        ends = self._next("a node")[0], self._next("a node")[0]
+        self._take(")")
+        return ends
+
+    def _skip(self) -> None:
+        """To the bracket that closes the present section."""
+        depth = 0
+        while self._text != ")" or depth:
+            depth += (self._text == "(") - (self._text == ")")
+            self._next(")", brackets=True)
+
+    def _number(self, what: str) -> float:
+        text, line = self._next(what)
+        return require_number(text, self._path, line, what, "a number")
+
+    def _take(self, bracket: str) -> None:
+        text, line = self._next(bracket, brackets=True)
+        if text != bracket:
+            raise InputError(self._path, line, f"found {quoted(text)}", quoted(bracket))
+
+    def _next(self, what: str, *, brackets: bool = False) -> tuple[str, int]:
+        """The present word and its line; moves to the next one."""
+        found = self._text, self._line
+        if not self._text:
+            raise InputError(self._path, "", "the file ends in the middle of a section", f"{what}")
+        if not brackets and self._text in {"(", ")"}:
+            raise InputError(self._path, self._line, f"found {quoted(self._text)}", what)
+        self._text, self._line = next(self._tokens, _END)
+        return found

@@ -1,0 +1,37 @@
+"""What an SNDlib network file holds, as it stands there, whichever of SNDlib's two formats it is in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class SndlibLink:
+    """A link between two nodes with the capacity that is installed and the ones that could be, in the file's unit."""
+
+    source: str
+    target: str
+    installed: float
+    modules: tuple[float, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class SndlibDemand:
+    """A demand in multiples of its routing unit, in the file's unit."""
+
+    source: str
+    target: str
+    value: float
+    routing_unit: float
+    line: int
+
+
+@dataclass
+class SndlibNetwork:
+    """What a network file holds, as it stands there; `unit` is empty where the file does not say."""
+
+    nodes: list[tuple[str, int]] = field(default_factory=list)
+    links: list[SndlibLink] = field(default_factory=list)
+    demands: list[SndlibDemand] = field(default_factory=list)
+    unit: str = ""

@@ -1,0 +1,139 @@
+"""Reads topologies and demand matrices in the text formats of TEAVAR (Bogle et al., SIGCOMM 2019)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from te_solver.demands import Demand
+from te_solver.errors import InputError, quoted
+from te_solver.formats.demand_sum import DemandSum
+from te_solver.formats.draft import NetworkDraft
+from te_solver.formats.notes import Note, counted
+from te_solver.text import read_lines, require_number
+from te_solver.topology import POSITIVE_RATE, Topology
+
+NODES_FILE = "nodes.txt"
+
+_HEADER = "to_node from_node capacity prob_failure"
+_LARGEST_NODE = 100_000
+
+
+def read_teavar_topology(path: Path, default_capacity: float | None, note: Note) -> Topology:
+    """A `topology.txt`: a line of headings, then one directed link per line, its nodes by number.
+
+    TEAVAR's program takes the first column as the node that a link comes from, whatever its heading says, and so does
+    this reader. Nodes are numbered from 1, or from 0 when a 0 occurs. Their names are the lines of `nodes.txt` in the
+    same folder, without its heading; where there is no such file, the numbers are the names. Failure probabilities are
+    not used.
+
+    Raises:
+        InputError: anything else; its place is the line.
+    """
+    links = list(_links(path))
+    numbers = {end for a, b, _, _ in links for end in (a, b)}
+    first = 0 if 0 in numbers else 1
+    # The files of all networks have the same name, in a folder of their own.
+    name = path.resolve().parent.name if path.stem == "topology" else path.stem
+    draft = NetworkDraft(path, name or path.stem, default_capacity, note)
+    names = _node_names(path.with_name(NODES_FILE), note)
+    if not names:
+        names = [str(number) for number in range(first, max(numbers, default=0) + 1)]
+    for position, name in enumerate(names, start=first):
+        draft.add_node(str(position), name)
+    for a, b, capacity, line in links:
+        draft.add_edge(str(a), str(b), capacity, directed=True, place=line)
+    topology = draft.topology()
+    if any(
+        not topology.has_link(link.target, link.source)
+        or topology.link(link.target, link.source).capacity != link.capacity
+        for link in topology.links
+    ):
+        note("not the same links in both directions: the first column is taken as the node that a link comes from")
+    note("capacities are taken as Mbit/s, failure probabilities are not used")
+    return topology
+
+
+def read_teavar_demands(path: Path, topology: Topology, row: int | None, note: Note) -> tuple[Demand, ...]:
+    """The matrix in line `row` (from 1) of a `demand.txt`: N * N rates, those of the first source first.
+
+    Nodes are in the order of the topology. What the diagonal holds is left out, as are rates of zero.
+
+    Raises:
+        InputError: no such row, another number of rates than nodes squared, a rate that is negative or not finite; its
+            place is the line.
+    """
+    wanted = 1 if row is None else row
+    chosen: tuple[int, list[str]] | None = None
+    rows = 0
+    for line, text in read_lines(path, "a file of demand matrices"):
+        if text.strip():
+            rows += 1
+            if rows == wanted:
+                chosen = line, text.split()
+    if chosen is None:
+        raise InputError(path, "", f"{counted(rows, 'matrix', 'matrices')}, no row {wanted}", "a row of the file")
+    if row is None and rows > 1:
+        note(f"the first of {rows} matrices is taken; --row chooses another")
+    note("demands are taken as Mbit/s")
+    return _matrix(path, topology, *chosen).demands(note)
+
+
+def _matrix(path: Path, topology: Topology, line: int, cells: list[str]) -> DemandSum:
+    size = len(topology.nodes)
+    if len(cells) != size * size:
+        side = math.isqrt(len(cells))
+        of = f", the matrix of {side} nodes" if side * side == len(cells) else ""
+        raise InputError(
+            path, line, f"{counted(len(cells), 'rate')}{of}", f"{size * size}, as {topology.name} has {size} nodes"
+        )
+    total = DemandSum(path, topology)
+    rates = iter(cells)
+    for source in topology.nodes:
+        for target in topology.nodes:
+            text = next(rates)
+            if text != "0":
+                rate = require_number(text, path, line, "rate", "Mbit/s, zero or more")
+                if rate != 0:
+                    total.add(source, target, rate, line)
+    return total
+
+
+def _links(path: Path) -> Iterator[tuple[int, int, float, int]]:
+    """The ends, capacity and line of every link."""
+    heading = True
+    for line, text in read_lines(path, "a topology file"):
+        cells = text.split()
+        if not cells:
+            continue
+        if heading:
+            heading = False
+            if len(cells) not in {3, 4} or cells[0].isdecimal():
+                raise InputError(path, line, f"found {quoted(text.strip())}", f"the headings {_HEADER}")
+            continue
+        if len(cells) not in {3, 4}:
+            raise InputError(path, line, counted(len(cells), "column"), f"the columns {_HEADER}")
+        capacity = require_number(cells[2], path, line, "capacity", POSITIVE_RATE)
+        if len(cells) == 4:
+            probability = require_number(cells[3], path, line, "prob_failure", "a number from 0 to 1")
+            if not 0 <= probability <= 1:
+                raise InputError(path, line, f"prob_failure {cells[3]}", "a number from 0 to 1")
+        yield _node(path, line, cells[0]), _node(path, line, cells[1]), capacity, line
+
+
+def _node(path: Path, line: int, text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 7 and int(text) <= _LARGEST_NODE):
+        raise InputError(path, line, f"node {quoted(text)}", f"the number of a node, at most {_LARGEST_NODE}")
+    return int(text)
+
+
+def _node_names(path: Path, note: Note) -> list[str]:
+    if not path.exists():
+        return []
+    names = [text.strip() for _, text in read_lines(path, "names of nodes")][1:]
+    while names and not names[-1]:
+        names.pop()
+    if names:
+        note(f"node names are those of {path}")
+    return names

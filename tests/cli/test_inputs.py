@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from kuijia_app.cli.inputs import add_demands, add_topology, read_demands, read_topology
+from te_solver.demands import Demand
+from te_solver.errors import InputError
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Each test starts in a folder with a network in two parts, `parts.yaml`, and demands for it, `parts.csv`."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "parts.yaml").write_text(
+        "nodes: [a, b, c, d]\nlinks: [{a: a, b: b, capacity: 1}, {a: c, b: d, capacity: 1}]"
+    )
+    (tmp_path / "parts.csv").write_text("source,target,rate\na,b,1\na,c,2\nd,c,3\nd,a,4\n")
+    return tmp_path
+
+
+def parsed(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_topology(parser)
+    add_demands(parser)
+    return parser.parse_args(words)
+
+
+def test_unreachable_demands_are_listed_and_dropped_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    args = parsed("parts.yaml", "parts.csv", "--drop-unreachable")
+    assert read_demands(args, read_topology(args)) == (Demand("a", "b", 1), Demand("d", "c", 3))
+    assert capsys.readouterr().err.splitlines() == [
+        "note: parts.csv: 2 demands between nodes that are not connected left out:",
+        "note: parts.csv:   a to c: 2 Mbit/s",
+        "note: parts.csv:   d to a: 4 Mbit/s",
+    ]
+
+
+def test_without_the_option_they_are_kept_for_the_solver_to_refuse() -> None:
+    args = parsed("parts.yaml", "parts.csv")
+    assert len(read_demands(args, read_topology(args))) == 4
+
+
+def test_when_none_is_left_there_is_nothing_to_do(folder: Path) -> None:
+    (folder / "far.csv").write_text("source,target,rate\na,d,1\n")
+    args = parsed("parts.yaml", "far.csv", "--drop-unreachable")
+    with pytest.raises(InputError) as raised:
+        read_demands(args, read_topology(args))
+    assert str(raised.value) == "far.csv: no demand is between connected nodes, expected one on parts"
+
+
+def test_options_reach_the_readers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "net").write_text("graph [ node [ id 1 ] node [ id 2 ] edge [ source 1 target 2 ] ]")
+    (folder / "matrices").write_text("0 1 0 0\n0 0 5 0\n")
+    args = parsed("net", "matrices", "--format", "gml", "--capacity", "30", "--demand-format", "teavar", "--row", "2")
+    topology = read_topology(args)
+    assert topology.link("1", "2").capacity == 30
+    assert read_demands(args, topology) == (Demand("2", "1", 5),)
+    assert "note: net: 1 of 1 edge without a capacity: 30 Mbit/s assumed\n" in capsys.readouterr().err
+
+
+def test_networks_of_topohub_go_by_name() -> None:
+    args = parsed("topohub:sndlib/polska", "topohub:sndlib/polska")
+    assert len(read_demands(args, read_topology(args))) == 66
+
+
+def test_a_file_that_takes_long_shows_progress(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    comments = "# nothing\n" * 20_000
+    (folder / "long.csv").write_text(f"{comments}source,target,rate\na,b,1\n{comments}")
+    args = parsed("parts.yaml", "long.csv")
+    topology = read_topology(args)
+    read_demands(args, topology)
+    assert capsys.readouterr().err == ""
+    clock: Iterator[float] = map(float, count(0, 10))
+    monkeypatch.setattr("kuijia_app.cli.inputs.time.monotonic", lambda: next(clock))
+    read_demands(args, topology)
+    assert capsys.readouterr().err.startswith("reading long.csv: 20,000 lines\n")
+
+
+@pytest.mark.parametrize("row", ["0", "-1", "two"])
+def test_a_row_is_counted_from_one(capsys: pytest.CaptureFixture[str], row: str) -> None:
+    with pytest.raises(SystemExit):
+        parsed("net", "matrices", f"--row={row}")
+    assert f"argument --row: '{row}', expected a whole number, one or more" in capsys.readouterr().err

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations, permutations
+
+import networkx as nx
+import pytest
+from hypothesis import given
+
+from te_solver.connectivity import DisjointPathCounter, DisjointPaths, Reachability, connected_parts, hop_diameter
+from te_solver.networks import shipped_network
+from te_solver.topology import Link, Topology
+from te_solver.topology_file import load_topology
+from te_solver.topology_summary import summarise
+from tests.te_solver.random_networks import digraph, topologies
+
+GSCALE = load_topology(shipped_network("gscale"))
+
+
+@given(topologies(directed=True))
+def test_parts_are_what_edges_connect(topology: Topology) -> None:
+    expected = nx.weakly_connected_components(digraph(topology))
+    assert sorted(map(sorted, connected_parts(topology))) == sorted(map(sorted, expected))
+
+
+@given(topologies(directed=True) | topologies())
+def test_reachable_is_what_a_path_leads_to(topology: Topology) -> None:
+    reachability, graph = Reachability(topology), digraph(topology)
+    assert all(
+        reachability.connects(source, target) == nx.has_path(graph, source, target)
+        for source, target in permutations(topology.nodes, 2)
+    )
+
+
+@given(topologies())
+def test_disjoint_paths_of_all_pairs_come_from_a_tree_of_cuts(topology: Topology) -> None:
+    graph = nx.Graph(topology.edges)
+    graph.add_nodes_from(topology.nodes)
+    expected = Counter(int(nx.edge_connectivity(graph, *pair)) for pair in combinations(topology.nodes, 2))
+    found = DisjointPathCounter(topology).of_all_pairs()
+    assert found == DisjointPaths(dict(expected), ordered=False, exact=True)
+    assert found.edge_connectivity == nx.edge_connectivity(graph)
+
+
+@given(topologies(directed=True))
+def test_with_one_way_links_pairs_are_counted_in_both_orders(topology: Topology) -> None:
+    found = DisjointPathCounter(topology).of_all_pairs()
+    graph = digraph(topology)
+    if found.ordered:
+        expected = Counter(int(nx.maximum_flow_value(graph, *pair)) for pair in permutations(topology.nodes, 2))
+        assert found.pairs == dict(expected)
+    assert found.exact
+    assert sum(found.pairs.values()) * (1 if found.ordered else 2) == len(topology.nodes) * (len(topology.nodes) - 1)
+
+
+def test_what_would_take_too_long_is_sampled() -> None:
+    found = DisjointPathCounter(GSCALE).of_all_pairs(effort=1800, sample=40)
+    assert not found.exact
+    assert found.edge_connectivity is None
+    assert sum(found.pairs.values()) == 40
+    assert found.pairs.keys() == {2, 3, 4}
+
+
+@given(topologies(directed=True))
+def test_the_diameter_is_the_longest_shortest_path(topology: Topology) -> None:
+    lengths = dict(nx.all_pairs_shortest_path_length(digraph(topology)))
+    assert hop_diameter(topology) == max(hops for by_target in lengths.values() for hops in by_target.values())
+
+
+def test_the_diameter_of_a_large_network_is_left_out() -> None:
+    assert hop_diameter(GSCALE, most_steps=100) is None
+
+
+def test_a_summary_counts_what_there_is() -> None:
+    links = (Link("a", "b", 10, 0.25), Link("b", "a", 10), Link("b", "c", 40), Link("d", "e", 10))
+    summary = summarise(Topology("t", ("a", "b", "c", "d", "e", "f"), links))
+    assert (summary.nodes, summary.edges, summary.links, summary.one_way_links) == (6, 3, 4, 2)
+    assert (summary.capacities, summary.total_capacity) == ({40: 1, 10: 3}, 70)
+    assert summary.delays == pytest.approx((0, 0, 0.25))
+    assert (summary.least_degree, summary.mean_degree, summary.greatest_degree) == (0, 1, 2)
+    assert (summary.parts, summary.diameter) == ([3, 2, 1], 2)
+    assert summary.disjoint_paths.pairs == {0: 25, 1: 5}
