@@ -1,0 +1,102 @@
+"""Failures as plain data: which cables and nodes fail together, and the sets of failures that studies go through."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import comb
+
+from te_solver.errors import UnsoundError, quoted
+from te_solver.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Edges and nodes that are down at the same time.
+
+    An edge is a cable, named by its two nodes in either order: both of its directions fail. A node takes all its
+    edges down with it. Without edges and nodes it is the network as planned.
+    """
+
+    name: str
+    edges: tuple[tuple[str, str], ...] = ()
+    nodes: tuple[str, ...] = ()
+
+    def require_part_of(self, topology: Topology) -> None:
+        """Raises UnsoundError when the topology has no such edge or node."""
+        for position, node in enumerate(self.nodes):
+            if not topology.has_node(node):
+                raise UnsoundError(("nodes", position), f"unknown node {quoted(node)}", f"a node of {topology.name}")
+        for position, (a, b) in enumerate(self.edges):
+            if not (topology.has_link(a, b) or topology.has_link(b, a)):
+                raise UnsoundError(
+                    ("edges", position),
+                    f"there is no link between {quoted(a)} and {quoted(b)}",
+                    f"a link of {topology.name}",
+                )
+
+
+NO_FAILURE = Failure("none")
+
+
+def single_links(topology: Topology) -> Iterator[Failure]:
+    """Every edge on its own, in the topology's order."""
+    return (_of_edges((edge,)) for edge in topology.edges)
+
+
+def link_pairs(topology: Topology) -> Iterator[Failure]:
+    """Every two edges together, in the topology's order of the first and then of the second."""
+    return (_of_edges(edges) for edges in combinations(topology.edges, 2))
+
+
+def single_nodes(topology: Topology) -> Iterator[Failure]:
+    """Every node on its own, in the topology's order."""
+    return (Failure(node, nodes=(node,)) for node in topology.nodes)
+
+
+def random_links(topology: Topology, size: int, count: int, seed: int) -> Iterator[Failure]:
+    """`count` different sets of `size` edges, each set as likely as any other; the same again for the same seed.
+
+    Raises:
+        ValueError: no edge asked for, or more sets than there are.
+    """
+    possible = comb(len(topology.edges), size) if size > 0 else 0
+    if not 0 <= count <= possible:
+        raise ValueError(f"{count} sets of {size} links, expected 0 to {possible} sets of at least one link")
+    return _drawn(topology, size, count, random.Random(seed))
+
+
+def surviving(topology: Topology, failure: Failure) -> Topology:
+    """What the failure leaves of the topology, in the same order.
+
+    Raises:
+        UnsoundError: the topology has no such edge or node.
+    """
+    failure.require_part_of(topology)
+    lost_nodes = frozenset(failure.nodes)
+    lost_edges = {frozenset(edge) for edge in failure.edges}
+    return replace(
+        topology,
+        nodes=tuple(node for node in topology.nodes if node not in lost_nodes),
+        links=tuple(
+            link
+            for link in topology.links
+            if lost_nodes.isdisjoint(link.ends) and frozenset(link.ends) not in lost_edges
+        ),
+    )
+
+
+def _drawn(topology: Topology, size: int, count: int, generator: random.Random) -> Iterator[Failure]:
+    positions = range(len(topology.edges))
+    seen: set[tuple[int, ...]] = set()
+    while len(seen) < count:
+        drawn = tuple(sorted(generator.sample(positions, size)))
+        if drawn not in seen:
+            seen.add(drawn)
+            yield _of_edges(tuple(topology.edges[position] for position in drawn))
+
+
+def _of_edges(edges: tuple[tuple[str, str], ...]) -> Failure:
+    return Failure(" + ".join(f"{a}-{b}" for a, b in edges), edges)

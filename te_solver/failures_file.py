@@ -1,0 +1,79 @@
+"""Reads a list of failures from CSV, naming the line of whatever is wrong with it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from te_solver.errors import InputError, UnsoundError
+from te_solver.failures import Failure
+from te_solver.text import read_lines
+from te_solver.topology import Topology
+
+_HEADER = ("failure", "a", "b")
+_EXPECTED = "failure,a,b"
+
+
+def load_failures(path: Path, topology: Topology) -> tuple[Failure, ...]:
+    """The failures in a CSV file, in the order in which the file first names them.
+
+    The first line is the header `failure,a,b`. Every further line is a part of the failure that it names: the cable
+    between `a` and `b` or, where `b` is empty, the node `a`. Lines of one name fail together, as the fibres in one
+    duct do, wherever they stand. Empty lines and lines that start with `#` are left out, spaces around a cell do not
+    count.
+
+    Raises:
+        InputError: anything else, unknown nodes and links and a part that its failure already has among it; its
+            place is the line.
+    """
+    rows = _rows(path)
+    number, header = next(rows, (0, _HEADER))
+    if header != _HEADER:
+        raise InputError(path, number, "the header is missing", _EXPECTED)
+    parts: dict[str, dict[frozenset[str], Failure]] = {}
+    for number, row in rows:
+        part = _part(path, number, row, topology)
+        known = parts.setdefault(part.name, {})
+        ends = frozenset(part.nodes + sum(part.edges, ()))
+        if ends in known:
+            raise InputError(path, number, f"failure {part.name} has this part already", "each part once")
+        known[ends] = part
+    if not parts:
+        raise InputError(path, "", "there is no failure", f"the header {_EXPECTED} and at least one line after it")
+    return tuple(_together(name, tuple(known.values())) for name, known in parts.items())
+
+
+def _rows(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Line number and cells of every line that holds data; a quoted cell ends on its own line."""
+    for number, line in read_lines(path, "a list of failures"):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        try:
+            (cells,) = csv.reader([line], strict=True, skipinitialspace=True)
+        except csv.Error as error:
+            raise InputError(path, number, f"malformed CSV ({error})", _EXPECTED) from error
+        yield number, tuple(cell.strip() for cell in cells)
+
+
+def _part(path: Path, number: int, row: tuple[str, ...], topology: Topology) -> Failure:
+    """The failure of one line's cable or node alone."""
+    if len(row) != len(_HEADER):
+        raise InputError(path, number, f"{len(row)} columns", f"{len(_HEADER)}, as in the header")
+    name, a, b = row
+    if not name or not name.isprintable():
+        raise InputError(path, number, "the failure has no printable name", _EXPECTED)
+    failure = Failure(name, edges=((a, b),)) if b else Failure(name, nodes=(a,))
+    try:
+        failure.require_part_of(topology)
+    except UnsoundError as error:
+        raise InputError(path, number, error.problem, error.expected) from error
+    return failure
+
+
+def _together(name: str, parts: tuple[Failure, ...]) -> Failure:
+    return Failure(
+        name,
+        edges=tuple(edge for part in parts for edge in part.edges),
+        nodes=tuple(node for part in parts for node in part.nodes),
+    )

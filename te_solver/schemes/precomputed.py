@@ -1,0 +1,45 @@
+"""Precomputed weights: nothing of what works is touched, and a program places the victims in the capacity left over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from te_solver.failures import Failure
+from te_solver.programs.max_throughput import maximise_throughput
+from te_solver.schemes.class_by_class import rates_by_class
+from te_solver.schemes.interface import RateSolver
+from te_solver.schemes.rerouting import Rerouting
+from te_solver.schemes.traffic import PlannedTraffic
+from te_solver.schemes.transport import transported
+
+
+@dataclass(frozen=True)
+class Precomputed:
+    """The yardstick of Zhang et al., Kuijia, section 4.2 and figure 4, after Suchara et al., SIGMETRICS 2011.
+
+    The traffic of alive tunnels keeps its tunnel and rate. What the failed tunnels of a pair carried is its demand in
+    a program of greatest throughput over the pair's alive tunnels and the capacity that the others leave. What does
+    not fit is withheld at the ingress. Victims stay in the normal queue: they exceed no link.
+
+    With several classes, victims of the first are placed first, each class in what the one before leaves; none takes
+    anything from traffic whose tunnel is alive, of whatever class.
+
+    Attributes:
+        solver: solves the programs, one for each class that has victims.
+    """
+
+    name: ClassVar[str] = "precomputed"
+    plan_objective: ClassVar[str | None] = None
+
+    solver: RateSolver = maximise_throughput
+
+    def reroute(self, traffic: PlannedTraffic, failure: Failure) -> Rerouting:
+        damage = traffic.damage(failure)
+        kept = np.where(damage.alive, traffic.sent, 0.0)
+        victims = traffic.tunnels.sums(traffic.sent - kept)
+        left_over = np.where(damage.failed_links, 0.0, traffic.capacity - traffic.tunnels.incidence.links @ kept)
+        placed = rates_by_class(self.solver, traffic, traffic.tunnels, left_over, victims)
+        return transported(traffic, damage, kept + placed)

@@ -1,0 +1,136 @@
+"""The controller's full answer: feasible, never worse than placing victims alone, with new tunnels where asked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from te_solver.demands import Demand
+from te_solver.failures import Failure
+from te_solver.plan import PairPlan, Plan, Tunnel
+from te_solver.schemes.precomputed import Precomputed
+from te_solver.schemes.recompute import Recompute
+from te_solver.schemes.rerouting import NEW_TRAFFIC, Rerouting
+from te_solver.schemes.traffic import PlannedTraffic
+from te_solver.solve import solve
+from te_solver.topology import Link, Topology
+from tests.te_solver.random_networks import demands_on, topologies
+from tests.te_solver.random_plans import failures, plans
+from tests.te_solver.schemes.cases import about, cut, parallel_plan, sub_flows
+
+
+def of_first_class(answer: Rerouting) -> float:
+    priority = answer.traffic.priority
+    return float(answer.offered[priority[answer.pair] == priority.min()].sum())
+
+
+@settings(max_examples=40)
+@given(plans(), st.builds(Recompute, new_tunnels=st.booleans()), st.data())
+def test_no_link_is_above_capacity_and_no_pair_above_demand(plan: Plan, scheme: Recompute, data: st.DataObject) -> None:
+    traffic = PlannedTraffic.of(plan)
+    answer = scheme.reroute(traffic, data.draw(failures(plan.topology)))
+    assert (answer.link_loads <= traffic.capacity * (1 + 1e-6)).all()
+    assert (answer.tunnels.sums(answer.tunnel_rates) <= traffic.demand * (1 + 1e-6)).all()
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_it_is_at_least_as_good_as_placing_victims_alone_and_better_still_with_new_tunnels(data: st.DataObject) -> None:
+    topology = data.draw(topologies())
+    plan = solve(topology, data.draw(demands_on(topology).filter(bool)), data.draw(st.integers(1, 3)))
+    traffic = PlannedTraffic.of(plan)
+    failure = data.draw(failures(topology))
+    schemes = (Precomputed(), Recompute(), Recompute(new_tunnels=True))
+    victims_alone, old_tunnels, new_tunnels = (scheme.reroute(traffic, failure).offered.sum() for scheme in schemes)
+    assert old_tunnels >= victims_alone * (1 - 1e-6) - 1e-6
+    assert new_tunnels >= old_tunnels * (1 - 1e-6) - 1e-6
+
+
+@settings(max_examples=40)
+@given(plans(), st.data())
+def test_the_first_class_has_at_least_what_it_has_when_victims_alone_are_placed(
+    plan: Plan, data: st.DataObject
+) -> None:
+    traffic = PlannedTraffic.of(plan)
+    failure = data.draw(failures(plan.topology))
+    anew, victims_alone = (scheme.reroute(traffic, failure) for scheme in (Recompute(), Precomputed()))
+    assert of_first_class(anew) >= of_first_class(victims_alone) * (1 - 1e-6) - 1e-6
+
+
+def test_what_a_failure_sets_free_others_gain_as_new_traffic() -> None:
+    # Both pairs share a-b, 60 + 40 of 100 Mbit/s; the cut of s-a cuts the first off.
+    topology = Topology("line", ("s", "a", "b"), (Link("s", "a", 100.0), Link("a", "b", 100.0)))
+    first = PairPlan("s", "b", 60.0, 60.0, (Tunnel(16, ("s", "a", "b"), 60.0, 1.0),))
+    second = PairPlan("a", "b", 90.0, 40.0, (Tunnel(17, ("a", "b"), 40.0, 1.0),))
+    traffic = PlannedTraffic.of(Plan(topology, (first, second), "any", 100.0, "none", 0.0))
+    answer = Recompute().reroute(traffic, Failure("cut", (("s", "a"),)))
+    assert sub_flows(answer) == about({(2, 2): 40, (NEW_TRAFFIC + 1, 2): 50})
+    assert answer.cut_off.tolist() == [60, 0]
+    assert answer.gained.tolist() == pytest.approx([0, 50])
+    assert not answer.victim.any()
+    assert not answer.moved.any()
+
+
+def test_what_no_longer_fits_is_withheld_in_proportion() -> None:
+    # 240 Mbit/s over three tunnels of 100: two are left, so that 40 of the 120 of tunnel 1 stay outside.
+    traffic = PlannedTraffic.of(parallel_plan([0.5, 0.25, 0.25], allocated=240.0))
+    answer = Recompute().reroute(traffic, cut(1))
+    assert sub_flows(answer) == about({(2, 2): 60, (3, 3): 60, (1, 2): 40, (1, 3): 40})
+    assert answer.withheld.tolist() == pytest.approx([40])
+
+
+def test_a_pair_that_lost_a_tunnel_keeps_the_others_and_gets_a_new_one_where_asked() -> None:
+    edges = (("s", "t"), ("s", "m"), ("m", "t"), ("s", "n"), ("n", "m"), ("n", "t"))
+    topology = Topology("mesh", ("s", "m", "n", "t"), tuple(Link(*ends, 100.0) for ends in edges))
+    tunnels = (Tunnel(16, ("s", "t"), 100.0, 0.5), Tunnel(17, ("s", "m", "t"), 100.0, 0.5))
+    plan = Plan(topology, (PairPlan("s", "t", 200.0, 200.0, tunnels),), "any", 200.0, "none", 0.0)
+    failure = Failure("cut", (("s", "m"),))
+    traffic = PlannedTraffic.of(plan)
+    answer = Recompute(new_tunnels=True).reroute(traffic, failure)
+    assert answer.tunnels.paths == (("s", "t"), ("s", "m", "t"), ("s", "n", "t"))
+    assert sub_flows(answer) == about({(1, 1): 100, (2, 3): 100})
+    assert not answer.lost.any()
+    assert Recompute().reroute(traffic, failure).withheld.tolist() == pytest.approx([100])
+
+
+def with_dead_tunnel(edges: str, *alive: str) -> PlannedTraffic:
+    """From s to t over the dead s-x-t and these tunnels; nodes are letters, links have one direction."""
+    nodes = tuple(dict.fromkeys("sxt" + edges.replace(" ", "")))
+    topology = Topology("mesh", nodes, tuple(Link(edge[0], edge[1], 100.0) for edge in ("sx", "xt", *edges.split())))
+    paths = ("sxt", *alive)
+    tunnels = tuple(Tunnel(16 + at, tuple(path), 10.0, 1 / len(paths)) for at, path in enumerate(paths))
+    sent = 10.0 * len(paths)
+    return PlannedTraffic.of(Plan(topology, (PairPlan("s", "t", sent, sent, tunnels),), "any", sent, "none", 0.0))
+
+
+@pytest.mark.parametrize(
+    ("traffic", "expected"),
+    [
+        # Of s-a-t, which is shorter but shares s-a with the alive tunnel, and s-c-d-t.
+        (with_dead_tunnel("sa at ab bt sc cd dt", "sabt"), "scdt"),
+        # There is but one other, which shares more with s-a-b-t than the alive s-t does with itself.
+        (with_dead_tunnel("st sa ab bt bc ct", "st", "sabt"), "sabct"),
+    ],
+)
+def test_the_tunnel_that_is_added_is_another_one_that_shares_least_with_the_alive_ones(
+    traffic: PlannedTraffic, expected: str
+) -> None:
+    answer = Recompute(new_tunnels=True).reroute(traffic, Failure("cut", (("s", "x"),)))
+    assert answer.tunnels.paths[traffic.sent.size :] == (tuple(expected),)
+
+
+def test_the_short_tunnel_that_is_dead_is_not_counted_on() -> None:
+    topology = Topology("t", ("s", "m", "t"), (Link("s", "t", 100.0), Link("s", "m", 100.0), Link("m", "t", 100.0)))
+    traffic = PlannedTraffic.of(solve(topology, [Demand("s", "t", 100)], tunnels_per_pair=2))
+    answer = Recompute().reroute(traffic, Failure("cut", (("s", "t"),)))
+    assert sub_flows(answer) == about({(2, 2): 0, (1, 2): 100})
+
+
+def test_a_failure_that_breaks_no_tunnel_leaves_the_plan_as_it_is() -> None:
+    plan = parallel_plan([0.9, 0.1])
+    unused = Topology("more", (*plan.topology.nodes, "x"), (*plan.topology.links, Link("t", "x", 1.0)))
+    traffic = PlannedTraffic.of(Plan(unused, plan.pairs, "any", 100.0, "none", 0.0))
+    answer = Recompute().reroute(traffic, Failure("cut", (("x", "t"),)))
+    np.testing.assert_array_equal(answer.offered, traffic.sent)

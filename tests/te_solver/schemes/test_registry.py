@@ -1,0 +1,43 @@
+"""The schemes by their names."""
+
+from __future__ import annotations
+
+import pytest
+
+from te_solver.errors import InputError
+from te_solver.programs.incidence import Incidence, Vector
+from te_solver.schemes.precomputed import Precomputed
+from te_solver.schemes.recompute import Recompute
+from te_solver.schemes.registry import make_scheme, scheme_names
+from tests.te_solver.schemes.cases import Rates
+
+
+def wishful(incidence: Incidence, capacity: Vector, demand: Vector) -> Rates:
+    return Rates(incidence.hops * capacity.sum() + demand.sum())
+
+
+def test_every_scheme_goes_by_the_name_it_is_registered_under() -> None:
+    names = ("kuijia", "rescaling", "rescaling-renormalised", "precomputed", "ffc", "recompute")
+    assert scheme_names() == names
+    assert tuple(make_scheme(name).name for name in names) == names
+
+
+def test_only_forward_fault_correction_needs_a_plan_of_its_own() -> None:
+    assert {name: make_scheme(name).plan_objective for name in scheme_names()} == {
+        **dict.fromkeys(scheme_names()),
+        "ffc": "ffc",
+    }
+
+
+def test_schemes_that_solve_programs_use_the_solver_given() -> None:
+    assert make_scheme("precomputed", wishful) == Precomputed(wishful)
+    assert make_scheme("recompute", wishful) == Recompute(wishful)
+
+
+def test_an_unknown_scheme_is_refused() -> None:
+    with pytest.raises(InputError) as raised:
+        make_scheme("prayer")
+    assert str(raised.value) == (
+        "scheme:prayer: is unknown, "
+        "expected one of kuijia, rescaling, rescaling-renormalised, precomputed, ffc, recompute"
+    )
