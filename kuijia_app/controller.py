@@ -7,11 +7,13 @@ section [kuijia] of the configuration file.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from kuijia_app import event_log
+from kuijia_app.identifiers import liveness_label
 from kuijia_app.liveness import LivenessChange, LivenessTracker
 from kuijia_app.openflow import Messages
 from kuijia_app.pipeline import PipelineOptions, Scheme, build_tables, liveness_group
@@ -41,7 +43,9 @@ class _Connection:
         self.messages = Messages(datapath)
         self.groups_acknowledged = False
         self._datapath = datapath
+        self._barriers = count(1)
         self._waiting: dict[int, Callable[[], None]] = {}
+        self._described: dict[int, bool] = {}
 
     def owns(self, datapath: Any) -> bool:
         return self._datapath is datapath
@@ -52,7 +56,8 @@ class _Connection:
             self._datapath.send_msg(message)
         if then is not None:
             barrier = self.messages.barrier()
-            self._datapath.set_xid(barrier)
+            # Ids of our own: those of the framework may repeat, as several threads count them up.
+            barrier.set_xid(next(self._barriers))
             # Registered before it is sent: the reply may overtake us on another thread.
             self._waiting[barrier.xid] = then
             self._datapath.send_msg(barrier)
@@ -61,6 +66,14 @@ class _Connection:
         then = self._waiting.pop(xid, None)
         if then is not None:
             then()
+
+    def described(self, live_by_port: Mapping[int, bool], *, more: bool) -> dict[int, bool] | None:
+        """Take a part of the switch's port list in; returns the whole list with its last part, None before."""
+        self._described.update(live_by_port)
+        if more:
+            return None
+        whole, self._described = self._described, {}
+        return whole
 
 
 class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one of two untyped ones
@@ -76,13 +89,14 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
         options = cfg.CONF[OPTION_GROUP]
         try:
             plan = _configured_plan()
+            self._tables = build_tables(plan, PipelineOptions(Scheme(options.scheme), options.slots))
             self._log = event_log.EventLog(Path(options.events) if options.events else None)
-        except InputError as error:
+        except ValueError as error:
             # The frameworks would print a traceback.
-            print(f"error: {error}", file=sys.stderr)  # noqa: T201
+            source = "" if isinstance(error, InputError) else f"{options.plan}: "
+            print(f"error: {source}{error}", file=sys.stderr)  # noqa: T201
             raise SystemExit(InputError.exit_status) from error
         self._wiring = Wiring(plan.topology)
-        self._tables = build_tables(plan, PipelineOptions(Scheme(options.scheme), options.slots))
         self._tracker = LivenessTracker(plan)
         self._first_port = {
             (direction.ingress, route.label): self._wiring.port(direction.ingress, route.next_hop)
@@ -93,15 +107,15 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
 
     @on(ofp_event.EventOFPSwitchFeatures, handler.CONFIG_DISPATCHER)
     def switch_connected(self, event: Any) -> None:
-        datapath = event.msg.datapath
-        switch = self._wiring.switch_of(datapath.id)
+        # Not the connection's `id`: under os-ken another thread sets it, perhaps after we are told.
+        datapath_id = event.msg.datapath_id
+        switch = self._wiring.switch_of(datapath_id)
         if switch is None:
-            self._log.write(event_log.SWITCH_UNKNOWN, datapath_id=datapath.id)
-            self.logger.warning("switch with datapath id %d is not in the plan: left alone", datapath.id)
+            self._log.write(event_log.SWITCH_UNKNOWN, datapath_id=datapath_id)
+            self.logger.warning("switch with datapath id %d is not in the plan: left alone", datapath_id)
             return
-        connection = _Connection(datapath, switch)
-        self._connections[datapath.id] = connection
-        connection.send([*connection.messages.clear(), connection.messages.port_descriptions()])
+        connection = _Connection(event.msg.datapath, switch)
+        self._connections[datapath_id] = connection
 
         def flows_acknowledged() -> None:
             self._log.write(event_log.SWITCH_READY, switch=switch, framework=FRAMEWORK)
@@ -116,7 +130,19 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
         def cleared() -> None:
             connection.send(connection.messages.add_groups(self._tables[switch]), then=groups_acknowledged)
 
-        connection.send([], then=cleared)
+        def groups_described() -> None:
+            connection.send([*connection.messages.clear(), connection.messages.port_descriptions()], then=cleared)
+
+        connection.send([connection.messages.group_descriptions()], then=groups_described)
+
+    @on(ofp_event.EventOFPGroupDescStatsReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
+    def groups_described(self, event: Any) -> None:
+        """What a switch still has from a controller before us: the empty liveness groups are those it emptied."""
+        connection = self._connection(event.msg.datapath)
+        if connection is not None:
+            labels = [liveness_label(group.group_id) for group in event.msg.body if not group.buckets]
+            known = [label for label in labels if label is not None]
+            self._tell_ingresses(self._tracker.found_dead(connection.switch, known))
 
     @on(ofp_event.EventOFPBarrierReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
     def barrier_replied(self, event: Any) -> None:
@@ -127,8 +153,11 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
     @on(ofp_event.EventOFPPortDescStatsReply, handler.MAIN_DISPATCHER)
     def ports_described(self, event: Any) -> None:
         connection = self._connection(event.msg.datapath)
-        if connection is not None:
-            live = {port.port_no: _is_live(port) for port in event.msg.body}
+        if connection is None:
+            return
+        part = {port.port_no: _is_live(port) for port in event.msg.body}
+        live = connection.described(part, more=bool(event.msg.flags & ofproto.OFPMPF_REPLY_MORE))
+        if live is not None:
             self._tell_ingresses(self._tracker.ports_described(connection.switch, live))
 
     @on(ofp_event.EventOFPPortStatus, handler.MAIN_DISPATCHER)

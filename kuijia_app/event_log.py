@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from pathlib import Path
 from typing import Final
@@ -20,13 +21,15 @@ TUNNEL_LIVENESS: Final = "tunnel-liveness"
 class EventLog:
     """Appends events to a file, each with its wall-clock time in seconds; without a path it keeps silent.
 
+    A file that can no longer be written, as its disk is full, is given up: failover must go on without it.
+
     Raises:
         InputError: the file cannot be written.
     """
 
     def __init__(self, path: Path | None) -> None:
         try:
-            self._file = None if path is None else path.open("a", encoding="utf-8")
+            self._file = None if path is None else path.open("ab", buffering=0)
         except OSError as error:
             problem = f"cannot be written: {error.strerror}"
             raise InputError(str(path), "", problem, "a file in a folder that exists") from error
@@ -34,6 +37,13 @@ class EventLog:
     def write(self, event: str, **details: object) -> None:
         if self._file is None:
             return
-        # One write per line, flushed: a reader that follows the file never sees half an event.
-        self._file.write(json.dumps({"time": time.time(), "event": event, **details}) + "\n")
-        self._file.flush()
+        # One write per line, unbuffered: a reader that follows the file never sees half an event.
+        line = json.dumps({"time": time.time(), "event": event, **details}).encode() + b"\n"
+        try:
+            complete = self._file.write(line) == len(line)
+        except OSError:
+            complete = False
+        if not complete:
+            logging.getLogger(__name__).error("%s cannot be written any more: no events from now on", self._file.name)
+            self._file.close()
+            self._file = None

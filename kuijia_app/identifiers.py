@@ -32,6 +32,11 @@ def liveness_group(label: int) -> int:
     return _LIVENESS_BASE + label
 
 
+def liveness_label(group_id: int) -> int | None:
+    """The label of the tunnel whose liveness group this is, None for any other group."""
+    return group_id - _LIVENESS_BASE if _LIVENESS_BASE <= group_id < _FAILOVER_BASE else None
+
+
 def failover_group(primary_label: int, backup_position: int) -> int:
     """The fast-failover group of an ingress for one (primary, backup): `backup_position` within the pair's tunnels."""
     return _FAILOVER_BASE + primary_label * MAX_TUNNELS_PER_PAIR + backup_position

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import signal
 import socket
 from collections.abc import Mapping
+from typing import NoReturn
 
 from os_ken import cfg
 from os_ken.base.app_manager import AppManager
@@ -12,16 +14,26 @@ from os_ken.controller import controller  # noqa: F401  # registers the options 
 from os_ken.lib import hub
 
 from kuijia_app.controller import OPTION_GROUP
-from te_solver.errors import InputError
+from te_solver.errors import InputError, KuijiaError
 
 APPLICATION = "kuijia_app.controller"
 
+ECHO_INTERVAL = 1.0
+"""Seconds between two requests for a sign of life of a switch."""
 
-def run_controller(listen_host: str, listen_port: int, options: Mapping[str, object]) -> None:
-    """Serve switches until interrupted; `options` are those of section [kuijia] (see kuijia_app.controller).
+UNANSWERED_ECHOES = 10
+"""More requests than these without an answer end a connection; a busy switch may be late with a few."""
+
+
+def run_controller(listen_host: str, listen_port: int, options: Mapping[str, object]) -> NoReturn:
+    """Serve switches until the process is ended; `options` are those of section [kuijia] (see kuijia_app.controller).
+
+    To be called in the main thread. An interrupt (SIGINT) ends the process at once: the framework has no way to end
+    its threads, which would keep it alive.
 
     Raises:
         InputError: the address cannot be listened on.
+        KuijiaError: the framework has stopped listening.
     """
     _require_free(listen_host, listen_port)
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
@@ -31,16 +43,20 @@ def run_controller(listen_host: str, listen_port: int, options: Mapping[str, obj
         project="kuijia",
         default_config_files=[],
     )
+    # The framework's thread that waits for something to send never sees that its connection has been closed: without
+    # echo requests the application would not be told that a switch has gone.
+    cfg.CONF.set_override("echo_request_interval", ECHO_INTERVAL)
+    cfg.CONF.set_override("maximum_unreplied_echo_requests", UNANSWERED_ECHOES)
     for name, value in options.items():
         cfg.CONF.set_override(name, value, group=OPTION_GROUP)
     manager = AppManager.get_instance()
     manager.load_apps([APPLICATION])
     contexts = manager.create_contexts()
     services = manager.instantiate_apps(**contexts)
-    try:
-        hub.joinall(services)
-    finally:
-        manager.close()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    hub.joinall(services)
+    manager.close()
+    raise KuijiaError(f"{listen_host}:{listen_port}: the controller has stopped listening")
 
 
 def _require_free(host: str, port: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kuijia_app.routes import directions, remotely_dead
@@ -20,13 +20,19 @@ class LivenessChange:
 
 
 class LivenessTracker:
-    """Merges the port states of both ends of every link: a link is down while either end says so."""
+    """Merges the port states of both ends of every link: a link is down while either end says so.
+
+    A switch that has not described its ports yet is taken to have them up, except on tunnels of which an ingress was
+    told otherwise before (`found_dead`).
+    """
 
     def __init__(self, plan: Plan) -> None:
         self._wiring = Wiring(plan.topology)
         self._directions = directions(plan)
         self._down_ports: set[tuple[str, int]] = set()
         self._dead: frozenset[tuple[str, int]] = frozenset()
+        self._undescribed = set(plan.topology.nodes)
+        self._found_dead: set[tuple[str, int]] = set()
 
     @property
     def failed_edges(self) -> frozenset[frozenset[str]]:
@@ -52,14 +58,30 @@ class LivenessTracker:
 
     def ports_described(self, switch: str, live_by_port: Mapping[int, bool]) -> tuple[LivenessChange, ...]:
         """Take a switch's whole port list in, replacing what was known of it; a port it lacks counts as down."""
+        self._undescribed.discard(switch)
         ports = range(1, self._wiring.host_port(switch))
         self._down_ports = {(other, port) for other, port in self._down_ports if other != switch}
         self._down_ports.update((switch, port) for port in ports if not live_by_port.get(port, False))
         return self._changes()
 
+    def found_dead(self, ingress: str, labels: Iterable[int]) -> tuple[LivenessChange, ...]:
+        """Take in which tunnels an ingress holds for dead, as a controller before this one told it.
+
+        They stay dead until every switch at their links beyond the first has described its ports.
+        """
+        self._found_dead.update((ingress, label) for label in labels)
+        return self._changes()
+
     def _changes(self) -> tuple[LivenessChange, ...]:
-        dead = remotely_dead(self._directions, self.failed_edges)
+        if self._found_dead:
+            self._found_dead &= remotely_dead(self._directions, self._undescribed_edges())
+        dead = remotely_dead(self._directions, self.failed_edges) | self._found_dead
         died = [LivenessChange(ingress, label, alive=False) for ingress, label in sorted(dead - self._dead)]
         revived = [LivenessChange(ingress, label, alive=True) for ingress, label in sorted(self._dead - dead)]
         self._dead = dead
         return (*died, *revived)
+
+    def _undescribed_edges(self) -> frozenset[frozenset[str]]:
+        """The links of which at least one end has not described its ports yet."""
+        edges = map(frozenset, self._wiring.topology.edges)
+        return frozenset(edge for edge in edges if not self._undescribed.isdisjoint(edge))

@@ -65,6 +65,9 @@ class Messages:
     def port_descriptions(self) -> Any:
         return self._parser.OFPPortDescStatsRequest(self._datapath, 0)
 
+    def group_descriptions(self) -> Any:
+        return self._parser.OFPGroupDescStatsRequest(self._datapath, 0)
+
     def _group_mod(self, command: int, group: Group) -> Any:
         types = {
             GroupType.SELECT: self._ofproto.OFPGT_SELECT,

@@ -58,7 +58,7 @@ def build_tables(plan: Plan, options: PipelineOptions | None = None) -> dict[str
 
     Raises:
         ValueError: a label outside the usable range, more tunnels per pair than group ids allow, or what
-            `cut_slots` raises.
+            `directions` and `cut_slots` raise.
     """
     options = options or PipelineOptions()
     wiring = Wiring(plan.topology)

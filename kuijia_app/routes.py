@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from te_solver.errors import UnsoundError
 from te_solver.plan import Plan, Tunnel
 
 
@@ -40,7 +41,14 @@ def directions(plan: Plan) -> tuple[Direction, ...]:
 
     TCP needs its acknowledgements, so a pair that is planned in one direction only also gets its way back: the same
     labels and weights over the same links (Zhang et al., Kuijia, section 4.2).
+
+    Raises:
+        UnsoundError: the plan has several classes of traffic.
     """
+    priorities = sorted({pair.priority for pair in plan.pairs})
+    if len(priorities) > 1:
+        listed = ", ".join(map(str, priorities))
+        raise UnsoundError(("pairs",), f"priorities {listed}", "the same for all: switches serve one class of traffic")
     planned = {(pair.source, pair.target) for pair in plan.pairs}
     result: list[Direction] = []
     for pair in plan.pairs:

@@ -10,7 +10,6 @@ from testbed.run_directory import LAB_VARIABLE
 LAB_KEY = LAB_VARIABLE.lower().replace("_", "-")
 """Key in a bridge's external_ids that names the lab it belongs to."""
 
-_MAX_BACKOFF_MS = 1000
 _INACTIVITY_PROBE_MS = 5000
 
 
@@ -59,10 +58,10 @@ def bridge_arguments(bridge: Bridge, datapath: Datapath, lab_id: str) -> list[st
 
 
 def controller_arguments(bridge: Bridge, port: int) -> list[str]:
-    """Arguments of one `ovs-vsctl` that connect the bridge to a controller on 127.0.0.1 and let it retry quickly."""
+    """Arguments of one `ovs-vsctl` that connect the bridge to a controller on 127.0.0.1."""
     controller = f"@{bridge.name}-controller"
     return [
         *("--", "set", "Bridge", bridge.name, f"controller={controller}"),
         *("--", f"--id={controller}", "create", "Controller", f'target="tcp:127.0.0.1:{port}"'),
-        *(f"max_backoff={_MAX_BACKOFF_MS}", f"inactivity_probe={_INACTIVITY_PROBE_MS}"),
+        f"inactivity_probe={_INACTIVITY_PROBE_MS}",
     ]

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from kuijia_app import event_log
 from testbed.commands import MODULES
 from testbed.errors import TestbedError
+from testbed.processes import LISTENING, owns_socket
 
 Framework = Literal["os-ken", "ryu"]
 Event = dict[str, Any]
@@ -60,7 +61,11 @@ class ControllerProcess:
         return self._process.pid if self._process is not None and self.is_alive else None
 
     def start(self) -> None:
-        """Start it; switches are programmed as they connect, which `wait_until_ready` waits for."""
+        """Start it; return when it listens for switches, which are programmed as they connect (`wait_until_ready`).
+
+        Raises:
+            TestbedError: it died, or does not listen after `START_TIMEOUT` seconds.
+        """
         self._events_file.write_bytes(b"")
         with self._output_file.open("ab") as output:
             self._process = subprocess.Popen(
@@ -71,6 +76,9 @@ class ControllerProcess:
                 stderr=output,
                 start_new_session=True,
             )
+        pid = self._process.pid
+        if not self.wait_for(lambda _: owns_socket(pid, LISTENING, self._port), START_TIMEOUT):
+            raise TestbedError(f"the controller does not listen after {START_TIMEOUT:g} s; see {self._output_file}")
 
     def wait_until_ready(self, switches: Iterable[str], timeout: float = START_TIMEOUT) -> None:
         """Wait until every switch has acknowledged all of its tables.

@@ -20,6 +20,7 @@ from typing import IO, Literal
 
 from testbed.iperf_report import Interval, IperfError, parse_receiver_report, reported_failure
 from testbed.network import Host, Network
+from testbed.processes import LISTENING, SocketKind, owns_socket
 
 POLL_SECONDS = 0.005
 START_TIMEOUT = 10.0
@@ -32,8 +33,7 @@ _END_MARGIN = 0.5
 """Seconds before its time is over in which a flow may already have ended."""
 
 _STOP_GRACE = 2.0
-_TCP_ESTABLISHED = "01"
-_TCP_LISTEN = "0A"
+_ESTABLISHED = "01"
 
 
 @dataclass(frozen=True)
@@ -199,12 +199,13 @@ class _RunningFlow:
 
     def is_listening(self) -> bool:
         # A UDP server, too, listens for the control connection by TCP.
-        return self._server is not None and self._server.owns_socket("tcp", self._flow.server_port, 0, _TCP_LISTEN)
+        return self._server is not None and owns_socket(self._server.pid, LISTENING, self._flow.server_port)
 
     def is_connected(self) -> bool:
         assert self._server is not None, "started before its client"
         flow = self._flow
-        connected = self._server.owns_socket(flow.protocol, flow.server_port, flow.source_port, _TCP_ESTABLISHED)
+        connection = SocketKind(flow.protocol, _ESTABLISHED)
+        connected = owns_socket(self._server.pid, connection, flow.server_port, flow.source_port)
         if connected:
             self.connected_at = time.time()
             self._last_reading = (self.connected_at, self._server.bytes_read())
@@ -262,6 +263,10 @@ class _Process:
             self._output.close()
             raise
 
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
     def status(self) -> int | None:
         """Exit status, None while it runs."""
         return self._popen.poll()
@@ -281,20 +286,6 @@ class _Process:
             raise IperfError(f"iperf3 {self.role} on {self.host_name} is gone") from error
         return int(counters.split("rchar:", 1)[1].split(maxsplit=1)[0])
 
-    def owns_socket(self, protocol: str, local_port: int, remote_port: int, state: str) -> bool:
-        """Whether this very process, and not another on its host, has such a socket (proc(5), /proc/net/tcp)."""
-        folder = Path(f"/proc/{self._popen.pid}")
-        try:
-            rows = (folder / "net" / protocol).read_text().splitlines()[1:]
-            wanted = {
-                f"socket:[{row[9]}]"
-                for row in map(str.split, rows)
-                if row[3] == state and _port(row[1]) == local_port and _port(row[2]) == remote_port
-            }
-            return bool(wanted) and any(str(entry.readlink()) in wanted for entry in (folder / "fd").iterdir())
-        except OSError:  # it has ended, or closed a file while its list was read
-            return False
-
     def stop(self) -> None:
         if self._popen.poll() is None:
             self._popen.terminate()
@@ -304,7 +295,3 @@ class _Process:
                 self._popen.kill()
                 self._popen.wait()
         self._output.close()
-
-
-def _port(address: str) -> int:
-    return int(address.rpartition(":")[2], 16)

@@ -53,7 +53,7 @@ class NoticedLinkEvent(LinkEvent):
     """A link that was taken down or brought up, and what the controller made of it.
 
     Attributes:
-        tunnels_told: how many tunnels the controller had to tell ingresses of.
+        tunnels_told: how many tunnels the controller had to tell the ingress of, at either or both of their ends.
         reaction_seconds: from the request until the last ingress had acknowledged; None without a controller and when
             nobody had to be told.
     """
@@ -114,7 +114,7 @@ class Lab:
             self._report(f"starting {len(topology.nodes)} switches and {len(topology.edges)} links")
             self._network = Network(topology, self.wiring, self._run, self.options.network, self._report)
             started.callback(self._network.stop)
-            self._network.start(LISTEN_PORT)
+            self._network.start()
             self._start_controller(started)
             self._links = LivenessTracker(self.plan)
             self._running = started.pop_all()
@@ -212,6 +212,7 @@ class Lab:
         )
         started.callback(self._controller.stop)
         self._controller.start()
+        self._network.connect(LISTEN_PORT)
         self._controller.wait_until_ready(self.plan.topology.nodes)
 
     def _switch_link(self, a: str, b: str, *, up: bool) -> NoticedLinkEvent:
@@ -233,7 +234,8 @@ class Lab:
         if not self._controller.wait_for(all_told, REACTION_TIMEOUT):
             raise TestbedError(f"the controller has not told every ingress of link {a}-{b} in {REACTION_TIMEOUT:g} s")
         last = max(acknowledged[change] for change in changes)
-        return NoticedLinkEvent(**vars(event), tunnels_told=len(changes), reaction_seconds=last - event.requested_at)
+        told = len({change.label for change in changes})
+        return NoticedLinkEvent(**vars(event), tunnels_told=told, reaction_seconds=last - event.requested_at)
 
     def _is_up(self, a: str, b: str) -> bool:
         return is_running(self._interface(a, b)) and is_running(self._interface(b, a))

@@ -69,16 +69,24 @@ def main() -> int:
     except KuijiaError as error:
         _tell(error=str(error), exit_status=error.exit_status)
         return error.exit_status
+    except OSError as error:
+        _tell(error=f"the lab cannot be kept up: {error}", exit_status=KuijiaError.exit_status)
+        return KuijiaError.exit_status
     except _Terminated:
         return 0
     return 0
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> None:
-    # Once is enough: a second signal must not cut the clean-up short.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Once is enough: a second signal must not cut the clean-up short. (SIG_IGN would be passed on to the programs that
+    # clean up, and Python complains when it is set while a signal is under way.)
+    signal.signal(signal.SIGTERM, _disregard)
+    signal.signal(signal.SIGINT, _disregard)
     raise _Terminated
+
+
+def _disregard(_number: int, _frame: FrameType | None) -> None:
+    pass
 
 
 def _tell(**message: object) -> None:

@@ -88,11 +88,8 @@ class Network:
             return Ovs(SYSTEM_DIRECTORY, datapath)
         return PrivateOvs(self.run.path / "ovs", datapath)
 
-    def start(self, controller_port: int | None = None) -> None:
+    def start(self) -> None:
         """Build everything; return when all ports forward, all queues stand and all hosts can be reached by entries.
-
-        Args:
-            controller_port: TCP port on 127.0.0.1 of a controller, which need not listen yet; None for none.
 
         Raises:
             InputError: a link of the topology goes in one direction only, or (with the machine's own Open vSwitch) a
@@ -114,9 +111,15 @@ class Network:
             undo.callback(self._end_programs)
             self._start_bridges()
             self._set_up_queues()
-            if controller_port is not None:
-                self.ovs.vsctl(*_flat(controller_arguments(bridge, controller_port) for bridge in self._bridges))
             self._undo = undo.pop_all()
+
+    def connect(self, controller_port: int) -> None:
+        """Connect all switches to the controller at this TCP port of 127.0.0.1, which is best listening by now.
+
+        A switch whose attempt fails tries again after 1, 2, 4 and then every 8 seconds: Open vSwitch 3.1 takes no
+        notice of its setting `max_backoff`.
+        """
+        self.ovs.vsctl(*_flat(controller_arguments(bridge, controller_port) for bridge in self._bridges))
 
     def stop(self) -> None:
         """End the hosts' programs and take everything away; harmless when nothing was started."""

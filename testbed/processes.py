@@ -58,6 +58,32 @@ def ancestors(pid: int, proc: Path = PROC) -> list[int]:
     return found
 
 
+@dataclass(frozen=True)
+class SocketKind:
+    """What to look for among a process's sockets; `protocol` and `state` as /proc/PID/net names them (proc(5))."""
+
+    protocol: str
+    state: str
+
+
+LISTENING = SocketKind("tcp", "0A")
+
+
+def owns_socket(pid: int, kind: SocketKind, local_port: int, remote_port: int = 0, proc: Path = PROC) -> bool:
+    """Whether this very process, and not another in its network namespace, has such a socket."""
+    folder = proc / str(pid)
+    try:
+        rows = (folder / "net" / kind.protocol).read_text().splitlines()[1:]
+        wanted = {
+            f"socket:[{row[9]}]"
+            for row in map(str.split, rows)
+            if (row[3], _port(row[1]), _port(row[2])) == (kind.state, local_port, remote_port)
+        }
+        return bool(wanted) and any(str(entry.readlink()) in wanted for entry in (folder / "fd").iterdir())
+    except OSError:  # it has ended, or closed a file while its list was read
+        return False
+
+
 def processes_with_environment(entry: str, proc: Path = PROC) -> list[int]:
     """Ids of all processes started with the environment entry `NAME=value`, in ascending order."""
     wanted = entry.encode()
@@ -136,6 +162,10 @@ def _wait_for_ends(live: dict[int, int], patience: float | None) -> dict[int, in
             poll.unregister(handle)
             del waiting[handle]
     return {pid: handle for handle, pid in waiting.items()}
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2], 16)
 
 
 def _stat_after_name(pid: int, proc: Path) -> list[str] | None:

@@ -58,13 +58,18 @@ class RunDirectory:
             TestbedError: `root` cannot be written.
         """
         lab_id = f"{os.getpid()}-{secrets.token_hex(3)}"
+        owner = json.dumps(asdict(own_identity()))
         with lock_labs(root):
             unfinished = root / f"{_UNFINISHED}{lab_id}"
-            unfinished.mkdir(mode=0o700)
-            (unfinished / _OWNER_FILE).write_text(json.dumps(asdict(own_identity())))
-            (unfinished / _JOURNAL_FILE).touch()
-            # Renamed when whole, so that no other process ever sees a lab without an owner.
-            unfinished.rename(root / lab_id)
+            try:
+                unfinished.mkdir(mode=0o700)
+                (unfinished / _OWNER_FILE).write_text(owner)
+                (unfinished / _JOURNAL_FILE).touch()
+                # Renamed when whole, so that no other process ever sees a lab without an owner.
+                unfinished.rename(root / lab_id)
+            except OSError as error:
+                shutil.rmtree(unfinished, ignore_errors=True)
+                raise _unwritable(root, error) from error
         run = cls(root / lab_id)
         run._outer_lab = os.environ.get(LAB_VARIABLE)
         os.environ[LAB_VARIABLE] = lab_id
@@ -137,11 +142,15 @@ def _open_lock(root: Path, name: str) -> Iterator[int]:
         root.mkdir(mode=0o755, parents=True, exist_ok=True)
         lock = os.open(root / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise TestbedError(f"{root} cannot be written: {error.strerror}") from error
+        raise _unwritable(root, error) from error
     try:
         yield lock
     finally:
         os.close(lock)
+
+
+def _unwritable(root: Path, error: OSError) -> TestbedError:
+    return TestbedError(f"{root} cannot be written: {error.strerror}")
 
 
 def owner_of(directory: Path) -> ProcessIdentity | None:

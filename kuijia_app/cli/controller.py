@@ -12,6 +12,7 @@ from te_solver.plan_file import load_plan
 
 HELP = "run the OpenFlow controller for a plan, until interrupted"
 DEFAULT_PORT = 6653
+LAST_PORT = 0xFFFF
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--slots", type=int, choices=SLOT_COUNTS, default=DEFAULT_SLOT_COUNT, help="hash slots per pair"
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"port to listen on (default: {DEFAULT_PORT})")
+    parser.add_argument("--port", type=_port, default=DEFAULT_PORT, help=f"port to listen on (default: {DEFAULT_PORT})")
     parser.add_argument("--events", type=Path, help="append what happens to this file, one JSON object a line")
 
 
@@ -31,4 +32,9 @@ def run(args: argparse.Namespace) -> int:
     if args.events is not None:
         options["events"] = str(args.events)
     run_controller(args.host, args.port, options)
-    return 0
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= LAST_PORT):
+        raise argparse.ArgumentTypeError(f"{text!r}, expected a TCP port from 1 to {LAST_PORT}")
+    return int(text)

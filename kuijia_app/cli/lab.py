@@ -5,37 +5,43 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from kuijia_app.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
+from kuijia_app.cli.common_options import add_common_options
+from kuijia_app.cli.inputs import (
+    add_demands,
+    add_topology,
+    add_tunnels,
+    positive_number,
+    read_demands,
+    read_topology,
+)
 from kuijia_app.pipeline import Scheme
 from kuijia_app.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from te_solver.demands import Demand
 from te_solver.errors import InputError
+from te_solver.plan import Plan
 from te_solver.plan_file import plan_to_json
 from te_solver.topology import Topology
+from testbed.commands import find_program, search_path
 from testbed.lab_client import ask_lab, start_lab
 from testbed.lab_service import Order
+from testbed.run_directory import LAB_VARIABLE
 
 HELP = "an emulated network that keeps running: up, status, fail, heal, exec, down"
 
 DEFAULT_CAPACITY = 20.0
-
-_USAGE = (
-    "kuijia lab exec NODE COMMAND runs a command on a node's host: kuijia lab exec s1 ping -c 3 10.0.4.1",
-    "kuijia lab fail A B | heal A B | status | down",
-)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True)
 
     up = actions.add_parser("up", help="start switches, hosts and controller, and keep them running")
-    add_topology(up)
+    add_topology(up, capacity_option="--default-capacity")
     add_demands(up)
     add_tunnels(up)
     up.add_argument("--scheme", choices=[scheme.value for scheme in Scheme], default=Scheme.KUIJIA.value)
@@ -43,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     up.add_argument("--slots", type=int, choices=SLOT_COUNTS, default=DEFAULT_SLOT_COUNT, help="hash slots per pair")
     up.add_argument(
         "--capacity",
-        type=float,
+        type=positive_number,
         default=DEFAULT_CAPACITY,
         help="Mbit/s of the largest link; the others and the demands are scaled with it (default: %(default)g)",
     )
@@ -62,7 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions.add_parser("down", help="stop everything and clean up").set_defaults(act=_down)
     for name, action in actions.choices.items():
         if name != "exec":  # whose options are the command's
-            action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
+            add_common_options(action, below_another=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -71,8 +77,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _up(args: argparse.Namespace) -> int:
-    topology = read_topology(args.topology)
-    demands = read_demands(args.demands, topology)
+    topology = read_topology(args)
+    demands = read_demands(args, topology)
+    if len({demand.priority for demand in demands}) > 1:
+        raise InputError(
+            args.demands, "", "demands of several priorities", "the same for all: switches serve one class of traffic"
+        )
     # The optimiser takes a second to import, which neither --help nor bad input should cost.
     from te_solver.solve import solve  # noqa: PLC0415
 
@@ -82,7 +92,7 @@ def _up(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(status, indent=2))
     else:
-        print(*_status_lines(status), "", *_USAGE, sep="\n")
+        print(*_status_lines(status), "", *_usage(plan, status), sep="\n")
     return 0
 
 
@@ -109,15 +119,16 @@ def _fail_or_heal(args: argparse.Namespace) -> int:
 
 
 def _exec(args: argparse.Namespace) -> int:
-    hosts = {host["node"]: host for host in ask_lab("status")["hosts"]}
-    if args.node not in hosts:
-        raise InputError("lab", args.node, "is no node", f"one of {', '.join(hosts)}")
+    host = ask_lab("enter", node=args.node)
     if not args.command:
         raise InputError("lab", "exec", "no command is given", "one, such as `ping 10.0.4.1`")
-    if shutil.which(args.command[0]) is None:
+    if find_program(args.command[0]) is None:
         raise InputError("lab", args.command[0], "no such program", "one that is installed")
+    # Marked as a process of the lab, with which it ends.
+    environment = {**os.environ, "PATH": search_path(), LAB_VARIABLE: host["lab"]}
+    in_host = ["mnexec", "-a", str(host["namespace_pid"]), *args.command]
     sys.stdout.flush()
-    os.execvp("mnexec", ["mnexec", "-a", str(hosts[args.node]["namespace_pid"]), *args.command])  # noqa: S606  # the command line is the user's own
+    os.execvpe("mnexec", in_host, environment)  # noqa: S606  # the command line is the user's own
 
 
 def _down(args: argparse.Namespace) -> int:
@@ -134,6 +145,16 @@ def _scaled(topology: Topology, demands: Sequence[Demand], largest: float) -> tu
     """The network with its largest link at `largest` Mbit/s, all else in proportion."""
     factor = largest / max(link.capacity for link in topology.links)
     return topology.scaled(factor), tuple(replace(demand, rate=demand.rate * factor) for demand in demands)
+
+
+def _usage(plan: Plan, status: dict[str, Any]) -> list[str]:
+    address_of = {host["node"]: host["address"] for host in status["hosts"]}
+    pair = plan.pairs[0]
+    example = shlex.join(["kuijia", "lab", "exec", pair.source, "ping", "-c", "3", address_of[pair.target]])
+    return [
+        f"kuijia lab exec NODE COMMAND runs a command on a node's host: {example}",
+        "kuijia lab fail A B | heal A B | status | down",
+    ]
 
 
 def _status_lines(status: dict[str, Any]) -> list[str]:

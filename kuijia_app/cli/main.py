@@ -10,10 +10,13 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn, Protocol
 
+from kuijia_app.cli.common_options import add_common_options
 from te_solver.errors import KuijiaError
 
 VERBS = {
     "solve": "kuijia_app.cli.solve",
+    "topology": "kuijia_app.cli.topology",
+    "demands": "kuijia_app.cli.demands",
     "controller": "kuijia_app.cli.controller",
     "lab": "kuijia_app.cli.lab",
     "list": "kuijia_app.cli.list",
@@ -45,20 +48,8 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status: 0 done, 1 the work failed, 2 bad input."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    parser = _Parser(prog="kuijia", description="Robust traffic engineering by rate rescaling.")
-    verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
-    asked = next((word for word in arguments if not word.startswith("-")), None)
-    for name, module_name in VERBS.items():
-        if asked in VERBS and asked != name:
-            continue
-        verb: Verb = importlib.import_module(module_name)
-        subparser = verbs.add_parser(name, help=verb.HELP, description=verb.HELP)
-        verb.configure(subparser)
-        _add_common_options(subparser)
-        subparser.set_defaults(run=verb.run)
-    args = parser.parse_args(arguments)
     try:
+        args = _parse(list(sys.argv[1:] if argv is None else argv))
         status: int = args.run(args)
         sys.stdout.flush()
     except KuijiaError as error:
@@ -74,10 +65,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _add_common_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.add_argument("-v", "--verbose", action="count", default=0, help="say more on what is being done")
-    parser.add_argument("--seed", type=int, default=1, help="seed of every random choice (default: 1)")
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser = _Parser(prog="kuijia", description="Robust traffic engineering by rate rescaling.")
+    verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
+    asked = next((word for word in arguments if not word.startswith("-")), None)
+    for name, module_name in VERBS.items():
+        if asked in VERBS and asked != name:
+            continue
+        verb: Verb = importlib.import_module(module_name)
+        subparser = verbs.add_parser(name, help=verb.HELP, description=verb.HELP)
+        verb.configure(subparser)
+        add_common_options(subparser)
+        subparser.set_defaults(run=verb.run)
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

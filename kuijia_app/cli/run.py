@@ -8,7 +8,7 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-from experiments.motivation import positive_number
+from experiments.motivation import positive_count, positive_number
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Settings, all_experiments, find_experiment
@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"hash slots per pair of sites (default: {DEFAULT_SLOT_COUNT})",
     )
     parser.add_argument(
-        "--repetitions", type=_positive_count, default=1, metavar="N", help="measure everything N times (default: 1)"
+        "--repetitions", type=positive_count, default=1, metavar="N", help="measure everything N times (default: 1)"
     )
     parser.add_argument("--quick", action="store_true", help="measure for a shorter time, which is less exact")
     for configure_family in dict.fromkeys(each.configure for each in experiments):
@@ -100,10 +100,3 @@ def _what_is_done(output: OutputFolder) -> str:
     if not output.written:
         return "no run was complete, nothing is written"
     return f"complete and kept in {output.path}: {', '.join(output.written)}"
-
-
-def _positive_count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise argparse.ArgumentTypeError(f"{text} is less than one")
-    return count

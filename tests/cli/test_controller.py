@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import signal
 import socket
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from te_solver.plan_file import save_plan
+from tests.kuijia_app.dummy_switches import free_port, wait_until
 from tests.kuijia_app.plans import motivation_plan
 
 
@@ -36,6 +39,43 @@ def test_a_port_in_use_is_refused(plan_file: Path) -> None:
         result = kuijia_controller(str(plan_file), "--port", str(port))
     expected = f"error: 127.0.0.1:{port}: cannot listen: Address already in use, expected a free port\n"
     assert (result.returncode, result.stderr) == (2, expected)
+
+
+@pytest.mark.parametrize("port", ["0", "-1", "65536", "of"])
+def test_what_is_no_port_is_refused(plan_file: Path, port: str) -> None:
+    result = kuijia_controller(str(plan_file), f"--port={port}")
+    expected = f"error: kuijia controller: argument --port: {port!r}, expected a TCP port from 1 to 65535\n"
+    assert (result.returncode, result.stderr) == (2, expected)
+
+
+def test_a_plan_whose_path_ids_are_no_labels_is_refused(tmp_path: Path) -> None:
+    plan = motivation_plan()
+    (pair,) = plan.pairs
+    tunnels = (dataclasses.replace(pair.tunnels[0], path_id=1 << 20), *pair.tunnels[1:])
+    path = tmp_path / "plan.json"
+    save_plan(dataclasses.replace(plan, pairs=(dataclasses.replace(pair, tunnels=tunnels),)), path)
+    result = kuijia_controller(str(path), "--port", str(free_port()))
+    expected = f"error: {path}: s1 to s4 has path id 1048576, expected an MPLS label from 16 to 1048575\n"
+    assert (result.returncode, result.stderr) == (2, expected)
+
+
+def test_an_interrupt_ends_it(plan_file: Path) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "kuijia_app.cli.main", "controller", str(plan_file), "--port", str(port)]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until(lambda: listens(port), f"it listens on port {port}")
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=20)
+    finally:
+        running.kill()
+        running.communicate()
+    assert (running.returncode, said) == (-signal.SIGINT, "")
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_missing_plan_is_refused(tmp_path: Path) -> None:

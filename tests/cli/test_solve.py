@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from kuijia_app.cli.main import main
 from te_solver.plan_file import load_plan, plan_from_json
+from te_solver.programs.solver import HIGHS_OPTIONS
 
 LINE = "nodes: [a, b, c, d]\nlinks: [{a: a, b: b, capacity: 10}, {a: b, b: c, capacity: 4}]\n"
 
@@ -21,13 +25,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_summary_says_what_was_allocated_and_what_is_full(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["solve", "line.yaml", "line.csv"]) == 0
+def solve(arguments: str) -> int:
+    return main(["solve", *shlex.split(arguments)])
+
+
+def summary_lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """What was printed, without the line that says how long the solver took."""
     lines = capsys.readouterr().out.splitlines()
-    timing = lines.pop(2)
-    assert timing.startswith("HiGHS ")
-    assert timing.endswith(" ms")
-    assert lines == [
+    return [line for line in lines if not (line.startswith("HiGHS ") and line.endswith(" ms"))]
+
+
+def test_the_summary_says_what_was_allocated_and_what_is_full(capsys: pytest.CaptureFixture[str]) -> None:
+    assert solve("line.yaml line.csv") == 0
+    assert summary_lines(capsys) == [
         "line: 4 nodes, 2 edges, 2 pairs, 2 tunnels",
         "max-throughput: 9 of 10 Mbit/s (90.0%) allocated",
         "",
@@ -47,46 +57,138 @@ def test_the_summary_says_what_was_allocated_and_what_is_full(capsys: pytest.Cap
     ]
 
 
+def test_the_summary_of_a_plan_that_protects_says_what_is_set_aside(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "net.yaml").write_text(
+        "nodes: [a, b, c, d]\nlinks: [{a: a, b: b, capacity: 10}, {a: b, b: c, capacity: 9}, "
+        "{a: a, b: c, capacity: 9}, {a: c, b: d, capacity: 5}]\n"
+    )
+    (folder / "net.csv").write_text("source,target,rate,priority\na,b,4,0\na,d,4,0\na,b,20,1\n")
+    assert solve("net.yaml net.csv --objective ffc --tunnels 2") == 0
+    assert summary_lines(capsys) == [
+        "net: 4 nodes, 4 edges, 2 pairs, 4 tunnels",
+        "ffc: 9 of 28 Mbit/s (32.1%) allocated",
+        "  priority 0: 4 of 8 Mbit/s (50.0%)",
+        "  priority 1: 5 of 20 Mbit/s (25.0%)",
+        "protected against 1 failed edge: 18 Mbit/s set aside on tunnels",
+        "",
+        "tunnels (share of the pair's traffic, Mbit/s set aside, path)",
+        "  a -> b: 4 of 4 Mbit/s",
+        "     50.0%          4  a b",
+        "     50.0%          4  a c b",
+        "  a -> d: 0 of 4 Mbit/s",
+        "     50.0%          0  a c d",
+        "     50.0%          0  a b c d",
+        "  a -> b, priority 1: 5 of 20 Mbit/s",
+        "     50.0%          5  a b",
+        "     50.0%          5  a c b",
+        "",
+        "links with the most set aside",
+        "  100.0%  c -> b: 9 of 9 Mbit/s",
+        "  100.0%  a -> c: 9 of 9 Mbit/s",
+        "   90.0%  a -> b: 9 of 10 Mbit/s",
+        "",
+        "pairs that 1 failed edge can cut off, so that they get nothing: 1",
+        "  a -> d",
+        "",
+        "pairs with fewer than 2 edge-disjoint tunnels: 1 of 2",
+        "  a -> d: 1 of its 2 tunnels are edge-disjoint",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("objective", "line"),
+    [
+        ("max-min", "least allocation of a pair: 4 Mbit/s"),
+        ("min-max-utilisation", "maximum utilisation: 125.0%"),
+    ],
+)
+def test_each_objective_says_what_it_came_to(capsys: pytest.CaptureFixture[str], objective: str, line: str) -> None:
+    assert solve(f"line.yaml line.csv --objective {objective}") == 0
+    assert summary_lines(capsys)[2] == line
+
+
 def test_shipped_networks_are_found_by_name_and_a_file_of_that_name_comes_first(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["solve", "fig1", "fig1"]) == 0
+    assert solve("fig1 fig1") == 0
     summary = capsys.readouterr().out
     assert "fig1: 4 nodes, 5 edges, 1 pair, 3 tunnels\n" in summary
     assert "     33.3%       1000  s1 s4\n" in summary
     assert "edge-disjoint" not in summary
     (folder / "fig1").write_text(LINE)
-    assert main(["solve", "fig1", "line.csv"]) == 0
+    assert solve("fig1 line.csv") == 0
     assert "fig1: 4 nodes, 2 edges" in capsys.readouterr().out
 
 
 def test_a_long_summary_is_cut_unless_asked_for_in_full(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     nodes = [str(number) for number in range(1, 13)]
     (folder / "many.csv").write_text("source,target,rate\n" + "".join(f"{node},1,1\n" for node in nodes[1:]))
-    assert main(["solve", "gscale", "many.csv"]) == 0
+    assert solve("gscale many.csv") == 0
     assert "  ... and 1 pair more; -v shows all\n" in capsys.readouterr().out
-    assert main(["solve", "gscale", "many.csv", "-v"]) == 0
+    assert solve("gscale many.csv -v") == 0
     assert "more" not in capsys.readouterr().out
 
 
 def test_without_traffic_the_summary_still_stands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "idle.csv").write_text("source,target,rate\na,b,0\n")
-    assert main(["solve", "line.yaml", "idle.csv"]) == 0
+    assert solve("line.yaml idle.csv") == 0
     summary = capsys.readouterr().out
     assert "max-throughput: 0 of 0 Mbit/s allocated\n" in summary
     assert "  no link carries traffic\n" in summary
 
 
 def test_json_is_the_plan_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["solve", "line.yaml", "line.csv", "--json", "-o", "plan.json"]) == 0
+    assert solve("line.yaml line.csv --json -o plan.json --plot plan.png") == 0
     printed = capsys.readouterr().out
     assert plan_from_json(json.loads(printed), "stdout") == load_plan(Path("plan.json"))
 
 
 def test_the_plan_is_written_where_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(shlex.split("solve fig1 fig1 --tunnels 2 --objective max-throughput -o plan.json")) == 0
-    assert capsys.readouterr().out.endswith("wrote plan.json\n")
+    assert solve("fig1 fig1 --tunnels 2 --objective max-throughput -o plan.json --plot net.svg") == 0
+    assert capsys.readouterr().out.endswith("wrote plan.json\nwrote net.svg\n")
     assert [tunnel.nodes for tunnel in load_plan(Path("plan.json")).tunnels] == [("s1", "s4"), ("s1", "s2", "s4")]
+    assert Path("net.svg").read_text().startswith("<?xml")
+
+
+def test_options_reach_the_program() -> None:
+    assert solve("fig1 fig1 --objective ffc --protect 2 --spread --solver clarabel -o plan.json") == 0
+    plan = load_plan(Path("plan.json"))
+    assert plan.solver.startswith("CLARABEL ")
+    assert plan.protected_failures == 2
+    assert plan.objective_value == pytest.approx(1000)
+
+
+def test_spread_uses_all_tunnels_of_light_traffic(folder: Path) -> None:
+    (folder / "light.csv").write_text("source,target,rate\ns1,s4,300\n")
+    assert solve("fig1 light.csv --spread -o plan.json") == 0
+    assert [tunnel.rate for tunnel in load_plan(Path("plan.json")).tunnels] == pytest.approx([100] * 3)
+
+
+def test_tunnels_are_chosen_as_asked_for(folder: Path) -> None:
+    (folder / "slow.yaml").write_text(
+        "nodes: [a, b, c]\nlinks: [{a: a, b: c, capacity: 1, delay: 9}, {a: a, b: b, capacity: 9, delay: 1}, "
+        "{a: b, b: c, capacity: 9, delay: 1}]\n"
+    )
+    for options, nodes in (("", ("a", "c")), ("--tunnel-weight delay --node-disjoint", ("a", "b", "c"))):
+        assert solve(f"slow.yaml line.csv --tunnels 1 {options} -o plan.json") == 0
+        assert load_plan(Path("plan.json")).pairs[1].tunnels[0].nodes == nodes
+
+
+@pytest.mark.parametrize("objective", ["max-throughput", "max-min", "ffc", "min-max-utilisation"])
+def test_the_same_input_gives_the_same_bytes_in_another_process(objective: str, folder: Path) -> None:
+    repository = Path(__file__).parents[2]
+    command = [sys.executable, "-m", "kuijia_app.cli.main", "solve", "gscale", "gscale", "--reproducible"]
+    for run in ("1", "2"):
+        subprocess.run(
+            [*command, "--objective", objective, "-o", f"{run}.json", "--plot", f"{run}.svg"],
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": run, "PYTHONPATH": str(repository)},
+            stdout=subprocess.DEVNULL,
+        )
+    assert (folder / "1.json").read_bytes() == (folder / "2.json").read_bytes()
+    assert (folder / "1.svg").read_bytes() == (folder / "2.svg").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -96,11 +198,28 @@ def test_the_plan_is_written_where_it_is_asked_for(capsys: pytest.CaptureFixture
         ("absent.yaml line.csv", "absent.yaml: cannot be read (No such file or directory), expected a topology file"),
         ("line.yaml absent.csv", "absent.csv: cannot be read (No such file or directory), expected a demand file"),
         ("line.yaml bad.csv", "bad.csv:2: unknown node 'x', expected a node of line"),
-        ("line.yaml apart.csv", "apart.csv: no path from a to d, expected demands between connected nodes of line"),
-        ("line.yaml classes.csv", "classes.csv: priorities 0, 1, expected the same priority for all demands"),
+        (
+            "line.yaml apart.csv",
+            "apart.csv: no path from a to d, d to b, expected demands between connected nodes of line",
+        ),
         (
             "line.yaml line.csv -o absent/plan.json",
             "absent/plan.json: cannot be written (No such file or directory), expected a path that can be written to",
+        ),
+        (
+            "line.yaml line.csv --objective ffc",
+            (
+                "option:--protect: every pair can be cut off by 1 failed edge, "
+                "expected tunnels that have no edge in common"
+            ),
+        ),
+        (
+            "fig1 fig1 --objective ffc --protect 3",
+            "option:--protect: every pair can be cut off by 3 failed edges, expected at most 2",
+        ),
+        (
+            "line.yaml line.csv --protect 1",
+            "option:--protect: max-throughput protects against nothing, expected --objective ffc",
         ),
     ],
 )
@@ -108,13 +227,29 @@ def test_bad_input_is_one_line_and_leaves_no_plan(
     folder: Path, capsys: pytest.CaptureFixture[str], arguments: str, complaint: str
 ) -> None:
     (folder / "bad.csv").write_text("source,target,rate\na,x,1\n")
-    (folder / "classes.csv").write_text("source,target,rate,priority\na,b,1,0\na,b,1,1\n")
-    (folder / "apart.csv").write_text("source,target,rate\na,d,1\n")
-    assert main(["solve", "-o", "plan.json", *arguments.split()]) == 2
+    (folder / "apart.csv").write_text("source,target,rate\na,d,1\na,b,1\nd,b,1\n")
+    assert solve(f"-o plan.json {arguments}") == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == f"error: {complaint}\n"
     assert not (folder / "plan.json").exists()
+
+
+def test_an_unknown_solver_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert solve("line.yaml line.csv --solver fast -o plan.json") == 2
+    complaint = capsys.readouterr().err
+    assert complaint.startswith("error: option:--solver: solver 'fast' is not installed, expected one of CLARABEL, ")
+    assert complaint.count("\n") == 1
+
+
+def test_a_solver_that_gives_up_leaves_no_plan(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(HIGHS_OPTIONS, "presolve", "off")
+    monkeypatch.setitem(HIGHS_OPTIONS, "simplex_iteration_limit", 0)
+    assert solve("fig1 fig1 -o plan.json --plot plan.png") == 1
+    assert capsys.readouterr().err == "error: HiGHS gave up with status user_limit, no plan was made\n"
+    assert not list(Path().glob("plan*"))
 
 
 @pytest.mark.parametrize(
@@ -123,13 +258,17 @@ def test_bad_input_is_one_line_and_leaves_no_plan(
         ("--tunnels 0", "argument --tunnels: '0' tunnels per pair, expected a whole number from 1 to 16"),
         ("--tunnels 17", "argument --tunnels: '17' tunnels per pair, expected a whole number from 1 to 16"),
         ("--tunnels two", "argument --tunnels: 'two' tunnels per pair, expected a whole number from 1 to 16"),
-        ("--objective fame", "argument --objective: invalid choice: 'fame' (choose from 'max-throughput')"),
+        ("--protect 0", "argument --protect: '0', expected a whole number from 1 to 15"),
+        ("--protect all", "argument --protect: 'all', expected a whole number from 1 to 15"),
+        ("--plot net.jpg", "argument --plot: 'net.jpg', expected a name that ends in .png, .svg, .pdf"),
+        ("--objective fame", "argument --objective: invalid choice: 'fame' (choose from "),
     ],
 )
 def test_bad_options_are_one_line(capsys: pytest.CaptureFixture[str], option: str, complaint: str) -> None:
     with pytest.raises(SystemExit) as raised:
-        main(["solve", "line.yaml", "line.csv", *option.split()])
+        solve(f"line.yaml line.csv {option}")
     assert raised.value.code == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == f"error: kuijia solve: {complaint}\n"
+    assert captured.err.startswith(f"error: kuijia solve: {complaint}")
+    assert captured.err.count("\n") == 1

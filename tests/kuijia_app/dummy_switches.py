@@ -22,6 +22,9 @@ PATIENCE = 20.0
 _BATCH = 50
 """Packets handed in at a time: a dummy port queues no more than 100."""
 
+_NOBODY_LISTENS = 1
+"""A TCP port."""
+
 _PCAP_HEADER = 24
 _PCAP_RECORD = struct.Struct("<IIII")
 _COUNTERS = re.compile(r"(duration|n_packets|n_bytes)=[^,]*, ")
@@ -45,12 +48,12 @@ class _DummyOvs(PrivateOvs):
 
 
 class DummySwitches:
-    """The switches of a plan, wired to nothing, all with the same controller to come on the loopback."""
+    """The switches of a plan, wired to nothing, which connect to a controller on the loopback when they are told to."""
 
     def __init__(self, plan: Plan, directory: Path) -> None:
         self.plan = plan
         self.wiring = Wiring(plan.topology)
-        self.controller_port = _free_port()
+        self.controller_port = free_port()
         self._directory = directory
         self._seen: Counter[tuple[str, int]] = Counter()
         self._ovs = _DummyOvs(directory / "ovs", Datapath.USERSPACE)
@@ -65,14 +68,23 @@ class DummySwitches:
                 name = self._interface(switch, port)
                 arguments += ["--", "add-port", bridge, name, "--", "set", "Interface", name, "type=dummy"]
                 arguments += [f"ofport_request={port}", f"options:tx_pcap={self._capture(switch, port)}"]
-            arguments += ["--", "set-controller", bridge, f"tcp:127.0.0.1:{self.controller_port}"]
-            self._ovs.vsctl(*arguments, "--", "set", "Controller", bridge, "max_backoff=1000")
+            self._ovs.vsctl(*arguments)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._ovs.stop()
+
+    def connect(self, switch: str) -> None:
+        self._look_for_controller(switch, self.controller_port)
+
+    def disconnect(self, switch: str) -> None:
+        """Let the switch end its connection to the controller and look for it where it is not; its tables stay."""
+        self._look_for_controller(switch, _NOBODY_LISTENS)
+
+    def _look_for_controller(self, switch: str, port: int) -> None:
+        self._ovs.vsctl("set-controller", self._bridge(switch), f"tcp:127.0.0.1:{port}")
 
     def groups(self, switch: str) -> list[str]:
         return sorted(self._ovs.ofctl("dump-groups", self._bridge(switch)).splitlines()[1:])
@@ -153,7 +165,7 @@ def _read_capture(path: Path) -> list[SentPacket]:
     return packets
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -17,6 +17,19 @@ def both_ways(name: str, nodes: str, edges: str, capacity: float = 1000.0) -> To
     return Topology(name, tuple(nodes.split()), tuple(links))
 
 
+def plan_of(topology: Topology, *tunnels_of_pairs: str) -> Plan:
+    """A plan with equal weights; a pair is given by its tunnels, such as "a-b-c a-c"."""
+    pairs = []
+    label = 16
+    for tunnels_of_pair in tunnels_of_pairs:
+        paths = [tuple(path.split("-")) for path in tunnels_of_pair.split()]
+        weight = 1 / len(paths)
+        tunnels = tuple(Tunnel(label + number, path, 10 * weight, weight) for number, path in enumerate(paths))
+        label += len(paths)
+        pairs.append(PairPlan(paths[0][0], paths[0][-1], 10.0, 10.0, tunnels))
+    return Plan(topology, tuple(pairs), "any", 10.0 * len(pairs), "none", 0.0)
+
+
 def motivation_plan(weights: tuple[float, float, float] = (0.5, 0.3, 0.2)) -> Plan:
     """Figure 1 of the paper: s1 to s4 over T1 = s1-s2-s4, T2 = s1-s4, T3 = s1-s3-s4."""
     topology = both_ways("fig1", "s1 s2 s3 s4", "s1-s2 s2-s4 s1-s4 s1-s3 s3-s4")

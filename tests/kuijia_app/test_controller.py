@@ -39,18 +39,20 @@ def controller(
     process = ControllerProcess(directory, plan_file, scheme.value, 64, framework, switches.controller_port)
     process.start()
     try:
+        for switch in switches.plan.topology.nodes:
+            switches.connect(switch)
         process.wait_until_ready(switches.plan.topology.nodes)
         yield process
     finally:
         process.stop()
 
 
-def told(process: ControllerProcess, label: int, *, alive: bool) -> bool:
-    """Whether the last the controller told s1 of a tunnel is this."""
+def told(process: ControllerProcess, ingress: str, label: int, *, alive: bool) -> bool:
+    """Whether the last the controller told an ingress of a tunnel is this."""
 
     def holds(events: list[Event]) -> bool:
         of_tunnel = [event for event in events if event["event"] == event_log.TUNNEL_LIVENESS]
-        mine = [event for event in of_tunnel if (event["ingress"], event["path_id"]) == ("s1", label)]
+        mine = [event for event in of_tunnel if (event["ingress"], event["path_id"]) == (ingress, label)]
         return bool(mine) and mine[-1]["alive"] is alive
 
     return process.wait_for(holds, timeout=20)
@@ -97,11 +99,11 @@ def test_a_remote_failure_moves_only_the_victims_and_healing_puts_everything_bac
         before = switches.send_from_host("s1", "s4", FLOWS)
 
         switches.set_port("s2", port(switches, "s2", "s4"), "down")
-        assert told(process, T1, alive=False)
+        assert told(process, "s1", T1, alive=False)
         during = switches.send_from_host("s1", "s4", FLOWS)
 
         switches.set_port("s2", port(switches, "s2", "s4"), "up")
-        assert told(process, T1, alive=True)
+        assert told(process, "s1", T1, alive=True)
         healed = switches.send_from_host("s1", "s4", FLOWS)
         tables_after = {node: (switches.groups(node), switches.flows(node)) for node in switches.plan.topology.nodes}
 
@@ -134,7 +136,7 @@ def test_under_rescaling_victims_keep_the_normal_tag(switches: DummySwitches, tm
     with controller(switches, tmp_path, scheme=Scheme.RESCALING) as process:
         before = switches.send_from_host("s1", "s4", FLOWS)
         switches.set_port("s2", port(switches, "s2", "s4"), "down")
-        assert told(process, T1, alive=False)
+        assert told(process, "s1", T1, alive=False)
         during = switches.send_from_host("s1", "s4", FLOWS)
     assert {(old, tag) for old, _, tag in moved(before, during)} == {(T1, 0)}
 
@@ -154,3 +156,91 @@ def test_a_failure_from_before_the_controller_started_is_known_to_it(switches: D
         )
         sent = switches.send_from_host("s1", "s4", range(22000, 22500))
     assert T1 not in {packet.label for packet in sent}
+
+
+def events_of(process: ControllerProcess, kind: str, switch: str) -> int:
+    return sum(event["event"] == kind and event["switch"] == switch for event in process.events())
+
+
+@both_frameworks
+def test_a_switch_that_goes_away_is_noticed_and_has_the_same_tables_when_it_is_back(
+    switches: DummySwitches, tmp_path: Path, framework: Framework
+) -> None:
+    with controller(switches, tmp_path, framework) as process:
+        before = switches.groups("s1"), switches.flows("s1")
+        switches.disconnect("s1")
+        wait_until(lambda: events_of(process, event_log.SWITCH_GONE, "s1") == 1, "s1 has gone")
+        assert process.programmed_switches() == ["s2", "s3", "s4"]
+        assert (switches.groups("s1"), switches.flows("s1")) == before
+
+        switches.connect("s1")
+        wait_until(lambda: events_of(process, event_log.SWITCH_READY, "s1") == 2, "s1 is programmed again")
+        assert process.programmed_switches() == ["s1", "s2", "s3", "s4"]
+        assert (switches.groups("s1"), switches.flows("s1")) == before
+
+
+@both_frameworks
+def test_an_ingress_that_comes_back_is_told_what_failed_and_what_healed_while_it_was_away(
+    switches: DummySwitches, tmp_path: Path, framework: Framework
+) -> None:
+    with controller(switches, tmp_path, framework) as process:
+        before = switches.groups("s1")
+        assert labels_after_an_absence(switches, process, "down") == {T2, T3}
+        assert labels_after_an_absence(switches, process, "up") == {T1, T2, T3}
+        assert switches.groups("s1") == before
+
+
+def labels_after_an_absence(switches: DummySwitches, process: ControllerProcess, state: str) -> set[int]:
+    """What s1 uses when the link s2-s4 has gone down or up while s1 had no controller."""
+    times = events_of(process, event_log.SWITCH_READY, "s1")
+    switches.disconnect("s1")
+    switches.set_port("s2", port(switches, "s2", "s4"), state)
+    switches.connect("s1")
+    wait_until(lambda: events_of(process, event_log.SWITCH_READY, "s1") > times, "s1 is programmed again")
+    return {packet.label for packet in switches.send_from_host("s1", "s4", FLOWS[:100])}
+
+
+@both_frameworks
+def test_ports_that_flap_end_in_the_state_they_are_in(
+    switches: DummySwitches, tmp_path: Path, framework: Framework
+) -> None:
+    flapping = [("s2", "s4"), ("s3", "s4"), ("s4", "s3")]
+    with controller(switches, tmp_path, framework) as process:
+        before = switches.groups("s1")
+        for _ in range(30):
+            for state in ("down", "up"):
+                for switch, neighbour in flapping:
+                    switches.set_port(switch, port(switches, switch, neighbour), state)
+        switches.set_port("s2", port(switches, "s2", "s4"), "down")
+        wait_until(
+            lambda: told(process, "s1", T1, alive=False) and told(process, "s1", T3, alive=True),
+            "s1 knows of T1 and T3",
+        )
+        sent = switches.send_from_host("s1", "s4", FLOWS)
+        assert {packet.label for packet in sent} == {T2, T3}
+        switches.set_port("s2", port(switches, "s2", "s4"), "up")
+        assert told(process, "s1", T1, alive=True)
+        assert switches.groups("s1") == before
+
+
+@both_frameworks
+def test_a_tunnel_that_was_dead_stays_so_until_a_new_controller_has_heard_of_its_links(
+    switches: DummySwitches, tmp_path: Path, framework: Framework
+) -> None:
+    with controller(switches, tmp_path, framework) as process:
+        alive = switches.groups("s1")
+        switches.set_port("s2", port(switches, "s2", "s4"), "down")
+        assert told(process, "s1", T1, alive=False)
+        process.kill()
+        switches.disconnect("s2")
+        process.start()
+        for switch in ("s1", "s3", "s4"):
+            switches.disconnect(switch)  # or it would look for its controller no sooner than in some seconds
+            switches.connect(switch)
+        process.wait_until_ready(["s1", "s3", "s4"])
+        assert {packet.label for packet in switches.send_from_host("s1", "s4", FLOWS)} == {T2, T3}
+
+        switches.set_port("s2", port(switches, "s2", "s4"), "up")
+        switches.connect("s2")
+        assert told(process, "s1", T1, alive=True)
+        assert switches.groups("s1") == alive

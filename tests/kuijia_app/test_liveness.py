@@ -57,6 +57,22 @@ def test_a_port_missing_from_the_list_is_down() -> None:
     assert tracker.ports_described("s2", {1: True}) == (LivenessChange("s1", T1, alive=False),)
 
 
+def test_a_tunnel_found_dead_stays_so_until_all_switches_beyond_its_first_have_described_their_ports() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    assert tracker.found_dead("s1", [T1]) == (LivenessChange("s1", T1, alive=False),)
+    for switch in ("s1", "s3", "s4"):
+        assert tracker.ports_described(switch, {1: True, 2: True, 3: True}) == ()
+    assert tracker.dead_labels("s1") == {T1}
+    assert tracker.ports_described("s2", {1: True, 2: True}) == (LivenessChange("s1", T1, alive=True),)
+    assert tracker.found_dead("s1", [T1]) == ()
+
+
+def test_a_tunnel_found_dead_that_no_plan_knows_is_none() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    assert tracker.found_dead("s1", [99]) == ()
+    assert tracker.dead_labels("s1") == frozenset()
+
+
 @given(plan=plans(), data=st.data())
 def test_dead_is_what_the_failed_edges_beyond_the_first_hop_say_whatever_the_order(
     plan: Plan, data: st.DataObject

@@ -26,6 +26,7 @@ from kuijia_app.rules import (
     ToGroup,
 )
 from kuijia_app.wiring import Wiring
+from te_solver.errors import UnsoundError
 from te_solver.plan import Plan
 from tests.kuijia_app.plans import motivation_plan, plans
 
@@ -187,6 +188,14 @@ def test_the_first_bucket_of_a_slot_is_its_tunnel_untagged_and_every_other_tunne
             assert (tag, queue) == (0, 1)
             assert sorted([primary, *(label for label, _, _ in others)]) == sorted(labels)
             assert all((tag, queue) == (1, 2) for _, tag, queue in others)
+
+
+def test_several_classes_of_traffic_are_refused() -> None:
+    plan = motivation_plan()
+    (pair,) = plan.pairs
+    with pytest.raises(UnsoundError) as raised:
+        build_tables(dataclasses.replace(plan, pairs=(pair, dataclasses.replace(pair, priority=1))))
+    assert str(raised.value) == "pairs: priorities 0, 1, expected the same for all: switches serve one class of traffic"
 
 
 def test_a_label_outside_the_usable_range_is_refused() -> None:

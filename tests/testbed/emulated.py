@@ -40,7 +40,9 @@ def running_network(
         private_network(),
         Network(network_topology, Wiring(network_topology), run, options) as network,
     ):
-        network.start(controller_port)
+        network.start()
+        if controller_port is not None:
+            network.connect(controller_port)
         yield network
 
 

@@ -34,8 +34,8 @@ def test_ports_have_the_numbers_and_sizes_asked_for_and_their_queues_left_alone(
     assert said[2] == "--id=@s10-qos create QoS type=linux-noop"
 
 
-def test_a_controller_that_was_away_is_found_again_within_a_second() -> None:
+def test_a_bridge_that_hears_nothing_of_its_controller_asks_whether_it_is_there() -> None:
     assert commands(controller_arguments(BRIDGE, 6653)) == [
         "set Bridge s10 controller=@s10-controller",
-        '--id=@s10-controller create Controller target="tcp:127.0.0.1:6653" max_backoff=1000 inactivity_probe=5000',
+        '--id=@s10-controller create Controller target="tcp:127.0.0.1:6653" inactivity_probe=5000',
     ]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from testbed.processes import (
+    LISTENING,
     ProcessIdentity,
     ancestors,
     boot_id,
     end_processes_with_environment,
     own_identity,
+    owns_socket,
     processes_with_environment,
     start_time,
 )
@@ -106,3 +109,17 @@ def test_exactly_the_marked_processes_are_ended(marker: str, started: list[subpr
     assert obedient.wait(5) == -signal.SIGTERM
     assert innocent.poll() is None
     assert end_processes_with_environment(marker) == []
+
+
+def test_a_socket_is_told_from_those_of_other_ports_states_and_processes(
+    started: list[subprocess.Popen[bytes]],
+) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+        assert not owns_socket(os.getpid(), LISTENING, port)
+        listener.listen()
+        assert owns_socket(os.getpid(), LISTENING, port)
+        assert not owns_socket(os.getpid(), LISTENING, port ^ 1)
+        assert not owns_socket(started[0].pid, LISTENING, port)
+    assert not owns_socket(os.getpid(), LISTENING, port)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 from dataclasses import asdict, replace
@@ -91,3 +92,21 @@ def test_a_directory_that_was_never_finished_is_removed_in_silence(tmp_path: Pat
 
 def test_looking_for_leftovers_on_a_fresh_machine_finds_none(tmp_path: Path) -> None:
     assert reports_of_removal(tmp_path / "run") == []
+
+
+def test_a_folder_without_room_is_named_and_nothing_half_made_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "touch", full)
+    with pytest.raises(TestbedError, match=f"^{tmp_path} cannot be written: No space left on device$"):
+        RunDirectory.create(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+
+
+def test_a_folder_that_is_no_lab_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    assert reports_of_removal(tmp_path) == []
+    assert (tmp_path / "notes").is_dir()

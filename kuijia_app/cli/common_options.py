@@ -1,0 +1,16 @@
+"""The options that every verb has, wherever on the command line they stand."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_common_options(parser: argparse.ArgumentParser, *, below_another: bool = False) -> None:
+    """Add --json, -v and --seed; `below_another` when a parser above has them too, whose values are then kept."""
+
+    def default(value: object) -> object:
+        return argparse.SUPPRESS if below_another else value
+
+    parser.add_argument("--json", action="store_true", default=default(False), help="print the result as JSON")
+    parser.add_argument("-v", "--verbose", action="count", default=default(0), help="say more on what is being done")
+    parser.add_argument("--seed", type=int, default=default(1), help="seed of every random choice (default: 1)")

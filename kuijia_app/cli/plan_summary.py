@@ -1,0 +1,134 @@
+"""What a reader wants to know of a plan, as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from te_solver.exposure import Exposure
+from te_solver.formats.notes import counted
+from te_solver.plan import PairPlan, Plan
+from te_solver.programs.registry import MAX_MIN, MIN_MAX_UTILISATION
+from te_solver.tunnels import TunnelFinder
+
+Lines = list[str]
+
+
+def plan_summary(plan: Plan, tunnels_per_pair: int, listed: int | None) -> Lines:
+    """The summary; `listed` bounds how many pairs and links each part names, None being no bound."""
+    return [
+        _size(plan),
+        *_allocated(plan),
+        f"{plan.solver}: {plan.solve_seconds * 1e3:.1f} ms",
+        "",
+        "tunnels (share of the pair's traffic, Mbit/s set aside, path)"
+        if plan.protected_failures
+        else "tunnels (share of the pair's traffic, Mbit/s, path)",
+        *_bounded(map(_pair_lines, plan.pairs), len(plan.pairs), listed, "pair"),
+        "",
+        "links with the most set aside" if plan.protected_failures else "most loaded links",
+        *_link_lines(plan, listed),
+        *_unprotected_lines(plan, listed),
+        *_shared_lines(plan, tunnels_per_pair, listed),
+    ]
+
+
+def _size(plan: Plan) -> str:
+    sizes = [
+        counted(len(plan.topology.nodes), "node"),
+        counted(len(plan.topology.edges), "edge"),
+        counted(len({(pair.source, pair.target) for pair in plan.pairs}), "pair"),
+        counted(len({tunnel.path_id for tunnel in plan.tunnels}), "tunnel"),
+    ]
+    return f"{plan.topology.name}: {', '.join(sizes)}"
+
+
+def _allocated(plan: Plan) -> Iterator[str]:
+    yield f"{plan.objective}: {_share(plan.pairs)} allocated"
+    priorities = sorted({pair.priority for pair in plan.pairs})
+    if len(priorities) > 1:
+        for priority in priorities:
+            yield f"  priority {priority}: {_share([pair for pair in plan.pairs if pair.priority == priority])}"
+    if plan.objective == MAX_MIN:
+        yield f"least allocation of a pair: {plan.objective_value:g} Mbit/s"
+    if plan.objective == MIN_MAX_UTILISATION:
+        yield f"maximum utilisation: {plan.objective_value:.1%}"
+    if plan.protected_failures:
+        set_aside = sum(tunnel.rate for tunnel in plan.tunnels)
+        failures = counted(plan.protected_failures, "failed edge")
+        yield f"protected against {failures}: {set_aside:g} Mbit/s set aside on tunnels"
+
+
+def _share(pairs: Sequence[PairPlan]) -> str:
+    demand = sum(pair.demand for pair in pairs)
+    allocated = sum(pair.allocated for pair in pairs)
+    share = f" ({allocated / demand:.1%})" if demand > 0 else ""
+    return f"{allocated:g} of {demand:g} Mbit/s{share}"
+
+
+def _pair_lines(pair: PairPlan) -> Lines:
+    priority = f", priority {pair.priority}" if pair.priority else ""
+    return [
+        f"  {pair.source} -> {pair.target}{priority}: {pair.allocated:g} of {pair.demand:g} Mbit/s",
+        *(f"    {tunnel.weight:6.1%} {tunnel.rate:10.4g}  {' '.join(tunnel.nodes)}" for tunnel in pair.tunnels),
+    ]
+
+
+def _link_lines(plan: Plan, listed: int | None) -> Lines:
+    used = [(plan.link_loads[link.ends], link) for link in plan.topology.links if plan.link_loads[link.ends] > 0]
+    used.sort(key=lambda each: each[0] / each[1].capacity, reverse=True)
+    lines = (
+        [f"  {load / link.capacity:6.1%}  {link.source} -> {link.target}: {load:g} of {link.capacity:g} Mbit/s"]
+        for load, link in used
+    )
+    return _bounded(lines, len(used), listed, "link") or ["  no link carries traffic"]
+
+
+def _unprotected_lines(plan: Plan, listed: int | None) -> Lines:
+    """Pairs that so few failures can cut off that nothing can be promised to them."""
+    failures = plan.protected_failures
+    if not failures:
+        return []
+    pairs = [
+        pair
+        for pair in _one_class(plan)
+        if Exposure.of_paths([tunnel.nodes for tunnel in pair.tunnels]).failures_to_cut_off <= failures
+    ]
+    if not pairs:
+        return []
+    lines = ([f"  {pair.source} -> {pair.target}"] for pair in pairs)
+    head = f"pairs that {counted(failures, 'failed edge')} can cut off, so that they get nothing: {len(pairs)}"
+    return ["", head, *_bounded(lines, len(pairs), listed, "pair")]
+
+
+def _shared_lines(plan: Plan, tunnels_per_pair: int, listed: int | None) -> Lines:
+    pairs = _one_class(plan)
+    fewer = [pair for pair in pairs if len(pair.tunnels) < tunnels_per_pair or _meet(pair)]
+    if not fewer:
+        return []
+    finder = TunnelFinder(plan.topology)
+
+    def line(pair: PairPlan) -> Lines:
+        disjoint = finder.count_disjoint(pair.source, pair.target, tunnels_per_pair)
+        return [f"  {pair.source} -> {pair.target}: {disjoint} of its {len(pair.tunnels)} tunnels are edge-disjoint"]
+
+    head = f"pairs with fewer than {tunnels_per_pair} edge-disjoint tunnels: {len(fewer)} of {len(pairs)}"
+    return ["", head, *_bounded(map(line, fewer), len(fewer), listed, "pair")]
+
+
+def _one_class(plan: Plan) -> list[PairPlan]:
+    """Every pair once, whatever classes of traffic it has."""
+    return list({(pair.source, pair.target): pair for pair in reversed(plan.pairs)}.values())[::-1]
+
+
+def _meet(pair: PairPlan) -> bool:
+    """Whether two of the pair's tunnels have an edge in common."""
+    edges = [frozenset(hop) for tunnel in pair.tunnels for hop in tunnel.hops]
+    return len(set(edges)) < len(edges)
+
+
+def _bounded(entries: Iterable[Lines], number: int, listed: int | None, what: str) -> Lines:
+    """The lines of the first `listed` of so many entries, and how many more there are; the others are not made."""
+    lines = [line for entry in islice(entries, listed) for line in entry]
+    left_out = number - listed if listed is not None else 0
+    return [*lines, f"  ... and {counted(left_out, what)} more; -v shows all"] if left_out > 0 else lines

@@ -1,0 +1,113 @@
+"""`kuijia run` refuses bad input in one line before anything starts, and tells what was and was not achieved."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Outcome, Settings, find_experiment
+from kuijia_app.cli import run as run_verb
+from kuijia_app.cli.main import main
+
+Run = Callable[[Settings, argparse.Namespace, OutputFolder, Progress], Outcome]
+
+
+def replace_runner(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    monkeypatch.setattr(run_verb, "find_experiment", lambda name: replace(find_experiment(name), run=run))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["table9"], "error: experiment:table9: is unknown, expected one of table2, table3"),
+        (["table2", "--capacity", "-3"], "argument --capacity: -3 is not a number greater than zero"),
+        (["table2", "--capacity", "inf"], "argument --capacity: inf is not a number greater than zero"),
+        (["table2", "--capacity", "fast"], "argument --capacity: fast is not a number greater than zero"),
+        (["table2", "--repetitions", "0"], "argument --repetitions: 0 is not a whole number from one on"),
+        (["table2", "--backend", "paper"], "argument --backend: invalid choice: 'paper'"),
+        (["table2", "--framework", "nox"], "argument --framework: invalid choice: 'nox'"),
+        (["table2", "--slots", "63"], "argument --slots: invalid choice: 63"),
+        (["table2", "--cut", "s1-s3"], "argument --cut: invalid choice: 's1-s3'"),
+        (["table2", "--kill-controller"], "option:--kill-controller: one end of the failed tunnel cannot"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2_and_leaves_nothing(
+    arguments: list[str],
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    try:
+        status = main(["run", *arguments])
+    except SystemExit as left:
+        status = int(str(left.code))
+    assert status == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    assert complaint in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*_: object) -> Outcome:
+        raise AssertionError("nothing is to be started")
+
+    replace_runner(monkeypatch, run)
+    (tmp_path / "taken").touch()
+    assert main(["run", "table2", "-o", str(tmp_path / "taken")]) == 2
+    assert "taken: cannot be written to" in capsys.readouterr().err
+
+
+def test_the_outcome_is_printed_and_the_files_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[Settings] = []
+
+    def run(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+        seen.append(settings)
+        progress.show("measuring")
+        output.write_text("a.txt", "a\n")
+        return Outcome("the table", {"passed": True}, ())
+
+    replace_runner(monkeypatch, run)
+    arguments = ["run", "table2", "-o", str(tmp_path), "--capacity", "10", "--seed", "7", "--quick"]
+    assert main(arguments) == 0
+    output = capsys.readouterr()
+    assert output.out == "the table\n"
+    assert f"wrote a.txt in {tmp_path}" in output.err
+    assert seen == [Settings("emulation", 10.0, "os-ken", 64, 1, quick=True, seed=7)]
+    assert main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"passed": True}
+
+
+def test_a_missed_bar_is_status_1_and_names_the_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replace_runner(monkeypatch, lambda *_: Outcome("the table", {}, ("f3 after/before is 0.9",)))
+    assert main(["run", "table2", "-o", str(tmp_path)]) == 1
+    output = capsys.readouterr()
+    assert output.out == "the table\n"
+    assert output.err.splitlines()[-1] == "error: f3 after/before is 0.9"
+
+
+def test_an_interrupt_says_what_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(_: Settings, __: argparse.Namespace, output: OutputFolder, ___: Progress) -> Outcome:
+        output.write_text("table2-rescaling-1.json", "{}")
+        raise KeyboardInterrupt
+
+    replace_runner(monkeypatch, run)
+    assert main(["run", "table2", "-o", str(tmp_path)]) == 130
+    assert f"stopped; complete and kept in {tmp_path}: table2-rescaling-1.json" in capsys.readouterr().err

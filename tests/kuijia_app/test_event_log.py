@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from kuijia_app.event_log import PORT_STATUS, EventLog
+
+
+def test_events_are_lines_of_json_with_their_time(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "events")
+    log.write(PORT_STATUS, switch="s1", port=1, live=False)
+    log.write(PORT_STATUS, switch="s1", port=1, live=True)
+    first, second = map(json.loads, (tmp_path / "events").read_text().splitlines())
+    assert 0 < first.pop("time") <= second["time"]
+    assert first == {"event": PORT_STATUS, "switch": "s1", "port": 1, "live": False}
+
+
+def test_a_full_disk_silences_the_log_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+    log = EventLog(Path("/dev/full"))
+    with caplog.at_level(logging.ERROR):
+        log.write(PORT_STATUS, switch="s1")
+        log.write(PORT_STATUS, switch="s1")
+    assert caplog.messages == ["/dev/full cannot be written any more: no events from now on"]
