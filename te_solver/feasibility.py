@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from te_solver.errors import UnsoundError, quoted
+from te_solver.exposure import Exposure
 from te_solver.plan import PairPlan, Plan, Tunnel
+from te_solver.programs.registry import MIN_MAX_UTILISATION
 from te_solver.topology import Topology
 
 TOLERANCE = 1e-6
@@ -13,49 +15,62 @@ Where = tuple[str | int, ...]
 
 
 def require_feasible(plan: Plan) -> None:
-    """Both checks below.
+    """All checks below.
 
     Raises:
         UnsoundError: at the first fault.
     """
     require_sound_tunnels(plan)
     require_within_bounds(plan)
+    require_protected(plan)
 
 
 def require_sound_tunnels(plan: Plan) -> None:
-    """Each pair stands once and has tunnels: simple paths over links, ids not repeated, weights that sum to one.
+    """Each pair stands once in a class and has tunnels: simple paths over links, weights that sum to one.
+
+    A path id names one tunnel of one pair; the classes of a pair have the same tunnels.
 
     Raises:
         UnsoundError: at the first fault.
     """
-    pairs: set[tuple[str, str]] = set()
+    classes: set[tuple[str, str, int]] = set()
+    tunnels_of: dict[tuple[str, str], list[tuple[int, tuple[str, ...]]]] = {}
     path_ids: set[int] = set()
     for index, pair in enumerate(plan.pairs):
         where: Where = ("pairs", index)
         ends = (pair.source, pair.target)
-        for key, node in zip(("source", "target"), ends, strict=True):
-            if not plan.topology.has_node(node):
-                raise UnsoundError((*where, key), f"unknown node {quoted(node)}", "a node of the topology")
-        if pair.source == pair.target:
-            raise UnsoundError((*where, "target"), f"a pair of {pair.source} with itself", "two different nodes")
-        if ends in pairs:
-            raise UnsoundError(where, f"a second pair from {pair.source} to {pair.target}", "each pair once")
-        pairs.add(ends)
-        for number, tunnel in enumerate(pair.tunnels):
-            inside = (*where, "tunnels", number)
-            _require_path(plan.topology, pair, tunnel, (*inside, "nodes"))
-            if tunnel.path_id in path_ids:
-                raise UnsoundError((*inside, "path_id"), f"path id {tunnel.path_id} is given twice", "different ids")
-            path_ids.add(tunnel.path_id)
+        _require_ends(plan.topology, pair, where)
+        if (*ends, pair.priority) in classes:
+            raise UnsoundError(
+                where,
+                f"a second pair from {pair.source} to {pair.target} with priority {pair.priority}",
+                "each pair once in a class",
+            )
+        classes.add((*ends, pair.priority))
+        tunnels = [(tunnel.path_id, tunnel.nodes) for tunnel in pair.tunnels]
+        if tunnels_of.setdefault(ends, tunnels) is tunnels:
+            for number, tunnel in enumerate(pair.tunnels):
+                inside = (*where, "tunnels", number)
+                _require_path(plan.topology, pair, tunnel, (*inside, "nodes"))
+                if tunnel.path_id in path_ids:
+                    raise UnsoundError(
+                        (*inside, "path_id"), f"path id {tunnel.path_id} is given twice", "different ids"
+                    )
+                path_ids.add(tunnel.path_id)
+        elif tunnels_of[ends] != tunnels:
+            raise UnsoundError((*where, "tunnels"), "other tunnels than another class of the pair has", "the same")
         _require_weights(pair, (*where, "tunnels"))
 
 
 def require_within_bounds(plan: Plan) -> None:
     """No rate is negative, no pair above its demand or its tunnels' rates, no link above its capacity.
 
+    A plan of `min-max-utilisation` carries all demand instead, and no link is fuller than the plan says.
+
     Raises:
         UnsoundError: at the first excess of more than one part in a million.
     """
+    carries_all = plan.objective == MIN_MAX_UTILISATION
     for index, pair in enumerate(plan.pairs):
         for number, tunnel in enumerate(pair.tunnels):
             if not tunnel.rate >= 0:
@@ -70,14 +85,51 @@ def require_within_bounds(plan: Plan) -> None:
                 f"{pair.allocated:g} Mbit/s allocated",
                 f"no more than the demand, {pair.demand:g}, and the tunnels' rates together, {offered:g}",
             )
+        if carries_all and pair.allocated < pair.demand * (1 - TOLERANCE):
+            raise UnsoundError(
+                ("pairs", index, "allocated"), f"{pair.allocated:g} Mbit/s allocated", f"the demand, {pair.demand:g}"
+            )
     for position, link in enumerate(plan.topology.links):
         load = plan.link_loads[link.ends]
-        if not load <= link.capacity * (1 + TOLERANCE):
+        bound = link.capacity * plan.objective_value if carries_all else link.capacity
+        if not load <= bound * (1 + TOLERANCE):
             raise UnsoundError(
                 ("topology", "links", position, "capacity"),
                 f"tunnels put {load:g} Mbit/s on link {link.source}-{link.target}",
-                f"no more than its capacity, {link.capacity:g}",
+                f"no more than {bound:g}, {plan.objective_value:g} times its capacity"
+                if carries_all
+                else f"no more than its capacity, {bound:g}",
             )
+
+
+def require_protected(plan: Plan) -> None:
+    """What each pair is allocated fits into the rates of the tunnels that are left after the worst failure.
+
+    Rescaling then sends no tunnel more than its rate, so that no link gets more than its capacity.
+
+    Raises:
+        UnsoundError: at the first pair that could lose more than one part in a million.
+    """
+    if plan.protected_failures == 0:
+        return
+    for index, pair in enumerate(plan.pairs):
+        rates = [tunnel.rate for tunnel in pair.tunnels]
+        exposure = Exposure.of_paths([tunnel.nodes for tunnel in pair.tunnels])
+        left = exposure.surviving(rates, plan.protected_failures)
+        if not pair.allocated <= left * (1 + TOLERANCE):
+            raise UnsoundError(
+                ("pairs", index, "allocated"),
+                f"{pair.allocated:g} Mbit/s allocated",
+                f"no more than protection against {plan.protected_failures} leaves of the tunnels' rates, {left:g}",
+            )
+
+
+def _require_ends(topology: Topology, pair: PairPlan, where: Where) -> None:
+    for key, node in (("source", pair.source), ("target", pair.target)):
+        if not topology.has_node(node):
+            raise UnsoundError((*where, key), f"unknown node {quoted(node)}", "a node of the topology")
+    if pair.source == pair.target:
+        raise UnsoundError((*where, "target"), f"a pair of {pair.source} with itself", "two different nodes")
 
 
 def _require_path(topology: Topology, pair: PairPlan, tunnel: Tunnel, where: Where) -> None:

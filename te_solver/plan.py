@@ -38,20 +38,35 @@ class Tunnel:
 
 @dataclass(frozen=True, slots=True)
 class PairPlan:
-    """One ingress-egress pair: demand and allocation in Mbit/s, and its tunnels, whose weights sum to one."""
+    """One ingress-egress pair: demand and allocation in Mbit/s, and its tunnels, whose weights sum to one.
+
+    `priority` is the class of its traffic, 0 the most important.
+    """
 
     source: str
     target: str
     demand: float
     allocated: float
     tunnels: tuple[Tunnel, ...]
+    priority: int = 0
 
 
 @dataclass(frozen=True)
 class Plan:
     """The topology, its pairs with their tunnels, and how they were found.
 
-    `objective_value` is in Mbit/s; `solve_seconds` covers the solver alone.
+    Traffic of several classes between the same two nodes makes a pair for each class; these have the same tunnels.
+
+    Attributes:
+        topology: the network.
+        pairs: in the order of the demands.
+        objective: what was optimised, by name.
+        objective_value: what that came to: Mbit/s, for `min-max-utilisation` the share of a capacity.
+        solver: name and version.
+        solve_seconds: spent in the solver alone.
+        protected_failures: how many failed edges what is allocated survives without loss. A plan that protects sets
+            aside more for its tunnels than is allocated: `Tunnel.rate` is what is set aside, a tunnel carries
+            `weight` times what its pair is allocated.
     """
 
     topology: Topology
@@ -60,6 +75,7 @@ class Plan:
     objective_value: float
     solver: str
     solve_seconds: float
+    protected_failures: int = 0
 
     @property
     def tunnels(self) -> tuple[Tunnel, ...]:
@@ -73,3 +89,8 @@ class Plan:
             for hop in tunnel.hops:
                 loads[hop] += tunnel.rate
         return loads
+
+    @property
+    def maximum_utilisation(self) -> float:
+        """The load of the fullest link as a share of its capacity."""
+        return max(load / self.topology.link(*ends).capacity for ends, load in self.link_loads.items())

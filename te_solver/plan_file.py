@@ -50,10 +50,12 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "objective_value": plan.objective_value,
         "solver": plan.solver,
         "solve_seconds": plan.solve_seconds,
+        "protected_failures": plan.protected_failures,
         "pairs": [
             {
                 "source": pair.source,
                 "target": pair.target,
+                "priority": pair.priority,
                 "demand": pair.demand,
                 "allocated": pair.allocated,
                 "tunnels": [
@@ -93,6 +95,7 @@ def plan_from_json(data: object, source: str | Path) -> Plan:
         objective_value=float(data["objective_value"]),
         solver=data["solver"],
         solve_seconds=float(data["solve_seconds"]),
+        protected_failures=int(data.get("protected_failures", 0)),
     )
     try:
         require_sound_tunnels(plan)
@@ -138,7 +141,8 @@ def _pair(data: dict[str, Any]) -> PairPlan:
         Tunnel(int(tunnel["path_id"]), tuple(tunnel["nodes"]), float(tunnel["rate"]), float(tunnel["weight"]))
         for tunnel in data["tunnels"]
     )
-    return PairPlan(data["source"], data["target"], float(data["demand"]), float(data["allocated"]), tunnels)
+    priority = int(data.get("priority", 0))
+    return PairPlan(data["source"], data["target"], float(data["demand"]), float(data["allocated"]), tunnels, priority)
 
 
 def _first_fault(data: object) -> ValidationError | None:

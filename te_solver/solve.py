@@ -2,96 +2,224 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
 
+from te_solver.connectivity import Reachability
 from te_solver.demands import Demand
-from te_solver.errors import InputError, SolverError, UnsoundError
+from te_solver.errors import InputError, SolverError, UnsoundError, quoted
+from te_solver.exposure import Exposure
 from te_solver.feasibility import require_feasible
-from te_solver.optimise import Incidence, maximise_throughput
 from te_solver.plan import FIRST_PATH_ID, PairPlan, Plan, Tunnel
+from te_solver.programs.incidence import Incidence
+from te_solver.programs.program import Objective, Options, Program
+from te_solver.programs.registry import MAX_THROUGHPUT, find_objective, objective_names
 from te_solver.topology import Topology
 from te_solver.tunnels import TunnelFinder
 
-MAX_THROUGHPUT = "max-throughput"
-_NAMED_PAIRS = 5
+_NAMED_PAIRS = 20
 
+Pair = tuple[str, str]
 Paths = tuple[tuple[str, ...], ...]
 
 
-def solve(topology: Topology, demands: Sequence[Demand], tunnels_per_pair: int = 3, *, source: str = "demands") -> Plan:
-    """The plan of maximum throughput, pairs in the order of `demands`.
+def solve(
+    topology: Topology,
+    demands: Sequence[Demand],
+    tunnels_per_pair: int = 3,
+    objective: str | Objective = MAX_THROUGHPUT,
+    *,
+    options: Options | None = None,
+    finder: TunnelFinder | None = None,
+    source: str = "demands",
+) -> Plan:
+    """The plan that is best by `objective`, over the tunnels that `finder` finds; see `Planner`.
 
-    Path ids count from `FIRST_PATH_ID` through the tunnels of the first pair, then of the second, and so on. A
-    tunnel's weight is its share of the pair's rate; a pair that gets nothing has equal weights.
+    Args:
+        topology: the network.
+        demands: what is to be sent, each source, target and priority once.
+        tunnels_per_pair: how many tunnels to look for.
+        objective: one of `objective_names()`, or one of your own.
+        options: what else can be chosen.
+        finder: finds the tunnels, by default those of fewest hops.
+        source: what complaints about the demands call them.
 
     Raises:
-        InputError: no demand, a pair that is not connected, demands of several priorities or two for one pair; it
-            names `source` as where the demands come from.
-        UnsoundError: a demand of a node outside the topology.
+        InputError: a pair that is not connected, or what `Planner` finds wrong with the demands.
+        UnsoundError: a demand of a node outside the topology, or what else `Planner` raises.
         SolverError: the optimiser gave up, or its answer breaks a bound.
     """
-    _require_one_class(demands, source)
-    for demand in demands:
-        demand.require_nodes_of(topology)
-    finder = TunnelFinder(topology)
-    tunnels = [finder.tunnels(demand.source, demand.target, tunnels_per_pair) for demand in demands]
-    _require_connected(topology, demands, tunnels, source)
-    allocation = maximise_throughput(
-        Incidence.of(topology, tunnels),
-        capacity=np.array([link.capacity for link in topology.links]),
-        demand=np.array([demand.rate for demand in demands]),
+    _require_connected(topology, demands, source)
+    finder = finder or TunnelFinder(topology)
+    pairs = dict.fromkeys(demand.pair for demand in demands)
+    tunnels = {pair: finder.tunnels(*pair, tunnels_per_pair) for pair in pairs}
+    return Planner(topology, tunnels, demands, objective, options=options, source=source).plan()
+
+
+@dataclass(frozen=True)
+class _TrafficClass:
+    """The demands of one priority, by their positions, and the program that serves them."""
+
+    positions: tuple[int, ...]
+    program: Program
+
+
+class Planner:
+    """Makes plans for the same pairs, tunnels and links; the programs are compiled once.
+
+    Classes of traffic are served in the order of their priorities, 0 first, each in the capacity that those before
+    it leave: what less important traffic asks for changes nothing for the more important.
+
+    Path ids count from `FIRST_PATH_ID` through the tunnels of the first pair, then of the second, and so on; demands
+    of one pair with different priorities share its tunnels. A tunnel's weight is its share of the pair's rate; a pair
+    that gets nothing has equal weights.
+
+    Args:
+        topology: the network.
+        tunnels: the paths of each pair, at least one.
+        demands: what is to be sent, each source, target and priority once; pairs of the plan have their order.
+        objective: one of `objective_names()`, or one of your own.
+        options: what else can be chosen.
+        source: what complaints about the demands call them.
+
+    Raises:
+        InputError: no demand, two demands for one pair with the same priority.
+        UnsoundError: an unknown objective, or a protection that leaves nothing to any pair; its `where` is
+            `objective` or `protect`.
+        KeyError: a pair without tunnels, or a tunnel over a link that the topology has not.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        tunnels: Mapping[Pair, Paths],
+        demands: Sequence[Demand],
+        objective: str | Objective = MAX_THROUGHPUT,
+        *,
+        options: Options | None = None,
+        source: str = "demands",
+    ) -> None:
+        _require_distinct(demands, source)
+        self._topology = topology
+        self._demands = tuple(demands)
+        self._tunnels = {demand.pair: tunnels[demand.pair] for demand in demands}
+        self._objective = _found(objective) if isinstance(objective, str) else objective
+        self._options = options or Options()
+        if self._objective.protects:
+            _require_protectable(tuple(self._tunnels.values()), self._options.protect)
+        self._classes = [self._traffic_class(priority) for priority in sorted({each.priority for each in demands})]
+
+    def _traffic_class(self, priority: int) -> _TrafficClass:
+        positions = tuple(at for at, demand in enumerate(self._demands) if demand.priority == priority)
+        incidence = Incidence.of(self._topology, [self._tunnels[self._demands[at].pair] for at in positions])
+        return _TrafficClass(positions, self._objective.program(incidence, self._options))
+
+    def plan(self, demands: Sequence[Demand] | None = None, topology: Topology | None = None) -> Plan:
+        """The plan for these rates and capacities, by default those that the planner was made with.
+
+        Raises:
+            ValueError: other pairs or priorities, another order of them, or other links than the planner's.
+            SolverError: the optimiser gave up, or its answer breaks a bound.
+        """
+        demands = self._demands if demands is None else tuple(demands)
+        topology = self._topology if topology is None else topology
+        if [(each.pair, each.priority) for each in demands] != [(each.pair, each.priority) for each in self._demands]:
+            raise ValueError("other pairs or priorities than the planner was made for")
+        if [link.ends for link in topology.links] != [link.ends for link in self._topology.links]:
+            raise ValueError("other links than the planner was made for")
+        plan = self._solved(topology, demands)
+        try:
+            require_feasible(plan)
+        except UnsoundError as error:
+            raise SolverError(f"the answer of {plan.solver} breaks a bound: {error}") from error
+        return plan
+
+    def _solved(self, topology: Topology, demands: Sequence[Demand]) -> Plan:
+        capacity = np.array([link.capacity for link in topology.links])
+        carried = np.zeros(capacity.shape)
+        path_ids = self._path_ids()
+        pairs: dict[int, PairPlan] = {}
+        allocations = []
+        for each in self._classes:
+            asked = np.array([demands[at].rate for at in each.positions])
+            allocation = each.program.solve(capacity, asked, carried)
+            allocations.append(allocation)
+            carried = carried + each.program.incidence.links @ allocation.rates
+            rates = iter(allocation.rates.tolist())
+            for at, granted in zip(each.positions, allocation.granted.tolist(), strict=True):
+                paths = self._tunnels[demands[at].pair]
+                own_rates = [next(rates) for _ in paths]
+                tunnels = _tunnels(path_ids[demands[at].pair], paths, own_rates)
+                pairs[at] = PairPlan(*demands[at].pair, demands[at].rate, granted, tunnels, demands[at].priority)
+        plan = Plan(
+            topology,
+            tuple(pairs[at] for at in range(len(demands))),
+            objective=self._objective.name,
+            objective_value=0.0,
+            solver=allocations[0].solver,
+            solve_seconds=sum(allocation.solve_seconds for allocation in allocations),
+            protected_failures=self._options.protect if self._objective.protects else 0,
+        )
+        return replace(plan, objective_value=self._objective.value(plan))
+
+    def _path_ids(self) -> Mapping[Pair, tuple[int, ...]]:
+        numbers = count(FIRST_PATH_ID)
+        return {pair: tuple(next(numbers) for _ in paths) for pair, paths in self._tunnels.items()}
+
+
+def _tunnels(path_ids: Sequence[int], paths: Paths, rates: Sequence[float]) -> tuple[Tunnel, ...]:
+    total = sum(rates)
+    return tuple(
+        Tunnel(path_id, path, rate, weight=rate / total if total > 0 else 1 / len(paths))
+        for path_id, path, rate in zip(path_ids, paths, rates, strict=True)
     )
-    rates = iter(allocation.rates.tolist())
-    path_ids = count(FIRST_PATH_ID)
-    pairs = tuple(_pair_plan(demand, paths, path_ids, rates) for demand, paths in zip(demands, tunnels, strict=True))
-    plan = Plan(
-        topology,
-        pairs,
-        objective=MAX_THROUGHPUT,
-        objective_value=sum(pair.allocated for pair in pairs),
-        solver=allocation.solver,
-        solve_seconds=allocation.solve_seconds,
-    )
-    try:
-        require_feasible(plan)
-    except UnsoundError as error:
-        raise SolverError(f"the answer of {plan.solver} breaks a bound: {error}") from error
-    return plan
 
 
-def _pair_plan(demand: Demand, paths: Paths, path_ids: Iterator[int], rates: Iterator[float]) -> PairPlan:
-    """Takes as many path ids and rates as there are paths."""
-    own_rates = [next(rates) for _ in paths]
-    allocated = sum(own_rates)
-    tunnels = tuple(
-        Tunnel(next(path_ids), path, rate, weight=rate / allocated if allocated > 0 else 1 / len(paths))
-        for path, rate in zip(paths, own_rates, strict=True)
-    )
-    return PairPlan(demand.source, demand.target, demand.rate, allocated, tunnels)
+def _found(name: str) -> Objective:
+    if name not in objective_names():
+        raise UnsoundError(("objective",), f"objective {quoted(name)}", f"one of {', '.join(objective_names())}")
+    return find_objective(name)
 
 
-def _require_one_class(demands: Sequence[Demand], source: str) -> None:
+def _require_distinct(demands: Sequence[Demand], source: str) -> None:
     if not demands:
         raise InputError(source, "", "there is no demand", "at least one")
-    priorities = sorted({demand.priority for demand in demands})
-    if len(priorities) > 1:
-        listed = ", ".join(map(str, priorities))
-        raise InputError(source, "", f"priorities {listed}", "the same priority for all demands")
-    pairs: set[tuple[str, str]] = set()
+    seen: set[tuple[Pair, int]] = set()
     for demand in demands:
-        if demand.pair in pairs:
-            raise InputError(source, "", f"two demands from {demand.source} to {demand.target}", "one for each pair")
-        pairs.add(demand.pair)
+        if (demand.pair, demand.priority) in seen:
+            raise InputError(
+                source,
+                "",
+                f"two demands from {demand.source} to {demand.target} with priority {demand.priority}",
+                "one for each source, target and priority",
+            )
+        seen.add((demand.pair, demand.priority))
 
 
-def _require_connected(topology: Topology, demands: Sequence[Demand], tunnels: Sequence[Paths], source: str) -> None:
-    apart = [demand.pair for demand, paths in zip(demands, tunnels, strict=True) if not paths]
+def _require_connected(topology: Topology, demands: Sequence[Demand], source: str) -> None:
+    reachability = Reachability(topology)
+    apart: dict[Pair, None] = {}
+    for demand in demands:
+        demand.require_nodes_of(topology)
+        if not reachability.connects(*demand.pair):
+            apart[demand.pair] = None
     if apart:
-        named = ", ".join(f"{start} to {end}" for start, end in apart[:_NAMED_PAIRS])
+        named = ", ".join(f"{start} to {end}" for start, end in list(apart)[:_NAMED_PAIRS])
         more = f" and {len(apart) - _NAMED_PAIRS} more" if len(apart) > _NAMED_PAIRS else ""
         raise InputError(
             source, "", f"no path from {named}{more}", f"demands between connected nodes of {topology.name}"
+        )
+
+
+def _require_protectable(tunnels: Sequence[Paths], failures: int) -> None:
+    """Protection against so many failures that they cut off every pair would allocate nothing to anyone."""
+    most = max(Exposure.of_paths(paths).failures_to_cut_off for paths in tunnels) - 1
+    if most < failures:
+        raise UnsoundError(
+            ("protect",),
+            f"every pair can be cut off by {failures} failed edge{'s' if failures > 1 else ''}",
+            f"at most {most}" if most else "tunnels that have no edge in common",
         )

@@ -111,7 +111,7 @@ def test_help_names_every_word_and_sets_nothing_up(clone: Clone, word: str) -> N
     outcome = clone.run(word)
     assert outcome.returncode == 0
     assert outcome.stderr == ""
-    assert all(f"\n  {known} " in outcome.stdout for known in ("demo", "test", "kuijia"))
+    assert all(f"\n  {known} " in outcome.stdout for known in ("demo", "test", "bench", "kuijia"))
     assert not (clone.path / ".venv").exists()
 
 
@@ -120,7 +120,7 @@ def test_an_unknown_word_is_refused_with_the_usage(clone: Clone) -> None:
     assert outcome.returncode == 2
     assert outcome.stdout == ""
     assert outcome.stderr.startswith("usage: ./run")
-    assert outcome.stderr.endswith("error: tset: no such word, expected demo, test or kuijia\n")
+    assert outcome.stderr.endswith("error: tset: no such word, expected demo, test, bench or kuijia\n")
     assert not (clone.path / ".venv").exists()
 
 
@@ -130,9 +130,13 @@ def test_no_word_is_refused_with_the_usage(clone: Clone) -> None:
     assert outcome.stderr.startswith("usage: ./run")
 
 
-def test_bench_is_refused_while_there_are_no_benchmarks(clone: Clone) -> None:
-    outcome = clone.run("bench")
-    assert (outcome.returncode, outcome.stderr) == (2, "error: bench: there are no benchmarks yet\n")
+def test_bench_runs_the_benchmarks_of_the_clone_wherever_it_is_called_from(clone: Clone) -> None:
+    (clone.path / "benchmarks").mkdir()
+    (clone.path / "benchmarks" / "__main__.py").write_text("import sys\nprint(sys.argv[1:])\n")
+    assert clone.run("kuijia").returncode == 7
+    clone.write_program(".venv/bin/python", '#!/bin/sh\nexec /usr/bin/python3 "$@"\n')
+    outcome = clone.run("bench", "te-resolve", "--json")
+    assert outcome.stdout == "['te-resolve', '--json']\n"
 
 
 def test_the_first_run_sets_up_and_the_second_has_nothing_to_do(clone: Clone) -> None:

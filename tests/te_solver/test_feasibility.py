@@ -30,6 +30,50 @@ def test_a_plan_within_all_bounds_passes() -> None:
     require_feasible(plan(PAIR, OTHER))
 
 
+def test_classes_of_a_pair_share_its_tunnels() -> None:
+    low = replace(PAIR, priority=2, demand=1.0, allocated=0.0, tunnels=(replace(DIRECT, rate=0.0), AROUND))
+    require_feasible(plan(PAIR, OTHER, low))
+    with pytest.raises(UnsoundError) as raised:
+        require_feasible(plan(PAIR, OTHER, replace(low, tunnels=(AROUND, DIRECT))))
+    assert str(raised.value) == "pairs[2].tunnels: other tunnels than another class of the pair has, expected the same"
+
+
+def test_the_loads_of_all_classes_count_together() -> None:
+    low = replace(PAIR, priority=1, tunnels=(replace(DIRECT, rate=0.1), replace(AROUND, rate=0.0)), allocated=0.1)
+    with pytest.raises(UnsoundError, match=r"^topology\.links\[2\]\.capacity: tunnels put 10\.1 Mbit/s on link a-c"):
+        require_feasible(plan(PAIR, low))
+
+
+def test_a_plan_that_carries_everything_may_fill_links_as_far_as_it_says() -> None:
+    full = replace(
+        PAIR, demand=12.5, tunnels=(replace(DIRECT, rate=12.5, weight=1.0), replace(AROUND, rate=0, weight=0))
+    )
+    carried = replace(plan(full), objective="min-max-utilisation", objective_value=1.25)
+    require_feasible(carried)
+    with pytest.raises(UnsoundError) as raised:
+        require_feasible(replace(carried, objective_value=1.2))
+    assert str(raised.value) == (
+        "topology.links[2].capacity: tunnels put 12.5 Mbit/s on link a-c, "
+        "expected no more than 12, 1.2 times its capacity"
+    )
+    with pytest.raises(UnsoundError) as raised:
+        require_feasible(replace(carried, pairs=(replace(full, allocated=12.0),)))
+    assert str(raised.value) == "pairs[0].allocated: 12 Mbit/s allocated, expected the demand, 12.5"
+
+
+def test_what_is_protected_fits_into_what_failures_leave() -> None:
+    protected = replace(plan(replace(PAIR, allocated=2.5)), protected_failures=1)
+    require_feasible(protected)
+    with pytest.raises(UnsoundError) as raised:
+        require_feasible(replace(protected, pairs=(replace(PAIR, allocated=2.6),)))
+    assert str(raised.value) == (
+        "pairs[0].allocated: 2.6 Mbit/s allocated, "
+        "expected no more than protection against 1 leaves of the tunnels' rates, 2.5"
+    )
+    with pytest.raises(UnsoundError, match=r"against 2 leaves of the tunnels' rates, 0$"):
+        require_feasible(replace(protected, protected_failures=2))
+
+
 def test_rounding_does_not_count() -> None:
     require_feasible(plan(with_direct(rate=10.0 * (1 + 0.9e-6), weight=0.8 + 0.9e-6)))
 
@@ -40,7 +84,10 @@ def test_rounding_does_not_count() -> None:
         ([replace(PAIR, source="x")], "pairs[0].source: unknown node 'x', expected a node of the topology"),
         ([OTHER, replace(PAIR, target="y")], "pairs[1].target: unknown node 'y', expected a node of the topology"),
         ([replace(PAIR, target="a")], "pairs[0].target: a pair of a with itself, expected two different nodes"),
-        ([PAIR, OTHER, PAIR], "pairs[2]: a second pair from a to c, expected each pair once"),
+        (
+            [PAIR, OTHER, PAIR],
+            "pairs[2]: a second pair from a to c with priority 0, expected each pair once in a class",
+        ),
         (
             [with_direct(nodes=("a", "b"))],
             "pairs[0].tunnels[0].nodes: the tunnel does not join the pair, expected a path from a to c",

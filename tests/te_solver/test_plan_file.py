@@ -62,16 +62,27 @@ def test_a_plan_survives_a_file(tmp_path: Path) -> None:
 def test_a_plan_holds_the_fields_of_the_contract() -> None:
     data = plan_to_json(PLAN)
     assert list(data) == [
-        "format", "version", "topology", "objective", "objective_value", "solver", "solve_seconds", "pairs",
+        "format", "version", "topology", "objective", "objective_value", "solver", "solve_seconds",
+        "protected_failures", "pairs",
     ]  # fmt: skip
     assert data["topology"]["links"][1] == {"source": "b", "target": "c", "capacity": 10.0, "delay": 0.01}
     assert data["pairs"][1] == {
         "source": "a",
         "target": "b",
+        "priority": 0,
         "demand": 5.0,
         "allocated": 5.0,
         "tunnels": [{"path_id": 18, "nodes": ["a", "b"], "rate": 5.0, "weight": 1.0}],
     }
+
+
+def test_classes_and_protection_survive_a_file_and_may_be_missing_from_it() -> None:
+    pair = PLAN.pairs[0]
+    plan = replace(PLAN, pairs=(pair, replace(pair, priority=3, demand=1.0)), protected_failures=2)
+    data = plan_to_json(plan)
+    assert plan_from_json(data, "memory") == plan
+    del data["protected_failures"], data["pairs"][0]["priority"]
+    assert plan_from_json(data, "memory") == replace(plan, protected_failures=0)
 
 
 def test_rates_above_capacities_are_read() -> None:
@@ -109,8 +120,27 @@ def put(value: object, *path: str | int) -> Change:
         (cut("topology"), ": there is no topology, expected an object as kuijia solve -o writes it"),
         (put(1, "colour"), ": unknown key 'colour', expected an object as kuijia solve -o writes it"),
         (put({}, "pairs"), ":pairs: found an object, expected a list of pairs"),
-        (put("fast", "objective_value"), ":objective_value: found 'fast', expected a number of Mbit/s"),
-        (put(True, "objective_value"), ":objective_value: found true or false, expected a number of Mbit/s"),
+        (
+            put("fast", "objective_value"),
+            (
+                ":objective_value: found 'fast', "
+                "expected a number: Mbit/s, or the share of a capacity for min-max-utilisation"
+            ),
+        ),
+        (
+            put(True, "protected_failures"),
+            (
+                ":protected_failures: found true or false, "
+                "expected how many failed edges the allocations survive without loss, a whole number, zero or more"
+            ),
+        ),
+        (
+            put(-1, "pairs", 0, "priority"),
+            (
+                ":pairs[0].priority: found -1, "
+                "expected a whole number, zero or more, 0 being the most important class of traffic"
+            ),
+        ),
         (put("a\nb", "solver"), r":solver: found 'a\nb', expected the name of a solver"),
         (
             put("", "topology", "name"),

@@ -1,22 +1,101 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations, pairwise, permutations
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import combinations, islice, pairwise, permutations
+from random import Random
+from typing import Any
 
 import networkx as nx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from te_solver.topology import Link, Topology
-from te_solver.tunnels import TunnelFinder, tunnels_for
+from te_solver.tunnels import WEIGHTS, TunnelFinder, Weight, tunnels_for
 from tests.te_solver.random_networks import digraph, topologies
 
-any_topology = st.booleans().flatmap(lambda directed: topologies(directed=directed))
 Path = tuple[str, ...]
 
+DELAYS = (0.0, 0.001, 0.002, 0.005)
+CAPACITIES = (1.0, 2.0, 4.0, 5.0, 10.0)
 
-def edges_of(path: Path) -> set[frozenset[str]]:
+
+@dataclass(frozen=True)
+class Choice:
+    """A network, and what tunnels in it shall be like."""
+
+    topology: Topology
+    weight: Weight
+    node_disjoint: bool
+
+    @property
+    def finder(self) -> TunnelFinder:
+        return TunnelFinder(self.topology, self.weight, node_disjoint=self.node_disjoint)
+
+    def cost(self, path: Path) -> tuple[float, int]:
+        """Weight, then hops, from the definition."""
+        links = [self.topology.link(*hop) for hop in pairwise(path)]
+        if self.weight == "delay":
+            return round(sum(link.delay for link in links), 6), len(links)
+        if self.weight == "inverse-capacity":
+            return round(sum(1 / link.capacity for link in links), 6), len(links)
+        return 0.0, len(links)
+
+    def parts(self, path: Path) -> set[object]:
+        """What tunnels should not have in common."""
+        return edges_of(path) | (set(path[1:-1]) if self.node_disjoint else set())
+
+    def shared(self, path: Path, others: Iterable[Path]) -> int:
+        return sum(len(self.parts(path) & self.parts(other)) for other in others)
+
+    def flow_network(self) -> nx.DiGraph[tuple[str, str]]:
+        """A network whose flows of minimum cost are the sets of disjoint paths: a node is left after it was entered."""
+        graph: nx.DiGraph[tuple[str, str]] = nx.DiGraph()
+        for node in self.topology.nodes:
+            through = {"capacity": 1} if self.node_disjoint else {}
+            graph.add_edge((node, "in"), (node, "out"), weight=0, **through)
+        for link in self.topology.links:
+            weight, hops = self.cost(link.ends)
+            graph.add_edge(
+                (link.source, "out"), (link.target, "in"), capacity=1, weight=round(weight * 1e6) * 1000 + hops
+            )
+        return graph
+
+
+@st.composite
+def choices(draw: st.DrawFn, max_nodes: int = 7, *, symmetric: bool | None = None) -> Choice:
+    symmetric = draw(st.booleans()) if symmetric is None else symmetric
+    topology = draw(topologies(directed=not symmetric, max_nodes=max_nodes))
+    weights = st.tuples(st.sampled_from(CAPACITIES), st.sampled_from(DELAYS))
+    of_edge = {frozenset(edge): draw(weights) for edge in topology.edges}
+    links = []
+    for link in topology.links:
+        capacity, delay = of_edge[frozenset(link.ends)] if symmetric else draw(weights)
+        links.append(replace(link, capacity=capacity, delay=delay))
+    return Choice(replace(topology, links=tuple(links)), draw(st.sampled_from(WEIGHTS)), draw(st.booleans()))
+
+
+@st.composite
+def wide_areas(draw: st.DrawFn) -> Choice:
+    """Larger networks of the shape that real ones have: long chains, trees and rings on a few meshed nodes."""
+    names = [f"n{number}" for number in range(draw(st.integers(8, 24)))]
+    edges = {(names[draw(st.integers(0, number - 1))], names[number]) for number in range(1, len(names))}
+    spare = [pair for pair in combinations(names, 2) if pair not in edges]
+    edges |= set(draw(st.lists(st.sampled_from(spare), max_size=8)))
+    order = draw(st.permutations(names))
+    links = [
+        Link(*ends, capacity=draw(st.sampled_from(CAPACITIES)), delay=draw(st.sampled_from(DELAYS)))
+        for ends in sorted(edges)
+    ]
+    links += [replace(link, source=link.target, target=link.source) for link in links]
+    return Choice(
+        Topology("wide area", tuple(order), tuple(links)), draw(st.sampled_from(WEIGHTS)), draw(st.booleans())
+    )
+
+
+def edges_of(path: Path) -> set[object]:
     return {frozenset(hop) for hop in pairwise(path)}
 
 
@@ -27,61 +106,71 @@ def cables(*ends: str) -> Topology:
     return Topology("cables", nodes, tuple(links))
 
 
-@given(any_topology, st.integers(1, 5))
-def test_tunnels_are_different_simple_paths_over_links_in_order_of_hops(topology: Topology, count: int) -> None:
-    finder = TunnelFinder(topology)
-    for source, target in permutations(topology.nodes, 2):
-        tunnels = finder.tunnels(source, target, count)
+@given(choices(), st.integers(1, 5))
+def test_tunnels_are_different_simple_paths_over_links_in_order_of_cost(choice: Choice, count: int) -> None:
+    for source, target in permutations(choice.topology.nodes, 2):
+        tunnels = choice.finder.tunnels(source, target, count)
         assert len(set(tunnels)) == len(tunnels) <= count
-        assert list(tunnels) == sorted(tunnels, key=lambda path: (len(path), path))
+        assert [choice.cost(path) for path in tunnels] == sorted(choice.cost(path) for path in tunnels)
         for path in tunnels:
             assert (path[0], path[-1]) == (source, target)
             assert len(set(path)) == len(path)
-            assert all(topology.has_link(a, b) for a, b in pairwise(path))
+            assert all(choice.topology.has_link(a, b) for a, b in pairwise(path))
 
 
-@given(any_topology, st.integers(1, 4))
-def test_as_many_tunnels_are_edge_disjoint_as_a_maximum_flow_allows_and_no_shorter_set_is(
-    topology: Topology, count: int
+@given(choices(symmetric=True), st.integers(1, 5))
+def test_the_way_back_has_the_same_tunnels_where_links_go_both_ways_at_the_same_cost(
+    choice: Choice, count: int
 ) -> None:
-    graph = digraph(topology)
-    for source, target in permutations(topology.nodes, 2):
-        possible = min(count, int(nx.maximum_flow_value(graph, source, target)))
-        assert TunnelFinder(topology).count_disjoint(source, target, count) == possible
+    finder = choice.finder
+    for source, target in combinations(choice.topology.nodes, 2):
+        back = finder.tunnels(target, source, count)
+        assert tuple(path[::-1] for path in back) == finder.tunnels(source, target, count)
+
+
+@given(choices() | wide_areas(), st.integers(1, 4), st.randoms(use_true_random=False))
+def test_as_many_tunnels_are_disjoint_as_a_maximum_flow_allows_and_no_cheaper_set_is(
+    choice: Choice, count: int, random: Random
+) -> None:
+    graph, finder = choice.flow_network(), choice.finder
+    pairs = list(permutations(choice.topology.nodes, 2))
+    for source, target in random.sample(pairs, min(len(pairs), 20)):
+        limited: nx.DiGraph[Any] = graph.copy()
+        limited.add_edge("before", (source, "out"), capacity=count, weight=0)
+        flow = nx.max_flow_min_cost(limited, "before", (target, "in"))
+        possible = sum(flow["before"].values())
+        assert finder.count_disjoint(source, target, count) == possible
         if possible == 0:
-            assert tunnels_for(topology, source, target, count) == ()
+            assert finder.tunnels(source, target, count) == ()
             continue
-        tunnels = tunnels_for(topology, source, target, possible)
-        used = Counter(edge for path in tunnels for edge in edges_of(path))
-        assert set(used.values()) == {1}
-        limited = graph.copy()
-        limited.add_edge("before", source, capacity=possible, weight=0)
-        cheapest = nx.max_flow_min_cost(limited, "before", target)
-        assert used.total() == nx.cost_of_flow(limited, cheapest)
+        tunnels = finder.tunnels(source, target, possible)
+        assert len(tunnels) == possible
+        assert set(Counter(part for path in tunnels for part in choice.parts(path)).values()) <= {1}
+        weight, hops = (sum(part) for part in zip(*map(choice.cost, tunnels), strict=True))
+        assert round(weight * 1e6) * 1000 + hops == nx.cost_of_flow(limited, flow)
 
 
 @given(topologies(), st.integers(1, 4))
-def test_in_an_undirected_network_the_edge_connectivity_says_how_many_are_disjoint(
-    topology: Topology, count: int
-) -> None:
+def test_in_an_undirected_network_the_connectivity_says_how_many_are_disjoint(topology: Topology, count: int) -> None:
     graph = digraph(topology).to_undirected()
     for source, target in combinations(topology.nodes, 2):
-        tunnels = tunnels_for(topology, source, target, count)
-        largest = max(
-            (
-                size
-                for size in range(len(tunnels) + 1)
-                for chosen in combinations(tunnels, size)
-                if all(edges_of(a).isdisjoint(edges_of(b)) for a, b in combinations(chosen, 2))
-            ),
-        )
-        assert largest == min(count, nx.edge_connectivity(graph, source, target))
+        of_edges = nx.edge_connectivity(graph, source, target)
+        assert TunnelFinder(topology).count_disjoint(source, target, count) == min(count, of_edges)
+        if not graph.has_edge(source, target):
+            of_nodes = nx.node_connectivity(graph, source, target)
+            finder = TunnelFinder(topology, node_disjoint=True)
+            assert finder.count_disjoint(source, target, count) == min(count, of_nodes)
 
 
-@given(any_topology.filter(lambda topology: len(topology.nodes) <= 6), st.integers(1, 3))
-def test_each_further_tunnel_shares_the_least_and_is_the_shortest_of_these(topology: Topology, extra: int) -> None:
-    finder, graph = TunnelFinder(topology), digraph(topology)
-    for source, target in permutations(topology.nodes, 2):
+@given(choices(max_nodes=6), st.integers(1, 3))
+def test_each_further_tunnel_shares_the_least_and_is_the_cheapest_and_first_of_these(
+    choice: Choice, extra: int
+) -> None:
+    finder, graph = choice.finder, digraph(choice.topology)
+    rank = {node: position for position, node in enumerate(choice.topology.nodes)}
+    # The order of nodes decides for the direction that comes first in it; the other one follows.
+    pairs = (combinations if finder.symmetric else permutations)(choice.topology.nodes, 2)
+    for source, target in pairs:
         disjoint = finder.count_disjoint(source, target, 5)
         if disjoint in {0, 5}:
             continue
@@ -92,20 +181,56 @@ def test_each_further_tunnel_shares_the_least_and_is_the_shortest_of_these(topol
             assert after == before
             continue
 
-        def sharing(path: Path, before: tuple[Path, ...] = before) -> tuple[int, int, Path]:
-            return sum(len(edges_of(path) & edges_of(other)) for other in before), len(path), path
+        def order(path: Path, before: tuple[Path, ...] = before) -> tuple[object, ...]:
+            return choice.shared(path, before), choice.cost(path), [rank[node] for node in path]
 
-        assert set(after) - set(before) == {min(left, key=sharing)}
+        assert set(after) - set(before) == {min(left, key=order)}
         assert len(after) == len(before) + 1
 
 
-@given(any_topology, st.integers(1, 5), st.randoms(use_true_random=False))
-def test_the_order_of_the_links_does_not_matter(topology: Topology, count: int, random: object) -> None:
-    shuffled = list(topology.links)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
-    same = Topology(topology.name, topology.nodes, tuple(shuffled))
-    for source, target in permutations(topology.nodes, 2):
-        assert tunnels_for(topology, source, target, count) == tunnels_for(same, source, target, count)
+@settings(max_examples=60)
+@given(wide_areas(), st.randoms(use_true_random=False))
+def test_in_larger_networks_too_a_further_tunnel_shares_the_least_and_is_the_cheapest_of_these(
+    choice: Choice, random: Random
+) -> None:
+    choice = replace(choice, node_disjoint=False)
+    finder, graph = choice.finder, digraph(choice.topology)
+    for source, target in random.sample(list(permutations(choice.topology.nodes, 2)), 12):
+        disjoint = finder.count_disjoint(source, target, 4)
+        before, after = (finder.tunnels(source, target, count) for count in (disjoint, disjoint + 1))
+        for tail, head in graph.edges:
+            weight, hops = choice.cost((tail, head))
+            graph.edges[tail, head]["weight"] = (
+                choice.shared((tail, head), before) * 10**12 + round(weight * 1e6) * 1000 + hops
+            )
+        # Yen's algorithm of networkx: the cheapest paths in order; what they share is the first part of their cost.
+        cheapest = islice(nx.shortest_simple_paths(graph, source, target, weight="weight"), len(before) + 1)
+        best = next((path for path in map(tuple, cheapest) if path not in before), None)
+        further = set(after) - set(before)
+        assert len(further) == (best is not None)
+        for path in further:
+            assert best is not None
+            assert choice.shared(path, before) == choice.shared(best, before)
+            assert choice.cost(path) == pytest.approx(choice.cost(best))
+
+
+@given(choices(), st.integers(1, 5), st.randoms(use_true_random=False))
+def test_the_order_of_the_links_does_not_matter(choice: Choice, count: int, random: Random) -> None:
+    links = list(choice.topology.links)
+    random.shuffle(links)
+    same = replace(choice, topology=replace(choice.topology, links=tuple(links)))
+    finders = choice.finder, same.finder
+    for source, target in permutations(choice.topology.nodes, 2):
+        first, second = (finder.tunnels(source, target, count) for finder in finders)
+        assert first == second
+
+
+@given(choices(), st.randoms(use_true_random=False))
+def test_what_was_asked_before_does_not_matter(choice: Choice, random: Random) -> None:
+    pairs = list(permutations(choice.topology.nodes, 2))
+    shuffled = random.sample(pairs, len(pairs))
+    one, other = choice.finder, choice.finder
+    assert {pair: one.tunnels(*pair, 3) for pair in pairs} == {pair: other.tunnels(*pair, 3) for pair in shuffled}
 
 
 def test_the_shortest_path_gives_way_where_it_would_block_a_second_one() -> None:
@@ -114,9 +239,49 @@ def test_the_shortest_path_gives_way_where_it_would_block_a_second_one() -> None
     assert tunnels_for(trap, "s", "t", 2) == (("s", "a", "d", "f", "t"), ("s", "c", "e", "b", "t"))
 
 
+def test_edge_disjoint_tunnels_may_meet_at_a_node_where_node_disjoint_ones_go_around_it() -> None:
+    network = cables("sa", "am", "sb", "bm", "mc", "ct", "md", "dt", "ax", "xy", "yz", "zt")
+    assert tunnels_for(network, "s", "t", 2) == (("s", "a", "m", "c", "t"), ("s", "b", "m", "d", "t"))
+    apart = TunnelFinder(network, node_disjoint=True).tunnels("s", "t", 2)
+    assert apart == (("s", "b", "m", "c", "t"), ("s", "a", "x", "y", "z", "t"))
+
+
+def test_the_weight_decides_and_hops_among_equal_weights() -> None:
+    links = [
+        Link("s", "t", capacity=1, delay=0.004),
+        Link("s", "a", capacity=10, delay=0.001),
+        Link("a", "t", capacity=10, delay=0.001),
+        Link("s", "b", capacity=2, delay=0.002),
+        Link("b", "t", capacity=2, delay=0.002),
+    ]
+    network = Topology("weights", ("s", "a", "b", "t"), tuple(links))
+    direct, by_a, by_b = ("s", "t"), ("s", "a", "t"), ("s", "b", "t")
+    assert TunnelFinder(network, "hops").tunnels("s", "t", 3) == (direct, by_a, by_b)
+    assert TunnelFinder(network, "delay").tunnels("s", "t", 3) == (by_a, direct, by_b)
+    assert TunnelFinder(network, "inverse-capacity").tunnels("s", "t", 3) == (by_a, direct, by_b)
+
+
+def test_decimal_delays_tie_as_they_do_on_paper() -> None:
+    links = [Link("s", "t", 1, 0.3), Link("s", "a", 1, 0.1), Link("a", "t", 1, 0.2)]
+    network = Topology("thirds", ("s", "a", "t"), tuple(links))
+    assert sum(link.delay for link in links[1:]) != links[0].delay
+    assert TunnelFinder(network, "delay").tunnels("s", "t", 2) == (("s", "t"), ("s", "a", "t"))
+
+
 def test_a_bridge_is_shared_when_there_is_no_way_around_it() -> None:
     network = cables("sm", "ma", "at", "mb", "bt")
     assert tunnels_for(network, "s", "t", 3) == (("s", "m", "a", "t"), ("s", "m", "b", "t"))
+
+
+def test_in_a_tree_there_is_one_tunnel() -> None:
+    tree = cables("ab", "bc", "bd", "de")
+    assert tunnels_for(tree, "a", "e", 4) == (("a", "b", "d", "e"),)
+    assert tunnels_for(tree, "e", "d", 4) == (("e", "d"),)
+
+
+def test_in_a_ring_there_are_two_tunnels() -> None:
+    ring = cables("ab", "bc", "cd", "de", "ea")
+    assert tunnels_for(ring, "b", "d", 4) == (("b", "c", "d"), ("b", "a", "e", "d"))
 
 
 def test_a_pair_without_a_path_has_no_tunnel() -> None:

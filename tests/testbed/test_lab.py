@@ -22,6 +22,7 @@ from testbed.controller_process import Framework
 from testbed.lab import Lab, LabOptions
 from testbed.processes import processes_with_environment
 from testbed.run_directory import LAB_VARIABLE
+from tests.kuijia_app.dummy_switches import wait_until
 
 pytestmark = pytest.mark.emulation
 
@@ -96,9 +97,11 @@ def test_a_local_failure_is_survived_without_any_controller(plan: Plan) -> None:
         assert answered(lab) == set(SOURCE_PORTS)
 
 
+KUIJIA = (sys.executable, "-m", "kuijia_app.cli.main")
+
+
 def kuijia(*arguments: str, timeout: float = 90) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kuijia_app.cli.main", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+    return subprocess.run([*KUIJIA, *arguments], capture_output=True, text=True, timeout=timeout, check=False)
 
 
 def status() -> dict[str, Any]:
@@ -111,6 +114,11 @@ def no_lab() -> Iterator[None]:
     assert kuijia("lab", "status").returncode == 2, "a lab is up on this machine; these tests need to start their own"
     yield
     kuijia("lab", "down")
+
+
+def owner_of_lab(lab_id: str) -> int:
+    pid: int = json.loads(Path("/run/kuijia", lab_id, "owner.json").read_text())["pid"]
+    return pid
 
 
 def lab_processes(lab_id: str) -> list[int]:
@@ -141,11 +149,43 @@ def test_the_command_keeps_a_lab_running_until_it_is_taken_down() -> None:
 
 
 @pytest.mark.usefixtures("no_lab")
+def test_a_lab_with_a_broken_part_can_be_used_and_taken_down_with_what_runs_in_it() -> None:
+    assert kuijia("lab", "up", "fig1", "fig1").returncode == 0
+    lab_id = status()["lab"]
+    in_lab = ["nsenter", f"--target={owner_of_lab(lab_id)}", "--net"]
+    subprocess.run([*in_lab, "ip", "link", "delete", "s3-eth2"], check=True)
+
+    broken = kuijia("lab", "status")
+    assert (broken.returncode, broken.stderr) == (1, "error: interface s3-eth2 has vanished\n")
+    assert kuijia("lab", "fail", "s3", "s4").stderr == "error: interface s3-eth2 has vanished\n"
+    assert "link s2-s4 is down" in kuijia("lab", "fail", "s2", "s4").stdout
+    assert "1 received" in kuijia("lab", "exec", "s1", "ping", "-c", "1", "10.0.4.1").stdout
+
+    with subprocess.Popen([*KUIJIA, "lab", "exec", "s1", "sleep", "600"]) as program:
+        wait_until(lambda: Path(f"/proc/{program.pid}/comm").read_text() == "sleep\n", "it runs in s1's host")
+        assert kuijia("lab", "down").returncode == 0
+        assert program.wait(timeout=10) == -signal.SIGTERM
+    assert lab_processes(lab_id) == []
+
+
+@pytest.mark.usefixtures("no_lab")
+def test_of_two_labs_started_at_once_one_comes_up() -> None:
+    starts = [
+        subprocess.Popen([*KUIJIA, "lab", "up", "fig1", "fig1"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    said = {start.wait(timeout=90): start.communicate()[1].decode() for start in starts}
+    assert said.keys() == {0, 2}, said
+    assert said[2].startswith("error: lab: ")
+    assert said[2].count("\n") == 1
+    assert len(status()["links"]) == 5
+
+
+@pytest.mark.usefixtures("no_lab")
 def test_what_a_killed_lab_leaves_is_removed_by_the_next_start() -> None:
     assert kuijia("lab", "up", "fig1", "fig1").returncode == 0
     lab_id = status()["lab"]
-    owner = json.loads(Path("/run/kuijia", lab_id, "owner.json").read_text())["pid"]
-    os.kill(owner, signal.SIGKILL)
+    os.kill(owner_of_lab(lab_id), signal.SIGKILL)
 
     up = kuijia("lab", "up", "fig1", "fig1")
     assert up.returncode == 0, up.stderr

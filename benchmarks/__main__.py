@@ -1,0 +1,86 @@
+"""`python -m benchmarks [NAME...] [--json]`: runs benchmarks and prints how ours compares with its peers."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from benchmarks.registry import Comparison, Setting, benchmarks
+from experiments.progress import Progress
+from te_solver.errors import KuijiaError
+
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_BAD_INPUT, f"error: {self.prog}: {message}\n")
+
+
+def main() -> int:
+    parser = _Parser(prog="bench", description="Compares speed and memory with named peers, all measured in this run.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run (default: all)")
+    parser.add_argument("--json", action="store_true", help="one JSON object per line instead of a table")
+    parser.add_argument(
+        "--networks",
+        type=Path,
+        metavar="DIR",
+        help="folder with networks of the Internet Topology Zoo, Kdl.graphml and UsCarrier.graphml, to use instead of "
+        "made ones of the same size",
+    )
+    args = parser.parse_args()
+    progress = Progress(sys.stderr)
+    try:
+        for name, benchmark in benchmarks(args.names).items():
+            progress.say(f"{name}:")
+            for comparison in benchmark(Setting(args.networks, progress)):
+                progress.close()
+                print(json.dumps(as_json(name, comparison)) if args.json else "\n".join(as_text(name, comparison)))
+                sys.stdout.flush()
+    except KuijiaError as error:
+        progress.close()
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_status
+    except KeyboardInterrupt:
+        progress.say("interrupted")
+        return EXIT_INTERRUPTED
+    return 0
+
+
+def as_json(name: str, comparison: Comparison) -> dict[str, Any]:
+    return {
+        "name": name,
+        "ours": comparison.ours,
+        "peer": comparison.peer,
+        "peer_name": comparison.peer_name,
+        "unit": comparison.unit,
+        "ratio": comparison.ratio,
+        "detail": dict(comparison.detail),
+    }
+
+
+def as_text(name: str, comparison: Comparison) -> list[str]:
+    """The comparison for people: the figures in one line, what they are of below it."""
+    head = f"{name}: {comparison.ours:.4g} {comparison.unit}, {comparison.ratio:.3g} times better than"
+    lines = [f"{head} {comparison.peer_name} with {comparison.peer:.4g}"]
+    for key, value in comparison.detail.items():
+        if isinstance(value, list):
+            lines.append(f"    {key}:")
+            lines += [f"        {', '.join(f'{inner} {_short(of)}' for inner, of in row.items())}" for row in value]
+        else:
+            lines.append(f"    {key}: {_short(value)}")
+    return lines
+
+
+def _short(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else f"{value}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""How long things take and how much memory they need."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Generic, TypeVar
+
+from te_solver.parallel import processors
+
+Value = TypeVar("Value")
+Argument = TypeVar("Argument")
+
+_KIBIBYTES_PER_MEGABYTE = 1e6 / 1024
+
+
+@dataclass(frozen=True)
+class Timed(Generic[Value]):
+    """What came of work, and how long it took."""
+
+    value: Value
+    seconds: float
+
+
+def timed(work: Callable[[], Value]) -> Timed[Value]:
+    started = time.perf_counter()
+    value = work()
+    return Timed(value, time.perf_counter() - started)
+
+
+@dataclass(frozen=True)
+class Apart(Generic[Value]):
+    """What came of work in a process of its own, and the most memory that it and its processes had at a time."""
+
+    value: Value
+    peak_megabytes: float
+
+
+def apart(work: Callable[[Argument], Value], argument: Argument) -> Apart[Value]:
+    """Runs `work`, which is at the top of a module, in a process of its own.
+
+    Its processes count as one for each processor, each as large as the largest.
+    """
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(_with_memory, work, argument).result()
+
+
+def _with_memory(work: Callable[[Argument], Value], argument: Argument) -> Apart[Value]:
+    value = work(argument)
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    others = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * processors()
+    return Apart(value, round((own + others) / _KIBIBYTES_PER_MEGABYTE))

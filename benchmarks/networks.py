@@ -1,0 +1,74 @@
+"""The networks that benchmarks run on: those of the Internet Topology Zoo from files, or made ones like them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+from scipy.spatial import Delaunay
+
+from te_solver.topology import Link, Topology
+from te_solver.topology_file import load_topology
+
+CAPACITY = 1000.0
+
+NODES = {"Kdl": 754, "UsCarrier": 158}
+"""Nodes of the largest networks of the Internet Topology Zoo that papers on traffic engineering use."""
+
+# Shares of Kdl's nodes and edges, of which it has 754 and 895.
+_MESHED = 0.27
+_LEAVES = 0.056
+_MESH_EDGES = 0.456
+
+
+def network(name: str, folder: Path | None) -> Topology:
+    """The network of this name from `folder` or, without one, a made one with as many nodes.
+
+    Raises:
+        InputError: there is no such file, or it cannot be used.
+    """
+    if folder is None:
+        return wide_area(NODES[name])
+    return load_topology(folder / f"{name}.graphml", "graphml", CAPACITY, lambda _: None)
+
+
+def wide_area(nodes: int, seed: int = 1) -> Topology:
+    """A network of the shape of Kdl: a sparse mesh without bridges, its edges long chains of nodes, and some leaves.
+
+    The mesh is what is left of the Delaunay triangulation of random points when edges are taken away, long ones
+    sooner than short ones, that are no bridges then. Nodes are put on its edges in proportion to their lengths.
+    """
+    random = np.random.default_rng(seed)
+    meshed, leaves = round(_MESHED * nodes), round(_LEAVES * nodes)
+    mesh = _mesh(random.random((meshed, 2)), round(_MESH_EDGES * nodes), random)
+    edges = sorted(mesh.edges)
+    lengths = np.array([mesh.edges[edge]["length"] for edge in edges])
+    joined: nx.Graph[int] = nx.Graph()
+    used = meshed
+    for (a, b), count in zip(edges, random.multinomial(nodes - meshed - leaves, lengths / lengths.sum()), strict=True):
+        nx.add_path(joined, [a, *range(used, used + count), b])
+        used += int(count)
+    joined.add_edges_from((leaf, int(random.integers(used))) for leaf in range(used, nodes))
+    links = [Link(f"n{a}", f"n{b}", CAPACITY) for edge in sorted(joined.edges) for a, b in (edge, edge[::-1])]
+    return Topology(f"made-{nodes}", tuple(f"n{number}" for number in range(nodes)), tuple(links))
+
+
+def _mesh(
+    points: np.ndarray[tuple[int, int], np.dtype[np.float64]], edges: int, random: np.random.Generator
+) -> nx.Graph[int]:
+    mesh: nx.Graph[int] = nx.Graph()
+    for corners in Delaunay(points).simplices.tolist():
+        for a, b in zip(corners, [*corners[1:], corners[0]], strict=True):
+            mesh.add_edge(a, b, length=float(np.hypot(*(points[a] - points[b]))))
+    listed = sorted(mesh.edges)
+    lengths = np.array([mesh.edges[edge]["length"] for edge in listed])
+    for position in np.argsort(-lengths * random.random(lengths.size)):
+        if mesh.number_of_edges() <= edges:
+            break
+        a, b = listed[position]
+        length = mesh.edges[a, b]["length"]
+        mesh.remove_edge(a, b)
+        if not nx.is_connected(mesh) or nx.has_bridges(mesh):
+            mesh.add_edge(a, b, length=length)
+    return mesh

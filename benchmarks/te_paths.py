@@ -1,0 +1,69 @@
+"""Finding tunnels: four for each pair of a network of 754 nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice, permutations
+from pathlib import Path
+from random import Random
+
+import networkx as nx
+
+from benchmarks.measure import apart, timed
+from benchmarks.networks import network
+from benchmarks.registry import Comparison, Setting, benchmark
+from te_solver.parallel import processors
+from te_solver.topology import Topology
+from te_solver.tunnel_table import find_tunnels
+from te_solver.tunnels import TunnelFinder
+
+_NETWORK = "Kdl"
+_TUNNELS = 4
+_SAMPLE = 40
+"""Pairs that networkx finds paths for; it takes too long for all."""
+_OWN_SAMPLE = 2000
+_SECONDS_PER_HOUR = 3600
+
+
+@benchmark("te-paths")
+def te_paths(setting: Setting) -> Iterator[Comparison]:
+    topology = network(_NETWORK, setting.networks)
+    pairs = Random(1).sample(list(permutations(topology.nodes, 2)), _OWN_SAMPLE)
+    graph = nx.Graph(topology.edges)
+    setting.progress.show("our sample")
+    # All that is made once for a network counts too.
+    sample = timed(lambda: find_tunnels(TunnelFinder(topology), pairs, _TUNNELS, processes=1))
+    setting.progress.show("networkx, disjoint paths")
+    disjoint = timed(lambda: [list(nx.edge_disjoint_paths(graph, *pair)) for pair in pairs[:_SAMPLE]])
+    setting.progress.show("networkx, shortest paths")
+    shortest = timed(
+        lambda: [list(islice(nx.shortest_simple_paths(graph, *pair), _TUNNELS)) for pair in pairs[:_SAMPLE]]
+    )
+    setting.progress.show(f"all pairs on {processors()} processors")
+    everything = apart(partial(_all_pairs, setting.networks), _NETWORK)
+    count = len(topology.nodes) * (len(topology.nodes) - 1)
+    for name, taken in (
+        ("networkx.edge_disjoint_paths, without the further tunnels", disjoint.seconds),
+        (f"networkx.shortest_simple_paths, the first {_TUNNELS}", shortest.seconds),
+    ):
+        per_pair = taken / _SAMPLE
+        detail = {
+            "problem": f"{topology.name}, {len(topology.nodes)} nodes, {len(topology.edges)} edges, {_TUNNELS} tunnels "
+            "for each pair, one process",
+            "pairs of the sample": f"{_OWN_SAMPLE} of ours, of which {_SAMPLE} of the peer's",
+            "all pairs": count,
+            "tunnels of all pairs": everything.value[1],
+            "processors": processors(),
+            "seconds for all pairs": everything.value[0],
+            "megabytes for all pairs": everything.peak_megabytes,
+            "hours that the peer would take for all pairs in one process": per_pair * count / _SECONDS_PER_HOUR,
+        }
+        yield Comparison(sample.seconds / _OWN_SAMPLE * 1e3, per_pair * 1e3, name, "ms per pair", detail)
+
+
+def _all_pairs(folder: Path | None, name: str) -> tuple[float, int]:
+    """Seconds for the tunnels of all pairs, and how many there are."""
+    topology: Topology = network(name, folder)
+    found = timed(lambda: find_tunnels(TunnelFinder(topology), list(permutations(topology.nodes, 2)), _TUNNELS))
+    return found.seconds, found.value.starts.size - 1

@@ -1,0 +1,153 @@
+"""Maximum throughput over very many tunnels: HiGHS is given the few that the answer needs, as they turn out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from te_solver.highs import HighsProgram, Indices, Vector
+from te_solver.tunnel_links import TunnelLinks
+
+_COVERED = 0.7
+"""The part of what could still be gained that the tunnels added in one round account for: a few make up most of it."""
+
+_HOPS_MATTER = 1e-4
+"""The part of its rate that a tunnel of most hops is worth less than one of none: ties go to the shorter tunnels."""
+
+_ROUNDING = 1e-7
+
+
+@dataclass(frozen=True)
+class NearOptimum:
+    """Rates that are nearly best, and what proves it.
+
+    Attributes:
+        rates: of each tunnel, shape (T,).
+        prices: of each link, shape (L,), not negative: what one more Mbit/s of its capacity is worth.
+        bound: the sum of no rates within the same bounds is greater.
+    """
+
+    rates: Vector
+    prices: Vector
+    bound: float
+
+
+def upper_bound(tunnels: TunnelLinks, capacity: Vector, demand: Vector, prices: Vector) -> float:
+    """What no rates within capacities and demands exceed in sum, whatever the prices of the links.
+
+    Let a Mbit/s on a tunnel bring 1 and each of its links cost its price. Rates that sum to S bring S. What they pay
+    for links is at most what all capacity costs; what is left of 1 after the links is, for each Mbit/s of a pair, at
+    most what its cheapest tunnel leaves, if anything. So S is at most the two together (weak duality).
+    """
+    return _bound(tunnels, capacity, demand, prices, tunnels.sums(prices))
+
+
+def nearly_most_throughput(tunnels: TunnelLinks, capacity: Vector, demand: Vector, gap: float) -> NearOptimum:
+    """Rates whose sum is at most the part `gap` below the greatest within capacities and demands.
+
+    Column generation (Ford and Fulkerson, Management Science 5, 1958): the program starts with one tunnel of each pair.
+    The prices of links in its answer tell what other tunnels could gain; those that could gain most are added, until
+    all that are left could gain no more than the gap. The demand of a pair is the cap of its only tunnel, and a row of
+    the program when it has several there.
+
+    Args:
+        tunnels: T tunnels over L links of P pairs, those of a pair shortest first.
+        capacity: Mbit/s of each link, shape (L,), not negative.
+        demand: Mbit/s of each pair, shape (P,), not negative.
+        gap: a part of the greatest sum, not less than 0.0002.
+
+    Raises:
+        SolverError: HiGHS did not reach an optimum.
+    """
+    pair = tunnels.pair_of_tunnel
+    alone = np.minimum(tunnels.least(capacity), demand[pair])
+    unit = float(alone.max())
+    if unit == 0:
+        return NearOptimum(np.zeros(pair.size), (capacity == 0).astype(np.float64), 0.0)
+    with np.errstate(over="ignore"):
+        # In shares of the largest rate that there can be, so that tolerances mean the same for all.
+        capacity, demand = (np.minimum(bound / unit, pair.size) for bound in (capacity, demand))
+    worth = 1 - _HOPS_MATTER * tunnels.hops / tunnels.hops.max()
+    usable = np.flatnonzero(alone > 0)
+    _, first = np.unique(pair[usable], return_index=True)
+    program = _Program(tunnels, worth, capacity, demand)
+    program.add(usable[first])
+    best = NearOptimum(np.zeros(pair.size), np.zeros(capacity.size), np.inf)
+    while True:
+        rates, prices = program.solve()
+        cost = tunnels.sums(prices)
+        bound = _bound(tunnels, capacity, demand, prices, cost)
+        best = NearOptimum(rates, prices, bound) if bound < best.bound else NearOptimum(rates, best.prices, best.bound)
+        missing = program.missing(cost)
+        if rates.sum() >= best.bound * (1 - gap) or not missing.size:
+            return NearOptimum(best.rates * unit, best.prices, best.bound * unit)
+        program.add(missing)
+
+
+class _Program:
+    """The program of maximum throughput over some of the tunnels."""
+
+    def __init__(self, tunnels: TunnelLinks, worth: Vector, capacity: Vector, demand: Vector) -> None:
+        self._tunnels = tunnels
+        self._pair = tunnels.pair_of_tunnel
+        self._worth = worth
+        self._links = capacity.size
+        self._demand = demand
+        self._columns = np.zeros(0, dtype=np.int64)
+        self._row_of_pair = np.full(demand.size, -1)
+        self._upper = capacity
+        self._highs = HighsProgram(sp.csc_array((capacity.size, 0)), np.zeros(0))
+
+    def add(self, tunnels: Indices) -> None:
+        """Add tunnels that are not there yet, and a row for each pair that now has several."""
+        count = np.bincount(self._pair[np.concatenate([self._columns, tunnels])], minlength=self._demand.size)
+        pairs = np.flatnonzero((count > 1) & (self._row_of_pair < 0))
+        self._row_of_pair[pairs] = self._upper.size + np.arange(pairs.size)
+        there = np.flatnonzero(np.isin(self._pair[self._columns], pairs))
+        rows = self._row_of_pair[self._pair[self._columns[there]]] - self._upper.size
+        self._highs.add_rows(
+            sp.csr_array((np.ones(there.size), (rows, there)), shape=(pairs.size, self._columns.size)),
+            self._demand[pairs],
+        )
+        self._upper = np.append(self._upper, self._demand[pairs])
+        hops = self._tunnels.hops[tunnels]
+        in_row = np.flatnonzero(self._row_of_pair[self._pair[tunnels]] >= 0)
+        entries = np.concatenate([self._tunnels.links_of(tunnels), self._row_of_pair[self._pair[tunnels[in_row]]]])
+        columns = np.concatenate([np.repeat(np.arange(tunnels.size), hops), in_row])
+        self._highs.add_columns(
+            sp.csc_array((np.ones(entries.size), (entries, columns)), shape=(self._upper.size, tunnels.size)),
+            -self._worth[tunnels],
+            self._demand[self._pair[tunnels]],
+        )
+        self._columns = np.concatenate([self._columns, tunnels])
+
+    def solve(self) -> tuple[Vector, Vector]:
+        """The best rates of all tunnels, zero for those that are not there, and the prices of the links."""
+        self._highs.bound_rows(np.full(self._upper.size, -np.inf), self._upper)
+        rates = np.zeros(self._pair.size)
+        rates[self._columns] = self._highs.solve(primal=self._highs.first_basis is not None)
+        return rates, np.maximum(self._highs.prices[: self._links], 0)
+
+    def missing(self, cost: Vector) -> Indices:
+        """Tunnels that would gain most if they were there, one of a pair at most; none when all there could be is."""
+        margin = self._worth - cost
+        there = np.full(margin.size, -np.inf)
+        there[self._columns] = margin[self._columns]
+        starts = self._tunnels.pair_starts[:-1]
+        # What a pair earns already, with its demand on the best of the tunnels it has in the program.
+        gain = margin - np.maximum(np.maximum.reduceat(there, starts), 0)[self._pair]
+        gain[self._columns] = 0
+        most = np.maximum.reduceat(gain, starts)[self._pair]
+        missing = np.flatnonzero((gain >= most) & (gain > _ROUNDING))
+        possible = gain[missing] * self._demand[self._pair[missing]]
+        order = np.argsort(-possible, kind="stable")
+        covered = np.cumsum(possible[order])
+        enough = np.searchsorted(covered, _COVERED * covered[-1]) + 1 if covered.size else 0
+        return np.sort(missing[order[:enough]])
+
+
+def _bound(tunnels: TunnelLinks, capacity: Vector, demand: Vector, prices: Vector, cost: Vector) -> float:
+    cheapest = np.minimum.reduceat(cost, tunnels.pair_starts[:-1])
+    return float(capacity @ prices + demand @ np.maximum(1 - cheapest, 0))

@@ -1,0 +1,164 @@
+"""Draws a plan: the network with the utilisation of every link, into a file and never on a screen."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import matplotlib as mpl
+import networkx as nx
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+from numpy.typing import NDArray
+
+from te_solver.plan import Plan
+from te_solver.text import write_bytes
+from te_solver.topology import Link, Topology
+
+_TIMELESS: dict[str, dict[str, None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+"""What keeps the date out of a file: the same plan makes the same bytes."""
+
+_STRESS_NODES = 300
+"""Up to so many nodes the layout in which distances match hops is quick enough."""
+
+_NAMED_NODES = 150
+_SHOWN_CHARACTERS = 14
+_LABELLED_LINKS = 80
+_COLOURS = ListedColormap(mpl.colormaps["YlOrRd"](np.linspace(0.25, 1, 256)))
+_UNUSED = "0.85"
+
+_FURNITURE_INCHES = 1.2
+"""What title and colour scale need beside the network."""
+
+_APART_INCHES = 0.12
+"""Between the lines of both directions."""
+
+_LINE_POINTS = 5.0
+"""The line of the largest capacity."""
+
+_COARSE_NODES = 50
+"""Networks with more are drawn with finer lines."""
+
+_FLATTEST = 0.5
+"""Height by width below which a network is stretched."""
+
+Positions = dict[str, NDArray[np.float64]]
+
+
+def save_picture(plan: Plan, path: Path, seed: int = 1) -> None:
+    """Draw the plan into a file; its suffix says which kind, `seed` places the nodes where chance decides.
+
+    Raises:
+        InputError: the file cannot be written.
+        ValueError: a suffix that matplotlib has no kind of picture for.
+    """
+    content = BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "kuijia"}):
+        plan_figure(plan, seed).savefig(content, format=path.suffix[1:], metadata=_TIMELESS.get(path.suffix))
+    write_bytes(path, content.getvalue())
+
+
+def plan_figure(plan: Plan, seed: int = 1) -> Figure:
+    """Every link as a line beside the one back, to the right of it as seen by its traffic, coloured by utilisation."""
+    positions = _layout(plan.topology, seed)
+    width = float(np.clip(2.4 * len(positions) ** 0.5, 7, 18))
+    height = width * max(y for _, y in positions.values()) - width * min(y for _, y in positions.values())
+    figure = Figure(figsize=(width, height + _FURNITURE_INCHES), dpi=150, layout="constrained")
+    figure.suptitle(_title(plan))
+    axes = figure.subplots()
+    axes.set_axis_off()
+    axes.set_aspect("equal")
+    axes.margins(0.06)
+    finer = max(1.0, len(positions) / _COARSE_NODES) ** 0.5
+    _draw_links(axes, plan, positions, _LINE_POINTS / finer, _APART_INCHES / finer / width)
+    _draw_nodes(axes, positions)
+    return figure
+
+
+def _title(plan: Plan) -> str:
+    demand = sum(pair.demand for pair in plan.pairs)
+    allocated = sum(pair.allocated for pair in plan.pairs)
+    return _plain(f"{plan.topology.name}, {plan.objective}: {allocated:g} of {demand:g} Mbit/s")
+
+
+def _layout(topology: Topology, seed: int) -> Positions:
+    """A place for every node, the network lying along the horizontal, its width being one, its height less."""
+    graph: nx.Graph[str] = nx.Graph()
+    graph.add_nodes_from(topology.nodes)
+    graph.add_edges_from(topology.edges)
+    if len(graph) <= _STRESS_NODES and nx.is_connected(graph):
+        is_planar, _ = nx.check_planarity(graph)
+        # Starting from a drawing without crossings leaves few of them.
+        placed = nx.kamada_kawai_layout(graph, pos=nx.planar_layout(graph) if is_planar else None)
+    else:
+        placed = nx.spring_layout(graph, seed=seed, iterations=200)
+    places = np.array([placed[node] for node in topology.nodes])
+    places = places - places.mean(axis=0)
+    _, _, axes = np.linalg.svd(places, full_matrices=False)
+    turned = places @ axes.T
+    # A main axis has no direction: the first node is put to the left and up.
+    turned = turned * np.where(turned[0] * (1, -1) > 0, -1, 1)
+    wide, high = np.ptp(turned, axis=0)
+    stretched = turned / (wide, high / np.clip(high / wide, _FLATTEST, 1) if high > 0 else 1)
+    return dict(zip(topology.nodes, stretched, strict=True))
+
+
+def _draw_links(axes: Axes, plan: Plan, positions: Positions, thickness: float, apart: float) -> None:
+    links = plan.topology.links
+    loads = np.array([plan.link_loads[link.ends] for link in links])
+    capacity = np.array([link.capacity for link in links])
+    utilisation = loads / capacity
+    lines = np.array([_beside(link, positions, apart / 2) for link in links])
+    used = loads > 0
+    widths = thickness * (capacity / capacity.max()) ** 0.25
+    axes.add_collection(LineCollection(list(lines[~used]), colors=_UNUSED, linewidths=widths[~used] * 0.7))
+    coloured = LineCollection(list(lines[used]), array=utilisation[used], cmap=_COLOURS, linewidths=widths[used])
+    coloured.set_clim(0, max(1.0, utilisation.max()))
+    axes.add_collection(coloured)
+    what = "share of a link's capacity set aside" if plan.protected_failures else "utilisation of a link"
+    figure = axes.get_figure(root=True)
+    assert figure is not None, "the axes are part of the figure"
+    bar = figure.colorbar(
+        coloured, ax=axes, orientation="horizontal", shrink=0.5, aspect=40, pad=0.02, format=PercentFormatter(1.0)
+    )
+    bar.set_label(f"{what}; traffic keeps to the right, grey is without", fontsize="small")
+    if len(links) <= _LABELLED_LINKS:
+        for line, share in zip(lines[used], utilisation[used], strict=True):
+            _label(axes, line, f"{share:.0%}")
+
+
+def _beside(link: Link, positions: Positions, offset: float) -> NDArray[np.float64]:
+    """The line of a link, moved to the right of its direction."""
+    start, end = positions[link.source], positions[link.target]
+    along = end - start
+    length = float(np.hypot(*along)) or 1.0
+    right = np.array([along[1], -along[0]]) / length
+    return np.array([start, end]) + offset * right
+
+
+def _label(axes: Axes, line: NDArray[np.float64], text: str) -> None:
+    """At a third of the way, so that the labels of both directions keep apart."""
+    x, y = line[0] + (line[1] - line[0]) * 0.38
+    box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
+    axes.text(x, y, text, fontsize=6, ha="center", va="center", bbox=box, zorder=3)
+
+
+def _draw_nodes(axes: Axes, positions: Positions) -> None:
+    if len(positions) > _NAMED_NODES:
+        x, y = np.array(list(positions.values())).T
+        axes.scatter(x, y, s=6, color="black", zorder=4)
+        return
+    box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": "black"}
+    for name, (x, y) in positions.items():
+        shown = name if len(name) <= _SHOWN_CHARACTERS else f"{name[: _SHOWN_CHARACTERS - 1]}…"
+        axes.text(x, y, _plain(shown), fontsize=7, ha="center", va="center", bbox=box, zorder=4)
+    axes.update_datalim(list(positions.values()))
+
+
+def _plain(text: str) -> str:
+    """The text as it is, though dollar signs mean formulas to matplotlib."""
+    return text.replace("$", r"\$")

@@ -1,0 +1,155 @@
+"""Forward fault correction: as much traffic as survives the failure of any k edges, once rescaled, without any loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import comb
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+
+from te_solver.exposure import Exposure, Mask
+from te_solver.plan import Plan
+from te_solver.programs.incidence import Incidence, Vector, scaled
+from te_solver.programs.program import Allocation, Formulation, Objective, Options, Program
+from te_solver.programs.scale import Scale
+from te_solver.programs.spread import most_even
+from te_solver.programs.tunnel_rates import TunnelRates, within_capacity
+
+
+class ForwardFaultCorrection(Program):
+    """The greatest sum of b_f that the failure of any k edges leaves possible within the rates set aside.
+
+    Liu et al., Traffic engineering with forward fault correction, SIGCOMM 2014: a_t is the rate set aside for tunnel
+    t, b_f <= d_f what pair f may send. For every set of at most k failed edges the tunnels of f that are left have
+    room for b_f:
+
+        sum(a_t for the t of f that cross no failed edge) >= b_f
+
+    Rescaling sends b_f a_t / sum(a of those left) over each of them, which is at most a_t: no link is overloaded.
+
+    Each pair is written in one of two ways, both exact:
+
+    - enumeration: a row for every set of its tunnels that k edges can take down (a set within another such set says
+      nothing more). Tunnels that share an edge fall together.
+    - compact, for pairs whose tunnels fall in groups that have no tunnel in common, such as edge-disjoint tunnels,
+      which are groups of one: what k groups have together at most is the least of k theta + sum(u_g) over
+      theta >= 0, u_g >= 0, u_g >= sum(a_t for t of group g) - theta (Boyd and Vandenberghe, Convex Optimization,
+      exercise 5.19), and b_f the pair's rates less this. There are as many rows as groups, whatever k.
+
+    `Options.formulation` says which: `smaller` takes what has fewer rows, pair by pair; with `compact`, pairs whose
+    groups overlap are enumerated all the same, since the k largest rates would not say what k failures can do.
+
+    Of the solutions with the greatest sum the one with the fewest hops set aside is taken; `Options.spread` then
+    divides what is set aside for each pair evenly over its tunnels.
+    """
+
+    def __init__(self, incidence: Incidence, options: Options | None = None) -> None:
+        super().__init__(incidence, options)
+        by_pair = sp.csr_array(incidence.pairs)
+        self._columns = [columns.tolist() for columns in np.split(by_pair.indices, by_pair.indptr[1:-1])]
+        self._exposures = [
+            Exposure.of([incidence.edges_of_tunnel(column) for column in columns]) for columns in self._columns
+        ]
+
+    def _compile(self, scale: Scale) -> None:
+        self._tunnels = tunnels = TunnelRates(self.incidence, scale)
+        self._share = cp.Variable(scale.most.size, nonneg=True)
+        self._sum = cp.Parameter(nonneg=True)
+        self._granted = cp.Parameter(scale.most.size, nonneg=True)
+        safe = [tunnels.load <= tunnels.capacity, self._share <= tunnels.demand, *self._protection(scale)]
+        total = (scale.most / scale.unit) @ self._share
+        self._most = cp.Problem(cp.Maximize(total), safe)
+        self._shortest = cp.Problem(cp.Minimize(tunnels.hops), [*safe, total >= self._sum])
+        self._even = most_even(tunnels, [*safe, self._share >= self._granted]) if self.options.spread else None
+
+    def _protection(self, scale: Scale) -> list[cp.Constraint]:
+        """That what each pair is granted survives, pairs and tunnels in shares of `scale.most`."""
+        share, failures = self._tunnels.share, self.options.protect
+        compact = [
+            pair
+            for pair, exposure in enumerate(self._exposures)
+            if _takes_compact(exposure, failures, self.options.formulation)
+        ]
+        rows = [
+            (pair, self._columns_of(pair, ~lost))
+            for pair in sorted(set(range(len(self._exposures))) - set(compact))
+            for lost in self._exposures[pair].losses(failures)
+        ]
+        constraints = []
+        if rows:
+            left = self._sums(scale, rows)
+            constraints.append(left @ share >= _picked([pair for pair, _ in rows], scale.most.size) @ self._share)
+        if compact:
+            groups = [
+                (pair, self._columns_of(pair, group)) for pair in compact for group in self._exposures[pair].groups
+            ]
+            position = {pair: number for number, pair in enumerate(compact)}
+            of_group = _picked([position[pair] for pair, _ in groups], len(compact))
+            threshold = cp.Variable(len(compact), nonneg=True)
+            above = cp.Variable(len(groups), nonneg=True)
+            everything = self._sums(scale, [(pair, self._columns[pair]) for pair in compact])
+            constraints += [
+                above + of_group @ threshold >= self._sums(scale, groups) @ share,
+                everything @ share - failures * threshold - of_group.T @ above
+                >= _picked(compact, scale.most.size) @ self._share,
+            ]
+        return constraints
+
+    def _columns_of(self, pair: int, mask: Mask) -> list[int]:
+        return [column for position, column in enumerate(self._columns[pair]) if mask >> position & 1]
+
+    def _sums(self, scale: Scale, rows: Sequence[tuple[int, Iterable[int]]]) -> sp.csc_array:
+        """A row for each pair and some of its tunnels: the sum of their rates, in shares of the pair's `most`."""
+        entries = [(row, column) for row, (_, columns) in enumerate(rows) for column in columns]
+        row_indices, column_indices = np.array(entries, dtype=np.int64).reshape(-1, 2).T
+        ones = sp.csc_array((np.ones(len(entries)), (row_indices, column_indices)), shape=(len(rows), scale.alone.size))
+        return scaled(ones, scale.alone, scale.most[[pair for pair, _ in rows]])
+
+    def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
+        del carried  # `room` is without it
+        tunnels, solver = self._tunnels, self.options.solver
+        tunnels.put(room, demand)
+
+        def answer() -> tuple[Vector, Vector]:
+            rates = within_capacity(self.incidence, room, tunnels.rates())
+            return rates, np.minimum(self._surviving(rates), demand)
+
+        seconds = solver.run(self._most)
+        _, granted = answer()
+        self._sum.value = granted.sum() / tunnels.scale.unit
+        seconds += solver.run(self._shortest)
+        rates, granted = answer()
+        if self._even is not None:
+            self._granted.value = tunnels.of_most(granted)
+            seconds += solver.run(self._even)
+            rates, granted = answer()
+        return Allocation(rates, granted, solver.title, seconds)
+
+    def _surviving(self, rates: Vector) -> Vector:
+        """What the worst failure leaves of the rates of each pair, Mbit/s."""
+        left = [
+            exposure.surviving(rates[columns].tolist(), self.options.protect)
+            for columns, exposure in zip(self._columns, self._exposures, strict=True)
+        ]
+        return np.array(left)
+
+
+def _takes_compact(exposure: Exposure, failures: int, formulation: Formulation) -> bool:
+    if formulation == "enumeration" or not exposure.is_disjoint:
+        return False
+    groups = len(exposure.groups)
+    return formulation == "compact" or comb(groups, min(failures, groups)) > groups + 1
+
+
+def _picked(columns: Sequence[int], count: int) -> sp.csr_array:
+    """The matrix whose rows pick these of `count` entries."""
+    return sp.csr_array((np.ones(len(columns)), (np.arange(len(columns)), columns)), shape=(len(columns), count))
+
+
+def _total(plan: Plan) -> float:
+    return sum(pair.allocated for pair in plan.pairs)
+
+
+OBJECTIVE = Objective("ffc", ForwardFaultCorrection, _total, protects=True)

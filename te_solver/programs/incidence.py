@@ -1,0 +1,75 @@
+"""Which tunnel uses which link and belongs to which pair, as sparse matrices: what all programs are built from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from te_solver.topology import Topology
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Incidence:
+    """T tunnels over L links for P pairs.
+
+    Attributes:
+        links: 1 where a tunnel (column) uses a link (row), shape (L, T).
+        pairs: 1 where a tunnel (column) belongs to a pair (row), shape (P, T).
+        hops: links of each tunnel, shape (T,).
+        edge_of_link: the edge, as its position in `Topology.edges`, of each link, shape (L,).
+    """
+
+    links: sp.csc_array
+    pairs: sp.csc_array
+    hops: Vector
+    edge_of_link: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, topology: Topology, tunnels: Sequence[Sequence[Sequence[str]]]) -> Incidence:
+        """Rows in the order of the topology's links and of `tunnels`, which holds each pair's tunnels as node names.
+
+        Columns count through the tunnels of the first pair, then of the second, and so on.
+        """
+        row_of = {link.ends: row for row, link in enumerate(topology.links)}
+        paths = [path for of_pair in tunnels for path in of_pair]
+        rows = [row_of[path[i], path[i + 1]] for path in paths for i in range(len(path) - 1)]
+        hops = np.array([len(path) - 1 for path in paths], dtype=np.int64)
+        sizes = np.array([len(of_pair) for of_pair in tunnels], dtype=np.int64)
+        columns = np.arange(len(paths))
+        links = sp.csc_array(
+            (np.ones(len(rows)), (rows, np.repeat(columns, hops))), shape=(len(topology.links), len(paths))
+        )
+        pairs = sp.csc_array(
+            (np.ones(len(paths)), (np.repeat(np.arange(len(tunnels)), sizes), columns)),
+            shape=(len(tunnels), len(paths)),
+        )
+        position = {frozenset(edge): number for number, edge in enumerate(topology.edges)}
+        edge_of_link = np.array([position[frozenset(link.ends)] for link in topology.links], dtype=np.int64)
+        return cls(links, pairs, hops.astype(np.float64), edge_of_link)
+
+    @property
+    def pair_of_tunnel(self) -> NDArray[np.int64]:
+        """The pair of each tunnel, shape (T,)."""
+        return np.asarray(self.pairs.indices, dtype=np.int64)
+
+    def edges_of_tunnel(self, tunnel: int) -> tuple[int, ...]:
+        """The edges that a tunnel crosses, as positions in `Topology.edges`."""
+        links = self.links.indices[self.links.indptr[tunnel] : self.links.indptr[tunnel + 1]]
+        return tuple(self.edge_of_link[links].tolist())
+
+
+def least(matrix: sp.csc_array, of_row: Vector) -> Vector:
+    """For every column the least value among the rows that it has entries in; every column has some."""
+    return np.asarray(np.minimum.reduceat(of_row[matrix.indices], matrix.indptr[:-1]))
+
+
+def scaled(matrix: sp.csc_array, of_column: Vector, of_row: Vector) -> sp.csc_array:
+    """The matrix with each entry multiplied by its column's value and divided by its row's."""
+    entries = matrix.data * np.repeat(of_column, np.diff(matrix.indptr)) / of_row[matrix.indices]
+    return sp.csc_array((entries, matrix.indices, matrix.indptr), shape=matrix.shape)

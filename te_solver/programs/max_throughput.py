@@ -1,0 +1,74 @@
+"""Maximum throughput: as much traffic as fits, over the shortest tunnels that allow it."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+
+from te_solver.plan import Plan
+from te_solver.programs.incidence import Incidence, Vector
+from te_solver.programs.program import Allocation, Objective, Program
+from te_solver.programs.scale import Scale
+from te_solver.programs.spread import most_even
+from te_solver.programs.tunnel_rates import TunnelRates, within_bounds
+
+
+class MaxThroughput(Program):
+    """The greatest sum of rates, of these the one of fewest hops.
+
+    This is the program of the paper's offline TE (also FFC, SIGCOMM 2014, equations 1 to 4) with b_f, what pair f
+    gets, written as the sum of the rates of its tunnels. Ties are settled by a second program, which minimises
+    sum(hops * rates) while the sum of the rates stays where the first one brought it: the first one's answer, made
+    to keep its bounds exactly, is a solution of the second, and no throughput is given up. A penalty on hops inside
+    one program would have to be either large enough to cost throughput or too small for the solver's tolerance.
+
+    With `Options.spread` a third one divides what each pair then has evenly over its tunnels.
+    """
+
+    def _compile(self, scale: Scale) -> None:
+        self._tunnels = tunnels = TunnelRates(self.incidence, scale)
+        bounds = [tunnels.load <= tunnels.capacity, tunnels.sent <= tunnels.demand]
+        self._throughput = cp.Parameter(nonneg=True)
+        self._granted = cp.Parameter(scale.most.size, nonneg=True)
+        self._most = cp.Problem(cp.Maximize(tunnels.throughput), bounds)
+        self._shortest = cp.Problem(cp.Minimize(tunnels.hops), [*bounds, tunnels.throughput >= self._throughput])
+        kept = [tunnels.load <= tunnels.capacity, tunnels.sent >= self._granted]
+        self._even = most_even(tunnels, kept) if self.options.spread else None
+
+    def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
+        del carried  # `room` is without it
+        tunnels, solver = self._tunnels, self.options.solver
+        tunnels.put(room, demand)
+
+        def within() -> Vector:
+            return within_bounds(self.incidence, room, demand, tunnels.rates())
+
+        seconds = solver.run(self._most)
+        self._throughput.value = within().sum() / tunnels.scale.unit
+        seconds += solver.run(self._shortest)
+        rates = within()
+        if self._even is not None:
+            self._granted.value = tunnels.of_most(self.incidence.pairs @ rates)
+            seconds += solver.run(self._even)
+            rates = within()
+        return Allocation(rates, self.incidence.pairs @ rates, solver.title, seconds)
+
+
+def maximise_throughput(incidence: Incidence, capacity: Vector, demand: Vector) -> Allocation:
+    """The tunnel rates of greatest sum within link capacities and pair demands; of these, those of fewest hops.
+
+    Args:
+        incidence: T tunnels over L links for P pairs.
+        capacity: Mbit/s of each link, shape (L,), not negative.
+        demand: Mbit/s of each pair, shape (P,), not negative.
+
+    Raises:
+        SolverError: HiGHS did not reach an optimum.
+    """
+    return MaxThroughput(incidence).solve(capacity, demand)
+
+
+def _total(plan: Plan) -> float:
+    return sum(pair.allocated for pair in plan.pairs)
+
+
+OBJECTIVE = Objective("max-throughput", MaxThroughput, _total)

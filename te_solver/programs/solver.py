@@ -1,0 +1,96 @@
+"""Runs CVXPY problems on the solver a user chose; the only module that knows solvers by name."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+
+import cvxpy as cp
+
+from te_solver.errors import SolverError, UnsoundError, quoted
+
+HIGHS_OPTIONS: dict[str, object] = {"solver": "simplex", "threads": 1, "random_seed": 0}
+"""One thread of simplex: a vertex of the optimal set, and the same one every time."""
+
+_FIRST_ORDER_TOLERANCE = 1e-9
+_FIRST_ORDER_STEPS = 200_000
+
+_OPTIONS: Mapping[str, Mapping[str, object]] = {
+    cp.HIGHS: {"highs_options": HIGHS_OPTIONS},
+    # Their defaults are meant for speed and are off by up to one part in a thousand.
+    cp.SCS: {
+        "eps_abs": _FIRST_ORDER_TOLERANCE,
+        "eps_rel": _FIRST_ORDER_TOLERANCE,
+        "max_iters": _FIRST_ORDER_STEPS,
+    },
+    cp.OSQP: {
+        "eps_abs": _FIRST_ORDER_TOLERANCE,
+        "eps_rel": _FIRST_ORDER_TOLERANCE,
+        "max_iter": _FIRST_ORDER_STEPS,
+    },
+}
+
+_TITLES = {cp.HIGHS: "HiGHS"}
+_PACKAGES = {cp.HIGHS: "highspy"}
+"""Where the name of the package is not that of the solver in small letters."""
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A solver that CVXPY can use, by CVXPY's name for it."""
+
+    name: str = cp.HIGHS
+
+    @classmethod
+    def named(cls, name: str) -> Solver:
+        """The installed solver of this name, in capital letters or not.
+
+        Raises:
+            UnsoundError: there is none.
+        """
+        if name.upper() not in cp.installed_solvers():
+            raise UnsoundError(
+                ("solver",),
+                f"solver {quoted(name)} is not installed",
+                f"one of {', '.join(sorted(cp.installed_solvers()))}",
+            )
+        return cls(name.upper())
+
+    @property
+    def title(self) -> str:
+        """Name and version, such as `HiGHS 1.15.1`."""
+        return _with_version(self.name)
+
+    def run(self, problem: cp.Problem) -> float:
+        """Solve in place, starting afresh; returns the seconds spent in the solver.
+
+        Raises:
+            SolverError: there is no optimum, or the solver did not find it.
+        """
+        started = time.perf_counter()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of inaccurate solutions, which the status tells of
+                problem.solve(solver=self.name, warm_start=False, **_OPTIONS.get(self.name, {}))
+        except cp.SolverError as error:
+            raise SolverError(f"{_title(self.name)} failed: {' '.join(str(error).split())}") from error
+        if problem.status != cp.OPTIMAL:
+            raise SolverError(f"{_title(self.name)} gave up with status {problem.status}, no plan was made")
+        in_solver = problem.solver_stats.solve_time
+        return time.perf_counter() - started if in_solver is None else float(in_solver)
+
+
+def _title(name: str) -> str:
+    return _TITLES.get(name, name)
+
+
+@cache
+def _with_version(name: str) -> str:
+    try:
+        return f"{_title(name)} {version(_PACKAGES.get(name, name.lower()))}"
+    except PackageNotFoundError:
+        return _title(name)

@@ -1,0 +1,104 @@
+"""Maximum throughput again and again over the same tunnels, straight on HiGHS: only capacities and demands change."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import scipy.sparse as sp
+
+from te_solver.highs import TITLE, HighsProgram
+from te_solver.programs.incidence import Incidence, Vector, least
+from te_solver.programs.program import Allocation
+
+_TOLERANCE = 1e-9
+
+_DUST = 1e-9
+"""Below this share of what its tunnel could carry alone, a rate is the solver's rounding."""
+
+
+class ThroughputResolver:
+    """The programs of `te_solver.programs.max_throughput`, kept in HiGHS and solved for other bounds.
+
+    The sum of rates is the same as there to one part in a million, and with `fewest_hops` so is the sum(hops * rates)
+    that it takes. The first solution is found afresh. Each later one starts from the basis of the first, with the dual
+    simplex algorithm, for which a basis stays good when only bounds change: so what was solved in between does not
+    matter.
+
+    Args:
+        incidence: T tunnels over L links for P pairs, each tunnel over one link at least.
+        fewest_hops: settle ties by a second program, which takes about as long as the first.
+    """
+
+    def __init__(self, incidence: Incidence, *, fewest_hops: bool = True) -> None:
+        self.incidence = incidence
+        tunnels_of_pair = np.diff(incidence.pairs.tocsr().indptr)
+        # A pair's demand is a row of the program, or of its only tunnel simply the most that it carries.
+        self._in_rows = np.flatnonzero(tunnels_of_pair > 1)
+        self._only = np.flatnonzero(tunnels_of_pair[incidence.pair_of_tunnel] == 1)
+        rows = sp.vstack([incidence.links, incidence.pairs.tocsr()[self._in_rows]], format="csc")
+        tunnels = incidence.hops.size
+        self._most = HighsProgram(rows, -np.ones(tunnels), _TOLERANCE)
+        self._shortest: HighsProgram | None = None
+        if fewest_hops:
+            total = sp.csc_array(np.ones((1, tunnels)))
+            self._shortest = HighsProgram(sp.vstack([rows, total], format="csc"), incidence.hops, _TOLERANCE)
+
+    def solve(self, capacity: Vector, demand: Vector) -> Allocation:
+        """The tunnel rates of greatest sum within link capacities and pair demands.
+
+        Args:
+            capacity: Mbit/s of each link, shape (L,), not negative.
+            demand: Mbit/s of each pair, shape (P,), not negative.
+
+        Raises:
+            SolverError: HiGHS did not reach an optimum.
+        """
+        started = time.perf_counter()
+        links, pairs = self.incidence.links, self.incidence.pairs
+        alone = np.minimum(least(links, capacity), demand[pairs.indices])
+        unit = float(alone.max(initial=0.0)) or 1.0
+        rates = self._shares(capacity, demand, unit) * unit
+        rates[rates < _DUST * alone] = 0.0
+        # What the solver's tolerance lets exceed a bound is taken off.
+        rates *= np.minimum(
+            least(links, _part_within(capacity, links @ rates)), _part_within(demand, pairs @ rates)[pairs.indices]
+        )
+        return Allocation(rates, pairs @ rates, TITLE, time.perf_counter() - started)
+
+    def _shares(self, capacity: Vector, demand: Vector, unit: float) -> Vector:
+        """The best rates as shares of the largest that there can be, so that tolerances mean the same for all."""
+        enough = self.incidence.hops.size  # no row takes more than there are tunnels
+        with np.errstate(over="ignore"):
+            of_rows = np.minimum(np.concatenate([capacity, demand[self._in_rows]]) / unit, enough)
+            of_only = np.minimum(demand[self.incidence.pairs.indices[self._only]] / unit, enough)
+        free = np.full(of_rows.shape, -np.inf)
+        self._most.bound_rows(free, of_rows)
+        self._most.cap_columns(self._only, of_only)
+        shares = self._most.solve(self._most.first_basis)
+        if self._shortest is not None:
+            self._shortest.bound_rows(np.append(free, shares.sum()), np.append(of_rows, np.inf))
+            self._shortest.cap_columns(self._only, of_only)
+            first = self._shortest.first_basis
+            shares = self._shortest.solve(first or self._most.basis_with_row(), primal=first is None)
+        return shares
+
+
+class WarmThroughput:
+    """Divides demands as `maximise_throughput` does, and is quick when it is called for the same tunnels again.
+
+    What schemes take as their solver. It is warm for one `Incidence` at a time, the one that it was last called with.
+    """
+
+    def __init__(self) -> None:
+        self._resolver: ThroughputResolver | None = None
+
+    def __call__(self, incidence: Incidence, capacity: Vector, demand: Vector, /) -> Allocation:
+        """See `ThroughputResolver.solve`."""
+        if self._resolver is None or self._resolver.incidence is not incidence:
+            self._resolver = ThroughputResolver(incidence)
+        return self._resolver.solve(capacity, demand)
+
+
+def _part_within(bound: Vector, taken: Vector) -> Vector:
+    return np.divide(bound, taken, out=np.ones(taken.shape), where=taken > bound)

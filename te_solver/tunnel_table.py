@@ -1,0 +1,167 @@
+"""The tunnels of very many pairs: found by all processors, kept in a few arrays, given out as node names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from te_solver.highs import Indices
+from te_solver.parallel import Progress, in_processes, processors
+from te_solver.topology import Topology
+from te_solver.tunnel_links import TunnelLinks, ends, parts, ranges
+from te_solver.tunnels import TunnelFinder
+
+Nodes = NDArray[np.unsignedinteger]
+Paths = tuple[tuple[str, ...], ...]
+
+_PAIRS_PER_TASK = 2000
+"""Some seconds of work."""
+
+
+@dataclass(frozen=True)
+class TunnelTable:
+    """T tunnels of P pairs.
+
+    Attributes:
+        names: of the nodes, in the topology's order.
+        nodes: the nodes of the first tunnel by their positions in `names`, then of the second, and so on.
+        starts: where each tunnel starts in `nodes`, and where the last one ends, shape (T + 1,).
+        pair_starts: the first tunnel of each pair, and T, shape (P + 1,).
+    """
+
+    names: tuple[str, ...]
+    nodes: Nodes
+    starts: Indices
+    pair_starts: Indices
+
+    def __len__(self) -> int:
+        return self.pair_starts.size - 1
+
+    def __iter__(self) -> Iterator[Paths]:
+        """The tunnels of each pair, as `TunnelFinder.tunnels` gives them."""
+        return map(self.tunnels, range(len(self)))
+
+    def tunnels(self, pair: int) -> Paths:
+        """The tunnels of the pair at this position, as `TunnelFinder.tunnels` gives them."""
+        starts = self.starts[self.pair_starts[pair] : self.pair_starts[pair + 1] + 1].tolist()
+        return tuple(
+            tuple(self.names[node] for node in self.nodes[start:end].tolist()) for start, end in pairwise(starts)
+        )
+
+    def links(self, topology: Topology) -> TunnelLinks:
+        """The links of the tunnels by their positions in `topology.links`."""
+        width = len(self.names)
+        position = {name: number for number, name in enumerate(self.names)}
+        link_between = np.full(width * width, -1, dtype=np.int32)
+        for number, link in enumerate(topology.links):
+            link_between[position[link.source] * width + position[link.target]] = number
+        hops = np.diff(self.starts) - 1
+        links = np.empty(hops.sum(), dtype=np.int32)
+        starts = ends(hops)
+        for first, last in parts(hops.size):
+            nodes = self.nodes[self.starts[first] : self.starts[last]].astype(np.int64)
+            inside = np.ones(nodes.size - 1, dtype=np.bool_)
+            inside[self.starts[first + 1 : last] - self.starts[first] - 1] = False
+            links[starts[first] : starts[last]] = link_between[nodes[:-1] * width + nodes[1:]][inside]
+        return TunnelLinks(links, starts, self.pair_starts)
+
+
+def find_tunnels(
+    finder: TunnelFinder,
+    pairs: Sequence[tuple[str, str]],
+    count: int,
+    *,
+    disjoint_only: bool = False,
+    processes: int | None = None,
+    progress: Progress | None = None,
+) -> TunnelTable:
+    """The tunnels that `finder` finds for each of the pairs.
+
+    Args:
+        finder: finds them.
+        pairs: source and target of each.
+        count: tunnels of each pair.
+        disjoint_only: whether to leave out tunnels that share edges.
+        processes: how many to use, by default one for each processor; see `te_solver.parallel.in_processes`.
+        progress: is told how many pairs are done.
+
+    Raises:
+        ValueError: `count` below one, or a pair of a node with itself.
+        KeyError: an unknown node.
+    """
+    position = {name: number for number, name in enumerate(finder.names)}
+    asked = np.array([(position[source], position[target]) for source, target in pairs], dtype=np.int64).reshape(-1, 2)
+    # The tunnels of opposite pairs are each other's reverse: they are looked for once.
+    backwards = (asked[:, 0] > asked[:, 1]) & finder.symmetric
+    ordered = np.where(backwards[:, np.newaxis], asked[:, ::-1], asked)
+    distinct, which = np.unique(ordered, axis=0, return_inverse=True)
+    tasks = [
+        _Task(distinct[start : start + _PAIRS_PER_TASK], count, disjoint_only)
+        for start in range(0, len(distinct), _PAIRS_PER_TASK)
+    ]
+    found = []
+    for part in in_processes(_find, finder, tasks, processes or processors()):
+        found.append(part)
+        if progress is not None:
+            progress(min(len(found) * _PAIRS_PER_TASK, len(distinct)), len(distinct))
+    once = _joined(finder.names, found)
+    return _picked(once, which.reshape(-1), backwards)
+
+
+@dataclass(frozen=True)
+class _Task:
+    pairs: NDArray[np.int64]
+    count: int
+    disjoint_only: bool
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The tunnels of one task: their nodes, the number of nodes of each, the number of tunnels of each pair."""
+
+    nodes: Nodes
+    lengths: Indices
+    counts: Indices
+
+
+def _find(finder: TunnelFinder, task: _Task) -> _Found:
+    found = [
+        finder.paths(source, target, task.count, disjoint_only=task.disjoint_only)
+        for source, target in task.pairs.tolist()
+    ]
+    paths = [path for of_pair in found for path in of_pair]
+    return _Found(
+        np.array([node for path in paths for node in path], dtype=np.min_scalar_type(len(finder.names))),
+        np.array([len(path) for path in paths], dtype=np.int64),
+        np.array([len(of_pair) for of_pair in found], dtype=np.int64),
+    )
+
+
+def _joined(names: tuple[str, ...], found: Sequence[_Found]) -> TunnelTable:
+    empty = np.zeros(0, dtype=np.int64)
+    return TunnelTable(
+        names,
+        np.concatenate([part.nodes for part in found] or [empty.astype(np.uint8)]),
+        ends(np.concatenate([part.lengths for part in found] or [empty])),
+        ends(np.concatenate([part.counts for part in found] or [empty])),
+    )
+
+
+def _picked(table: TunnelTable, pairs: Indices, backwards: NDArray[np.bool_]) -> TunnelTable:
+    """The table of these pairs of another one, some of them with their tunnels reversed."""
+    counts = np.diff(table.pair_starts)[pairs]
+    tunnels = ranges(table.pair_starts[pairs], counts)
+    reverse = np.repeat(backwards, counts)
+    lengths = np.diff(table.starts)[tunnels]
+    starts = ends(lengths)
+    nodes = np.empty(starts[-1], dtype=table.nodes.dtype)
+    for first, last in parts(tunnels.size):
+        length, back = lengths[first:last], reverse[first:last]
+        place = np.arange(starts[last] - starts[first]) - np.repeat(starts[first:last] - starts[first], length)
+        place = np.where(np.repeat(back, length), np.repeat(length, length) - 1 - place, place)
+        nodes[starts[first] : starts[last]] = table.nodes[np.repeat(table.starts[tunnels[first:last]], length) + place]
+    return TunnelTable(table.names, nodes, starts, ends(counts))

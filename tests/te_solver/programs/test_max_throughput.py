@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from te_solver.demands import Demand
+from te_solver.programs.incidence import Vector
+from te_solver.programs.max_throughput import maximise_throughput
+from te_solver.topology import Link, Topology
+from tests.te_solver.programs.problems import (
+    RHOMBUS,
+    Case,
+    Rows,
+    cases,
+    within_capacities,
+    within_demands,
+)
+
+
+def allocate(case: Case) -> Vector:
+    return maximise_throughput(case.incidence, case.capacity, case.demand).rates
+
+
+def reference(case: Case) -> tuple[float, float]:
+    """Greatest throughput, and the least hops * rate that it takes, row by row from the definition by scipy."""
+    rows = Rows(len(case.paths))
+    within_capacities(case, rows)
+    within_demands(case, rows)
+    everything = [1.0] * len(case.paths)
+    throughput = rows.maximum(everything)
+    rows.at_least(everything, throughput * (1 - 1e-9))
+    return throughput, rows.minimum(case.hops)
+
+
+@settings(max_examples=60)
+@given(cases())
+def test_the_throughput_is_that_of_an_independent_program_by_the_fewest_hops(case: Case) -> None:
+    rates = allocate(case)
+    throughput, hops = reference(case)
+    assert rates.sum() == pytest.approx(throughput, rel=1e-6, abs=1e-6)
+    assert rates @ case.hops == pytest.approx(hops, rel=1e-6, abs=1e-6)
+
+
+@settings(max_examples=60)
+@given(cases())
+def test_no_bound_is_exceeded_and_the_same_problem_has_the_same_answer(case: Case) -> None:
+    rates = allocate(case)
+    assert (rates >= 0).all()
+    assert (case.incidence.links @ rates <= case.capacity * (1 + 1e-12)).all()
+    assert (case.incidence.pairs @ rates <= case.demand * (1 + 1e-12)).all()
+    assert allocate(case).tolist() == rates.tolist()
+
+
+def test_the_shorter_tunnel_is_filled_first() -> None:
+    assert allocate(Case.of(RHOMBUS, [Demand("s", "t", 8)], 3)).tolist() == pytest.approx([8, 0, 0])
+    assert allocate(Case.of(RHOMBUS, [Demand("s", "t", 30)], 3)).tolist() == pytest.approx([10, 10, 10])
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-6, 1.0, 1e9, 1e300])
+def test_the_unit_of_the_rates_does_not_matter(scale: float) -> None:
+    rates = allocate(Case.of(RHOMBUS.with_capacity(10 * scale), [Demand("s", "t", 15 * scale)], 2))
+    assert (rates / scale).tolist() == pytest.approx([10, 5])
+
+
+def test_a_small_link_is_used_as_exactly_as_a_large_one() -> None:
+    topology = Topology("t", ("a", "b", "c"), (Link("a", "b", 1e-3), Link("a", "c", 1e5)))
+    rates = allocate(Case.of(topology, [Demand("a", "b", 1), Demand("a", "c", 1e6)], 1))
+    assert rates.tolist() == pytest.approx([1e-3, 1e5], rel=1e-6)

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from te_solver.demands import Demand
+from te_solver.errors import SolverError, UnsoundError
+from te_solver.programs.incidence import Incidence
+from te_solver.programs.program import Options, Program
+from te_solver.programs.registry import find_objective, objective_names
+from te_solver.programs.solver import HIGHS_OPTIONS, Solver
+from tests.te_solver.programs.problems import RHOMBUS, Case, cases
+
+
+def compiled(name: str, case: Case, **options: object) -> Program:
+    return find_objective(name).program(case.incidence, Options(**options))  # type: ignore[arg-type]
+
+
+def worth(name: str, case: Case, program: Program, factor: float) -> float:
+    allocation = program.solve(case.capacity, case.demand * factor)
+    if name == "max-min":
+        return float(allocation.granted.min())
+    if name == "min-max-utilisation":
+        return float((case.incidence.links @ allocation.rates / case.capacity).max())
+    return float(allocation.granted.sum())
+
+
+@pytest.mark.parametrize("name", objective_names())
+@settings(max_examples=15)
+@given(case=cases(max_nodes=6), factors=st.lists(st.floats(1e-5, 1e3), min_size=2, max_size=4))
+def test_solved_again_with_other_numbers_it_is_as_good_as_a_new_one(
+    name: str, case: Case, factors: list[float]
+) -> None:
+    again = compiled(name, case)
+    for factor in factors:
+        fresh = worth(name, case, compiled(name, case), factor)
+        assert worth(name, case, again, factor) == pytest.approx(fresh, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", objective_names())
+def test_it_is_compiled_once_for_numbers_that_are_not_too_far_apart(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Case.of(RHOMBUS, [Demand("s", "t", 8), Demand("a", "t", 8)], 2)
+    program = compiled(name, case)
+    program.solve(case.capacity, case.demand)
+    made = []
+    make = cp.Problem.__init__
+
+    def recorded(self: cp.Problem, *arguments: object) -> None:
+        made.append(self)
+        make(self, *arguments)
+
+    # CVXPY makes problems of problems when it compiles one.
+    monkeypatch.setattr(cp.Problem, "__init__", recorded)
+    for factor in (0.1, 3.0, 0.0, 1.0):
+        program.solve(case.capacity * (1 + factor), case.demand * factor)
+    assert not made
+    program.solve(case.capacity, case.demand * 1e4)
+    assert made
+
+
+@pytest.mark.parametrize("name", objective_names())
+@pytest.mark.parametrize("spread", [False, True])
+def test_capacities_and_demands_are_parameters_of_disciplined_programs(
+    name: str,
+    spread: bool,  # noqa: FBT001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problems: list[cp.Problem] = []
+    run = Solver.run
+
+    def recorded(self: Solver, problem: cp.Problem) -> float:
+        problems.append(problem)
+        return run(self, problem)
+
+    monkeypatch.setattr(Solver, "run", recorded)
+    case = Case.of(RHOMBUS, [Demand("s", "t", 8), Demand("a", "t", 8)], 2)
+    compiled(name, case, spread=spread).solve(case.capacity, case.demand)
+    assert all(problem.is_dpp() and problem.parameters() for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("solver", "name"),
+    [
+        (solver, name)
+        for solver in ("CLARABEL", "OSQP", "SCIPY", "SCS")
+        for name in objective_names()
+        if (solver, name) != ("OSQP", "max-min")  # gives up on it
+    ],
+)
+def test_other_solvers_find_the_same(name: str, solver: str) -> None:
+    case = Case.of(RHOMBUS, [Demand("s", "t", 25), Demand("a", "t", 8), Demand("s", "a", 3)], 3)
+    expected = worth(name, case, compiled(name, case), 1.0)
+    assert worth(name, case, compiled(name, case, solver=Solver.named(solver)), 1.0) == pytest.approx(
+        expected, rel=1e-5
+    )
+
+
+def test_an_unknown_solver_is_refused_with_those_there_are() -> None:
+    assert Solver.named("highs") == Solver()
+    with pytest.raises(UnsoundError, match=r"^solver: solver 'fast' is not installed, expected one of CLARABEL, "):
+        Solver.named("fast")
+
+
+def test_protection_against_no_failure_is_refused() -> None:
+    with pytest.raises(UnsoundError, match=r"^protect: protection against 0 failures, expected one or more$"):
+        Options(protect=0)
+
+
+def test_the_solver_is_named_with_its_version() -> None:
+    assert Solver().title.startswith("HiGHS 1.")
+    assert Solver("CLARABEL").title.startswith("CLARABEL 0.")
+    assert Solver("NOBODYS").title == "NOBODYS"
+
+
+def test_a_solver_that_gives_up_is_reported_with_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(HIGHS_OPTIONS, "presolve", "off")
+    monkeypatch.setitem(HIGHS_OPTIONS, "simplex_iteration_limit", 0)
+    case = Case.of(RHOMBUS, [Demand("s", "t", 30)], 3)
+    with pytest.raises(SolverError) as raised:
+        compiled("max-throughput", case).solve(case.capacity, case.demand)
+    assert str(raised.value) == "HiGHS gave up with status user_limit, no plan was made"
+
+
+def test_a_solver_that_fails_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise cp.SolverError("Solver 'HIGHS' failed.\nTry another solver.")
+
+    monkeypatch.setattr(cp.Problem, "solve", fail)
+    case = Case.of(RHOMBUS, [Demand("s", "t", 30)], 3)
+    with pytest.raises(SolverError) as raised:
+        compiled("max-throughput", case).solve(case.capacity, case.demand)
+    assert str(raised.value) == "HiGHS failed: Solver 'HIGHS' failed. Try another solver."
+
+
+@pytest.mark.parametrize("name", ["max-throughput", "max-min", "ffc"])
+def test_what_is_carried_already_takes_room_away(name: str) -> None:
+    case = Case.of(RHOMBUS, [Demand("s", "t", 100)], 3)
+    room = np.array([10.0, 4.0, 10.0, 0.0, 10.0])
+    allocation = compiled(name, case).solve(case.capacity, case.demand, case.capacity - room)
+    assert (case.incidence.links @ allocation.rates <= room * (1 + 1e-9)).all()
+    assert allocation.granted.sum() == pytest.approx(4 if name == "ffc" else 14)
+
+
+def test_an_incidence_has_a_row_per_link_and_per_pair_and_a_column_per_tunnel() -> None:
+    incidence = Incidence.of(RHOMBUS, [[("s", "t"), ("s", "a", "t")], [("a", "t")]])
+    assert incidence.links.toarray().T.tolist() == [[1, 0, 0, 0, 0], [0, 1, 1, 0, 0], [0, 0, 1, 0, 0]]
+    assert incidence.pairs.toarray().tolist() == [[1, 1, 0], [0, 0, 1]]
+    assert incidence.hops.tolist() == [1, 2, 1]
+    assert incidence.pair_of_tunnel.tolist() == [0, 0, 1]
+
+
+def test_both_directions_of_a_cable_are_one_edge() -> None:
+    both = Case.of(RHOMBUS, [Demand("s", "a", 1)], 1).topology
+    topology = type(both)("both", both.nodes, (*both.links, *(type(x)(x.target, x.source, 1.0) for x in both.links)))
+    incidence = Incidence.of(topology, [[("s", "a", "t")], [("t", "a", "s")]])
+    assert incidence.edges_of_tunnel(0) == (1, 2)
+    assert set(incidence.edges_of_tunnel(1)) == {1, 2}
