@@ -78,11 +78,14 @@ def nearly_most_throughput(tunnels: TunnelLinks, capacity: Vector, demand: Vecto
     while True:
         rates, prices = program.solve()
         cost = tunnels.sums(prices)
-        bound = _bound(tunnels, capacity, demand, prices, cost)
+        # Prices at which no tunnel gains anything of what it is worth may leave something of 1, unless they are raised.
+        prices, raised = prices / (1 - _HOPS_MATTER), cost / (1 - _HOPS_MATTER)
+        bound = _bound(tunnels, capacity, demand, prices, raised)
         best = NearOptimum(rates, prices, bound) if bound < best.bound else NearOptimum(rates, best.prices, best.bound)
         missing = program.missing(cost)
         if rates.sum() >= best.bound * (1 - gap) or not missing.size:
-            return NearOptimum(best.rates * unit, best.prices, best.bound * unit)
+            # What the solver's tolerance lets exceed a bound is taken off.
+            return NearOptimum(tunnels.within(capacity, demand, rates) * unit, best.prices, best.bound * unit)
         program.add(missing)
 
 

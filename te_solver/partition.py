@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,8 +19,11 @@ _SPLIT = 0.25
 _STEPS = 60
 """Of a bisection, after which both ends are the same."""
 
-_DUST = 1e-9
-"""Below this part of a capacity or demand, what is left of it is rounding."""
+_SAMPLED = 20_000
+"""Pairs that tell which prices make good bounds."""
+
+_TRIED = 3
+"""Prices whose bounds are computed."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +32,15 @@ class Partitioning:
 
     Attributes:
         parts: how many programs are solved instead of one. More of them take less time, and lose more.
+        rounds: how often the demands are dealt out; the first round finds rates, each further one improves them.
         seed: of the random choice which demands are in which part.
-        processes: how many are solved at a time, by default one on each processor; the answer does not depend on it.
+        processes: how many programs are solved at a time, by default one on each processor; the answer does not depend
+            on it.
         gap: how far below its greatest sum the rates of a part may stay, as a part of that; not less than 0.0002.
     """
 
     parts: int
+    rounds: int = 2
     seed: int = 1
     processes: int | None = None
     gap: float = 1e-3
@@ -57,7 +63,15 @@ class PartitionedOptimum:
     @property
     def loss(self) -> float:
         """The part of the greatest throughput that is missing, at most."""
-        return 1 - float(self.rates.sum()) / self.bound if self.bound > 0 else 0.0
+        return max(0.0, 1 - float(self.rates.sum()) / self.bound) if self.bound > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class _Hand:
+    """What a part is dealt: pairs, and which share of each one's demand."""
+
+    pairs: Indices
+    share: Vector
 
 
 @dataclass(frozen=True)
@@ -72,99 +86,119 @@ def partitioned_throughput(
 ) -> PartitionedOptimum:
     """Rates of great throughput within capacities and demands, by solving parts of the problem on their own.
 
-    This is POP (Narayanan et al., SOSP 2021): demands are divided at random over parts, each part has the same share
-    of every capacity, and the sum of their rates keeps all bounds. With many demands of each size every part is like
-    the whole, and little is lost. To be closer to that, the largest demands are split over several parts, and all are
-    dealt out like cards, in the order of their sizes. What the parts leave over is filled by one more program. What is
-    lost in the end is known from a bound on the throughput of any rates: the prices that the parts pay for links are
-    prices for the whole as well (see `upper_bound`), and those in the middle are good ones.
+    The first round is POP (Narayanan et al., SOSP 2021): demands are divided at random over parts, each part has the
+    same share of every capacity, and the sum of their rates keeps all bounds. With many demands of each size every
+    part is like the whole, and little is lost. To be closer to that, the largest demands are split over several parts,
+    and all are dealt out like cards, in the order of their sizes.
+
+    In a further round the demands are dealt anew. Each part has the capacity that its demands have taken so far, and
+    its share of what all leave over: none can lose, and many gain from other company.
+
+    What is lost is known from a bound on the throughput of any rates: the prices that a part pays for links are prices
+    for the whole as well (see `upper_bound`).
 
     Args:
         tunnels: T tunnels over L links of P pairs, those of a pair shortest first.
         capacity: Mbit/s of each link, shape (L,), not negative.
         demand: Mbit/s of each pair, shape (P,), not negative.
         how: how to divide the work.
-        progress: is told how many parts are done.
+        progress: is told how many programs are solved.
 
     Raises:
         SolverError: HiGHS did not reach an optimum.
     """
     started = time.perf_counter()
-    dealt = _dealt(demand, how)
-    columns: list[Indices] = []
-
-    def parts() -> Iterator[_Part]:
-        for pairs, share in dealt:
-            own, which = tunnels.of_pairs(pairs)
-            columns.append(which)
-            yield _Part(own, capacity / len(dealt), share)
-
+    random = np.random.default_rng(how.seed)
     rates = np.zeros(tunnels.hops.size)
     prices: list[Vector] = []
-    for optimum in in_processes(_solved, how.gap, parts(), how.processes or processors()):
-        rates[columns[len(prices)]] += optimum.rates
-        prices.append(optimum.prices)
-        if progress is not None:
-            progress(len(prices), len(dealt))
-    rates += _in_what_is_left(tunnels, capacity, demand, rates, how.gap)
-    middles = [np.mean(prices, axis=0), np.median(prices, axis=0)] if prices else [np.zeros(capacity.size)]
-    bound = min(upper_bound(tunnels, capacity, demand, middle) for middle in middles)
-    return PartitionedOptimum(rates, bound, time.perf_counter() - started)
+    for number in range(how.rounds):
+        hands = _dealt(demand, how.parts, random)
+        prices.clear()
+        better = np.zeros(rates.size)
+        for columns, improved in _improved(tunnels, capacity, demand, rates, hands, how):
+            better[columns] += improved.rates
+            prices.append(improved.prices)
+            if progress is not None:
+                progress(number * len(hands) + len(prices), how.rounds * len(hands))
+        rates = better
+    return PartitionedOptimum(rates, _bound(tunnels, capacity, demand, prices), time.perf_counter() - started)
+
+
+def _improved(
+    tunnels: TunnelLinks,
+    capacity: Vector,
+    demand: Vector,
+    rates: Vector,
+    hands: Sequence[_Hand],
+    how: Partitioning,
+) -> Iterator[tuple[Indices, NearOptimum]]:
+    """For each hand the tunnels that belong to it and rates for them, whose sum is no less than that of its share."""
+    left_over = np.maximum(capacity - tunnels.loads(rates, capacity.size), 0)
+    present: list[tuple[Indices, Vector]] = []
+
+    def parts() -> Iterator[_Part]:
+        for hand in hands:
+            own, columns = tunnels.of_pairs(hand.pairs)
+            own_rates = rates[columns] * hand.share[own.pair_of_tunnel]
+            present.append((columns, own_rates))
+            own_capacity = own.loads(own_rates, capacity.size) + left_over / len(hands)
+            yield _Part(own, own_capacity, demand[hand.pairs] * hand.share)
+
+    optima = in_processes(_solved, how.gap, parts(), how.processes or processors())
+    for number, optimum in enumerate(optima):
+        columns, own_rates = present[number]
+        if optimum.rates.sum() >= own_rates.sum():
+            yield columns, optimum
+        else:
+            yield columns, NearOptimum(own_rates, optimum.prices, optimum.bound)
 
 
 def _solved(gap: float, part: _Part) -> NearOptimum:
     return nearly_most_throughput(part.tunnels, part.capacity, part.demand, gap)
 
 
-def _dealt(demand: Vector, how: Partitioning) -> list[tuple[Indices, Vector]]:
-    """For every part its pairs, and what they ask for there; parts without any are left out."""
-    pieces = _pieces(demand, how.parts)
+def _dealt(demand: Vector, parts: int, random: np.random.Generator) -> list[_Hand]:
+    """The demands, in pieces, dealt out over parts like cards, the largest first; parts that get none are left out."""
+    pieces = _pieces(demand, parts)
     pair = np.repeat(np.arange(demand.size), pieces)
-    size = demand[pair] / pieces[pair]
-    largest_first = np.argsort(-size, kind="stable")
-    rounds = -(-pair.size // how.parts)
-    random = np.random.default_rng(how.seed)
-    receiver = random.permuted(np.tile(np.arange(how.parts), (rounds, 1)), axis=1).ravel()[: pair.size]
-    dealt = []
-    for part in range(how.parts):
-        received = largest_first[receiver == part]
-        share = np.bincount(pair[received], size[received], minlength=demand.size).astype(np.float64)
-        pairs = np.flatnonzero(share)
+    largest_first = np.argsort(-(demand[pair] / pieces[pair]), kind="stable")
+    rounds = -(-pair.size // parts)
+    receiver = random.permuted(np.tile(np.arange(parts), (rounds, 1)), axis=1).ravel()[: pair.size]
+    hands = []
+    for part in range(parts):
+        received = np.bincount(pair[largest_first[receiver == part]], minlength=demand.size)
+        pairs = np.flatnonzero(received)
         if pairs.size:
-            dealt.append((pairs, share[pairs]))
-    return dealt
+            hands.append(_Hand(pairs, received[pairs] / pieces[pairs]))
+    return hands
 
 
 def _pieces(demand: Vector, parts: int) -> Indices:
-    """How many equal pieces each demand is split into: the largest demands, so that no piece is larger than need be.
+    """How many equal pieces each demand is in: large ones in so many that the largest piece is as small as can be.
 
     Client splitting (Narayanan et al., SOSP 2021, section 4).
     """
 
-    def split(largest: float) -> Vector:
+    def pieces(largest: float) -> Vector:
         return np.clip(np.ceil(demand / largest), demand > 0, parts)
 
     allowed = np.count_nonzero(demand) * (1 + _SPLIT)
     low, high = 0.0, float(demand.max(initial=0.0)) or 1.0
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        low, high = (middle, high) if split(middle).sum() > allowed else (low, middle)
-    return split(high).astype(np.int64)
+        low, high = (middle, high) if pieces(middle).sum() > allowed else (low, middle)
+    return pieces(high).astype(np.int64)
 
 
-def _in_what_is_left(tunnels: TunnelLinks, capacity: Vector, demand: Vector, rates: Vector, gap: float) -> Vector:
-    """Rates beside these, in what they leave of capacities and demands."""
-    further = np.zeros(rates.size)
-    room = _left(capacity, tunnels.loads(rates, capacity.size))
-    asked = _left(demand, tunnels.sent(rates))
-    could = np.minimum(tunnels.least(room), asked[tunnels.pair_of_tunnel])
-    pairs = np.unique(tunnels.pair_of_tunnel[could > 0])
-    if pairs.size:
-        own, columns = tunnels.of_pairs(pairs)
-        further[columns] = nearly_most_throughput(own, room, asked[pairs], gap).rates
-    return further
-
-
-def _left(bound: Vector, taken: Vector) -> Vector:
-    left = bound - taken
-    return np.where(left > _DUST * bound, left, 0.0)
+def _bound(tunnels: TunnelLinks, capacity: Vector, demand: Vector, prices: Sequence[Vector]) -> float:
+    """The least bound that prices give, or nearly: a sample of the pairs tells which are worth a try."""
+    if not prices:
+        return 0.0
+    candidates = [*prices, np.mean(prices, axis=0), np.median(prices, axis=0)]
+    every = -(-demand.size // _SAMPLED)
+    sample = np.sort(np.argsort(-demand, kind="stable")[every // 2 :: every])
+    some, _ = tunnels.of_pairs(sample)
+    in_sample = demand[sample] * (demand.sum() / demand[sample].sum())
+    estimates = [upper_bound(some, capacity, in_sample, candidate) for candidate in candidates]
+    promising = np.argsort(estimates, kind="stable")[:_TRIED]
+    return min(upper_bound(tunnels, capacity, demand, candidates[number]) for number in promising)

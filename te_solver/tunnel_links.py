@@ -82,12 +82,22 @@ class TunnelLinks:
         """What the rates of all tunnels add up to for each pair, shape (P,)."""
         return np.asarray(np.add.reduceat(rates, self.pair_starts[:-1]))
 
+    def within(self, capacity: Vector, demand: Vector, rates: Vector) -> Vector:
+        """The rates with what exceeds a capacity or a demand taken off: each shrunk by its worst excess."""
+        of_link = _part_within(capacity, self.loads(rates, capacity.size))
+        of_pair = _part_within(demand, self.sent(rates))
+        return np.asarray(rates * np.minimum(self.least(of_link), of_pair[self.pair_of_tunnel]))
+
     def _reduced(self, function: np.ufunc, of_link: Vector) -> Vector:
         found = np.empty(self.starts.size - 1)
         for first, last in parts(found.size):
             begin, end = self.starts[first], self.starts[last]
             found[first:last] = function.reduceat(of_link[self.links[begin:end]], self.starts[first:last] - begin)
         return found
+
+
+def _part_within(bound: Vector, taken: Vector) -> Vector:
+    return np.divide(bound, taken, out=np.ones(taken.shape), where=taken > bound)
 
 
 def parts(count: int) -> Iterator[tuple[int, int]]:

@@ -1,14 +1,15 @@
 """Keeps a lab running in the background and does what is asked of it over a socket: the far end of `kuijia lab`.
 
-`python -m testbed.lab_service` reads its order as JSON from standard input, tells of its progress on standard output as
-JSON lines until the lab is up, and then serves one JSON request per connection: {"do": "status" | "down"},
-{"do": "fail" | "heal", "a": ..., "b": ...} or {"do": "enter", "node": ...} is answered by {"result": ...} or
-{"error": ..., "exit_status": ...}.
+`python -m testbed.lab_service` reads its order as JSON from standard input and tells of its progress on standard output
+as JSON lines until the lab is up; it gives up when its parent process dies before. Then it serves one JSON request per
+connection: {"do": "status" | "down"}, {"do": "fail" | "heal", "a": ..., "b": ...} or {"do": "enter", "node": ...} is
+answered by {"result": ...} or {"error": ..., "exit_status": ...}.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import signal
@@ -27,6 +28,9 @@ from testbed.run_directory import become_background_lab
 SOCKET_NAME = "lab.sock"
 LOG_NAME = "service.log"
 MAX_REQUEST = 65536
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_libc = ctypes.CDLL(None, use_errno=True)
+
 REQUEST_TIMEOUT = 5.0
 """Seconds a client may take to say what it wants, and to take the answer: the next one is waiting."""
 
@@ -50,6 +54,7 @@ def main() -> int:
     """Bring a lab up, serve until told to end, take it down."""
     signal.signal(signal.SIGTERM, _terminate)
     signal.signal(signal.SIGINT, _terminate)
+    _signal_when_parent_dies(signal.SIGTERM)
     try:
         order = Order(**json.load(sys.stdin))
         plan = plan_from_json(order.plan, "plan")
@@ -60,7 +65,9 @@ def main() -> int:
         ):
             listener.bind(str(lab.directory / SOCKET_NAME))
             listener.listen()
-            _tell(ready=lab.status())
+            status = lab.status()
+            _signal_when_parent_dies(None)
+            _tell(ready=status)
             _detach(sys.stdout, Path(os.devnull))
             # Nobody reads what is said from now on; whoever started us must not wait for more of it.
             _detach(sys.stderr, lab.directory / LOG_NAME)
@@ -75,6 +82,11 @@ def main() -> int:
     except _Terminated:
         return 0
     return 0
+
+
+def _signal_when_parent_dies(signal_number: signal.Signals | None) -> None:
+    if _libc.prctl(_PR_SET_PDEATHSIG, signal_number or 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> None:

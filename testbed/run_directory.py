@@ -29,6 +29,7 @@ LAB_VARIABLE = "KUIJIA_LAB"
 _OWNER_FILE = "owner.json"
 _JOURNAL_FILE = "journal"
 _UNFINISHED = ".unfinished-"
+_MAX_PID_LENGTH = 20
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,10 @@ def become_background_lab(root: Path = ROOT) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise InputError("lab", "", "another one is up or being started", "one at a time") from error
+            holder = os.pread(lock, _MAX_PID_LENGTH, 0).decode() or "another"
+            raise InputError("lab", "", f"process {holder} keeps one up or is starting it", "one at a time") from error
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, str(os.getpid()).encode(), 0)
         yield
 
 

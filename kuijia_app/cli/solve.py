@@ -57,7 +57,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--spread", action="store_true", help="use all tunnels of a pair alike instead of preferring the shorter ones"
     )
-    parser.add_argument("--solver", default="HIGHS", metavar="NAME", help="any solver that CVXPY finds installed")
+    parser.add_argument(
+        "--solver", default="HIGHS", metavar="NAME", help="any solver that CVXPY finds installed (default: %(default)s)"
+    )
     parser.add_argument(
         "--reproducible",
         action="store_true",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import permutations
+from itertools import combinations, permutations
 
 import pytest
 from hypothesis import assume, given, settings
@@ -100,6 +100,26 @@ def test_less_important_traffic_changes_nothing_for_the_more_important(data: st.
         alone = solved(topology, important, 3, objective)
         rates = [[tunnel.rate for tunnel in pair.tunnels] for pair in plan.pairs if pair.priority <= most]
         assert rates == [[tunnel.rate for tunnel in pair.tunnels] for pair in alone.pairs]
+
+
+@settings(max_examples=25)
+@given(st.data(), st.integers(1, 2))
+def test_all_classes_together_survive_the_failures_that_a_plan_protects_against(
+    data: st.DataObject, protect: int
+) -> None:
+    topology = data.draw(topologies(max_nodes=6))
+    plan = solved(topology, data.draw(classes_of(topology)), 4, "ffc", protect=protect)
+    for failed in combinations(topology.edges, min(protect, len(topology.edges))):
+        load = dict.fromkeys((link.ends for link in topology.links), 0.0)
+        for pair in plan.pairs:
+            alive = [tunnel for tunnel in pair.tunnels if not any(tunnel.crosses(*edge) for edge in failed)]
+            weight = sum(tunnel.weight for tunnel in alive)
+            assert weight > 0 or pair.allocated == 0
+            for tunnel in alive:
+                for hop in tunnel.hops:
+                    load[hop] += pair.allocated * tunnel.weight / weight if weight > 0 else 0.0
+        for link in topology.links:
+            assert load[link.ends] <= link.capacity * (1 + 1e-6)
 
 
 def test_a_class_gets_what_those_before_it_leave() -> None:

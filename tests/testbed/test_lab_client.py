@@ -79,7 +79,8 @@ def test_a_service_that_dies_at_once_is_told_of(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_only_one_lab_can_be_in_the_background(tmp_path: Path) -> None:
-    refused = pytest.raises(InputError, match=r"^lab: another one is up or being started, expected one at a time$")
+    message = f"^lab: process {os.getpid()} keeps one up or is starting it, expected one at a time$"
+    refused = pytest.raises(InputError, match=message)
     with become_background_lab(tmp_path), refused, become_background_lab(tmp_path):
         pass
     with become_background_lab(tmp_path):

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from te_solver.demand_generators import gravity, scaled_to_utilisation
+from te_solver.demands import Demand
+from te_solver.networks import shipped_network
+from te_solver.partition import Partitioning, partitioned_throughput
+from te_solver.resolve import ThroughputResolver
+from te_solver.topology_file import load_topology
+from te_solver.tunnel_links import TunnelLinks
+from tests.te_solver.programs.problems import RHOMBUS, Case, cases
+
+partitionings = st.builds(
+    Partitioning, parts=st.integers(1, 6), rounds=st.integers(1, 3), seed=st.integers(0, 9), processes=st.just(1)
+)
+
+
+def most(case: Case) -> float:
+    return float(ThroughputResolver(case.incidence, fewest_hops=False).solve(case.capacity, case.demand).rates.sum())
+
+
+def gscale() -> Case:
+    """All 132 pairs with demands of which the network can carry a part."""
+    topology = load_topology(shipped_network("gscale"))
+    demands = scaled_to_utilisation(topology, gravity(topology, np.random.default_rng(1)), 4.0)
+    assert len(demands) == len(list(permutations(topology.nodes, 2)))
+    return Case.of(topology, demands, 4)
+
+
+@settings(max_examples=80)
+@given(cases(), partitionings)
+def test_no_bound_is_exceeded(case: Case, how: Partitioning) -> None:
+    rates = partitioned_throughput(TunnelLinks.of(case.incidence), case.capacity, case.demand, how).rates
+    assert (rates >= 0).all()
+    assert (case.incidence.links @ rates <= case.capacity * (1 + 1e-9)).all()
+    assert (case.incidence.pairs @ rates <= case.demand * (1 + 1e-9)).all()
+
+
+@settings(max_examples=80)
+@given(cases(), partitionings)
+def test_the_best_throughput_is_between_that_of_the_parts_and_the_bound(case: Case, how: Partitioning) -> None:
+    answer = partitioned_throughput(TunnelLinks.of(case.incidence), case.capacity, case.demand, how)
+    best = most(case)
+    assert answer.rates.sum() <= best * (1 + 1e-6)
+    assert best <= answer.bound * (1 + 1e-6)
+    assert answer.loss == pytest.approx(max(0, 1 - answer.rates.sum() / answer.bound) if answer.bound else 0)
+
+
+@given(cases(), partitionings)
+def test_the_same_seed_gives_the_same_answer(case: Case, how: Partitioning) -> None:
+    first, second = (
+        partitioned_throughput(TunnelLinks.of(case.incidence), case.capacity, case.demand, how) for _ in range(2)
+    )
+    assert first.rates.tolist() == second.rates.tolist()
+    assert first.bound == second.bound
+
+
+@settings(max_examples=40)
+@given(cases(), st.integers(1, 6), st.integers(1, 3))
+def test_a_further_round_never_loses(case: Case, parts: int, rounds: int) -> None:
+    tunnels = TunnelLinks.of(case.incidence)
+    fewer, more = (
+        partitioned_throughput(
+            tunnels, case.capacity, case.demand, Partitioning(parts, rounds=number, processes=1)
+        ).rates.sum()
+        for number in (rounds, rounds + 1)
+    )
+    assert more >= fewer * (1 - 1e-9)
+
+
+def test_one_part_is_the_whole_problem() -> None:
+    case = gscale()
+    how = Partitioning(1, rounds=1, processes=1)
+    answer = partitioned_throughput(TunnelLinks.of(case.incidence), case.capacity, case.demand, how)
+    assert answer.rates.sum() == pytest.approx(most(case), rel=how.gap)
+    assert answer.loss <= how.gap
+
+
+def test_little_is_lost_in_parts_and_less_in_further_rounds() -> None:
+    case = gscale()
+    answers = [
+        partitioned_throughput(
+            TunnelLinks.of(case.incidence), case.capacity, case.demand, Partitioning(4, rounds=rounds, processes=1)
+        )
+        for rounds in (1, 2, 3)
+    ]
+    losses = [1 - answer.rates.sum() / most(case) for answer in answers]
+    assert losses[0] <= 0.08
+    assert losses[1] <= losses[0] / 2
+    assert losses[2] <= losses[1] / 2
+    assert answers[2].loss <= 0.015
+
+
+def test_neither_the_number_of_processes_nor_telling_of_progress_changes_the_answer() -> None:
+    case = gscale()
+    tunnels = TunnelLinks.of(case.incidence)
+    told: list[tuple[int, int]] = []
+    alone = partitioned_throughput(
+        tunnels, case.capacity, case.demand, Partitioning(3, processes=1), lambda *done: told.append(done)
+    )
+    together = partitioned_throughput(tunnels, case.capacity, case.demand, Partitioning(3, processes=2))
+    assert together.rates.tolist() == alone.rates.tolist()
+    assert told == [(done, 6) for done in range(1, 7)]
+
+
+def test_a_demand_larger_than_a_part_can_carry_is_split_over_several() -> None:
+    case = Case.of(RHOMBUS, [Demand("s", "t", 30), *(Demand("s", "a", 0.001) for _ in range(8))], 3)
+    answer = partitioned_throughput(
+        TunnelLinks.of(case.incidence), case.capacity, case.demand, Partitioning(3, rounds=1, processes=1)
+    )
+    assert answer.rates[:3].sum() == pytest.approx(30, rel=2e-3)
+
+
+def test_more_parts_than_demands_are_no_harm() -> None:
+    case = Case.of(RHOMBUS, [Demand("s", "t", 30)], 3)
+    answer = partitioned_throughput(
+        TunnelLinks.of(case.incidence), case.capacity, case.demand, Partitioning(50, processes=1)
+    )
+    assert answer.rates.sum() == pytest.approx(30, rel=2e-3)
+
+
+def test_without_demand_nothing_is_carried_and_nothing_lost() -> None:
+    case = Case.of(RHOMBUS, [Demand("s", "t", 0)], 3)
+    answer = partitioned_throughput(
+        TunnelLinks.of(case.incidence), case.capacity, case.demand, Partitioning(2, processes=1)
+    )
+    assert (answer.rates.sum(), answer.bound, answer.loss) == (0, 0, 0)
