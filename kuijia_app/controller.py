@@ -34,6 +34,17 @@ OPTIONS = [
 ]
 cfg.CONF.register_opts(OPTIONS, group=OPTION_GROUP)
 
+ECHO_INTERVAL = 1.0
+"""Seconds between two requests for a sign of life of a switch."""
+
+UNANSWERED_ECHOES = 10
+"""More requests than these without an answer end a connection; a busy switch may be late with a few."""
+
+# Without echo requests a switch that hangs is never given up, and under os-ken not even one that has gone: its thread
+# that waits for something to send does not see that the connection has been closed.
+cfg.CONF.set_default("echo_request_interval", ECHO_INTERVAL)
+cfg.CONF.set_default("maximum_unreplied_echo_requests", UNANSWERED_ECHOES)
+
 
 class _Connection:
     """One connected switch: what is sent to it in order, and what waits for its barriers."""

@@ -10,19 +10,12 @@ from typing import NoReturn
 
 from os_ken import cfg
 from os_ken.base.app_manager import AppManager
-from os_ken.controller import controller  # noqa: F401  # registers the options that say where to listen
 from os_ken.lib import hub
 
 from kuijia_app.controller import OPTION_GROUP
 from te_solver.errors import InputError, KuijiaError
 
 APPLICATION = "kuijia_app.controller"
-
-ECHO_INTERVAL = 1.0
-"""Seconds between two requests for a sign of life of a switch."""
-
-UNANSWERED_ECHOES = 10
-"""More requests than these without an answer end a connection; a busy switch may be late with a few."""
 
 
 def run_controller(listen_host: str, listen_port: int, options: Mapping[str, object]) -> NoReturn:
@@ -43,10 +36,6 @@ def run_controller(listen_host: str, listen_port: int, options: Mapping[str, obj
         project="kuijia",
         default_config_files=[],
     )
-    # The framework's thread that waits for something to send never sees that its connection has been closed: without
-    # echo requests the application would not be told that a switch has gone.
-    cfg.CONF.set_override("echo_request_interval", ECHO_INTERVAL)
-    cfg.CONF.set_override("maximum_unreplied_echo_requests", UNANSWERED_ECHOES)
     for name, value in options.items():
         cfg.CONF.set_override(name, value, group=OPTION_GROUP)
     manager = AppManager.get_instance()

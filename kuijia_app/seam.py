@@ -21,6 +21,9 @@ ofp_event: Any = import_module(f"{_PACKAGE}.controller.ofp_event")
 ofproto: Any = import_module(f"{_PACKAGE}.ofproto.ofproto_v1_3")
 BaseApp: Any = getattr(import_module(f"{_PACKAGE}.base.app_manager"), _BASE_CLASS)
 
+# Registers the options on listening and on connections; not to be imported before the application manager.
+import_module(f"{_PACKAGE}.controller.controller")
+
 _Handler = TypeVar("_Handler", bound=Callable[..., None])
 
 

@@ -31,7 +31,11 @@ def gscale() -> Topology:
     st.data(),
 )
 def test_every_pair_has_the_tunnels_that_the_finder_finds_for_it(
-    topology: Topology, weight: Weight, node_disjoint: bool, count: int, data: st.DataObject
+    topology: Topology,
+    weight: Weight,
+    node_disjoint: bool,  # noqa: FBT001  # hypothesis gives arguments by position
+    count: int,
+    data: st.DataObject,
 ) -> None:
     finder = TunnelFinder(topology, weight, node_disjoint=node_disjoint)
     pairs = data.draw(st.lists(st.sampled_from(list(permutations(topology.nodes, 2))), max_size=12))
