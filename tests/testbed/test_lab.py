@@ -169,6 +169,24 @@ def test_a_lab_with_a_broken_part_can_be_used_and_taken_down_with_what_runs_in_i
 
 
 @pytest.mark.usefixtures("no_lab")
+def test_a_lab_whose_starter_is_killed_before_it_is_up_gives_up(tmp_path: Path) -> None:
+    marker = ("KUIJIA_TEST", str(tmp_path))
+    start = subprocess.Popen(
+        [*KUIJIA, "lab", "up", "fig1", "fig1"],
+        env={**os.environ, marker[0]: marker[1]},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert start.stderr is not None
+    assert start.stderr.readline().startswith("starting 4 switches")
+    start.kill()
+    start.communicate(timeout=30)
+    wait_until(lambda: processes_with_environment("=".join(marker)) == [], "all processes have ended")
+    assert kuijia("lab", "status").returncode == 2
+
+
+@pytest.mark.usefixtures("no_lab")
 def test_of_two_labs_started_at_once_one_comes_up() -> None:
     starts = [
         subprocess.Popen([*KUIJIA, "lab", "up", "fig1", "fig1"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
