@@ -26,7 +26,7 @@ from testbed.machine_objects import claim_machine_objects, interfaces, remove_ma
 from testbed.mininet_network import HOST_MTU, LINK_MTU, LabMininet
 from testbed.names import bridge_name, host_interface, host_name, port_name
 from testbed.ovs import SYSTEM_DIRECTORY, Datapath, Ovs, PrivateOvs, kernel_datapath_available
-from testbed.queues import htb_commands, label_filter_commands
+from testbed.queues import MAX_CAPACITY, MIN_CAPACITY, htb_commands, label_filter_commands
 from testbed.run_directory import MachineObject, RunDirectory
 from testbed.send_buffer import enlarge_send_buffers
 
@@ -92,10 +92,11 @@ class Network:
         """Build everything; return when all ports forward, all queues stand and all hosts can be reached by entries.
 
         Raises:
-            InputError: a link of the topology goes in one direction only, or (with the machine's own Open vSwitch) a
-                name is taken. Nothing is left behind then, nor after any other error.
+            InputError: a link of the topology goes in one direction only or is too slow or too fast, or (with the
+                machine's own Open vSwitch) a name is taken. Nothing is left behind then, nor after any other error.
         """
         self._require_both_directions()
+        self._require_possible_rates()
         if any(link.delay > 0 for link in self.topology.links):
             self._report("link delays are ignored: the emulated links have none of their own")
         with ExitStack() as undo:
@@ -230,6 +231,13 @@ class Network:
                 raise InputError(
                     self.topology.name, f"link {a}-{b}", "the link goes in one direction only", "one each way"
                 )
+
+    def _require_possible_rates(self) -> None:
+        for link in self.topology.links:
+            if not MIN_CAPACITY <= link.capacity <= MAX_CAPACITY:
+                problem = f"{link.capacity:g} Mbit/s cannot be emulated"
+                expected = f"{MIN_CAPACITY:g} to {MAX_CAPACITY:g} Mbit/s"
+                raise InputError(self.topology.name, f"link {link.source}-{link.target}", problem, expected)
 
 
 def _flat(parts: Iterable[list[_T]]) -> list[_T]:

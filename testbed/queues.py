@@ -21,6 +21,9 @@ ROOT_CLASS = "1:fffe"
 GUARANTEED_KBIT = 12
 """Per leaf: one packet a second, which comes before the higher priorities."""
 
+MIN_CAPACITY, MAX_CAPACITY = 0.1, 100_000.0
+"""Mbit/s of a link: below, what is guaranteed to the lower queues would be a good part of it; above, tc loses count."""
+
 MAX_FRAME = 1522
 """Bytes: 1500 of IP, Ethernet's 14, two MPLS labels; the quantum of a leaf and the burst of its guaranteed rate."""
 

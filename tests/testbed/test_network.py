@@ -139,6 +139,24 @@ def test_a_link_without_a_way_back_is_refused(tmp_path: Path) -> None:
         Network(one_way, Wiring(one_way), run).start()
 
 
+@pytest.mark.parametrize(("capacity", "shown"), [(0.01, "0.01"), (1e9, "1e+09")])
+def test_a_link_too_slow_or_too_fast_is_refused(tmp_path: Path, capacity: float, shown: str) -> None:
+    extreme = topology([("a", "b")]).with_capacity(capacity)
+    with RunDirectory.create(tmp_path) as run, pytest.raises(InputError) as caught:
+        Network(extreme, Wiring(extreme), run).start()
+    assert str(caught.value) == (
+        f"test network:link a-b: {shown} Mbit/s cannot be emulated, expected 0.1 to 100000 Mbit/s"
+    )
+
+
+def test_a_site_without_links_has_a_host_that_reaches_nobody(tmp_path: Path) -> None:
+    sites = Topology("islands", ("a", "b", "c"), topology([("a", "b")]).links)
+    with RunDirectory.create(tmp_path) as run, private_network(), Network(sites, Wiring(sites), run) as network:
+        network.start()
+        ping = ["ping", "-c", "1", "-W", "1", str(network.host("a").address)]
+        assert network.host("c").run(ping).returncode == 1
+
+
 def test_delays_that_are_not_emulated_are_told_of(tmp_path: Path) -> None:
     slow = Topology("slow", ("a", "b"), (Link("a", "b", 10, delay=0.01), Link("b", "a", 10, delay=0.01)))
     said: list[str] = []
