@@ -12,6 +12,7 @@ from testbed.errors import TestbedError
 from testbed.failures import fail_link, heal_link
 from testbed.link_state import is_running
 from testbed.network import Network
+from testbed.queue_counters import read_queue_counters
 from tests.testbed.emulated import program_path, running_network
 
 pytestmark = pytest.mark.emulation
@@ -87,6 +88,8 @@ def test_queues_lost_by_a_link_are_noticed_when_it_is_mended(tmp_path: Path) -> 
         run_command(["tc", "qdisc", "delete", "dev", "s1-eth1", "root"])
         with pytest.raises(TestbedError, match=r"^interface s1-eth1 has lost its queues$"):
             heal_link(network, "a", "b")
+        with pytest.raises(TestbedError, match=r"^interface s1-eth1 has lost its queues$"):
+            read_queue_counters("s1-eth1", network.options.layout)
 
 
 def test_an_interface_that_has_vanished_is_named(tmp_path: Path) -> None:

@@ -103,6 +103,14 @@ def test_a_switch_that_dies_is_told_of(switch: FakeSwitch) -> None:
         wait_for_port_states({"a": (switch.observer, 3)}, up=False, timeout=5)
 
 
+def test_a_switch_that_dies_without_having_listened_is_told_of(switch: FakeSwitch) -> None:
+    switch.connection.sendall(message(ECHO_REQUEST))
+    assert switch.observer.read() == []
+    switch.connection.close()
+    with pytest.raises(TestbedError, match=r"s1\.mgmt does not answer any more: .*Connection reset by peer$"):
+        switch.observer.read()
+
+
 def test_no_switch_at_all_is_an_error_with_the_place(tmp_path: Path) -> None:
     with pytest.raises(TestbedError, match=f"^no switch answers at {tmp_path}/s9.mgmt: "):
         PortObserver(tmp_path / "s9.mgmt")
