@@ -38,7 +38,7 @@ _CHANGE = 0.05
 
 _SIZES = (100, 200, 400)
 _KDL = "Kdl"
-_PAIRS_PER_PART = 9000
+_PAIRS_PER_PART = 4500
 _PEER_SECONDS = 60.0
 """After which HiGHS is stopped at the program of one part."""
 

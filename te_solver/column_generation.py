@@ -18,6 +18,9 @@ _HOPS_MATTER = 1e-4
 
 _ROUNDING = 1e-7
 
+_DUST = 1e-9
+"""Below this share of what its tunnel could carry alone, a rate is the solver's rounding."""
+
 
 @dataclass(frozen=True)
 class NearOptimum:
@@ -84,6 +87,7 @@ def nearly_most_throughput(tunnels: TunnelLinks, capacity: Vector, demand: Vecto
         best = NearOptimum(rates, prices, bound) if bound < best.bound else NearOptimum(rates, best.prices, best.bound)
         missing = program.missing(cost)
         if rates.sum() >= best.bound * (1 - gap) or not missing.size:
+            rates = np.where(rates < _DUST * alone / unit, 0.0, rates)
             # What the solver's tolerance lets exceed a bound is taken off.
             return NearOptimum(tunnels.within(capacity, demand, rates) * unit, best.prices, best.bound * unit)
         program.add(missing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -44,17 +45,16 @@ def in_processes(
         for task in tasks:
             yield function(shared, task)
         return
-    with ProcessPoolExecutor(processes, get_context("spawn"), _receive, (shared,)) as pool:
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), _receive, (shared,))
+    try:
         left = iter(tasks)
         waiting: deque[Future[Result]] = deque()
-        try:
-            waiting.extend(pool.submit(_call, function, task) for task in islice(left, processes * _AHEAD))
-            while waiting:
-                yield waiting.popleft().result()
-                waiting.extend(pool.submit(_call, function, task) for task in islice(left, 1))
-        finally:
-            for future in waiting:
-                future.cancel()
+        waiting.extend(pool.submit(_call, function, task) for task in islice(left, processes * _AHEAD))
+        while waiting:
+            yield waiting.popleft().result()
+            waiting.extend(pool.submit(_call, function, task) for task in islice(left, 1))
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 _received: list[Any] = []
@@ -62,6 +62,7 @@ _received: list[Any] = []
 
 
 def _receive(shared: object) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that shares the work out hears it too, and ends it
     _received[:] = [shared]
 
 

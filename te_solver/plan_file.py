@@ -48,6 +48,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         },
         "objective": plan.objective,
         "objective_value": plan.objective_value,
+        **({} if plan.upper_bound is None else {"upper_bound": plan.upper_bound}),
         "solver": plan.solver,
         "solve_seconds": plan.solve_seconds,
         "protected_failures": plan.protected_failures,
@@ -96,6 +97,7 @@ def plan_from_json(data: object, source: str | Path) -> Plan:
         solver=data["solver"],
         solve_seconds=float(data["solve_seconds"]),
         protected_failures=int(data.get("protected_failures", 0)),
+        upper_bound=float(data["upper_bound"]) if "upper_bound" in data else None,
     )
     try:
         require_sound_tunnels(plan)

@@ -18,7 +18,7 @@ from te_solver.programs.incidence import Incidence
 from te_solver.programs.program import Objective, Options, Program
 from te_solver.programs.registry import MAX_THROUGHPUT, find_objective, objective_names
 from te_solver.topology import Topology
-from te_solver.tunnels import TunnelFinder
+from te_solver.tunnels import PairsFinder, TunnelFinder
 
 _NAMED_PAIRS = 20
 
@@ -33,7 +33,7 @@ def solve(
     objective: str | Objective = MAX_THROUGHPUT,
     *,
     options: Options | None = None,
-    finder: TunnelFinder | None = None,
+    finder: PairsFinder | None = None,
     source: str = "demands",
 ) -> Plan:
     """The plan that is best by `objective`, over the tunnels that `finder` finds; see `Planner`.
@@ -44,7 +44,7 @@ def solve(
         tunnels_per_pair: how many tunnels to look for.
         objective: one of `objective_names()`, or one of your own.
         options: what else can be chosen.
-        finder: finds the tunnels, by default those of fewest hops.
+        finder: finds the tunnels, by default a `TunnelFinder` those of fewest hops.
         source: what complaints about the demands call them.
 
     Raises:
@@ -54,8 +54,8 @@ def solve(
     """
     _require_connected(topology, demands, source)
     finder = finder or TunnelFinder(topology)
-    pairs = dict.fromkeys(demand.pair for demand in demands)
-    tunnels = {pair: finder.tunnels(*pair, tunnels_per_pair) for pair in pairs}
+    pairs = list(dict.fromkeys(demand.pair for demand in demands))
+    tunnels = dict(zip(pairs, finder.tunnels_of_pairs(pairs, tunnels_per_pair), strict=True))
     return Planner(topology, tunnels, demands, objective, options=options, source=source).plan()
 
 
@@ -162,6 +162,7 @@ class Planner:
             solver=allocations[0].solver,
             solve_seconds=sum(allocation.solve_seconds for allocation in allocations),
             protected_failures=self._options.protect if self._objective.protects else 0,
+            upper_bound=_sum_of_known([allocation.upper_bound for allocation in allocations]),
         )
         return replace(plan, objective_value=self._objective.value(plan))
 
@@ -176,6 +177,11 @@ def _tunnels(path_ids: Sequence[int], paths: Paths, rates: Sequence[float]) -> t
         Tunnel(path_id, path, rate, weight=rate / total if total > 0 else 1 / len(paths))
         for path_id, path, rate in zip(path_ids, paths, rates, strict=True)
     )
+
+
+def _sum_of_known(bounds: Sequence[float | None]) -> float | None:
+    known = [bound for bound in bounds if bound is not None]
+    return sum(known) if len(known) == len(bounds) else None
 
 
 def _found(name: str) -> Objective:

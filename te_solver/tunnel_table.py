@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -13,11 +13,9 @@ from te_solver.highs import Indices
 from te_solver.parallel import Progress, in_processes, processors
 from te_solver.topology import Topology
 from te_solver.tunnel_links import TunnelLinks, ends, parts, ranges
-from te_solver.tunnels import TunnelFinder
+from te_solver.tunnels import Paths, TunnelFinder
 
 Nodes = NDArray[np.unsignedinteger]
-Paths = tuple[tuple[str, ...], ...]
-
 _PAIRS_PER_TASK = 2000
 """Some seconds of work."""
 
@@ -70,6 +68,18 @@ class TunnelTable:
         return TunnelLinks(links, starts, self.pair_starts)
 
 
+@dataclass(frozen=True)
+class ParallelFinder:
+    """Finds the tunnels of many pairs with all processors; see `find_tunnels`."""
+
+    finder: TunnelFinder
+    progress: Progress | None = None
+
+    def tunnels_of_pairs(self, pairs: Sequence[tuple[str, str]], count: int) -> Iterable[Paths]:
+        """What `TunnelFinder.tunnels` finds for each pair."""
+        return find_tunnels(self.finder, pairs, count, progress=self.progress)
+
+
 def find_tunnels(
     finder: TunnelFinder,
     pairs: Sequence[tuple[str, str]],
@@ -104,7 +114,7 @@ def find_tunnels(
         for start in range(0, len(distinct), _PAIRS_PER_TASK)
     ]
     found = []
-    for part in in_processes(_find, finder, tasks, processes or processors()):
+    for part in in_processes(_find, finder, tasks, min(processes or processors(), max(len(tasks), 1))):
         found.append(part)
         if progress is not None:
             progress(min(len(found) * _PAIRS_PER_TASK, len(distinct)), len(distinct))

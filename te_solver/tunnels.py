@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, get_args
+from collections.abc import Iterable, Sequence
+from typing import Literal, Protocol, get_args
 
 from te_solver.arc_graph import Link, Skeleton, Step
 from te_solver.path_search import NOWHERE, PathSearch, search
@@ -17,11 +17,21 @@ WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 Path = tuple[int, ...]
 """Nodes as positions in the topology's order, from source to target."""
 
+Paths = tuple[tuple[str, ...], ...]
+"""The tunnels of a pair as node names."""
+
 _PARTS = 10**9
 """Delays count in nanoseconds, inverse capacities in billionths of the greatest: sums of whole numbers tie exactly."""
 
 
-def tunnels_for(topology: Topology, source: str, target: str, count: int) -> tuple[tuple[str, ...], ...]:
+class PairsFinder(Protocol):
+    """Finds the tunnels of many pairs: a `TunnelFinder`, or one that uses several processes."""
+
+    def tunnels_of_pairs(self, pairs: Sequence[tuple[str, str]], count: int) -> Iterable[Paths]:
+        """What `TunnelFinder.tunnels` finds for each pair."""
+
+
+def tunnels_for(topology: Topology, source: str, target: str, count: int) -> Paths:
     """`count` tunnels from `source` to `target`; see `TunnelFinder.tunnels`, which serves many pairs of one network."""
     return TunnelFinder(topology).tunnels(source, target, count)
 
@@ -62,7 +72,7 @@ class TunnelFinder:
         self._costs_to: dict[int, list[int]] = self._costs_from if self.symmetric else {}
         self._with_start = -1, self._skeleton.graph
 
-    def tunnels(self, source: str, target: str, count: int) -> tuple[tuple[str, ...], ...]:
+    def tunnels(self, source: str, target: str, count: int) -> Paths:
         """Up to `count` different simple paths, as node names, sorted by cost.
 
         The first of them, as many as can be edge-disjoint, have the least total cost of all such sets (Suurballe and
@@ -77,6 +87,10 @@ class TunnelFinder:
         """
         paths = self.paths(self._position[source], self._position[target], count)
         return tuple(tuple(self.names[node] for node in path) for path in paths)
+
+    def tunnels_of_pairs(self, pairs: Sequence[tuple[str, str]], count: int) -> Iterable[Paths]:
+        """What `tunnels` finds for each pair."""
+        return (self.tunnels(source, target, count) for source, target in pairs)
 
     def count_disjoint(self, source: str, target: str, at_most: int) -> int:
         """How many paths from `source` to `target` can be disjoint, counted up to `at_most`."""

@@ -49,6 +49,9 @@ def _allocated(plan: Plan) -> Iterator[str]:
     if len(priorities) > 1:
         for priority in priorities:
             yield f"  priority {priority}: {_share([pair for pair in plan.pairs if pair.priority == priority])}"
+    if plan.upper_bound is not None:
+        missing = max(0.0, 1 - plan.objective_value / plan.upper_bound) if plan.upper_bound > 0 else 0.0
+        yield f"at most {missing:.2%} less than the most there is: {plan.upper_bound:g} Mbit/s is an upper bound"
     if plan.objective == MAX_MIN:
         yield f"least allocation of a pair: {plan.objective_value:g} Mbit/s"
     if plan.objective == MIN_MAX_UTILISATION:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import sys
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
+from experiments.progress import Progress
 from kuijia_app.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
 from kuijia_app.cli.plan_summary import plan_summary
 from te_solver.demands import Demand
@@ -24,6 +27,11 @@ _LISTED = 10
 """Lines that each part of the summary has at most, unless -v asks for all."""
 
 _PICTURES = (".png", ".svg", ".pdf")
+
+_MOST_PARTS = 10_000
+
+_PATIENCE_SECONDS = 2.0
+"""How long solving may take before it is commented on."""
 
 _MOST_FAILURES = MAX_TUNNELS_PER_PAIR - 1
 """More cut off any pair."""
@@ -65,6 +73,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="leave out how long the solver took: the same input gives the same bytes",
     )
+    parser.add_argument(
+        "--partitions",
+        type=_part_count,
+        metavar="P",
+        help=f"solve --objective {MAX_THROUGHPUT} in P parts on all processors, and tell how much that may lose",
+    )
     parser.add_argument("-o", "--output", type=Path, metavar="PLAN", help="write the plan to this file (JSON)")
     parser.add_argument(
         "--plot",
@@ -77,6 +91,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.protect is not None and args.objective != FFC:
         raise InputError("option", "--protect", f"{args.objective} protects against nothing", f"--objective {FFC}")
+    if args.partitions is not None and args.objective != MAX_THROUGHPUT:
+        raise InputError(
+            "option", "--partitions", f"{args.objective} is not solved in parts", f"--objective {MAX_THROUGHPUT}"
+        )
     topology = read_topology(args)
     plan = _plan(topology, read_demands(args, topology), args)
     written = []
@@ -99,19 +117,43 @@ def run(args: argparse.Namespace) -> int:
 
 def _plan(topology: Topology, demands: Sequence[Demand], args: argparse.Namespace) -> Plan:
     # The optimiser takes a second to import, which neither --help nor bad input should cost.
-    from te_solver.programs.program import Options  # noqa: PLC0415
+    from te_solver.partition import Partitioning  # noqa: PLC0415
+    from te_solver.programs.partitioned import in_parts  # noqa: PLC0415
+    from te_solver.programs.program import Objective, Options  # noqa: PLC0415
     from te_solver.programs.solver import Solver  # noqa: PLC0415
     from te_solver.solve import solve  # noqa: PLC0415
+    from te_solver.tunnel_table import ParallelFinder  # noqa: PLC0415
 
-    finder = TunnelFinder(topology, args.tunnel_weight, node_disjoint=args.node_disjoint)
+    progress = Progress(sys.stderr)
+    started = time.monotonic()
+
+    def told(what: str) -> Callable[[int, int], None]:
+        def tell(done: int, of: int) -> None:
+            if time.monotonic() - started > _PATIENCE_SECONDS:
+                progress.show(f"{done:,} of {of:,} {what}")
+
+        return tell
+
+    finder = ParallelFinder(
+        TunnelFinder(topology, args.tunnel_weight, node_disjoint=args.node_disjoint), told("pairs have their tunnels")
+    )
+    objective: str | Objective = args.objective
+    if args.partitions is not None:
+        objective = in_parts(Partitioning(args.partitions, seed=args.seed), told("programs solved"))
     try:
         options = Options(spread=args.spread, protect=args.protect or 1, solver=Solver.named(args.solver))
-        plan = solve(
-            topology, demands, args.tunnels, args.objective, options=options, finder=finder, source=args.demands
-        )
+        plan = solve(topology, demands, args.tunnels, objective, options=options, finder=finder, source=args.demands)
     except UnsoundError as error:
         raise InputError("option", f"--{error.where[0]}", error.problem, error.expected) from error
+    finally:
+        progress.close()
     return replace(plan, solve_seconds=0.0) if args.reproducible else plan
+
+
+def _part_count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= _MOST_PARTS):
+        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number from 1 to {_MOST_PARTS}")
+    return int(text)
 
 
 def _failure_count(text: str) -> int:

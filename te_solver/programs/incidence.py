@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,15 +39,15 @@ class Incidence:
         """
         row_of = {link.ends: row for row, link in enumerate(topology.links)}
         paths = [path for of_pair in tunnels for path in of_pair]
-        rows = [row_of[path[i], path[i + 1]] for path in paths for i in range(len(path) - 1)]
         hops = np.array([len(path) - 1 for path in paths], dtype=np.int64)
         sizes = np.array([len(of_pair) for of_pair in tunnels], dtype=np.int64)
-        columns = np.arange(len(paths))
-        links = sp.csc_array(
-            (np.ones(len(rows)), (rows, np.repeat(columns, hops))), shape=(len(topology.links), len(paths))
-        )
+        # Column by column and without a list between: there may be tens of millions.
+        rows = np.fromiter((row_of[hop] for path in paths for hop in pairwise(path)), np.int32, count=hops.sum())
+        starts = np.concatenate([[0], np.cumsum(hops)])
+        links = sp.csc_array((np.ones(rows.size), rows, starts), shape=(len(topology.links), len(paths)))
+        links.sort_indices()
         pairs = sp.csc_array(
-            (np.ones(len(paths)), (np.repeat(np.arange(len(tunnels)), sizes), columns)),
+            (np.ones(len(paths)), np.repeat(np.arange(len(tunnels)), sizes), np.arange(len(paths) + 1)),
             shape=(len(tunnels), len(paths)),
         )
         position = {frozenset(edge): number for number, edge in enumerate(topology.edges)}

@@ -55,12 +55,14 @@ class Allocation:
         granted: Mbit/s of each pair, shape (P,).
         solver: name and version.
         solve_seconds: spent in the solver.
+        upper_bound: Mbit/s that pairs can together not get more than, where they may not get the most there is.
     """
 
     rates: Vector
     granted: Vector
     solver: str
     solve_seconds: float
+    upper_bound: float | None = None
 
 
 class Program(ABC):

@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,33 @@ def test_options_reach_the_program() -> None:
     assert plan.solver.startswith("CLARABEL ")
     assert plan.protected_failures == 2
     assert plan.objective_value == pytest.approx(1000)
+
+
+def test_a_plan_made_in_parts_tells_how_much_it_may_lack(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = permutations(range(1, 13), 2)
+    (folder / "all.csv").write_text("source,target,rate\n" + "".join(f"{a},{b},{50 * a}\n" for a, b in pairs))
+    assert solve("gscale all.csv --partitions 2 -o plan.json --reproducible") == 0
+    plan = load_plan(Path("plan.json"))
+    assert plan.upper_bound is not None
+    assert 0.985 * plan.upper_bound <= plan.objective_value <= plan.upper_bound * (1 + 1e-6)
+    assert f"less than the most there is: {plan.upper_bound:g} Mbit/s is an upper bound\n" in capsys.readouterr().out
+    assert solve("gscale all.csv --partitions 2 -o again.json --reproducible") == 0
+    assert Path("again.json").read_bytes() == Path("plan.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ("--objective max-min", "max-min is not solved in parts, expected --objective max-throughput"),
+        ("--spread", "parts with traffic spread over all tunnels, expected one or the other"),
+        ("--solver clarabel", "parts solved by CLARABEL, expected solver HIGHS"),
+    ],
+)
+def test_what_cannot_be_done_in_parts_is_refused(
+    options: str, complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert solve(f"gscale gscale --partitions 2 {options}") == 2
+    assert capsys.readouterr().err == f"error: option:--partitions: {complaint}\n"
 
 
 def test_spread_uses_all_tunnels_of_light_traffic(folder: Path) -> None:

@@ -85,6 +85,13 @@ def test_classes_and_protection_survive_a_file_and_may_be_missing_from_it() -> N
     assert plan_from_json(data, "memory") == replace(plan, protected_failures=0)
 
 
+def test_an_upper_bound_is_written_where_there_is_one() -> None:
+    assert "upper_bound" not in plan_to_json(PLAN)
+    bounded = replace(PLAN, upper_bound=PLAN.objective_value + 1)
+    assert plan_to_json(bounded)["upper_bound"] == PLAN.objective_value + 1
+    assert plan_from_json(plan_to_json(bounded), "memory") == bounded
+
+
 def test_rates_above_capacities_are_read() -> None:
     # Such a plan is what `with_capacity` makes of a plan, to be tried on a smaller network.
     plan = replace(PLAN, topology=PLAN.topology.with_capacity(1.0))

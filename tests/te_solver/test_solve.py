@@ -13,10 +13,12 @@ from te_solver.demands_file import load_demands
 from te_solver.errors import InputError, SolverError, UnsoundError
 from te_solver.feasibility import require_feasible
 from te_solver.networks import shipped_demands, shipped_network
+from te_solver.partition import Partitioning
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_text
 from te_solver.programs.incidence import Vector
 from te_solver.programs.max_throughput import MaxThroughput
+from te_solver.programs.partitioned import in_parts
 from te_solver.programs.program import Allocation, Objective, Options
 from te_solver.programs.registry import objective_names
 from te_solver.solve import Planner, solve
@@ -141,6 +143,17 @@ def test_the_value_of_the_objective_covers_all_classes(objective: str, value: fl
     plan = solve(FIG1, demands, objective=objective)
     assert plan.objective_value == pytest.approx(value)
     assert plan.protected_failures == (1 if objective == "ffc" else 0)
+
+
+def test_in_parts_every_class_has_its_bound() -> None:
+    demands = [Demand(a, b, 400, priority) for a, b in permutations(FIG1.nodes, 2) for priority in (0, 1)]
+    plan = solve(FIG1, demands, objective=in_parts(Partitioning(2, rounds=3, processes=1)))
+    whole = solve(FIG1, demands)
+    assert (plan.objective, whole.upper_bound) == ("max-throughput", None)
+    assert plan.upper_bound is not None
+    assert plan.objective_value <= plan.upper_bound * (1 + 1e-6)
+    first, best_first = (sum(pair.allocated for pair in each.pairs if pair.priority == 0) for each in (plan, whole))
+    assert 0.95 * best_first <= first <= best_first * (1 + 1e-6)
 
 
 def test_a_plan_that_protects_weighs_tunnels_by_what_is_set_aside() -> None:

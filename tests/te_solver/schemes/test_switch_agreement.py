@@ -31,7 +31,7 @@ def slots_by_tunnel(weights: tuple[float, ...], dead: tuple[int, ...], scheme: S
         push = next(
             push for push in pushes if isinstance(push, PushLabel) and push.label - FIRST_PATH_ID + 1 not in dead
         )
-        found[push.label - FIRST_PATH_ID + 1, push.traffic_class == PLAIN_LAYOUT.victim.traffic_class] += 1
+        found[push.label - FIRST_PATH_ID + 1, push.traffic_class == PLAIN_LAYOUT.classes[0].victim.traffic_class] += 1
     return found
 
 

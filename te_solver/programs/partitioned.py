@@ -1,0 +1,48 @@
+"""Maximum throughput in parts, for networks whose program is too large to be solved as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from te_solver.errors import UnsoundError
+from te_solver.highs import TITLE
+from te_solver.parallel import Progress
+from te_solver.partition import Partitioning, partitioned_throughput
+from te_solver.programs.incidence import Incidence, Vector
+from te_solver.programs.max_throughput import OBJECTIVE
+from te_solver.programs.program import Allocation, Objective, Options, Program
+from te_solver.programs.scale import Scale
+from te_solver.programs.solver import Solver
+from te_solver.tunnel_links import TunnelLinks
+
+
+def in_parts(how: Partitioning, progress: Progress | None = None) -> Objective:
+    """The objective of maximum throughput, nearly reached by `partitioned_throughput`.
+
+    Its programs raise UnsoundError, whose `where` is `partitions`, for options that it has no use for.
+    """
+
+    def program(incidence: Incidence, options: Options) -> Program:
+        return _InParts(incidence, options, how, progress)
+
+    return replace(OBJECTIVE, program=program)
+
+
+class _InParts(Program):
+    def __init__(self, incidence: Incidence, options: Options, how: Partitioning, progress: Progress | None) -> None:
+        if options.spread:
+            raise UnsoundError(("partitions",), "parts with traffic spread over all tunnels", "one or the other")
+        if options.solver != Solver():
+            raise UnsoundError(("partitions",), f"parts solved by {options.solver.name}", f"solver {Solver().name}")
+        super().__init__(incidence, options)
+        self._how = how
+        self._progress = progress
+
+    def _compile(self, scale: Scale) -> None:
+        del scale  # each part has its own
+        self._tunnels = TunnelLinks.of(self.incidence)
+
+    def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
+        del carried  # `room` is without it
+        optimum = partitioned_throughput(self._tunnels, room, demand, self._how, self._progress)
+        return Allocation(optimum.rates, self._tunnels.sent(optimum.rates), TITLE, optimum.solve_seconds, optimum.bound)

@@ -1,0 +1,78 @@
+"""The benchmarks themselves, on problems so small that only their being complete is tested, not their figures."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from benchmarks import networks, te_large, te_paths, te_resolve
+from benchmarks.__main__ import as_json
+from benchmarks.measure import Apart
+from benchmarks.registry import Comparison, Setting, benchmarks
+from experiments.progress import Progress
+
+
+@pytest.fixture
+def setting() -> Setting:
+    return Setting(None, Progress(io.StringIO()))
+
+
+def at_hand(work: Callable[[Any], Any], argument: object) -> Apart[Any]:
+    """In place of `apart`: in this process, where what the tests have made small stays small."""
+    return Apart(work(argument), 1.0)
+
+
+def complete(name: str, comparisons: Iterator[Comparison]) -> list[Comparison]:
+    """The comparisons, all of which can be written as JSON and are of times."""
+    found = list(comparisons)
+    for comparison in found:
+        assert json.loads(json.dumps(as_json(name, comparison)))["ratio"] > 0
+        assert min(comparison.ours, comparison.peer) > 0
+    return found
+
+
+def test_every_benchmark_is_registered() -> None:
+    assert set(benchmarks([])) == {"te-resolve", "te-large", "te-paths"}
+
+
+def test_resolving_is_compared_with_cvxpy(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(te_resolve, "_CHANGES", 6)
+    monkeypatch.setattr(te_resolve, "_CHANGES_OF_PEERS", 4)
+    once, anew = complete("te-resolve", te_resolve.te_resolve(setting))
+    assert (once.peer_name, anew.peer_name) == ("CVXPY compiled once", "CVXPY built anew")
+    difference = once.detail["largest difference in throughput from CVXPY"]
+    assert isinstance(difference, float)
+    assert difference <= 1e-6
+
+
+def test_large_programs_are_compared_with_highs(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(networks.NODES, "UsCarrier", 20)
+    monkeypatch.setattr(te_large, "apart", at_hand)
+    monkeypatch.setattr(te_large, "_SIZES", (12,))
+    monkeypatch.setitem(networks.NODES, "Kdl", 20)
+    monkeypatch.setattr(te_large, "_PAIRS_PER_PART", 200)
+    build, warm, parts = complete("te-large", te_large.te_large(setting))
+    assert build.unit == "s to build and solve"
+    assert isinstance(build.detail["difference in throughput"], float)
+    assert build.detail["difference in throughput"] <= 1e-6
+    assert warm.unit == "s to solve again"
+    rows = parts.detail["networks"]
+    assert isinstance(rows, list)
+    assert [row["network"] for row in rows] == ["made-12", "made-20"]
+    assert all(0 <= row["loss, at most"] < 0.1 for row in rows)
+
+
+def test_paths_are_compared_with_networkx(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(networks.NODES, "Kdl", 20)
+    monkeypatch.setattr(te_paths, "_OWN_SAMPLE", 30)
+    monkeypatch.setattr(te_paths, "apart", at_hand)
+    monkeypatch.setattr(te_paths, "_SAMPLE", 5)
+    cheapest, disjoint, shortest = complete("te-paths", te_paths.te_paths(setting))
+    assert cheapest.peer_name.startswith("networkx.max_flow_min_cost")
+    assert disjoint.peer_name.startswith("networkx.edge_disjoint_paths")
+    assert shortest.peer_name.startswith("networkx.shortest_simple_paths")
+    assert disjoint.detail["all pairs"] == 20 * 19
