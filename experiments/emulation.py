@@ -30,6 +30,8 @@ _NOTICE_SECONDS = 2.0
 _END_SECONDS = 1.0
 """Between the end of the last window and that of the flows."""
 
+_LOW = PLAIN_LAYOUT.classes[0].victim.traffic_class
+
 Show = Callable[[str], None]
 Marks = Mapping[FlowKey, Mark]
 
@@ -177,7 +179,7 @@ def evaluate(recording: Recording, flows: Sequence[MeasuredFlow], cut: Cut) -> t
                 after=after,
                 tunnel_before=wanted.tunnel.nodes if mark_before is not None else None,
                 tunnel_after=wanted.backup.nodes if mark_after is not None else None,
-                low_after=mark_after.traffic_class == PLAIN_LAYOUT.victim.traffic_class if mark_after else None,
+                low_after=mark_after.traffic_class == _LOW if mark_after else None,
                 series=_series(goodput, recording.started_at),
             )
         )

@@ -1,4 +1,4 @@
-"""Group ids, entry priorities and the cookie, named in one place so that no two meanings can share a number."""
+"""All numbers that switches are given, named in one place so that no two meanings can share one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ COOKIE = 0x4B55494A49410000
 DATA_PRIORITY = 100
 CONTROL_PRIORITY = 200
 TUNNEL_PRIORITY = 300
+
+FIRST_BFD_PORT = 1000
+LAST_PORT = 0xFEFF
+"""Ports of links and hosts count from 1; Open vSwitch gives none beyond the last."""
+
+_BFD_LABEL_BIT = 1 << 19
 
 _SPLIT_BASE = 0x1000_0000
 _CONTROL_BASE = 0x2000_0000
@@ -40,3 +46,8 @@ def liveness_label(group_id: int) -> int | None:
 def failover_group(primary_label: int, backup_position: int) -> int:
     """The fast-failover group of an ingress for one (primary, backup): `backup_position` within the pair's tunnels."""
     return _FAILOVER_BASE + primary_label * MAX_TUNNELS_PER_PAIR + backup_position
+
+
+def bfd_label(path_id: int) -> int:
+    """The MPLS label of the packets of a tunnel's BFD session: the upper half of the labels is theirs."""
+    return _BFD_LABEL_BIT | path_id

@@ -17,6 +17,8 @@ from kuijia_app.rules import (
     Output,
     PopLabel,
     PushLabel,
+    SetDscp,
+    SetEcn,
     SetQueue,
     SwitchTables,
     ToGroup,
@@ -86,16 +88,23 @@ class Messages:
         )
 
     def _flow_mod(self, entry: FlowEntry) -> Any:
-        instruction = self._parser.OFPInstructionActions(
-            self._ofproto.OFPIT_APPLY_ACTIONS, self._actions(entry.actions)
-        )
-        return self._parser.OFPFlowMod(
+        parser, ofproto = self._parser, self._ofproto
+        instructions = []
+        if entry.actions:
+            actions = self._actions(entry.actions)
+            instructions.append(parser.OFPInstructionActions(ofproto.OFPIT_APPLY_ACTIONS, actions))
+        if entry.written:
+            written = self._actions(entry.written)
+            instructions.append(parser.OFPInstructionActions(ofproto.OFPIT_WRITE_ACTIONS, written))
+        if entry.goto_table is not None:
+            instructions.append(parser.OFPInstructionGotoTable(entry.goto_table))
+        return parser.OFPFlowMod(
             self._datapath,
             cookie=COOKIE,
             table_id=entry.table_id,
             priority=entry.priority,
             match=self._match(entry.match),
-            instructions=[instruction],
+            instructions=instructions,
         )
 
     def _match(self, match: Match) -> Any:
@@ -103,6 +112,7 @@ class Messages:
             "in_port": match.in_port,
             "eth_type": match.eth_type,
             "ip_dscp": match.ip_dscp,
+            "ip_ecn": match.ip_ecn,
             "mpls_label": match.mpls_label,
             "mpls_tc": match.mpls_tc,
         }
@@ -116,6 +126,8 @@ class Messages:
     def _action(self, action: Action) -> list[Any]:
         parser = self._parser
         match action:
+            case SetDscp() | SetEcn():
+                return [parser.OFPActionSetField(**_field(action))]
             case PushLabel(label, traffic_class):
                 return [
                     parser.OFPActionPushMpls(ETH_TYPE_MPLS),
@@ -130,3 +142,7 @@ class Messages:
                 return [parser.OFPActionOutput(port)]
             case ToGroup(group_id):
                 return [parser.OFPActionGroup(group_id)]
+
+
+def _field(action: SetDscp | SetEcn) -> dict[str, int]:
+    return {"ip_dscp": action.dscp} if isinstance(action, SetDscp) else {"ip_ecn": action.ecn}

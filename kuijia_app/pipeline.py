@@ -107,12 +107,13 @@ def _ingress_groups(direction: Direction, wiring: Wiring, options: PipelineOptio
         return Bucket(actions, watch_group=identifiers.liveness_group(label))
 
     layout = options.layout
-    moved = layout.victim if options.scheme is Scheme.KUIJIA else layout.normal
+    served = layout.classes[0]
+    moved = served.victim if options.scheme is Scheme.KUIJIA else served.normal
     table = cut_slots([route.weight for route in routes], options.slot_count)
     for slot in sorted(set(table.slots), key=lambda slot: (slot.primary, _position(slot.backup))):
         order = _failover_order(slot.primary, slot.backup, routes)
         buckets = (
-            bucket(slot.primary, layout.normal),
+            bucket(slot.primary, served.normal),
             *(bucket(position, moved) for position in order),
         )
         yield Group(_failover_id(routes, slot.primary, slot.backup), GroupType.FAST_FAILOVER, buckets)

@@ -18,6 +18,7 @@ class Match:
     eth_type: int | None = None
     ipv4_dst: IPv4Network | None = None
     ip_dscp: int | None = None
+    ip_ecn: int | None = None
     mpls_label: int | None = None
     mpls_tc: int | None = None
 
@@ -33,6 +34,20 @@ class PushLabel:
 @dataclass(frozen=True, slots=True)
 class PopLabel:
     """Pop the MPLS header; what is under it is an IPv4 packet."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetDscp:
+    """Write the differentiated services code point of the IPv4 header (RFC 2474)."""
+
+    dscp: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetEcn:
+    """Write the two bits of the IPv4 header that RFC 3168 gives to congestion notification."""
+
+    ecn: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +71,37 @@ class ToGroup:
     group_id: int
 
 
-Action = PushLabel | PopLabel | SetQueue | Output | ToGroup
+Action = PushLabel | PopLabel | SetDscp | SetEcn | SetQueue | Output | ToGroup
 
 
 @dataclass(frozen=True, slots=True)
 class FlowEntry:
-    """A flow entry that applies `actions` to what it matches."""
+    """A flow entry: what it does to the packets it matches, and where they go on (OpenFlow 1.3.5, 5.9 and 5.10).
+
+    Attributes:
+        priority: of all entries of a table that match, the one with the greatest is used.
+        match: the packets.
+        actions: are applied at once, in this order.
+        table_id: the table it is in; packets start in table 0.
+        written: become part of the packet's action set, which is executed when no table follows: pop, push, set
+            fields, set queue, then group or else output, whatever order they were written in.
+        goto_table: a later table that the packet is looked up in next.
+    """
 
     priority: int
     match: Match
-    actions: tuple[Action, ...]
+    actions: tuple[Action, ...] = ()
     table_id: int = 0
+    written: tuple[Action, ...] = ()
+    goto_table: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Actions of one bucket, and the port or group whose liveness is the bucket's own (fast failover)."""
+    """Actions of one bucket, and the port or group whose liveness is the bucket's own (fast failover).
+
+    A bucket that watches neither is always alive: Open vSwitch's reading, where OpenFlow 1.3.5 (5.6.1) leaves it open.
+    """
 
     actions: tuple[Action, ...]
     watch_port: int | None = None

@@ -139,18 +139,18 @@ class _LinkProbe:
         self._high_sent_before = 0
         near = network.interface(link.source, network.wiring.port(link.source, link.target))
         far = network.interface(link.target, network.wiring.port(link.target, link.source))
-        layout = network.options.layout
+        served = network.options.layout.classes[0]
         kernel = network.ovs.datapath is Datapath.KERNEL
         try:
             self._high, self._low = (
                 stack.enter_context(
                     closing(ProbeSender(near, queue.traffic_class, _skb_priority(queue, kernel=kernel)))
                 )
-                for queue in (layout.normal, layout.victim)
+                for queue in (served.normal, served.victim)
             )
             self._high_counter, self._low_counter = (
                 stack.enter_context(closing(ProbeCounter(far, queue.traffic_class)))
-                for queue in (layout.normal, layout.victim)
+                for queue in (served.normal, served.victim)
             )
         except OSError as error:
             raise self._broken(error) from error

@@ -50,7 +50,7 @@ def htb_commands(interface: str, capacity: float, layout: QueueLayout, buffer_pa
     burst = max(4 * MAX_FRAME, round(capacity * 1e6 / 8 * BURST_SECONDS))
     full = f"ceil {rate} cburst {burst} quantum {MAX_FRAME}"
     commands = [
-        f"qdisc add dev {interface} root handle 1: htb default {layout.normal.queue_id + 1:x}",
+        f"qdisc add dev {interface} root handle 1: htb default {layout.default.queue_id + 1:x}",
         f"class add dev {interface} parent 1: classid {ROOT_CLASS} htb rate {rate} burst {burst} {full}",
     ]
     for priority, queue in enumerate(layout.queues):

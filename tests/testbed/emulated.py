@@ -52,8 +52,8 @@ def program_path(network: Network, path: Sequence[str], label: int) -> None:
     egress_address = wiring.host_address(path[-1])
     first_port = wiring.port(path[0], path[1])
     queue_of = {
-        f"udp,tp_dst={NORMAL_PORT}": PLAIN_LAYOUT.normal,
-        f"udp,tp_dst={VICTIM_PORT}": PLAIN_LAYOUT.victim,
+        f"udp,tp_dst={NORMAL_PORT}": PLAIN_LAYOUT.classes[0].normal,
+        f"udp,tp_dst={VICTIM_PORT}": PLAIN_LAYOUT.classes[0].victim,
         "ip": PLAIN_LAYOUT.control,
     }
     for match, queue in queue_of.items():

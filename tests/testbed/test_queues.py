@@ -48,7 +48,7 @@ def test_the_traffic_class_of_a_label_chooses_the_queue() -> None:
 
 
 def test_what_carries_no_label_is_normal_traffic() -> None:
-    assert option(commands()[0], "default") == leaf_class(PLAIN_LAYOUT.normal).removeprefix("1:")
+    assert option(commands()[0], "default") == leaf_class(PLAIN_LAYOUT.classes[0].normal).removeprefix("1:")
 
 
 def test_every_leaf_drops_at_its_head() -> None:
