@@ -22,6 +22,9 @@ _STEPS = 60
 _SAMPLED = 20_000
 """Pairs that tell which prices make good bounds."""
 
+_FULL = 1e-6
+"""The share of its capacity that may be left on a full link."""
+
 _TRIED = 3
 """Prices whose bounds are computed."""
 
@@ -121,7 +124,7 @@ def partitioned_throughput(
             if progress is not None:
                 progress(number * len(hands) + len(prices), how.rounds * len(hands))
         rates = better
-    return PartitionedOptimum(rates, _bound(tunnels, capacity, demand, prices), time.perf_counter() - started)
+    return PartitionedOptimum(rates, _bound(tunnels, capacity, demand, rates, prices), time.perf_counter() - started)
 
 
 def _improved(
@@ -190,11 +193,22 @@ def _pieces(demand: Vector, parts: int) -> Indices:
     return pieces(high).astype(np.int64)
 
 
-def _bound(tunnels: TunnelLinks, capacity: Vector, demand: Vector, prices: Sequence[Vector]) -> float:
-    """The least bound that prices give, or nearly: a sample of the pairs tells which are worth a try."""
+def _bound(tunnels: TunnelLinks, capacity: Vector, demand: Vector, rates: Vector, prices: Sequence[Vector]) -> float:
+    """The least bound that prices give, or nearly: a sample of the pairs tells which are worth a try.
+
+    Beside those of the parts, which mean little where parts are small, prices of nothing at all (no more is carried
+    than demanded) and of one for each full link (a tunnel over one of them gains nothing) are tried.
+    """
     if not prices:
         return 0.0
-    candidates = [*prices, np.mean(prices, axis=0), np.median(prices, axis=0)]
+    full = tunnels.loads(rates, capacity.size) >= capacity * (1 - _FULL)
+    candidates = [
+        np.zeros(capacity.size),
+        full.astype(np.float64),
+        *prices,
+        np.mean(prices, axis=0),
+        np.median(prices, axis=0),
+    ]
     every = -(-demand.size // _SAMPLED)
     sample = np.sort(np.argsort(-demand, kind="stable")[every // 2 :: every])
     some, _ = tunnels.of_pairs(sample)

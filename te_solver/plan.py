@@ -67,8 +67,8 @@ class Plan:
         protected_failures: how many failed edges what is allocated survives without loss. A plan that protects sets
             aside more for its tunnels than is allocated: `Tunnel.rate` is what is set aside, a tunnel carries
             `weight` times what its pair is allocated.
-        upper_bound: what `objective_value` could at most be for these tunnels; None when it is that, or when nobody
-            knows. Of several classes of traffic each is bounded within what those before it leave.
+        upper_bound: what `objective_value` could at most be for these tunnels; None when it is that, and when nobody
+            knows: what a class of traffic lacks changes what is left for the next, so several have no bound together.
     """
 
     topology: Topology

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
 from io import BytesIO
-from pathlib import Path
 
 import matplotlib as mpl
 import networkx as nx
@@ -16,7 +16,6 @@ from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
 from te_solver.plan import Plan
-from te_solver.text import write_bytes
 from te_solver.topology import Link, Topology
 
 _TIMELESS: dict[str, dict[str, None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
@@ -49,17 +48,19 @@ _FLATTEST = 0.5
 Positions = dict[str, NDArray[np.float64]]
 
 
-def save_picture(plan: Plan, path: Path, seed: int = 1) -> None:
-    """Draw the plan into a file; its suffix says which kind, `seed` places the nodes where chance decides.
+def plan_picture(plan: Plan, suffix: str, seed: int = 1) -> bytes:
+    """The content of a picture file with this suffix, such as ".svg"; `seed` places nodes where chance decides.
+
+    Letters that the font lacks are drawn as boxes.
 
     Raises:
-        InputError: the file cannot be written.
         ValueError: a suffix that matplotlib has no kind of picture for.
     """
     content = BytesIO()
-    with mpl.rc_context({"svg.hashsalt": "kuijia"}):
-        plan_figure(plan, seed).savefig(content, format=path.suffix[1:], metadata=_TIMELESS.get(path.suffix))
-    write_bytes(path, content.getvalue())
+    with mpl.rc_context({"svg.hashsalt": "kuijia"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        plan_figure(plan, seed).savefig(content, format=suffix[1:], metadata=_TIMELESS.get(suffix))
+    return content.getvalue()
 
 
 def plan_figure(plan: Plan, seed: int = 1) -> Figure:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from te_solver.highs import TITLE, HighsProgram
-from te_solver.programs.incidence import Incidence, Vector, least
+from te_solver.programs.incidence import Incidence, Vector, least, within_bounds
 from te_solver.programs.program import Allocation
 
 _TOLERANCE = 1e-9
@@ -61,9 +61,7 @@ class ThroughputResolver:
         rates = self._shares(capacity, demand, unit) * unit
         rates[rates < _DUST * alone] = 0.0
         # What the solver's tolerance lets exceed a bound is taken off.
-        rates *= np.minimum(
-            least(links, _part_within(capacity, links @ rates)), _part_within(demand, pairs @ rates)[pairs.indices]
-        )
+        rates = within_bounds(self.incidence, capacity, demand, rates)
         return Allocation(rates, pairs @ rates, TITLE, time.perf_counter() - started)
 
     def _shares(self, capacity: Vector, demand: Vector, unit: float) -> Vector:
@@ -98,7 +96,3 @@ class WarmThroughput:
         if self._resolver is None or self._resolver.incidence is not incidence:
             self._resolver = ThroughputResolver(incidence)
         return self._resolver.solve(capacity, demand)
-
-
-def _part_within(bound: Vector, taken: Vector) -> Vector:
-    return np.divide(bound, taken, out=np.ones(taken.shape), where=taken > bound)

@@ -162,7 +162,7 @@ class Planner:
             solver=allocations[0].solver,
             solve_seconds=sum(allocation.solve_seconds for allocation in allocations),
             protected_failures=self._options.protect if self._objective.protects else 0,
-            upper_bound=_sum_of_known([allocation.upper_bound for allocation in allocations]),
+            upper_bound=allocations[0].upper_bound if len(allocations) == 1 else None,
         )
         return replace(plan, objective_value=self._objective.value(plan))
 
@@ -177,11 +177,6 @@ def _tunnels(path_ids: Sequence[int], paths: Paths, rates: Sequence[float]) -> t
         Tunnel(path_id, path, rate, weight=rate / total if total > 0 else 1 / len(paths))
         for path_id, path, rate in zip(path_ids, paths, rates, strict=True)
     )
-
-
-def _sum_of_known(bounds: Sequence[float | None]) -> float | None:
-    known = [bound for bound in bounds if bound is not None]
-    return sum(known) if len(known) == len(bounds) else None
 
 
 def _found(name: str) -> Objective:

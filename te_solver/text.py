@@ -90,6 +90,21 @@ def write_bytes(path: Path, content: bytes) -> None:
         raise InputError(path, "", f"cannot be written ({error.strerror})", "a path that can be written to") from error
 
 
+def require_writable(path: Path) -> None:
+    """Find out before long work whether a file can be written afterwards; raises InputError when it cannot."""
+    expected = "a path that can be written to"
+    try:
+        if path.is_dir():
+            raise InputError(path, "", "is a folder", expected)
+        folder = path.parent
+        if not folder.is_dir():
+            raise InputError(path, "", f"cannot be written (there is no folder {folder})", expected)
+        if not os.access(folder, os.W_OK | os.X_OK) and not (path.exists() and os.access(path, os.W_OK)):
+            raise InputError(path, "", f"cannot be written (folder {folder} cannot be written to)", expected)
+    except OSError as error:
+        raise InputError(path, "", f"cannot be written ({error.strerror})", expected) from error
+
+
 def parse_number(text: str) -> float | None:
     """The number a user wrote in plain decimal notation, None when it is none; `nan` and `inf` are numbers."""
     if "_" in text or not text.isascii():  # float() would take 1_000 and digits of other scripts

@@ -13,4 +13,10 @@ def add_common_options(parser: argparse.ArgumentParser, *, below_another: bool =
 
     parser.add_argument("--json", action="store_true", default=default(False), help="print the result as JSON")
     parser.add_argument("-v", "--verbose", action="count", default=default(0), help="say more on what is being done")
-    parser.add_argument("--seed", type=int, default=default(1), help="seed of every random choice (default: 1)")
+    parser.add_argument("--seed", type=_seed, default=default(1), help="seed of every random choice (default: 1)")
+
+
+def _seed(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number, zero or more")
+    return int(text)

@@ -76,8 +76,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.rate is not None and args.model != "pairs":
         raise InputError("option", "--rate", f"given for the model {args.model}", "--total or --max-utilisation")
-    if args.seed < 0:
-        raise InputError("option", "--seed", f"{args.seed}", "a whole number, zero or more")
     topology = read_topology(args)
     try:
         demands, how = _scaled(topology, args, *_drawn(topology, args))

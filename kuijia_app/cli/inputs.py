@@ -14,7 +14,7 @@ from te_solver.demands import Demand
 from te_solver.demands_file import DEMAND_FORMATS, load_demands
 from te_solver.errors import InputError
 from te_solver.formats.draft import DEFAULT_CAPACITY
-from te_solver.formats.notes import Note, counted
+from te_solver.formats.notes import counted
 from te_solver.formats.topohub_networks import PREFIX
 from te_solver.networks import shipped_demands, shipped_names, shipped_network
 from te_solver.plan import MAX_TUNNELS_PER_PAIR
@@ -86,14 +86,12 @@ def read_topology(args: argparse.Namespace, notes: list[str] | None = None) -> T
     """
     name = str(args.topology)
     source = _file(name) or shipped_network(name)
-    print_note = _printed_about(name)
-
-    def note(sentence: str) -> None:
-        print_note(sentence)
-        if notes is not None:
-            notes.append(sentence)
-
-    return load_topology(source, args.topology_format, args.default_capacity, note)
+    assumed: list[str] = []
+    topology = load_topology(source, args.topology_format, args.default_capacity, assumed.append)
+    _print_notes(name, assumed)
+    if notes is not None:
+        notes += assumed
+    return topology
 
 
 def read_demands(args: argparse.Namespace, topology: Topology) -> tuple[Demand, ...]:
@@ -102,16 +100,20 @@ def read_demands(args: argparse.Namespace, topology: Topology) -> tuple[Demand, 
     source = _file(name) or shipped_demands(name)
     progress = Progress(sys.stderr)
     started = time.monotonic()
+    notes: list[str] = []
 
     def show(line: int) -> None:
         if time.monotonic() - started > _PATIENCE_SECONDS:
             progress.show(f"reading {name}: {line:,} lines")
 
     try:
-        demands = load_demands(source, topology, args.demand_format, args.row, note=_printed_about(name), progress=show)
+        demands = load_demands(source, topology, args.demand_format, args.row, note=notes.append, progress=show)
     finally:
         progress.close()
-    return _reachable(demands, topology, name) if args.drop_unreachable else demands
+    if args.drop_unreachable:
+        demands = _reachable(demands, topology, name, notes)
+    _print_notes(name, notes)
+    return demands
 
 
 def positive_number(text: str) -> float:
@@ -125,15 +127,14 @@ def positive_number(text: str) -> float:
     return number
 
 
-def _printed_about(source: str) -> Note:
-    def print_note(sentence: str) -> None:
-        print(f"note: {source}: {sentence}", file=sys.stderr)
+def _print_notes(source: str, notes: list[str]) -> None:
+    """Tell what was assumed, once it is known that the input can be used: an error stands alone."""
+    for note in notes:
+        print(f"note: {source}: {note}", file=sys.stderr)
 
-    return print_note
 
-
-def _reachable(demands: tuple[Demand, ...], topology: Topology, source: str) -> tuple[Demand, ...]:
-    """The demands between connected nodes; tells which others there were."""
+def _reachable(demands: tuple[Demand, ...], topology: Topology, source: str, notes: list[str]) -> tuple[Demand, ...]:
+    """The demands between connected nodes; notes which others there were."""
     reachability = Reachability(topology)
     kept: list[Demand] = []
     dropped: list[Demand] = []
@@ -141,14 +142,12 @@ def _reachable(demands: tuple[Demand, ...], topology: Topology, source: str) -> 
         (kept if reachability.connects(*demand.pair) else dropped).append(demand)
     if not dropped:
         return demands
-    note = _printed_about(source)
-    note(f"{counted(len(dropped), 'demand')} between nodes that are not connected left out:")
-    for demand in dropped[:_LISTED]:
-        note(f"  {demand.source} to {demand.target}: {demand.rate:g} Mbit/s")
-    if len(dropped) > _LISTED:
-        note(f"  and {len(dropped) - _LISTED} more")
     if not kept:
         raise InputError(source, "", "no demand is between connected nodes", f"one on {topology.name}")
+    notes.append(f"{counted(len(dropped), 'demand')} between nodes that are not connected left out:")
+    notes += [f"  {demand.source} to {demand.target}: {demand.rate:g} Mbit/s" for demand in dropped[:_LISTED]]
+    if len(dropped) > _LISTED:
+        notes.append(f"  and {len(dropped) - _LISTED} more")
     return tuple(kept)
 
 
@@ -157,7 +156,10 @@ def _file(name: str) -> str | Path | None:
     if name.startswith(PREFIX):
         return name
     path = Path(name)
-    return path if path.exists() or path.name != name or path.suffix else None
+    try:
+        return path if path.exists() or path.name != name or path.suffix else None
+    except OSError:  # whoever reads it says why that is impossible
+        return path
 
 
 def _row(text: str) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
+import io
 import os
 import signal
 import sys
@@ -49,9 +51,13 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status: 0 done, 1 the work failed, 2 bad input."""
     try:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # names of nodes may have letters that a terminal lacks
+                stream.reconfigure(errors="backslashreplace")
         args = _parse(list(sys.argv[1:] if argv is None else argv))
         status: int = args.run(args)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except KuijiaError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_status
@@ -59,10 +65,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough; keep the interpreter from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence_stdout()  # whoever read our output has seen enough
         return 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _silence_stdout()
+        print(f"error: {error.strerror}", file=sys.stderr)
+        return KuijiaError.exit_status
     return status
+
+
+def _silence_stdout() -> None:
+    """Keep the interpreter from complaining at exit that it cannot write the rest."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:

@@ -16,8 +16,9 @@ from kuijia_app.cli.plan_summary import plan_summary
 from te_solver.demands import Demand
 from te_solver.errors import InputError, UnsoundError
 from te_solver.plan import MAX_TUNNELS_PER_PAIR, Plan
-from te_solver.plan_file import plan_text, save_plan
+from te_solver.plan_file import plan_text
 from te_solver.programs.registry import FFC, MAX_THROUGHPUT, objective_names
+from te_solver.text import require_writable, write_bytes
 from te_solver.topology import Topology
 from te_solver.tunnels import TunnelFinder, Weight
 
@@ -95,22 +96,25 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(
             "option", "--partitions", f"{args.objective} is not solved in parts", f"--objective {MAX_THROUGHPUT}"
         )
+    _require_usable(args)
     topology = read_topology(args)
     plan = _plan(topology, read_demands(args, topology), args)
-    written = []
-    if args.output is not None:
-        save_plan(plan, args.output)
-        written.append(args.output)
+    contents = {}
     if args.plot is not None:
-        from te_solver.plan_picture import save_picture  # noqa: PLC0415  # takes a second to import, like the optimiser
+        from te_solver.plan_picture import plan_picture  # noqa: PLC0415  # takes a second to import, like the optimiser
 
-        save_picture(plan, args.plot, args.seed)
-        written.append(args.plot)
+        contents[args.plot] = plan_picture(plan, args.plot.suffix, args.seed)
+    if args.output is not None:
+        contents[args.output] = plan_text(plan).encode()
+    for path, content in contents.items():
+        write_bytes(path, content)
     if args.json:
         print(plan_text(plan), end="")
     else:
         print("\n".join(plan_summary(plan, args.tunnels, None if args.verbose else _LISTED)))
-        for path in written:
+        if args.partitions is not None and plan.upper_bound is None:
+            print("how much several classes of traffic lose in parts is not known")
+        for path in contents:
             print(f"wrote {path}")
     return 0
 
@@ -148,6 +152,18 @@ def _plan(topology: Topology, demands: Sequence[Demand], args: argparse.Namespac
     finally:
         progress.close()
     return replace(plan, solve_seconds=0.0) if args.reproducible else plan
+
+
+def _require_usable(args: argparse.Namespace) -> None:
+    """The files to write are different from each other and from those that are read, and can be written."""
+    taken = [Path(args.topology), Path(args.demands)]
+    for path in (args.output, args.plot):
+        if path is None:
+            continue
+        require_writable(path)
+        if any(path.resolve() == other.resolve() for other in taken):
+            raise InputError(path, "", "is another file of this command as well", "a file of its own")
+        taken.append(path)
 
 
 def _part_count(text: str) -> int:

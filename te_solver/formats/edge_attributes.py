@@ -15,12 +15,13 @@ _UNITS = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 def edge_capacity(attributes: Mapping[str, str]) -> float | None:
     """Mbit/s of an edge, None when its attributes do not say.
 
-    `capacity` is in Mbit/s. The Internet Topology Zoo (Knight et al., IEEE JSAC 29, 2011) has `LinkSpeedRaw` in bit/s
-    and `LinkSpeed` in multiples of `LinkSpeedUnits`, one of K, M, G and T.
+    An attribute without text says nothing. `capacity` is in Mbit/s. The Internet Topology Zoo (Knight et al., IEEE JSAC
+    29, 2011) has `LinkSpeedRaw` in bit/s and `LinkSpeed` in multiples of `LinkSpeedUnits`, one of K, M, G and T.
 
     Raises:
         UnsoundError: an attribute that is no number or no known unit; its `where` is the attribute.
     """
+    attributes = {key: text for key, text in attributes.items() if text.strip()}
     if "capacity" in attributes:
         return _number(attributes, "capacity", POSITIVE_RATE)
     if "LinkSpeedRaw" in attributes:
@@ -35,7 +36,7 @@ def edge_capacity(attributes: Mapping[str, str]) -> float | None:
 
 def edge_delay(attributes: Mapping[str, str]) -> float:
     """The attribute `delay` in seconds, 0 when there is none; raises UnsoundError when it is no number."""
-    return _number(attributes, "delay", "a number of seconds") if "delay" in attributes else 0.0
+    return _number(attributes, "delay", "a number of seconds") if attributes.get("delay", "").strip() else 0.0
 
 
 def _number(attributes: Mapping[str, str], key: str, expected: str) -> float:

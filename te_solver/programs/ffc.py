@@ -11,11 +11,11 @@ import scipy.sparse as sp
 
 from te_solver.exposure import Exposure, Mask
 from te_solver.plan import Plan
-from te_solver.programs.incidence import Incidence, Vector, scaled
+from te_solver.programs.incidence import Incidence, Vector, scaled, within_capacity
 from te_solver.programs.program import Allocation, Formulation, Objective, Options, Program
 from te_solver.programs.scale import Scale
 from te_solver.programs.spread import most_even
-from te_solver.programs.tunnel_rates import TunnelRates, within_capacity
+from te_solver.programs.tunnel_rates import TunnelRates
 
 
 class ForwardFaultCorrection(Program):
@@ -58,7 +58,7 @@ class ForwardFaultCorrection(Program):
         self._share = cp.Variable(scale.most.size, nonneg=True)
         self._sum = cp.Parameter(nonneg=True)
         self._granted = cp.Parameter(scale.most.size, nonneg=True)
-        safe = [tunnels.load <= tunnels.capacity, self._share <= tunnels.demand, *self._protection(scale)]
+        safe = [*tunnels.bounds, self._share <= tunnels.demand, *self._protection(scale)]
         total = (scale.most / scale.unit) @ self._share
         self._most = cp.Problem(cp.Maximize(total), safe)
         self._shortest = cp.Problem(cp.Minimize(tunnels.hops), [*safe, total >= self._sum])

@@ -74,3 +74,19 @@ def scaled(matrix: sp.csc_array, of_column: Vector, of_row: Vector) -> sp.csc_ar
     """The matrix with each entry multiplied by its column's value and divided by its row's."""
     entries = matrix.data * np.repeat(of_column, np.diff(matrix.indptr)) / of_row[matrix.indices]
     return sp.csc_array((entries, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def within_capacity(incidence: Incidence, capacity: Vector, rates: Vector) -> Vector:
+    """The rates with what the solver's tolerance lets exceed a link taken off: each shrunk by its worst excess."""
+    return np.asarray(rates * least(incidence.links, _part_within(capacity, incidence.links @ rates)))
+
+
+def within_bounds(incidence: Incidence, capacity: Vector, demand: Vector, rates: Vector) -> Vector:
+    """Likewise with what exceeds a link or a demand."""
+    links = least(incidence.links, _part_within(capacity, incidence.links @ rates))
+    pairs = _part_within(demand, incidence.pairs @ rates)[incidence.pair_of_tunnel]
+    return np.asarray(rates * np.minimum(links, pairs))
+
+
+def _part_within(bound: Vector, taken: Vector) -> Vector:
+    return np.divide(bound, taken, out=np.ones(taken.shape), where=taken > bound)

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from te_solver.errors import SolverError
 from te_solver.plan import Plan
-from te_solver.programs.incidence import Vector, least
+from te_solver.programs.incidence import Vector, least, within_bounds, within_capacity
 from te_solver.programs.program import Allocation, Objective, Program
 from te_solver.programs.scale import Scale
 from te_solver.programs.spread import most_even
-from te_solver.programs.tunnel_rates import TunnelRates, within_bounds, within_capacity
+from te_solver.programs.tunnel_rates import TunnelRates
 
 Flags = NDArray[np.bool_]
 
@@ -49,7 +49,7 @@ class MaxMin(Program):
         # A level is between what some pair asks for and, shared by all tunnels of a link, so many times less: counted
         # in something in between it is neither too large nor too small for the solver's tolerances.
         self._crowd = float(np.sqrt(self.incidence.links.sum(axis=1).max()))
-        kept = [tunnels.load <= tunnels.capacity, tunnels.sent >= self._floor]
+        kept = [*tunnels.bounds, tunnels.sent >= self._floor]
         self._tidy = most_even(tunnels, kept) if self.options.spread else cp.Problem(cp.Minimize(tunnels.hops), kept)
 
     def _compile_level(self, asked: float, rising: Flags) -> None:
@@ -61,7 +61,7 @@ class MaxMin(Program):
         self._level = cp.Variable(nonneg=True)
         in_units = np.where(rising, self._unit / tunnels.scale.most, 0.0)
         self._reached = tunnels.sent + self._exempt >= in_units * self._level
-        bounds = [tunnels.load <= tunnels.capacity, tunnels.sent >= self._floor, self._level <= self._highest]
+        bounds = [*tunnels.bounds, tunnels.sent >= self._floor, self._level <= self._highest]
         self._raise = cp.Problem(cp.Maximize(self._level), [*bounds, self._reached])
 
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import cvxpy as cp
 
 from te_solver.plan import Plan
-from te_solver.programs.incidence import Incidence, Vector
+from te_solver.programs.incidence import Incidence, Vector, within_bounds
 from te_solver.programs.program import Allocation, Objective, Program
 from te_solver.programs.scale import Scale
 from te_solver.programs.spread import most_even
-from te_solver.programs.tunnel_rates import TunnelRates, within_bounds
+from te_solver.programs.tunnel_rates import TunnelRates
 
 
 class MaxThroughput(Program):
@@ -26,12 +26,12 @@ class MaxThroughput(Program):
 
     def _compile(self, scale: Scale) -> None:
         self._tunnels = tunnels = TunnelRates(self.incidence, scale)
-        bounds = [tunnels.load <= tunnels.capacity, tunnels.sent <= tunnels.demand]
+        bounds = [*tunnels.bounds, tunnels.sent <= tunnels.demand]
         self._throughput = cp.Parameter(nonneg=True)
         self._granted = cp.Parameter(scale.most.size, nonneg=True)
         self._most = cp.Problem(cp.Maximize(tunnels.throughput), bounds)
         self._shortest = cp.Problem(cp.Minimize(tunnels.hops), [*bounds, tunnels.throughput >= self._throughput])
-        kept = [tunnels.load <= tunnels.capacity, tunnels.sent >= self._granted]
+        kept = [*tunnels.bounds, tunnels.sent >= self._granted]
         self._even = most_even(tunnels, kept) if self.options.spread else None
 
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:

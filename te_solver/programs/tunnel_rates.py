@@ -5,8 +5,8 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 
-from te_solver.programs.incidence import Incidence, Vector, least, scaled
-from te_solver.programs.scale import Scale
+from te_solver.programs.incidence import Incidence, Vector, scaled
+from te_solver.programs.scale import Scale, could_carry
 
 _DUST = 1e-9
 """Below this share of what its tunnel could carry alone, a rate is the solver's rounding (its tolerance is 1e-7)."""
@@ -24,6 +24,9 @@ class TunnelRates:
         demand: of `scale.most`, shape (P,).
         load: what the tunnels put on each link, of `scale.capacity`, shape (L,).
         sent: what the tunnels of each pair carry, of `scale.most`, shape (P,).
+        bounds: no link carries more than its capacity, no tunnel more than it could alone. The latter follows from the
+            former and the demands, up to the solver's tolerance: beside large tunnels it would let a small one use a
+            link that has no capacity.
         throughput: the sum of the rates, of `scale.unit`.
         hops: the sum of each rate times its tunnel's hops, of `scale.unit`.
     """
@@ -36,12 +39,15 @@ class TunnelRates:
         self.demand = cp.Parameter(scale.most.size, nonneg=True)
         self.load = scaled(incidence.links, scale.alone, scale.capacity) @ self.share
         self.sent = scaled(incidence.pairs, scale.alone, scale.most) @ self.share
+        self._reach = cp.Parameter(scale.alone.size, nonneg=True)
+        self.bounds = [self.load <= self.capacity, self.share <= self._reach]
         self.throughput = (scale.alone / scale.unit) @ self.share
         self.hops = (incidence.hops * scale.alone / scale.unit) @ self.share
 
     def put(self, capacity: Vector, demand: Vector) -> None:
         """Give the parameters their values, from Mbit/s."""
         self.capacity.value = capacity / self.scale.capacity
+        self._reach.value = could_carry(self.incidence, capacity, demand) / self.scale.alone
         self.demand.value = self.of_most(demand)
 
     def of_most(self, of_pair: Vector) -> Vector:
@@ -53,19 +59,3 @@ class TunnelRates:
         """What the solver found, in Mbit/s."""
         share = self.share.value
         return np.asarray(self.scale.alone * np.where(share < _DUST, 0.0, share))
-
-
-def within_capacity(incidence: Incidence, capacity: Vector, rates: Vector) -> Vector:
-    """The rates with what the solver's tolerance lets exceed a link taken off: each shrunk by its worst excess."""
-    return np.asarray(rates * least(incidence.links, _part_within(capacity, incidence.links @ rates)))
-
-
-def within_bounds(incidence: Incidence, capacity: Vector, demand: Vector, rates: Vector) -> Vector:
-    """Likewise with what exceeds a link or a demand."""
-    links = least(incidence.links, _part_within(capacity, incidence.links @ rates))
-    pairs = _part_within(demand, incidence.pairs @ rates)[incidence.pair_of_tunnel]
-    return np.asarray(rates * np.minimum(links, pairs))
-
-
-def _part_within(bound: Vector, taken: Vector) -> Vector:
-    return np.divide(bound, taken, out=np.ones(taken.shape), where=taken > bound)

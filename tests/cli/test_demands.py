@@ -81,7 +81,6 @@ def test_only_connected_nodes_have_demands(folder: Path, capsys: pytest.CaptureF
     ("arguments", "complaint"),
     [
         ("gscale --rate 5", "option:--rate: given for the model gravity, expected --total or --max-utilisation"),
-        ("gscale --seed -1", "option:--seed: -1, expected a whole number, zero or more"),
         (
             "gscale --model pairs --pairs 200",
             "gscale: 200 pairs are asked for, expected at most 132, the connected pairs",

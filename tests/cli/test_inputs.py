@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.cli.inputs import add_demands, add_topology, read_demands, read_topology
+from kuijia_app.cli.main import main
 from te_solver.demands import Demand
 from te_solver.errors import InputError
 
@@ -88,3 +89,11 @@ def test_a_row_is_counted_from_one(capsys: pytest.CaptureFixture[str], row: str)
     with pytest.raises(SystemExit):
         parsed("net", "matrices", f"--row={row}")
     assert f"argument --row: '{row}', expected a whole number, one or more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seed", ["-1", "x", "1.5"])
+def test_a_seed_that_is_none_is_refused(capsys: pytest.CaptureFixture[str], seed: str) -> None:
+    with pytest.raises(SystemExit) as raised:
+        main(["topology", "describe", "gscale", f"--seed={seed}"])
+    assert raised.value.code == 2
+    assert capsys.readouterr().err.endswith(f"argument --seed: {seed!r}, expected a whole number, zero or more\n")

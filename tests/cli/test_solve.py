@@ -148,7 +148,7 @@ def test_json_is_the_plan_and_nothing_else(capsys: pytest.CaptureFixture[str]) -
 
 def test_the_plan_is_written_where_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert solve("fig1 fig1 --tunnels 2 --objective max-throughput -o plan.json --plot net.svg") == 0
-    assert capsys.readouterr().out.endswith("wrote plan.json\nwrote net.svg\n")
+    assert capsys.readouterr().out.endswith("wrote net.svg\nwrote plan.json\n")
     assert [tunnel.nodes for tunnel in load_plan(Path("plan.json")).tunnels] == [("s1", "s4"), ("s1", "s2", "s4")]
     assert Path("net.svg").read_text().startswith("<?xml")
 
@@ -232,7 +232,7 @@ def test_the_same_input_gives_the_same_bytes_in_another_process(objective: str, 
         ),
         (
             "line.yaml line.csv -o absent/plan.json",
-            "absent/plan.json: cannot be written (No such file or directory), expected a path that can be written to",
+            "absent/plan.json: cannot be written (there is no folder absent), expected a path that can be written to",
         ),
         (
             "line.yaml line.csv --objective ffc",
@@ -300,3 +300,55 @@ def test_bad_options_are_one_line(capsys: pytest.CaptureFixture[str], option: st
     assert captured.out == ""
     assert captured.err.startswith(f"error: kuijia solve: {complaint}")
     assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ("-o p.json --plot nowhere/p.png", "nowhere/p.png: cannot be written (there is no folder "),
+        (
+            "-o same.png --plot same.png",
+            "same.png: is another file of this command as well, expected a file of its own",
+        ),
+        ("-o line.yaml", "line.yaml: is another file of this command as well, expected a file of its own"),
+        ("--plot line.svg -o ./line.csv", "line.csv: is another file of this command as well, expected a file"),
+        ("-o .", ".: is a folder, expected a path that can be written to"),
+    ],
+)
+def test_files_that_cannot_all_be_written_leave_none(
+    folder: Path, capsys: pytest.CaptureFixture[str], options: str, complaint: str
+) -> None:
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    assert solve(f"line.yaml line.csv {options}") == 2
+    assert capsys.readouterr().err.startswith(f"error: {complaint}")
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_classes_solved_in_parts_claim_no_bound(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "classes.csv").write_text("source,target,rate,priority\n1,11,900,0\n1,11,800,1\n3,12,700,2\n")
+    assert solve("gscale classes.csv --partitions 2") == 0
+    printed = capsys.readouterr().out
+    assert "upper bound" not in printed
+    assert "how much several classes of traffic lose in parts is not known" in printed
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x" * 300 + ".csv"])
+def test_names_too_long_for_a_file_are_refused(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert solve(f"line.yaml {name}") == 2
+    captured = capsys.readouterr().err
+    assert captured.startswith(f"error: {name}: ")
+    assert captured.count("\n") == 1
+
+
+def test_an_error_stands_without_notes_on_what_was_assumed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "apart.csv").write_text("source,target,rate\na,d,5\n")
+    assert solve("line.yaml apart.csv --drop-unreachable") == 2
+    expected = "error: apart.csv: no demand is between connected nodes, expected one on line\n"
+    assert capsys.readouterr().err == expected
+
+
+def test_a_full_disk_is_told_in_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "kuijia_app.cli.main", "solve", "line.yaml", "line.csv"]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (1, "error: No space left on device\n")

@@ -18,7 +18,7 @@ graph [
   node [ id 2 label "None" hyperedge 1 ]
   node [ id 3 label "None" ]
   edge [ source 0 target 1 LinkSpeed "10" LinkSpeedUnits "G" LinkSpeedRaw 10000000000.0 ]
-  edge [ source 1 target 2 LinkSpeed "64" LinkSpeedUnits "K" ]
+  edge [ source 1 target 2 LinkSpeed "64" LinkSpeedUnits "K" LinkSpeedRaw "" ]
   edge [
     source 0
     target 1

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from te_solver.demands import Demand
-from te_solver.programs.incidence import Vector
+from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.max_throughput import maximise_throughput
 from te_solver.topology import Link, Topology
 from tests.te_solver.programs.problems import (
@@ -66,3 +67,25 @@ def test_a_small_link_is_used_as_exactly_as_a_large_one() -> None:
     topology = Topology("t", ("a", "b", "c"), (Link("a", "b", 1e-3), Link("a", "c", 1e5)))
     rates = allocate(Case.of(topology, [Demand("a", "b", 1), Demand("a", "c", 1e6)], 1))
     assert rates.tolist() == pytest.approx([1e-3, 1e5], rel=1e-6)
+
+
+APART = Topology("apart", tuple("abcdef"), (Link("a", "b", 1.0), Link("c", "d", 1.0), Link("e", "f", 1.0)))
+ROW = Topology("row", tuple("abcde"), (Link("a", "b", 1.0), Link("b", "c", 1.0), Link("d", "e", 1.0)))
+
+
+def solved(topology: Topology, paths: str, capacity: list[float], demand: list[float]) -> list[float]:
+    """The rates of pairs with one tunnel each, such as "a-b c-d"."""
+    incidence = Incidence.of(topology, [[tuple(path.split("-"))] for path in paths.split()])
+    return list(maximise_throughput(incidence, np.array(capacity), np.array(demand)).rates)
+
+
+def test_small_tunnels_count_beside_large_ones_that_cannot_carry_anything() -> None:
+    paths = "a-b c-d e-f"
+    assert solved(APART, paths, [0, 1e-3, 1e6], [1e6, 1, 0.01]) == pytest.approx([0, 1e-3, 0.01], abs=1e-12)
+    assert solved(APART, paths, [1e6, 1e-3, 1e6], [0, 1, 0.01]) == pytest.approx([0, 1e-3, 0.01], abs=1e-12)
+
+
+@pytest.mark.parametrize("paths", ["a-b a-b-c d-e", "a-b-c a-b d-e"])
+def test_a_small_tunnel_over_a_link_without_capacity_takes_no_other_links_capacity(paths: str) -> None:
+    rates = dict(zip(paths.split(), solved(ROW, paths, [1e-3, 0, 1e6], [1, 1, 1e-3]), strict=True))
+    assert rates == pytest.approx({"a-b": 1e-3, "a-b-c": 0, "d-e": 1e-3}, abs=1e-12)
