@@ -1,6 +1,9 @@
 """Metadata of the package: names, versions and what it needs; the configuration of the tools is in pyproject.toml."""
 
-from setuptools import find_packages, setup
+from pathlib import Path
+
+import pybind11
+from setuptools import Extension, find_packages, setup
 
 setup(
     name="kuijia",
@@ -10,9 +13,24 @@ setup(
     python_requires=">=3.10",
     package_dir={"": "."},
     packages=find_packages(
-        include=[f"{name}{sub}" for name in ("te_solver", "kuijia_app", "testbed", "experiments") for sub in ("", ".*")]
+        include=[
+            f"{name}{sub}"
+            for name in ("te_solver", "kuijia_app", "simulator", "testbed", "experiments")
+            for sub in ("", ".*")
+        ]
     ),
-    package_data={"": ["py.typed", "**/*.yaml", "**/*.csv", "**/*.json"]},
+    package_data={"": ["py.typed", "**/*.yaml", "**/*.csv", "**/*.json", "*.pyi"]},
+    ext_modules=[
+        Extension(
+            "simulator.flow._core",
+            sources=sorted(map(str, Path("simulator/flow/core").glob("*.cpp"))),
+            depends=sorted(map(str, Path("simulator/flow/core").glob("*.hpp"))),
+            include_dirs=[pybind11.get_include()],
+            language="c++",
+            # Sums are the same on every machine: no instruction does two operations with one rounding.
+            extra_compile_args=["-std=c++20", "-O3", "-fvisibility=hidden", "-ffp-contract=off"],
+        )
+    ],
     install_requires=[
         "cvxpy>=1.5",
         "highspy>=1.7",

@@ -202,6 +202,16 @@ def test_other_metadata_installs_only_the_project_again(clone: Clone) -> None:
     assert clone.run("kuijia").stderr.splitlines() == clone.steps[-1:]
 
 
+def test_other_sources_of_a_compiled_core_install_only_the_project_again(clone: Clone) -> None:
+    core = clone.path / "simulator" / "flow" / "core"
+    core.mkdir(parents=True)
+    (core / "share.cpp").write_text("int one();\n")
+    clone.run("kuijia")
+    assert clone.run("kuijia").stderr == ""
+    (core / "share.cpp").write_text("int two();\n")
+    assert clone.run("kuijia").stderr.splitlines() == clone.steps[-1:]
+
+
 def test_the_environment_of_other_pythons_stays_outside(clone: Clone) -> None:
     outcome = clone.run(
         "kuijia",

@@ -1,0 +1,1 @@
+"""Simulators that answer without switches what the testbed answers with them."""

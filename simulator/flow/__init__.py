@@ -1,0 +1,1 @@
+"""The fluid model: flows as rates, queues as strict priorities, sharing as fairness or proportional loss."""

@@ -1,0 +1,41 @@
+// What is shared among flows and what comes of it: plain data, without Python.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace kuijia::flow {
+
+// L links and F flows; docs/flow_model.md says what everything means.
+struct Problem {
+    std::span<const double> capacity;      // of each link, L
+    std::span<const std::int64_t> first;   // where each flow's links begin in `links`, and the end of the last: F + 1
+    std::span<const std::int32_t> links;   // of one flow after the other, from ingress to egress
+    std::span<const double> offered;       // F; infinite for an elastic flow that takes all it can get
+    std::span<const double> weight;        // F; how an elastic flow counts in its class
+    std::span<const std::int32_t> level;   // F; lower ones are served first
+    std::span<const std::uint8_t> elastic; // F
+
+    std::size_t flows() const { return offered.size(); }
+    std::size_t size() const { return capacity.size(); }
+    std::span<const std::int32_t> path(std::size_t flow) const {
+        return links.subspan(static_cast<std::size_t>(first[flow]),
+                             static_cast<std::size_t>(first[flow + 1] - first[flow]));
+    }
+};
+
+struct Outcome {
+    std::vector<double> goodput; // of each flow
+    std::vector<double> load;    // what each link carries
+    std::vector<double> dropped; // of inelastic flows, at each link
+    bool settled = true;         // whether the losses of inelastic flows have come to a fixed point
+};
+
+// Throws std::invalid_argument, saying which entry is wrong and what is expected.
+void validate(const Problem &problem);
+
+// Serves the levels one after the other, in each the inelastic flows before the elastic ones. Validates first.
+Outcome share(const Problem &problem);
+
+} // namespace kuijia::flow

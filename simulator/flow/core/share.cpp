@@ -1,0 +1,100 @@
+#include "elastic.hpp"
+#include "inelastic.hpp"
+#include "problem.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace kuijia::flow {
+
+namespace {
+
+constexpr std::size_t short_path = 16;
+
+[[noreturn]] void refuse(const char *what, std::size_t entry, const char *problem, const char *expected) {
+    throw std::invalid_argument(std::string(what) + "[" + std::to_string(entry) + "]: " + problem + ", expected " +
+                                expected);
+}
+
+void validate_path(const Problem &problem, std::size_t flow, std::vector<std::int64_t> &last_flow) {
+    const auto links = static_cast<std::int64_t>(problem.links.size());
+    if (problem.first[flow + 1] < problem.first[flow] || problem.first[flow + 1] > links)
+        refuse("first", flow + 1, "is no end of a path", "positions in links that do not fall");
+    const auto path = problem.path(flow);
+    for (auto hop = path.begin(); hop != path.end(); ++hop) {
+        if (*hop < 0 || static_cast<std::size_t>(*hop) >= problem.size())
+            refuse("flows", flow, "crosses a link that there is not", "a position in capacity");
+        // Most paths are so short that looking back costs less than a visit to the link.
+        const bool crossed = path.size() <= short_path
+                                 ? std::find(path.begin(), hop, *hop) != hop
+                                 : std::exchange(last_flow[static_cast<std::size_t>(*hop)],
+                                                 static_cast<std::int64_t>(flow)) == static_cast<std::int64_t>(flow);
+        if (crossed)
+            refuse("flows", flow, "crosses a link twice", "a simple path");
+    }
+}
+
+} // namespace
+
+void validate(const Problem &problem) {
+    const auto flows = problem.flows();
+    if (problem.first.size() != flows + 1 || problem.weight.size() != flows || problem.level.size() != flows ||
+        problem.elastic.size() != flows)
+        throw std::invalid_argument("arrays of different lengths, expected an entry for each flow and one more in first");
+    if (problem.first[0] != 0 || problem.first[flows] != static_cast<std::int64_t>(problem.links.size()))
+        throw std::invalid_argument("first: does not span links, expected 0 at its begin and their number at its end");
+    for (std::size_t link = 0; link < problem.size(); ++link)
+        if (!(std::isfinite(problem.capacity[link]) && problem.capacity[link] >= 0))
+            refuse("capacity", link, "is no capacity", "a finite number that is not negative");
+    std::vector<std::int64_t> last_flow(problem.size(), -1);
+    for (std::size_t flow = 0; flow < flows; ++flow) {
+        validate_path(problem, flow, last_flow);
+        if (!(problem.offered[flow] >= 0))
+            refuse("offered", flow, "is no rate", "a number that is not negative");
+        if (!(std::isfinite(problem.weight[flow]) && problem.weight[flow] > 0))
+            refuse("weight", flow, "is no weight", "a finite number greater than zero");
+        if (std::isinf(problem.offered[flow]) && (!problem.elastic[flow] || problem.path(flow).empty()))
+            refuse("offered", flow, "is infinite", "that only of an elastic flow that crosses links");
+    }
+}
+
+Outcome share(const Problem &problem) {
+    validate(problem);
+    Outcome outcome{std::vector<double>(problem.flows()), std::vector<double>(problem.capacity.begin(), problem.capacity.end()),
+                    std::vector<double>(problem.size())};
+    std::vector<double> left(problem.capacity.begin(), problem.capacity.end());
+
+    // Level after level, in each the inelastic flows first, else in the order given.
+    std::vector<std::int32_t> order(problem.flows());
+    std::iota(order.begin(), order.end(), 0);
+    const auto key = [&](std::int32_t flow) {
+        const auto number = static_cast<std::size_t>(flow);
+        return std::pair(problem.level[number], problem.elastic[number] != 0);
+    };
+    const auto before = [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); };
+    if (!std::is_sorted(order.begin(), order.end(), before))
+        std::stable_sort(order.begin(), order.end(), before);
+
+    Filling filling(problem);
+    Thinning thinning(problem);
+    for (auto begin = order.begin(); begin != order.end();) {
+        const auto [level, elastic] = key(*begin);
+        const auto end = std::find_if(begin, order.end(),
+                                      [&, wanted = key(*begin)](std::int32_t flow) { return key(flow) != wanted; });
+        const std::span<const std::int32_t> flows(begin, end);
+        if (elastic)
+            filling.fill(flows, left, outcome.goodput);
+        else if (!thinning.thin(flows, left, outcome.goodput, outcome.dropped))
+            outcome.settled = false;
+        begin = end;
+    }
+    for (std::size_t link = 0; link < problem.size(); ++link)
+        outcome.load[link] = problem.capacity[link] - left[link];
+    return outcome;
+}
+
+} // namespace kuijia::flow

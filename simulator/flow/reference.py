@@ -1,0 +1,68 @@
+"""The model once more, slow and obvious: what tests hold the compiled core to, and benchmarks measure it against."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.flow.model import Flows, NoFixedPointError, Shares, Vector
+
+_MOST_ROUNDS = 200_000
+
+
+def share(capacity: Vector, flows: Flows) -> Shares:
+    """The same as `simulator.flow.model.share`, for arguments that are sound."""
+    left = np.array(capacity, dtype=np.float64)
+    goodput = np.zeros(flows.size)
+    dropped = np.zeros(left.size)
+    for level in sorted(set(flows.level.tolist())):
+        of_level = [flow for flow in range(flows.size) if flows.level[flow] == level]
+        inelastic = [flow for flow in of_level if not flows.elastic[flow]]
+        elastic = [flow for flow in of_level if flows.elastic[flow]]
+        arriving = _thin(flows, inelastic, left, goodput)
+        dropped += np.maximum(0.0, arriving - left)
+        left = np.maximum(0.0, left - arriving)
+        _fill(flows, elastic, left, goodput)
+        for flow in elastic:
+            left[flows.path(flow)] -= goodput[flow]
+        left = np.maximum(0.0, left)
+    return Shares(goodput, capacity - left, dropped)
+
+
+def _thin(flows: Flows, members: list[int], left: Vector, goodput: Vector) -> Vector:
+    """Gives inelastic flows their goodput; what arrives at each link, shape (L,).
+
+    All links start by passing everything. In each round all flows walk their paths, and every link goes half way to
+    the share that it could pass of what arrived, until nothing changes any more.
+    """
+    passed = np.ones(left.size)
+    for _ in range(_MOST_ROUNDS):
+        arriving = np.zeros(left.size)
+        for flow in members:
+            rate = flows.offered[flow]
+            for link in flows.path(flow):
+                arriving[link] += rate
+                rate *= passed[link]
+            goodput[flow] = rate
+        target = np.divide(left, arriving, out=np.ones(left.size), where=arriving > left)
+        if np.abs(target - passed).max(initial=0.0) <= 1e-15:
+            return arriving
+        passed += (target - passed) / 2
+    raise NoFixedPointError("the losses of inelastic flows do not settle")
+
+
+def _fill(flows: Flows, members: list[int], left: Vector, goodput: Vector) -> None:
+    """Gives elastic flows their goodput: all rise together, each until it has its offer or a link of it is full."""
+    rising = set(members)
+    while rising:
+        stops = {flow: flows.offered[flow] / flows.weight[flow] for flow in rising}
+        for link in {int(link) for flow in rising for link in flows.path(flow)}:
+            crossing = [flow for flow in members if link in flows.path(flow)]
+            taken = sum(goodput[flow] for flow in crossing if flow not in rising)
+            weight = sum(flows.weight[flow] for flow in crossing if flow in rising)
+            for flow in crossing:
+                if flow in rising:
+                    stops[flow] = min(stops[flow], max(0.0, left[link] - taken) / weight)
+        level = min(stops.values())
+        for flow in [flow for flow in rising if stops[flow] == level]:
+            goodput[flow] = min(flows.offered[flow], level * flows.weight[flow])
+            rising.remove(flow)

@@ -1,0 +1,215 @@
+"""The model: hand-computed examples, what always holds, and the compiled core beside the slow reference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from numpy.testing import assert_allclose
+from numpy.typing import NDArray
+
+from simulator.flow import reference
+from simulator.flow.model import Flows, Shares, share
+from tests.simulator.flow.cases import ROUNDING, Case, cases
+from tests.simulator.flow.compare import greatest_difference
+
+thoroughly = settings(max_examples=300)
+
+
+def goodput(capacity: list[float], flows: Flows) -> list[float]:
+    return [round(rate, 9) for rate in share(capacity, flows).goodput.tolist()]
+
+
+class TestElasticFlows:
+    def test_equal_flows_share_a_link_equally(self) -> None:
+        assert goodput([30], Flows.of([[0]] * 3, np.inf)) == [10, 10, 10]
+
+    def test_what_a_small_flow_leaves_goes_to_the_others(self) -> None:
+        assert goodput([30], Flows.of([[0]] * 3, [4, 20, 20])) == [4, 13, 13]
+
+    def test_the_parking_lot(self) -> None:
+        # The long flow has half of the narrow link, and the short flow beside it on the wide one has the rest there.
+        assert goodput([10, 20], Flows.of([[0, 1], [0], [1]], np.inf)) == [5, 5, 15]
+
+    def test_a_flow_counts_as_often_as_its_weight_says(self) -> None:
+        assert goodput([30], Flows.of([[0]] * 2, np.inf, weight=[2, 1])) == [20, 10]
+        assert goodput([30], Flows.of([[0]] * 2, [12, np.inf], weight=[2, 1])) == [12, 18]
+
+    def test_a_lower_class_gets_what_is_left(self) -> None:
+        assert goodput([10, 10], Flows.of([[0], [0, 1], [1]], [7, 9, 9], level=[0, 1, 2])) == [7, 3, 7]
+
+    def test_a_full_higher_class_leaves_nothing(self) -> None:
+        assert goodput([10], Flows.of([[0], [0]], [10, 5], level=[0, 1])) == [10, 0]
+
+    def test_nothing_crosses_a_failed_link(self) -> None:
+        assert goodput([0, 10], Flows.of([[1, 0], [1]], [5, 50])) == [0, 10]
+
+    def test_a_flow_without_links_gets_what_it_offers(self) -> None:
+        assert goodput([10], Flows.of([[], []], 5, elastic=[True, False])) == [5, 5]
+
+    def test_weights_of_all_sizes_leave_nothing_unused(self) -> None:
+        weight = [1e9, 1e-9, 1.0]
+        offered = [4, np.inf, 4]
+        assert goodput([10], Flows.of([[0]] * 3, offered, weight=weight)) == [4, 2, 4]
+
+
+class TestInelasticFlows:
+    def test_an_overloaded_link_takes_the_same_share_off_all(self) -> None:
+        shares = share([60], Flows.of([[0], [0]], [30, 90], elastic=False))
+        assert shares.goodput.tolist() == [15, 45]
+        assert shares.dropped.tolist() == [60]
+
+    def test_what_is_lost_before_does_not_load_the_links_behind(self) -> None:
+        # Half of 20 passes the first link; behind, 10 and 10 meet on 15: three quarters pass.
+        flows = Flows.of([[0, 1], [1]], [20, 10], elastic=False)
+        shares = share([10, 15], flows)
+        assert shares.goodput.tolist() == [7.5, 7.5]
+        assert shares.dropped.tolist() == [10, 5]
+        assert shares.load.tolist() == [10, 15]
+
+    def test_losses_in_a_circle_settle_at_the_golden_ratio(self) -> None:
+        # Each link passes p of 1 + p, which is to be 1.
+        flows = Flows.of([[0, 1], [1, 2], [2, 0]], 1, elastic=False)
+        expected = ((np.sqrt(5) - 1) / 2) ** 2
+        assert_allclose(share([1, 1, 1], flows).goodput, expected, rtol=1e-12)
+
+    def test_a_failed_link_drops_all(self) -> None:
+        shares = share([0, 10], Flows.of([[1, 0]], 5, elastic=False))
+        assert (shares.goodput.tolist(), shares.dropped.tolist(), shares.load.tolist()) == ([0], [5, 0], [0, 5])
+
+    def test_a_lower_class_loses_alone(self) -> None:
+        flows = Flows.of([[0], [0], [0]], [6, 6, 2], level=[0, 1, 1], elastic=False)
+        assert goodput([10], flows) == [6, 3, 1]
+
+    def test_elastic_flows_of_the_same_class_yield(self) -> None:
+        assert goodput([10], Flows.of([[0], [0], [0]], [6, 9, 9], elastic=[False, True, True])) == [6, 2, 2]
+
+    def test_elastic_flows_of_a_higher_class_do_not_yield(self) -> None:
+        assert goodput([10], Flows.of([[0], [0]], [9, 6], level=[0, 1], elastic=[True, False])) == [9, 1]
+
+
+@thoroughly
+@given(cases())
+def test_the_core_is_the_reference(case: Case) -> None:
+    fast, slow = share(case.capacity, case.flows), reference.share(case.capacity, case.flows)
+    for name in ("goodput", "load", "dropped"):
+        assert_allclose(getattr(fast, name), getattr(slow, name), rtol=0, atol=ROUNDING, err_msg=name)
+
+
+@thoroughly
+@given(cases())
+def test_no_link_carries_more_than_its_capacity_and_no_flow_gets_more_than_it_offers(case: Case) -> None:
+    shares = share(case.capacity, case.flows)
+    assert (shares.load <= case.capacity).all()
+    assert (shares.goodput <= case.flows.offered).all()
+    assert (shares.goodput >= 0).all()
+    assert (delivered(case, shares) <= shares.load + ROUNDING).all()
+
+
+@thoroughly
+@given(cases())
+def test_what_is_offered_arrives_or_was_dropped_somewhere(case: Case) -> None:
+    shares = share(case.capacity, case.flows)
+    inelastic = ~case.flows.elastic
+    lost = case.flows.offered[inelastic].sum() - shares.goodput[inelastic].sum()
+    assert lost == pytest.approx(shares.dropped.sum(), abs=ROUNDING * 10)
+
+
+@thoroughly
+@given(cases())
+def test_a_link_that_drops_is_full(case: Case) -> None:
+    shares = share(case.capacity, case.flows)
+    dropping = shares.dropped > ROUNDING
+    assert_allclose(shares.load[dropping], case.capacity[dropping], rtol=0, atol=ROUNDING)
+
+
+@thoroughly
+@given(cases())
+def test_an_elastic_flow_short_of_its_offer_has_a_full_link_where_nobody_of_its_class_gets_more(case: Case) -> None:
+    """What makes rates max-min fair (Bertsekas and Gallager, Data Networks, section 6.5.2), here per weight."""
+    flows = case.flows
+    for level in np.unique(flows.level):
+        served = flows.level <= level
+        shares = share(case.capacity, only(flows, served))
+        full = shares.load >= case.capacity - ROUNDING
+        mine = flows.level[served] == level
+        kept = only(flows, served)
+        ratio = shares.goodput / kept.weight
+        for flow in np.flatnonzero(mine & kept.elastic & (shares.goodput < kept.offered - ROUNDING)):
+            rivals = [
+                [other for other in np.flatnonzero(mine & kept.elastic) if link in kept.path(other)]
+                for link in kept.path(flow)
+                if full[link]
+            ]
+            assert any((shares.goodput[of] <= (ratio[flow] * kept.weight[of]) + ROUNDING).all() for of in rivals)
+
+
+@thoroughly
+@given(cases())
+def test_lower_classes_change_nothing_for_higher_ones(case: Case) -> None:
+    shares = share(case.capacity, case.flows)
+    for level in np.unique(case.flows.level):
+        served = case.flows.level <= level
+        alone = share(case.capacity, only(case.flows, served))
+        assert (alone.goodput == shares.goodput[served]).all()
+
+
+@thoroughly
+@given(cases())
+def test_elastic_flows_change_nothing_for_inelastic_ones_of_their_class_and_above(case: Case) -> None:
+    level = 1
+    kept = (case.flows.level < level) | ((case.flows.level == level) & ~case.flows.elastic)
+    shares = share(case.capacity, case.flows)
+    assert (share(case.capacity, only(case.flows, kept)).goodput == shares.goodput[kept]).all()
+
+
+@given(cases())
+def test_the_unit_of_rates_does_not_matter(case: Case) -> None:
+    scaled = share(case.capacity * 1024, case.flows.offering(case.flows.offered * 1024))
+    assert_allclose(scaled.goodput / 1024, share(case.capacity, case.flows).goodput, rtol=0, atol=ROUNDING)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"offered": np.array([1.0, -1.0])}, "offered[1]: is no rate"),
+        ({"offered": np.array([1.0, np.nan])}, "offered[1]: is no rate"),
+        ({"offered": np.array([np.inf, 1.0]), "elastic": np.array([False, True])}, "offered[0]: is infinite"),
+        ({"weight": np.array([0.0, 1.0])}, "weight[0]: is no weight"),
+        ({"weight": np.array([1.0])}, "arrays of different lengths"),
+        ({"links": np.array([0, 1, 2], np.int32)}, "flows[1]: crosses a link that there is not"),
+        ({"links": np.array([0, 0, 1], np.int32)}, "flows[0]: crosses a link twice"),
+        ({"first": np.array([0, 4, 3])}, "first[1]: is no end of a path"),
+        ({"first": np.array([0, 1, 2])}, "first: does not span links"),
+    ],
+)
+def test_impossible_flows_are_refused(change: dict[str, NDArray[np.float64]], message: str) -> None:
+    flows = Flows.of([[0, 1], [1]], [1.0, 1.0])
+    with pytest.raises(ValueError) as refusal:  # noqa: PT011  # the message is looked at below
+        share([1.0, 1.0], replace(flows, **change))
+    assert str(refusal.value).startswith(message)
+
+
+@pytest.mark.parametrize("capacity", [-1.0, np.inf, np.nan])
+def test_impossible_capacities_are_refused(capacity: float) -> None:
+    with pytest.raises(ValueError, match="capacity"):
+        share([1.0, capacity], Flows.of([[0]], 1.0))
+
+
+def only(flows: Flows, kept: NDArray[np.bool_]) -> Flows:
+    paths = [flows.path(flow).tolist() for flow in np.flatnonzero(kept)]
+    return Flows.of(
+        paths, flows.offered[kept], level=flows.level[kept], elastic=flows.elastic[kept], weight=flows.weight[kept]
+    )
+
+
+def delivered(case: Case, shares: Shares) -> NDArray[np.float64]:
+    """What of the goodput crosses each link."""
+    crossing = np.repeat(shares.goodput, np.diff(case.flows.first))
+    return np.bincount(case.flows.links, crossing, minlength=case.capacity.size)
+
+
+def test_the_core_is_the_reference_on_larger_networks() -> None:
+    assert greatest_difference(200, seed=2) <= ROUNDING
