@@ -1,0 +1,211 @@
+"""What a failure does to whom: a scheme's answer put through the model, losses told apart by cause and by role."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simulator.flow.model import Flags, Flows, Shares, Vector, share
+from te_solver.schemes.rerouting import NEW_TRAFFIC, Rerouting
+from te_solver.schemes.traffic import Indices, PlannedTraffic, TunnelColumns
+from te_solver.topology import Topology
+
+Weighting = Literal["equal", "offered"]
+"""How elastic sub-flows share a bottleneck: each like one TCP connection, or like as many as it offers Mbit/s."""
+
+_DUST = 1e-9
+"""Less than this share of a link's capacity above it is rounding."""
+
+
+class Role(IntEnum):
+    """The part of traffic in a failure; each sub-flow has the first that fits.
+
+    `VICTIM`: the failure took its tunnel. `NEW`: was not sent before. `DIRECT`: shares a link with a victim's tunnel.
+    `INDIRECT`: shares a link with direct traffic. `UNTOUCHED`: all other aboriginal traffic.
+    """
+
+    VICTIM = 0
+    NEW = 1
+    DIRECT = 2
+    INDIRECT = 3
+    UNTOUCHED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RoleSum:
+    """All traffic of one role, in Mbit/s.
+
+    Attributes:
+        sent: what it came to before the failure, for new traffic what it comes to now.
+        failure_loss: of that, what no longer enters the network: pairs without a tunnel, traffic withheld.
+        congestion_loss: what enters and does not get through.
+        goodput: what arrives.
+    """
+
+    sent: float
+    failure_loss: float
+    congestion_loss: float
+    goodput: float
+
+
+@dataclass(frozen=True, eq=False)
+class Impact:
+    """A failure's effect under one scheme; S sub-flows and L links as in the `Rerouting`, P pairs.
+
+    Attributes:
+        rerouting: the scheme's answer.
+        before: Mbit/s of each pair that arrived before the failure, shape (P,).
+        goodput: Mbit/s of each sub-flow that arrive, shape (S,).
+        role: a `Role` for each sub-flow, shape (S,).
+        load: Mbit/s that each link carries, shape (L,).
+        dropped: Mbit/s of inelastic traffic that each link drops, shape (L,).
+    """
+
+    rerouting: Rerouting
+    before: Vector
+    goodput: Vector
+    role: NDArray[np.int8]
+    load: Vector
+    dropped: Vector
+
+    @property
+    def congestion_loss(self) -> Vector:
+        """Mbit/s of each sub-flow that are offered and do not get through, shape (S,)."""
+        return self.rerouting.offered - self.goodput
+
+    @property
+    def failure_loss(self) -> Vector:
+        """Mbit/s of each pair that were sent before and do not enter the network now, shape (P,)."""
+        return self.rerouting.lost
+
+    @cached_property
+    def tunnel_goodput(self) -> Vector:
+        """Mbit/s that arrive through each tunnel, in the columns of the rerouting's tunnels."""
+        tunnels = self.rerouting.tunnels.pair.size
+        return np.bincount(self.rerouting.carrier, self.goodput, minlength=tunnels).astype(np.float64)
+
+    @cached_property
+    def pair_goodput(self) -> Vector:
+        """Mbit/s of each pair that arrive, shape (P,)."""
+        return np.bincount(self.rerouting.pair, self.goodput, minlength=self.before.size).astype(np.float64)
+
+    @cached_property
+    def overloaded(self) -> Flags:
+        """Which links are offered more than their capacity, were nothing dropped on the way, shape (L,)."""
+        capacity = np.where(self.rerouting.damage.failed_links, 0.0, self.rerouting.traffic.capacity)
+        return np.asarray(self.rerouting.link_loads > capacity * (1 + _DUST), dtype=np.bool_)
+
+    def of_role(self, role: Role, priority: int | None = None) -> RoleSum:
+        """The sums of one role, of all classes of traffic or of one.
+
+        What is cut off was victim traffic. What is withheld counts as victim traffic up to what the pair's victims
+        sent that is offered no longer; the rest, which only `recompute` knows, is withheld from untouched traffic.
+        """
+        of_pair = self._pairs(priority)
+        chosen = (self.role == role) & of_pair[self.rerouting.pair]
+        offered = float(self.rerouting.offered[chosen].sum())
+        goodput = float(self.goodput[chosen].sum())
+        shut_out = 0.0
+        if role in (Role.VICTIM, Role.UNTOUCHED):
+            from_victims = self._shut_out_victims
+            shut_out = float((from_victims if role == Role.VICTIM else self.failure_loss - from_victims)[of_pair].sum())
+        return RoleSum(offered + shut_out, shut_out, offered - goodput, goodput)
+
+    @cached_property
+    def _shut_out_victims(self) -> Vector:
+        """Mbit/s of each pair that dead tunnels carried before and nobody carries now, shape (P,)."""
+        answer = self.rerouting
+        sent = answer.traffic.tunnels.sums(np.where(answer.damage.alive, 0.0, answer.traffic.sent))
+        still = np.bincount(answer.pair, np.where(answer.victim, answer.offered, 0.0), minlength=sent.size)
+        return np.clip(sent - still, 0.0, answer.lost)
+
+    def _pairs(self, priority: int | None) -> Flags:
+        classes = self.rerouting.traffic.priority
+        return np.asarray(np.ones(classes.size, np.bool_) if priority is None else classes == priority)
+
+
+class FailureModel:
+    """Puts what schemes answer for one plan through the model; holds nothing that depends on the failure.
+
+    Args:
+        traffic: what the plan sends.
+        elastic: whether a pair's traffic adapts to what it gets (TCP), for all pairs or for each, shape (P,).
+        weighting: how elastic sub-flows share a bottleneck.
+    """
+
+    def __init__(self, traffic: PlannedTraffic, *, elastic: ArrayLike = True, weighting: Weighting = "equal") -> None:
+        self._traffic = traffic
+        self._elastic = np.broadcast_to(np.asarray(elastic, np.bool_), traffic.priority.shape)
+        self._weighting = weighting
+        self._paths = paths_of(traffic.plan.topology, traffic.tunnels)
+
+    @cached_property
+    def before(self) -> Shares:
+        """What arrives of each planned tunnel's traffic, a flow for each tunnel, before anything fails."""
+        tunnels = np.arange(self._traffic.sent.size)
+        level = 2 * self._traffic.priority[self._traffic.tunnels.pair]
+        return share(self._traffic.capacity, self.flows(self._traffic.tunnels, tunnels, self._traffic.sent, level))
+
+    def impact(self, rerouting: Rerouting) -> Impact:
+        """What becomes of the traffic once the scheme's answer is in force.
+
+        Raises:
+            ValueError: the answer is for another plan.
+            NoFixedPointError: the losses of inelastic traffic do not settle.
+        """
+        if rerouting.traffic is not self._traffic:
+            raise ValueError("an answer for other traffic, expected one for the traffic of this model")
+        capacity = np.where(rerouting.damage.failed_links, 0.0, self._traffic.capacity)
+        flows = self.flows(rerouting.tunnels, rerouting.carrier, rerouting.offered, rerouting.level)
+        shares = share(capacity, flows)
+        before = self._traffic.tunnels.sums(self.before.goodput)
+        return Impact(rerouting, before, shares.goodput, _roles(rerouting, flows), shares.load, shares.dropped)
+
+    def flows(self, tunnels: TunnelColumns, carrier: Indices, offered: Vector, level: Indices) -> Flows:
+        """The flows of sub-flows that these tunnels carry at these rates and places in strict priority."""
+        first, links = (
+            self._paths if tunnels is self._traffic.tunnels else paths_of(self._traffic.plan.topology, tunnels)
+        )
+        hops = np.diff(first)[carrier]
+        starts = np.concatenate([[0], np.cumsum(hops)])
+        positions = np.arange(starts[-1]) - np.repeat(starts[:-1] - first[carrier], hops)
+        weight = np.where(offered > 0, offered, 1.0) if self._weighting == "offered" else np.ones(offered.size)
+        elastic = self._elastic[tunnels.pair[carrier]]
+        return Flows(starts, links[positions], offered, level.astype(np.int32), elastic, weight)
+
+
+def paths_of(topology: Topology, tunnels: TunnelColumns) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The links of each tunnel from ingress to egress, one after the other, and where each tunnel's begin.
+
+    (The incidence matrix of the tunnels has them in another order.)
+    """
+    row_of = {link.ends: row for row, link in enumerate(topology.links)}
+    first = np.cumsum([0, *(len(path) - 1 for path in tunnels.paths)], dtype=np.int64)
+    links = np.fromiter((row_of[hop] for path in tunnels.paths for hop in pairwise(path)), np.int32, count=first[-1])
+    return first, links
+
+
+def _roles(rerouting: Rerouting, flows: Flows) -> NDArray[np.int8]:
+    """The role of each sub-flow; one that is offered nothing gives no other one a role."""
+    carrying = rerouting.offered > 0
+    victim, new = rerouting.victim, rerouting.origin == NEW_TRAFFIC
+    direct = ~victim & ~new & _meeting(flows, victim & carrying, rerouting)
+    indirect = ~victim & ~new & ~direct & _meeting(flows, direct & carrying, rerouting)
+    role = np.full(flows.size, Role.UNTOUCHED, dtype=np.int8)
+    for which, of_role in ((victim, Role.VICTIM), (new, Role.NEW), (direct, Role.DIRECT), (indirect, Role.INDIRECT)):
+        role[which] = of_role
+    return role
+
+
+def _meeting(flows: Flows, chosen: Flags, rerouting: Rerouting) -> Flags:
+    """Which sub-flows have a link in common with any of the chosen ones."""
+    flow = np.repeat(np.arange(flows.size), np.diff(flows.first))
+    used = np.zeros(rerouting.damage.failed_links.size, dtype=np.bool_)
+    used[flows.links[chosen[flow]]] = True
+    return np.asarray(np.bincount(flow[used[flows.links]], minlength=flows.size) > 0)
