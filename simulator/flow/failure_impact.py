@@ -167,15 +167,23 @@ class FailureModel:
         before = self._traffic.tunnels.sums(self.before.goodput)
         return Impact(rerouting, before, shares.goodput, _roles(rerouting, flows), shares.load, shares.dropped)
 
-    def flows(self, tunnels: TunnelColumns, carrier: Indices, offered: Vector, level: Indices) -> Flows:
-        """The flows of sub-flows that these tunnels carry at these rates and places in strict priority."""
+    def flows(
+        self, tunnels: TunnelColumns, carrier: Indices, offered: Vector, level: Indices, part: ArrayLike = 1.0
+    ) -> Flows:
+        """The flows of sub-flows that these tunnels carry at these rates and places in strict priority.
+
+        `part` is for flows that are only that part of a sub-flow, and count as much beside others.
+        """
         first, links = (
             self._paths if tunnels is self._traffic.tunnels else paths_of(self._traffic.plan.topology, tunnels)
         )
         hops = np.diff(first)[carrier]
         starts = np.concatenate([[0], np.cumsum(hops)])
         positions = np.arange(starts[-1]) - np.repeat(starts[:-1] - first[carrier], hops)
-        weight = np.where(offered > 0, offered, 1.0) if self._weighting == "offered" else np.ones(offered.size)
+        if self._weighting == "offered":
+            weight = np.where(offered > 0, offered, 1.0)
+        else:
+            weight = np.broadcast_to(np.asarray(part, np.float64), offered.shape)
         elastic = self._elastic[tunnels.pair[carrier]]
         return Flows(starts, links[positions], offered, level.astype(np.int32), elastic, weight)
 

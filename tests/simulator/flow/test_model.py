@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -137,9 +138,9 @@ def test_an_elastic_flow_short_of_its_offer_has_a_full_link_where_nobody_of_its_
         mine = flows.level[served] == level
         kept = only(flows, served)
         ratio = shares.goodput / kept.weight
-        for flow in np.flatnonzero(mine & kept.elastic & (shares.goodput < kept.offered - ROUNDING)):
+        for flow in np.flatnonzero(mine & kept.elastic & (shares.goodput < kept.offered - ROUNDING)).tolist():
             rivals = [
-                [other for other in np.flatnonzero(mine & kept.elastic) if link in kept.path(other)]
+                [other for other in np.flatnonzero(mine & kept.elastic).tolist() if link in kept.path(other)]
                 for link in kept.path(flow)
                 if full[link]
             ]
@@ -185,7 +186,7 @@ def test_the_unit_of_rates_does_not_matter(case: Case) -> None:
         ({"first": np.array([0, 1, 2])}, "first: does not span links"),
     ],
 )
-def test_impossible_flows_are_refused(change: dict[str, NDArray[np.float64]], message: str) -> None:
+def test_impossible_flows_are_refused(change: dict[str, Any], message: str) -> None:
     flows = Flows.of([[0, 1], [1]], [1.0, 1.0])
     with pytest.raises(ValueError) as refusal:  # noqa: PT011  # the message is looked at below
         share([1.0, 1.0], replace(flows, **change))
@@ -199,7 +200,7 @@ def test_impossible_capacities_are_refused(capacity: float) -> None:
 
 
 def only(flows: Flows, kept: NDArray[np.bool_]) -> Flows:
-    paths = [flows.path(flow).tolist() for flow in np.flatnonzero(kept)]
+    paths = [flows.path(flow).tolist() for flow in np.flatnonzero(kept).tolist()]
     return Flows.of(
         paths, flows.offered[kept], level=flows.level[kept], elastic=flows.elastic[kept], weight=flows.weight[kept]
     )
@@ -208,7 +209,7 @@ def only(flows: Flows, kept: NDArray[np.bool_]) -> Flows:
 def delivered(case: Case, shares: Shares) -> NDArray[np.float64]:
     """What of the goodput crosses each link."""
     crossing = np.repeat(shares.goodput, np.diff(case.flows.first))
-    return np.bincount(case.flows.links, crossing, minlength=case.capacity.size)
+    return np.bincount(case.flows.links, crossing, minlength=case.capacity.size).astype(np.float64)
 
 
 def test_the_core_is_the_reference_on_larger_networks() -> None:

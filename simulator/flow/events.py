@@ -1,0 +1,143 @@
+"""What happens to a network over time: events, and the stages between them in which nothing happens."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from simulator.flow.model import Flows, Vector
+
+
+@dataclass(frozen=True)
+class FlowArrives:
+    """A flow begins; until its first arrival it offers nothing."""
+
+    time: float
+    flow: int
+
+
+@dataclass(frozen=True)
+class FlowEnds:
+    """A flow offers nothing from now on."""
+
+    time: float
+    flow: int
+
+
+@dataclass(frozen=True)
+class LinksFail:
+    """Links, as positions, carry nothing from now on; whoever uses them loses all until flows are rerouted."""
+
+    time: float
+    links: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LinksHeal:
+    """Links have their capacity again."""
+
+    time: float
+    links: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class FlowsRerouted:
+    """The flows get other paths, levels and rates: a failure is detected, or the controller has computed anew.
+
+    `flows` are the same flows in the same order; those that are not there (not arrived, ended) stay away.
+    """
+
+    time: float
+    flows: Flows
+    cause: str = "rerouted"
+
+
+Event: TypeAlias = FlowArrives | FlowEnds | LinksFail | LinksHeal | FlowsRerouted
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A time in which nothing happens.
+
+    Attributes:
+        start, end: in seconds.
+        name: what it began with.
+        capacity: Mbit/s of each link, zero for failed ones, shape (L,).
+        flows: those of the network, with an offer of zero where a flow is not there.
+    """
+
+    start: float
+    end: float
+    name: str
+    capacity: Vector
+    flows: Flows
+
+
+def stages(capacity: Vector, flows: Flows, events: Sequence[Event], end: float) -> tuple[Stage, ...]:
+    """The stages from time 0 to `end`; events of the same time happen together, in the order given.
+
+    Raises:
+        ValueError: an event that is not between 0 and `end`, or that is about a flow or link that there is not.
+    """
+    for event in events:
+        _require_sound(event, capacity.size, flows, end)
+    present = np.ones(flows.size, dtype=np.bool_)
+    present[[event.flow for event in events if isinstance(event, FlowArrives)]] = False
+    failed = np.zeros(capacity.size, dtype=np.bool_)
+    found: list[Stage] = []
+    start, name = 0.0, "start"
+    for event in sorted(events, key=lambda event: event.time):
+        if event.time > start:
+            found.append(_stage(start, event.time, name, (capacity, failed), (flows, present)))
+            start, name = event.time, _name(event)
+        elif start > 0:
+            name = f"{name}, {_name(event)}"
+        if isinstance(event, FlowsRerouted):
+            flows = event.flows
+        elif isinstance(event, FlowArrives | FlowEnds):
+            present[event.flow] = isinstance(event, FlowArrives)
+        else:
+            failed[list(event.links)] = isinstance(event, LinksFail)
+    if end > start or not found:
+        found.append(_stage(start, end, name, (capacity, failed), (flows, present)))
+    return tuple(found)
+
+
+def _stage(
+    start: float, end: float, name: str, links: tuple[Vector, np.ndarray], traffic: tuple[Flows, np.ndarray]
+) -> Stage:
+    capacity, failed = links
+    flows, present = traffic
+    return Stage(
+        start,
+        end,
+        name,
+        np.where(failed, 0.0, capacity),
+        flows.offering(np.where(present, flows.offered, 0.0)),
+    )
+
+
+def _name(event: Event) -> str:
+    if isinstance(event, FlowsRerouted):
+        return event.cause
+    if isinstance(event, FlowArrives | FlowEnds):
+        return f"flow {event.flow} {'arrives' if isinstance(event, FlowArrives) else 'ends'}"
+    return f"links {'fail' if isinstance(event, LinksFail) else 'heal'}"
+
+
+def _require_sound(event: Event, links: int, flows: Flows, end: float) -> None:
+    if not (math.isfinite(event.time) and 0 <= event.time <= end):
+        raise ValueError(f"an event at {event.time:g} s, expected one between 0 and {end:g} s")
+    if isinstance(event, FlowsRerouted):
+        if event.flows.size != flows.size:
+            raise ValueError(f"{event.flows.size} flows rerouted, expected the same {flows.size} flows")
+        return
+    things, size = ("flow", flows.size) if isinstance(event, FlowArrives | FlowEnds) else ("link", links)
+    named = (event.flow,) if isinstance(event, FlowArrives | FlowEnds) else event.links
+    for number in named:
+        if not 0 <= number < size:
+            raise ValueError(f"an event of {things} {number}, expected one of 0 to {size - 1}")

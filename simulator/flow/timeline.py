@@ -1,0 +1,110 @@
+"""Goodput over time: what flows get in each stage between two events, at once or with a ramp."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulator.flow.events import Stage
+from simulator.flow.model import Flags, Vector, share
+from simulator.flow.ramp import Climb, Ramp
+
+_SETTLED = 1e-3
+"""Flows within this share of where a stage leads them are taken to be there."""
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """What F flows got in K intervals of time.
+
+    Attributes:
+        stages: what the time is made of.
+        steady: Mbit/s that each flow would come to in each stage if it lasted, shape (stages, F).
+        stage: the stage of each interval, as a position, shape (K,).
+        start, end: of each interval, in seconds, shape (K,).
+        goodput: Mbit/s of each flow in each interval, shape (K, F).
+    """
+
+    stages: tuple[Stage, ...]
+    steady: Vector
+    stage: np.ndarray
+    start: Vector
+    end: Vector
+    goodput: Vector
+
+    def mean(self, start: float, end: float) -> Vector:
+        """Mean goodput of each flow between two times, in Mbit/s, shape (F,)."""
+        if not end > start:
+            raise ValueError(f"from {start:g} to {end:g} s, expected a time that lasts")
+        overlap = np.clip(np.minimum(self.end, end) - np.maximum(self.start, start), 0.0, None)
+        return np.asarray(overlap @ self.goodput / (end - start))
+
+    def undelivered(self) -> Vector:
+        """Mbit that each flow was to send by its finite offer and did not deliver, over all the time, shape (F,)."""
+        offered = np.stack([self.stages[number].flows.offered for number in self.stage])
+        missing = np.where(np.isfinite(offered), offered, 0.0) - np.where(np.isfinite(offered), self.goodput, 0.0)
+        return np.asarray((self.end - self.start) @ missing)
+
+    def settling_time(self, stage: int, flows: Flags | None = None, tolerance: float = 0.05) -> float:
+        """Seconds from the start of a stage until the flows have what it leads them to, and keep it to its end.
+
+        Args:
+            stage: its position.
+            flows: which of the flows are to settle; by default all.
+            tolerance: what they may still lack or have too much, as a share of what they are led to.
+
+        Returns:
+            Infinity when they do not settle before the next event.
+        """
+        chosen = np.ones(self.goodput.shape[1], np.bool_) if flows is None else flows
+        mine = np.flatnonzero(self.stage == stage)
+        aim = self.steady[stage][chosen]
+        scale = tolerance * aim + tolerance * 1e-6 * float(self.stages[stage].capacity.max(initial=0.0))
+        off = (np.abs(self.goodput[mine][:, chosen] - aim) > scale).any(axis=1)
+        if not off.any():
+            return 0.0
+        last = int(mine[np.flatnonzero(off)[-1]])
+        return math.inf if last == mine[-1] else float(self.end[last]) - self.stages[stage].start
+
+
+def play(stages: Sequence[Stage], ramp: Ramp | None = None) -> History:
+    """What flows get in each stage: their shares at once, or with a ramp as they come to them.
+
+    With a ramp, flows have their shares at the beginning; each interval is a step of the ramp, and the last one of a
+    stage begins when all flows are where they are going.
+
+    Raises:
+        NoFixedPointError: the losses of inelastic flows do not settle.
+    """
+    steady = [share(stage.capacity, stage.flows).goodput for stage in stages]
+    starts: list[float] = []
+    rows: list[Vector] = []
+    numbers: list[int] = []
+    climb = Climb(ramp, stages[0]) if ramp is not None else None
+    for number, (stage, aim) in enumerate(zip(stages, steady, strict=True)):
+        taken = [(stage.start, aim)] if climb is None or ramp is None else _climbed(climb, ramp, stage, aim)
+        starts += [start for start, _ in taken]
+        rows += [row for _, row in taken]
+        numbers += [number] * len(taken)
+    ends = np.array([*starts[1:], stages[-1].end])
+    return History(tuple(stages), np.array(steady), np.array(numbers), np.array(starts), ends, np.array(rows))
+
+
+def _climbed(climb: Climb, ramp: Ramp, stage: Stage, aim: Vector) -> list[tuple[float, Vector]]:
+    """The beginnings of a stage's intervals with the goodput in each."""
+    climb.enter(stage, aim)
+    found: list[tuple[float, Vector]] = []
+    steps = max(1, math.ceil((stage.end - stage.start) / ramp.step_seconds - 1e-9))
+    for step in range(steps):
+        got = share(stage.capacity, climb.offer(stage.flows)).goodput
+        start = stage.start + step * ramp.step_seconds
+        if (np.abs(got - aim) <= _SETTLED * aim).all():
+            climb.settle(stage.flows, aim)
+            found.append((start, aim))
+            break
+        found.append((start, got))
+        climb.grow(stage.flows, got, ramp.step_seconds)
+    return found
