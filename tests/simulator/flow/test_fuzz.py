@@ -1,0 +1,14 @@
+"""The compiled core survives whatever it is given."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tests.simulator.flow.fuzz import COMPILER, fuzz
+
+
+@pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"{COMPILER} is not installed")
+def test_sanitizers_find_nothing_in_the_core_on_arbitrary_input() -> None:
+    assert fuzz(20_000).startswith("20000 cases, ")
