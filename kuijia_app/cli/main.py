@@ -17,6 +17,7 @@ from te_solver.errors import KuijiaError
 
 VERBS = {
     "solve": "kuijia_app.cli.solve",
+    "whatif": "kuijia_app.cli.whatif",
     "topology": "kuijia_app.cli.topology",
     "demands": "kuijia_app.cli.demands",
     "controller": "kuijia_app.cli.controller",

@@ -11,9 +11,9 @@ ROOT = Path(__file__).resolve().parents[3]
 CORE = ROOT / "simulator" / "flow" / "core"
 COMPILER = "g++"
 FLAGS = (
-    "-std=c++20 -O1 -g -Wall -Wextra -Wconversion -Wshadow -Werror -D_GLIBCXX_ASSERTIONS "
-    "-fsanitize=address,undefined -fno-sanitize-recover=all"
-).split()
+    *("-std=c++20", "-O1", "-g", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-D_GLIBCXX_ASSERTIONS"),
+    *("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+)
 
 
 def fuzz(cases: int) -> str:
@@ -25,8 +25,8 @@ def fuzz(cases: int) -> str:
     sources = [source for source in sorted(CORE.glob("*.cpp")) if source.name != "bindings.cpp"]
     with tempfile.TemporaryDirectory() as directory:
         driver = Path(directory) / "fuzz"
-        build = [COMPILER, *FLAGS, f"-I{CORE}", "-o", driver, Path(__file__).with_suffix(".cpp"), *sources]
-        subprocess.run(build, check=True)
+        inputs = map(str, (Path(__file__).with_suffix(".cpp"), *sources))
+        subprocess.run([COMPILER, *FLAGS, f"-I{CORE}", "-o", str(driver), *inputs], check=True)
         return subprocess.run([driver, str(cases)], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 

@@ -1,0 +1,95 @@
+"""Which failure would hurt whom under which scheme: every failure put to every scheme, and the outcomes summed up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulator.flow.failure_impact import FailureModel, Impact, Role, RoleSum, Weighting
+from te_solver.failures import Failure
+from te_solver.schemes.interface import Scheme
+from te_solver.schemes.traffic import PlannedTraffic
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one failure does under one scheme; rates in Mbit/s.
+
+    Attributes:
+        scheme, failure: their names.
+        sums: what becomes of each role's traffic in each class.
+        overloaded: the links that are offered more than their capacity, as their ends.
+        moved: what changes tunnel, the churn of the recovery: victims and, under some schemes, others.
+    """
+
+    scheme: str
+    failure: str
+    sums: Mapping[tuple[int, Role], RoleSum]
+    overloaded: tuple[tuple[str, str], ...]
+    moved: float
+
+    def total(self, roles: Sequence[Role] | None = None, priority: int | None = None) -> RoleSum:
+        """The sums of some roles, by default all but new traffic, and of one class or all."""
+        chosen = [
+            of_role
+            for (of_class, role), of_role in self.sums.items()
+            if (role != Role.NEW if roles is None else role in roles) and priority in (None, of_class)
+        ]
+        return RoleSum(
+            sum(each.sent for each in chosen),
+            sum(each.failure_loss for each in chosen),
+            sum(each.congestion_loss for each in chosen),
+            sum(each.goodput for each in chosen),
+        )
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A scheme with the traffic of the plan that it works on."""
+
+    scheme: Scheme
+    traffic: PlannedTraffic
+
+
+def what_if(
+    contenders: Sequence[Contender],
+    failures: Sequence[Failure],
+    *,
+    elastic: bool = True,
+    weighting: Weighting = "equal",
+) -> Iterator[Outcome]:
+    """Every failure under every scheme: of the first scheme all failures, then of the next one, all the same ones.
+
+    Args:
+        contenders: the schemes.
+        failures: of the plans' topology.
+        elastic: whether all traffic is TCP, else UDP.
+        weighting: see `failure_impact.Weighting`.
+
+    Raises:
+        NoFixedPointError, SolverError: see `FailureModel.impact` and `Scheme.reroute`.
+    """
+    for contender in contenders:
+        model = FailureModel(contender.traffic, elastic=elastic, weighting=weighting)
+        for failure in failures:
+            impact = model.impact(contender.scheme.reroute(contender.traffic, failure))
+            yield _outcome(contender, failure, impact)
+
+
+def _outcome(contender: Contender, failure: Failure, impact: Impact) -> Outcome:
+    links = contender.traffic.plan.topology.links
+    answer = impact.rerouting
+    return Outcome(
+        contender.scheme.name,
+        failure.name,
+        {(priority, role): impact.of_role(role, priority) for priority in contender.traffic.classes for role in Role},
+        tuple(links[row].ends for row in np.flatnonzero(impact.overloaded).tolist()),
+        float(answer.offered[answer.moved].sum()),
+    )
+
+
+def loss_share(of: RoleSum) -> float:
+    """What is lost of what was sent, 0 to 1; nothing where nothing was sent."""
+    return (of.failure_loss + of.congestion_loss) / of.sent if of.sent > 0 else 0.0
