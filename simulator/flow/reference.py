@@ -52,11 +52,16 @@ def _thin(flows: Flows, members: list[int], left: Vector, goodput: Vector) -> Ve
 
 def _fill(flows: Flows, members: list[int], left: Vector, goodput: Vector) -> None:
     """Gives elastic flows their goodput: all rise together, each until it has its offer or a link of it is full."""
+    crossings: dict[int, list[int]] = {}
+    for flow in members:
+        for link in flows.path(flow).tolist():
+            crossings.setdefault(link, []).append(flow)
     rising = set(members)
     while rising:
         stops = {flow: flows.offered[flow] / flows.weight[flow] for flow in rising}
-        for link in {int(link) for flow in rising for link in flows.path(flow)}:
-            crossing = [flow for flow in members if link in flows.path(flow)]
+        for link, crossing in crossings.items():
+            if rising.isdisjoint(crossing):
+                continue
             taken = sum(goodput[flow] for flow in crossing if flow not in rising)
             weight = sum(flows.weight[flow] for flow in crossing if flow in rising)
             for flow in crossing:

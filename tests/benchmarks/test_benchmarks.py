@@ -7,9 +7,10 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
-from benchmarks import networks, te_large, te_paths, te_resolve
+from benchmarks import flow_maxmin, networks, te_large, te_paths, te_resolve
 from benchmarks.__main__ import as_json
 from benchmarks.measure import Apart
 from benchmarks.registry import Comparison, Setting, benchmarks
@@ -36,7 +37,7 @@ def complete(name: str, comparisons: Iterator[Comparison]) -> list[Comparison]:
 
 
 def test_every_benchmark_is_registered() -> None:
-    assert set(benchmarks([])) == {"te-resolve", "te-large", "te-paths"}
+    assert set(benchmarks([])) == {"te-resolve", "te-large", "te-paths", "flow-maxmin"}
 
 
 def test_resolving_is_compared_with_cvxpy(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,6 +48,24 @@ def test_resolving_is_compared_with_cvxpy(setting: Setting, monkeypatch: pytest.
     difference = once.detail["largest difference in throughput from CVXPY"]
     assert isinstance(difference, float)
     assert difference <= 1e-6
+
+
+def test_max_min_fairness_is_compared_with_the_reference(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flow_maxmin, "_PORTS", 4)
+    monkeypatch.setattr(flow_maxmin, "_FLOWS", 50)
+    monkeypatch.setattr(flow_maxmin, "_FLOWS_OF_REFERENCE", 20)
+    monkeypatch.setattr(flow_maxmin, "_GROWTH", (10, 100))
+    (comparison,) = complete("flow-maxmin", flow_maxmin.flow_maxmin(setting))
+    difference = comparison.detail["largest difference from the reference in Mbit/s"]
+    assert isinstance(difference, float)
+    assert difference <= 1e-9
+
+
+def test_a_fat_tree_has_paths_of_two_four_and_six_links() -> None:
+    capacity, flows = flow_maxmin.fat_tree(4, 500)
+    assert capacity.size == 6 * 16  # three layers of 16 cables for 16 hosts, both ways
+    assert set(np.diff(flows.first).tolist()) == {2, 4, 6}
+    assert set(flows.links.tolist()) == set(range(96))
 
 
 def test_large_programs_are_compared_with_highs(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:

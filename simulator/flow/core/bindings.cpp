@@ -4,7 +4,6 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
-#include <limits>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -32,8 +31,6 @@ py::tuple share(const Array<double> &capacity, const Array<std::int64_t> &first,
                 const Array<std::uint8_t> &elastic) {
     const kuijia::flow::Problem problem{span_of(capacity), span_of(first),  span_of(links),  span_of(offered),
                                         span_of(weight),   span_of(level), span_of(elastic)};
-    if (problem.flows() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
-        throw std::invalid_argument("too many flows, expected fewer than 2^31");
     kuijia::flow::Outcome outcome;
     {
         const py::gil_scoped_release others_may_run;

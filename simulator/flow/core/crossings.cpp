@@ -15,14 +15,14 @@ void Crossings::assign(std::span<const std::int32_t> flows) {
         for (const auto link : problem_.path(static_cast<std::size_t>(flow)))
             if (count_[static_cast<std::size_t>(link)]++ == 0)
                 used_.push_back(link);
-    std::int64_t end = 0;
+    std::int32_t end = 0;
     for (const auto link : used_) {
         begin_[static_cast<std::size_t>(link)] = end;
         end += count_[static_cast<std::size_t>(link)];
         count_[static_cast<std::size_t>(link)] = 0;
     }
     for (const auto flow : flows) {
-        auto hop = problem_.first[static_cast<std::size_t>(flow)];
+        auto hop = static_cast<std::int32_t>(problem_.first[static_cast<std::size_t>(flow)]);
         for (const auto number : problem_.path(static_cast<std::size_t>(flow))) {
             const auto link = static_cast<std::size_t>(number);
             crossings_[static_cast<std::size_t>(begin_[link] + count_[link]++)] = {flow, hop++};

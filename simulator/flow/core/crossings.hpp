@@ -11,7 +11,7 @@ namespace kuijia::flow {
 // A flow crosses a link at a hop: `hop` counts through `Problem::links`.
 struct Crossing {
     std::int32_t flow;
-    std::int64_t hop;
+    std::int32_t hop;
 };
 
 class Crossings {
@@ -33,8 +33,8 @@ class Crossings {
   private:
     const Problem &problem_;
     std::vector<std::int32_t> used_;
-    std::vector<std::int64_t> begin_;
-    std::vector<std::int64_t> count_;
+    std::vector<std::int32_t> begin_;
+    std::vector<std::int32_t> count_;
     std::vector<Crossing> crossings_;
 };
 

@@ -17,8 +17,8 @@ std::size_t at(std::int32_t number) { return static_cast<std::size_t>(number); }
 
 } // namespace
 
-Filling::Filling(const Problem &problem)
-    : problem_(problem), crossings_(problem), active_(problem.flows()), link_(problem.size()) {
+Filling::Filling(const Problem &problem, Crossings &crossings)
+    : problem_(problem), crossings_(crossings), active_(problem.flows()), link_(problem.size()) {
     heap_.reserve(problem.size());
     satisfied_.reserve(problem.flows());
 }

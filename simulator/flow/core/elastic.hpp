@@ -11,7 +11,8 @@ namespace kuijia::flow {
 
 class Filling {
   public:
-    explicit Filling(const Problem &problem);
+    // `crossings` is for the flows of one call of `fill`, and free for others in between.
+    Filling(const Problem &problem, Crossings &crossings);
 
     // Gives these flows their goodput from what is left of the links, and takes it off there.
     void fill(std::span<const std::int32_t> flows, std::span<double> left, std::span<double> goodput);
@@ -46,7 +47,7 @@ class Filling {
     void pop();
 
     const Problem &problem_;
-    Crossings crossings_;
+    Crossings &crossings_;
     std::vector<Entry> heap_;
     std::vector<Satisfied> satisfied_;   // the flows by the level at which they have what they offer
     std::vector<std::uint8_t> active_;   // of each flow, whether it still rises

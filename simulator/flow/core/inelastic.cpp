@@ -19,8 +19,8 @@ std::size_t at(std::int64_t number) { return static_cast<std::size_t>(number); }
 
 } // namespace
 
-Thinning::Thinning(const Problem &problem)
-    : problem_(problem), crossings_(problem), arriving_(problem.links.size()), total_(problem.size()),
+Thinning::Thinning(const Problem &problem, Crossings &crossings)
+    : problem_(problem), crossings_(crossings), arriving_(problem.links.size()), total_(problem.size()),
       passed_(problem.size()), seen_(problem.size()) {
     order_.reserve(problem.size());
     stack_.reserve(problem.size());
@@ -115,12 +115,12 @@ void Thinning::sort_links() {
         while (!stack_.empty()) {
             auto &visit = stack_.back();
             const auto crossings = crossings_.of(visit.link);
-            if (at(visit.next) == crossings.size()) {
+            if (visit.next == crossings.size()) {
                 order_.push_back(visit.link);
                 stack_.pop_back();
                 continue;
             }
-            const auto &crossing = crossings[at(visit.next++)];
+            const auto &crossing = crossings[visit.next++];
             if (crossing.hop + 1 == problem_.first[at(crossing.flow) + 1])
                 continue;
             const auto behind = problem_.links[at(crossing.hop + 1)];

@@ -11,7 +11,8 @@ namespace kuijia::flow {
 
 class Thinning {
   public:
-    explicit Thinning(const Problem &problem);
+    // `crossings` is for the flows of one call of `thin`, and free for others in between.
+    Thinning(const Problem &problem, Crossings &crossings);
 
     // Gives these flows their goodput, takes what they use off what is left of the links, and adds what each drops.
     // False when the losses come to no fixed point.
@@ -27,7 +28,7 @@ class Thinning {
     bool settle(std::span<const double> left);
 
     const Problem &problem_;
-    Crossings crossings_;
+    Crossings &crossings_;
     std::vector<double> arriving_;    // of each hop of each flow
     std::vector<double> total_;       // of each link, what arrives
     std::vector<double> passed_;      // of each link, the share that it lets through
@@ -35,7 +36,7 @@ class Thinning {
     std::vector<std::uint8_t> seen_;
     struct Visit {
         std::int32_t link;
-        std::int64_t next;
+        std::size_t next;
     };
     std::vector<Visit> stack_;
 };

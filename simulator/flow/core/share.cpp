@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -45,6 +47,9 @@ void validate(const Problem &problem) {
     if (problem.first.size() != flows + 1 || problem.weight.size() != flows || problem.level.size() != flows ||
         problem.elastic.size() != flows)
         throw std::invalid_argument("arrays of different lengths, expected an entry for each flow and one more in first");
+    constexpr auto most = static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max());
+    if (flows > most || problem.size() > most || problem.links.size() > most)
+        throw std::invalid_argument("too much at once, expected fewer than 2^31 flows, links, and links on all paths");
     if (problem.first[0] != 0 || problem.first[flows] != static_cast<std::int64_t>(problem.links.size()))
         throw std::invalid_argument("first: does not span links, expected 0 at its begin and their number at its end");
     for (std::size_t link = 0; link < problem.size(); ++link)
@@ -79,17 +84,23 @@ Outcome share(const Problem &problem) {
     if (!std::is_sorted(order.begin(), order.end(), before))
         std::stable_sort(order.begin(), order.end(), before);
 
-    Filling filling(problem);
-    Thinning thinning(problem);
+    Crossings crossings(problem);
+    std::optional<Filling> filling; // what one of them needs is only made when there are flows for it
+    std::optional<Thinning> thinning;
     for (auto begin = order.begin(); begin != order.end();) {
         const auto [level, elastic] = key(*begin);
         const auto end = std::find_if(begin, order.end(),
                                       [&, wanted = key(*begin)](std::int32_t flow) { return key(flow) != wanted; });
         const std::span<const std::int32_t> flows(begin, end);
-        if (elastic)
-            filling.fill(flows, left, outcome.goodput);
-        else if (!thinning.thin(flows, left, outcome.goodput, outcome.dropped))
-            outcome.settled = false;
+        if (elastic) {
+            if (!filling)
+                filling.emplace(problem, crossings);
+            filling->fill(flows, left, outcome.goodput);
+        } else {
+            if (!thinning)
+                thinning.emplace(problem, crossings);
+            outcome.settled &= thinning->thin(flows, left, outcome.goodput, outcome.dropped);
+        }
         begin = end;
     }
     for (std::size_t link = 0; link < problem.size(); ++link)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
@@ -97,6 +98,24 @@ def test_the_core_is_the_reference(case: Case) -> None:
     fast, slow = share(case.capacity, case.flows), reference.share(case.capacity, case.flows)
     for name in ("goodput", "load", "dropped"):
         assert_allclose(getattr(fast, name), getattr(slow, name), rtol=0, atol=ROUNDING, err_msg=name)
+
+
+@given(cases(max_links=10, max_flows=15, levels=1), st.data())
+def test_losses_settle_at_the_same_point_wherever_the_search_starts(case: Case, data: st.DataObject) -> None:
+    flows = replace(case.flows, elastic=np.zeros(case.flows.size, np.bool_)).offering(
+        np.minimum(case.flows.offered, 1000.0)
+    )
+    links = case.capacity.size
+    passed = np.array(data.draw(st.lists(st.floats(0.01, 1.0), min_size=links, max_size=links)))
+    goodput = flows.offered.copy()
+    for _ in range(500):
+        arriving, goodput = np.zeros(links), flows.offered.copy()
+        for flow in range(flows.size):
+            for link in flows.path(flow).tolist():
+                arriving[link] += goodput[flow]
+                goodput[flow] *= passed[link]
+        passed += (np.divide(case.capacity, arriving, out=np.ones(links), where=arriving > case.capacity) - passed) / 2
+    assert_allclose(goodput, share(case.capacity, flows).goodput, rtol=0, atol=1e-6)
 
 
 @thoroughly
