@@ -44,6 +44,13 @@ def test_the_summary_sets_the_schemes_side_by_side(capsys: pytest.CaptureFixture
     assert printed.err == ""
 
 
+def test_the_summary_is_that_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "whatif.md").read_text()
+    shown = page.split("```")[1].strip().splitlines()
+    assert whatif("gscale", "gscale") == 0
+    assert capsys.readouterr().out.splitlines()[: len(shown)] == shown
+
+
 def test_only_the_worst_failures_are_named_unless_all_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert whatif("gscale", "gscale", "--schemes", "kuijia") == 0
     assert "  and 5 more that lose something (-v names all)" in capsys.readouterr().out.splitlines()

@@ -1,0 +1,50 @@
+"""All failures under all schemes: the same ones for each, and sums that are those of the single failures."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.flow.failure_impact import FailureModel, Role
+from simulator.flow.what_if import Contender, loss_share, what_if
+from te_solver.failures import single_links
+from te_solver.plan import Plan
+from te_solver.schemes.kuijia import Kuijia
+from te_solver.schemes.rescaling import Rescaling
+from te_solver.schemes.traffic import PlannedTraffic
+from tests.simulator.flow.test_failure_impact import figure_1
+from tests.te_solver.random_plans import plans
+
+
+def test_all_schemes_meet_the_same_failures_in_the_same_order() -> None:
+    traffic = figure_1(800)
+    failures = tuple(single_links(traffic.plan.topology))
+    found = list(what_if([Contender(Kuijia(), traffic), Contender(Rescaling(), traffic)], failures))
+    names = [failure.name for failure in failures]
+    assert [(each.scheme, each.failure) for each in found] == [
+        (scheme, name) for scheme in ("kuijia", "rescaling") for name in names
+    ]
+
+
+def test_a_failure_has_its_loss_its_churn_and_its_overloaded_links() -> None:
+    traffic = figure_1(800)
+    cut = [failure for failure in single_links(traffic.plan.topology) if failure.name == "s2-s4"]
+    (found,) = what_if([Contender(Kuijia(), traffic)], cut)
+    assert loss_share(found.total()) == pytest.approx(400 / 2400)
+    assert loss_share(found.total((Role.VICTIM,))) == pytest.approx(0.5)
+    assert found.moved == pytest.approx(800)
+    assert set(found.overloaded) == {("s1", "s4"), ("s1", "s3"), ("s3", "s4")}
+
+
+@given(plans(), st.booleans())
+def test_the_classes_together_are_what_arrives(plan: Plan, elastic: bool) -> None:  # noqa: FBT001  # hypothesis passes it
+    traffic = PlannedTraffic.of(plan)
+    failures = tuple(single_links(traffic.plan.topology))
+    model = FailureModel(traffic, elastic=elastic)
+    for failure, found in zip(
+        failures, what_if([Contender(Kuijia(), traffic)], failures, elastic=elastic), strict=True
+    ):
+        goodput = sum(found.total(priority=priority).goodput for priority in traffic.classes)
+        alone = model.impact(Kuijia().reroute(traffic, failure))
+        assert goodput == pytest.approx(alone.pair_goodput.sum(), rel=1e-9, abs=1e-9)
