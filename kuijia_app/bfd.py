@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from kuijia_app.identifiers import FIRST_BFD_PORT, LAST_PORT, bfd_label
+from te_solver.errors import UnsoundError
 from te_solver.plan import FIRST_PATH_ID, Plan
 
 LAST_BFD_PATH_ID = FIRST_PATH_ID + (LAST_PORT - FIRST_BFD_PORT - 1) // 2
@@ -26,6 +28,11 @@ class BfdSession:
 
     path_id: int
     nodes: tuple[str, ...]
+
+    @property
+    def hops(self) -> tuple[tuple[str, str], ...]:
+        """The links it runs over, one way."""
+        return tuple(pairwise(self.nodes))
 
     @property
     def label(self) -> int:
@@ -46,14 +53,14 @@ class BfdSessions:
     """The sessions of a plan: one for each path, whichever way and for however many classes tunnels follow it."""
 
     def __init__(self, plan: Plan) -> None:
-        """Raises ValueError when a path id is too great for a port number."""
+        """Raises UnsoundError when a path id is too great for a port number."""
         least: dict[tuple[str, ...], int] = {}
         for tunnel in plan.tunnels:
             path = _either_way(tunnel.nodes)
             least[path] = min(tunnel.path_id, least.get(path, tunnel.path_id))
         for path_id in least.values():
             if path_id > LAST_BFD_PATH_ID:
-                raise ValueError(f"path id {path_id} has no ports for BFD, expected at most {LAST_BFD_PATH_ID}")
+                raise UnsoundError((), f"path id {path_id} has no ports for BFD", f"at most {LAST_BFD_PATH_ID}")
         self._of_path = {path: BfdSession(path_id, path) for path, path_id in least.items()}
 
     def __iter__(self) -> Iterator[BfdSession]:

@@ -1,36 +1,51 @@
-"""The Ryu application: installs a plan's tables and tells ingresses of failures they cannot see themselves.
+"""The Ryu application: keeps the tables of all switches those of the plan, whatever links, switches and plans do.
 
 Runs under `ryu-manager --config-file FILE kuijia_app.controller` and under `kuijia controller`. Its options are in the
-section [kuijia] of the configuration file.
+section [kuijia] of the configuration file. On SIGHUP it reads the plan file again and replaces the plan in force.
+`docs/controller.md` has the whole of what it does; what it decides is decided by pure modules.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from itertools import count
+import time
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kuijia_app import event_log
+from kuijia_app.flap_damping import FlapDamping, Lasting
 from kuijia_app.identifiers import liveness_label
 from kuijia_app.liveness import LivenessChange, LivenessTracker
-from kuijia_app.openflow import Messages
-from kuijia_app.pipeline import PipelineOptions, Scheme, build_tables, liveness_group
+from kuijia_app.options import Liveness, OptionWords, pipeline_options
+from kuijia_app.pipeline import build_tables, liveness_group
+from kuijia_app.plan_source import PlanSource, Reading
+from kuijia_app.reoptimisation import Reoptimisation
+from kuijia_app.roles import generation, misfit
+from kuijia_app.rollout import DEFAULT_DRAIN, Progress, Rollout
 from kuijia_app.routes import directions
-from kuijia_app.seam import FRAMEWORK, BaseApp, cfg, handler, ofp_event, ofproto, on
-from kuijia_app.slots import DEFAULT_SLOT_COUNT
+from kuijia_app.rules import Group, SwitchTables
+from kuijia_app.seam import FRAMEWORK, BaseApp, EventBase, cfg, handler, hub, ofp_event, ofproto, on, on_own
+from kuijia_app.switch_connection import ReadBack, Reports, SwitchConnection, is_live
 from kuijia_app.wiring import Wiring
-from te_solver.errors import InputError
+from te_solver.errors import InputError, KuijiaError
 from te_solver.plan import Plan
-from te_solver.plan_file import load_plan
 
 OPTION_GROUP = "kuijia"
+_WORDS = OptionWords()
 OPTIONS = [
     cfg.StrOpt("plan", help="the plan file to install"),
-    cfg.StrOpt("scheme", default=Scheme.KUIJIA.value, choices=[scheme.value for scheme in Scheme]),
-    cfg.IntOpt("slots", default=DEFAULT_SLOT_COUNT, help="hash slots per pair"),
+    cfg.StrOpt("scheme", default=_WORDS.scheme),
+    cfg.IntOpt("slots", default=_WORDS.slots, help="hash slots per pair and class"),
+    cfg.StrOpt("layout", default=_WORDS.layout, help="the queues of a port: a name or a YAML file"),
+    cfg.StrOpt("tagging", default=_WORDS.tagging),
+    cfg.StrOpt("pipeline", default=_WORDS.pipeline),
+    cfg.StrOpt("liveness", default=_WORDS.liveness),
     cfg.StrOpt("events", help="file that events are appended to as JSON lines"),
+    cfg.FloatOpt("drain", default=DEFAULT_DRAIN, help="seconds that the paths of a replaced plan are kept"),
+    cfg.BoolOpt("reoptimise", default=False, help="after a failure solve anew on what is left, and apply it"),
 ]
 cfg.CONF.register_opts(OPTIONS, group=OPTION_GROUP)
 
@@ -45,52 +60,29 @@ UNANSWERED_ECHOES = 10
 cfg.CONF.set_default("echo_request_interval", ECHO_INTERVAL)
 cfg.CONF.set_default("maximum_unreplied_echo_requests", UNANSWERED_ECHOES)
 
+TICK = 0.05
+"""Seconds between two looks at the clock."""
 
-class _Connection:
-    """One connected switch: what is sent to it in order, and what waits for its barriers."""
+BFD_SETTLE = 3.5
+"""Seconds that BFD sessions over new paths have to come up before traffic is led there: three packets must arrive, and
+until then their ends send one a second (RFC 5880, 6.8.3)."""
 
-    def __init__(self, datapath: Any, switch: str) -> None:
-        self.switch = switch
-        self.messages = Messages(datapath)
-        self.groups_acknowledged = False
-        self._datapath = datapath
-        self._barriers = count(1)
-        self._waiting: dict[int, Callable[[], None]] = {}
-        self._described: dict[int, bool] = {}
+UNNOTICED = 0.2
+"""Seconds after which a first link that is down at its far end alone is taken for one that the ingress cannot see."""
 
-    def owns(self, datapath: Any) -> bool:
-        return self._datapath is datapath
 
-    def send(self, messages: Iterable[Any], then: Callable[[], None] | None = None) -> None:
-        """Send messages; call `then` once the switch has acknowledged all of them."""
-        for message in messages:
-            self._datapath.send_msg(message)
-        if then is not None:
-            barrier = self.messages.barrier()
-            # Ids of our own: those of the framework may repeat, as several threads count them up.
-            barrier.set_xid(next(self._barriers))
-            # Registered before it is sent: the reply may overtake us on another thread.
-            self._waiting[barrier.xid] = then
-            self._datapath.send_msg(barrier)
+class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones
+    """Time has passed; `plan` is what was read from the plan file meanwhile, if that was asked for."""
 
-    def acknowledged(self, xid: int) -> None:
-        then = self._waiting.pop(xid, None)
-        if then is not None:
-            then()
-
-    def described(self, live_by_port: Mapping[int, bool], *, more: bool) -> dict[int, bool] | None:
-        """Take a part of the switch's port list in; returns the whole list with its last part, None before."""
-        self._described.update(live_by_port)
-        if more:
-            return None
-        whole, self._described = self._described, {}
-        return whole
+    def __init__(self, plan: Reading | None) -> None:
+        super().__init__()
+        self.plan = plan
 
 
 class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one of two untyped ones
-    """Installs the plan on every switch that connects and keeps the liveness groups of the ingresses right.
+    """Keeps every switch that connects at what the rollout wants of it, and the liveness groups of ingresses right.
 
-    Groups are acknowledged before the entries that use them are sent: threads of os-ken pace nothing by themselves.
+    Everything but the clock runs in the application's own thread, one event after the other.
     """
 
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
@@ -99,22 +91,60 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
         super().__init__(**contexts)
         options = cfg.CONF[OPTION_GROUP]
         try:
-            plan = _configured_plan()
-            self._tables = build_tables(plan, PipelineOptions(Scheme(options.scheme), options.slots))
+            words = {name: getattr(options, name) for name in vars(_WORDS)}
+            self._options = pipeline_options(OptionWords(**words))
+            self._source = PlanSource(_plan_file(), self._tables_of)
+            first = self._source.first()
             self._log = event_log.EventLog(Path(options.events) if options.events else None)
         except ValueError as error:
             # The frameworks would print a traceback.
             source = "" if isinstance(error, InputError) else f"{options.plan}: "
             print(f"error: {source}{error}", file=sys.stderr)  # noqa: T201
             raise SystemExit(InputError.exit_status) from error
-        self._wiring = Wiring(plan.topology)
-        self._tracker = LivenessTracker(plan)
-        self._first_port = {
-            (direction.ingress, route.label): self._wiring.port(direction.ingress, route.next_hop)
-            for direction in directions(plan)
-            for route in direction.routes
-        }
-        self._connections: dict[int, _Connection] = {}
+        uses_bfd = self._options.liveness is Liveness.BFD
+        self._tells_ingresses = not uses_bfd
+        self._rollout = Rollout(first, options.drain, BFD_SETTLE if uses_bfd else 0.0)
+        self._wiring = Wiring(first.plan.topology)
+        self._tracker = LivenessTracker(first.plan)
+        self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
+        self._unnoticed: Lasting[tuple[str, int]] = Lasting(UNNOTICED)
+        self._reoptimisation = Reoptimisation(options.reoptimise)
+        self._first_port: dict[tuple[str, int], int] = {}
+        self._note_first_ports(first.plan)
+        self._generation = generation(time.time())
+        self._connections: dict[int, SwitchConnection] = {}
+        self._live_ports: dict[str, dict[int, bool]] = {}
+        self._had: dict[str, SwitchTables] = {}
+        self._refused: dict[str, SwitchTables] = {}
+        self._left_alone: set[str] = set()
+        self._is_displaced = False
+
+    def start(self) -> None:
+        """Begin to work: called by either framework, in the main thread."""
+        super().start()
+        signal.signal(signal.SIGHUP, lambda _number, _frame: self._source.ask())
+        self.threads.append(hub.spawn(self._watch_clock))
+
+    def _watch_clock(self) -> None:
+        while self.is_active:
+            hub.sleep(TICK)
+            # Reading a plan and building its tables may take a second, which nothing here waits for.
+            self.send_event(self.name, Tick(self._source.read_if_asked(self._rollout)))
+
+    @on_own(Tick)
+    def time_passed(self, event: Tick) -> None:
+        now = time.monotonic()
+        for switch, port in self._damping.released(now):
+            self._port_changed(switch, port, live=True)
+        unnoticed = self._unnoticed.observed(self._tracker.first_links_down_beyond, now)
+        self._tell_ingresses(self._tracker.first_links_unnoticed(unnoticed))
+        if event.plan is not None and event.plan.is_current(self._rollout):
+            self._replace_plan(event.plan, now)
+        elif event.plan is not None:
+            self._source.ask()
+        self._reoptimise(now)
+        self._note(self._rollout.passed(now))
+        self._follow_rollout()
 
     @on(ofp_event.EventOFPSwitchFeatures, handler.CONFIG_DISPATCHER)
     def switch_connected(self, event: Any) -> None:
@@ -125,69 +155,65 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
             self._log.write(event_log.SWITCH_UNKNOWN, datapath_id=datapath_id)
             self.logger.warning("switch with datapath id %d is not in the plan: left alone", datapath_id)
             return
-        connection = _Connection(event.msg.datapath, switch)
-        self._connections[datapath_id] = connection
+        reports = Reports(
+            read=partial(self._switch_read, datapath_id),
+            done=partial(self._switch_done, switch),
+            group_done=partial(self._group_done, switch),
+            refused=partial(self._switch_refused, switch),
+            displaced=partial(self._displaced, switch),
+        )
+        self._refused.pop(switch, None)
+        self._left_alone.discard(switch)
+        self._had.pop(switch, None)
+        connection = self._connections[datapath_id] = SwitchConnection(event.msg.datapath, switch, reports)
+        connection.start(self._generation)
 
-        def flows_acknowledged() -> None:
-            self._log.write(event_log.SWITCH_READY, switch=switch, framework=FRAMEWORK)
-            self.logger.info("switch %s is programmed", switch)
-
-        def groups_acknowledged() -> None:
-            connection.groups_acknowledged = True
-            dead = [LivenessChange(switch, label, alive=False) for label in sorted(self._tracker.dead_labels(switch))]
-            self._tell_ingresses(dead)
-            connection.send(connection.messages.add_flows(self._tables[switch]), then=flows_acknowledged)
-
-        def cleared() -> None:
-            connection.send(connection.messages.add_groups(self._tables[switch]), then=groups_acknowledged)
-
-        def groups_described() -> None:
-            connection.send([*connection.messages.clear(), connection.messages.port_descriptions()], then=cleared)
-
-        connection.send([connection.messages.group_descriptions()], then=groups_described)
+    @on(ofp_event.EventOFPPortDescStatsReply, handler.MAIN_DISPATCHER)
+    def ports_described(self, event: Any) -> None:
+        connection = self._connection(event.msg.datapath)
+        if connection is not None:
+            connection.ports_described(event.msg.body)
 
     @on(ofp_event.EventOFPGroupDescStatsReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
     def groups_described(self, event: Any) -> None:
-        """What a switch still has from a controller before us: the empty liveness groups are those it emptied."""
         connection = self._connection(event.msg.datapath)
         if connection is not None:
-            labels = [liveness_label(group.group_id) for group in event.msg.body if not group.buckets]
-            known = [label for label in labels if label is not None]
-            self._tell_ingresses(self._tracker.found_dead(connection.switch, known))
+            connection.groups_described(event.msg.body)
+
+    @on(ofp_event.EventOFPFlowStatsReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
+    def flows_described(self, event: Any) -> None:
+        connection = self._connection(event.msg.datapath)
+        if connection is not None:
+            connection.flows_described(event.msg.body)
 
     @on(ofp_event.EventOFPBarrierReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
     def barrier_replied(self, event: Any) -> None:
         connection = self._connection(event.msg.datapath)
         if connection is not None:
             connection.acknowledged(event.msg.xid)
-
-    @on(ofp_event.EventOFPPortDescStatsReply, handler.MAIN_DISPATCHER)
-    def ports_described(self, event: Any) -> None:
-        connection = self._connection(event.msg.datapath)
-        if connection is None:
-            return
-        part = {port.port_no: _is_live(port) for port in event.msg.body}
-        live = connection.described(part, more=bool(event.msg.flags & ofproto.OFPMPF_REPLY_MORE))
-        if live is not None:
-            self._tell_ingresses(self._tracker.ports_described(connection.switch, live))
+            self._follow_rollout()
 
     @on(ofp_event.EventOFPPortStatus, handler.MAIN_DISPATCHER)
     def port_status(self, event: Any) -> None:
         connection = self._connection(event.msg.datapath)
         if connection is None:
             return
-        port = event.msg.desc
-        live = event.msg.reason != ofproto.OFPPR_DELETE and _is_live(port)
-        self._log.write(event_log.PORT_STATUS, switch=connection.switch, port=port.port_no, live=live)
-        self._tell_ingresses(self._tracker.port_changed(connection.switch, port.port_no, live=live))
+        switch, port = connection.switch, event.msg.desc.port_no
+        live = event.msg.reason != ofproto.OFPPR_DELETE and is_live(ofproto, event.msg.desc)
+        self._log.write(event_log.PORT_STATUS, switch=switch, port=port, live=live)
+        was_held = self._damping.is_held((switch, port))
+        believed = self._damping.observed((switch, port), time.monotonic(), live=live)
+        if self._damping.is_held((switch, port)) and not was_held:
+            self._log.write(event_log.PORT_DAMPED, switch=switch, port=port)
+            self.logger.warning("port %d of switch %s flaps: held for down until it calms down", port, switch)
+        self._port_changed(switch, port, live=believed)
 
     @on(ofp_event.EventOFPErrorMsg, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
-    def switch_refused(self, event: Any) -> None:
-        message = event.msg
-        connection = self._connection(message.datapath)
-        switch = connection.switch if connection is not None else f"datapath id {message.datapath.id}"
-        self._log.write(event_log.SWITCH_ERROR, switch=switch, error_type=message.type, code=message.code)
-        self.logger.error("switch %s refused a message: type %d, code %d", switch, message.type, message.code)
+    def switch_answered_with_an_error(self, event: Any) -> None:
+        connection = self._connection(event.msg.datapath)
+        if connection is not None:
+            connection.error(event.msg)
+            self._follow_rollout()
 
     @on(ofp_event.EventOFPStateChange, handler.DEAD_DISPATCHER)
     def switch_disconnected(self, event: Any) -> None:
@@ -195,34 +221,151 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
         if connection is not None:
             del self._connections[event.datapath.id]
             self._log.write(event_log.SWITCH_GONE, switch=connection.switch)
+            self._note(self._rollout.left(connection.switch))
 
-    def _connection(self, datapath: Any) -> _Connection | None:
+    def _switch_read(self, datapath_id: int, has: ReadBack) -> None:
+        connection = self._connections[datapath_id]
+        switch = connection.switch
+        problem = misfit(self._wiring, switch, has.ports, is_ours=bool(has.tables.flows))
+        if problem is not None:
+            self._log.write(event_log.SWITCH_UNFIT, switch=switch, problem=problem)
+            self.logger.error("switch %s %s: not programmed", switch, problem)
+            return
+        known = (
+            tuple(group for group in has.tables.groups.values() if group is not None),
+            tuple(entry for entry in has.tables.flows.values() if entry is not None),
+        )
+        self._had.setdefault(switch, SwitchTables(*known))
+        if self._tells_ingresses:
+            self._tell_ingresses(self._tracker.found_dead(switch, has.emptied))
+        if switch not in self._left_alone:
+            for label in self._tracker.dead_labels(switch):
+                self._tell(connection, LivenessChange(switch, label, alive=False))
+        is_refused = self._is_refused(switch)
+        self._live_ports[switch] = {
+            port: live and not self._damping.is_held((switch, port)) for port, live in has.ports.items()
+        }
+        # Tunnels had better avoid a switch that does not take its tables.
+        described = {} if is_refused else self._live_ports[switch]
+        self._tell_ingresses(self._tracker.ports_described(switch, described))
+        if switch in self._left_alone:
+            return
+        connection.want(self._had[switch] if is_refused else self._rollout.wanted(switch))
+
+    def _is_refused(self, switch: str) -> bool:
+        """Whether the switch has refused just what would be wanted of it again."""
+        return self._refused.get(switch) is self._rollout.wanted(switch)
+
+    def _switch_done(self, switch: str) -> None:
+        if self._is_refused(switch):
+            return
+        if self._refused.pop(switch, None) is not None:
+            self._tell_ingresses(self._tracker.ports_described(switch, self._live_ports[switch]))
+        self._had[switch] = self._rollout.wanted(switch)
+        self._log.write(event_log.SWITCH_READY, switch=switch, framework=FRAMEWORK)
+        self.logger.info("switch %s is programmed", switch)
+        self._note(self._rollout.acknowledged(switch, time.monotonic()))
+
+    def _group_done(self, switch: str, group: Group) -> None:
+        label = liveness_label(group.group_id)
+        if label is not None and self._tells_ingresses:
+            alive = bool(group.buckets)
+            self._log.write(event_log.TUNNEL_LIVENESS, ingress=switch, path_id=label, alive=alive)
+
+    def _switch_refused(self, switch: str, reason: str) -> None:
+        self._log.write(event_log.SWITCH_ERROR, switch=switch, error=reason)
+        self.logger.error("switch %s refused a message: %s", switch, reason)
+        given_up = [] if switch in self._refused else self._rollout.refused()
+        if switch in self._refused:
+            # Not even what it had: there is no use in going on.
+            self._left_alone.add(switch)
+        elif given_up:
+            self._note(given_up, f"switch {switch} refused it: {reason}")
+        else:
+            # It keeps what it had, and its neighbours are to do without it.
+            self._refused[switch] = self._rollout.wanted(switch)
+            self._log.write(event_log.SWITCH_REFUSED, switch=switch, error=reason)
+
+    def _displaced(self, switch: str, reason: str) -> None:
+        if not self._is_displaced:
+            self._is_displaced = True
+            self._log.write(event_log.ROLE_LOST, switch=switch, error=reason)
+            self.logger.error("switch %s obeys another controller now (%s): this one keeps quiet", switch, reason)
+
+    def _connection(self, datapath: Any) -> SwitchConnection | None:
         connection = self._connections.get(datapath.id)
         return connection if connection is not None and connection.owns(datapath) else None
 
+    def _port_changed(self, switch: str, port: int, *, live: bool) -> None:
+        self._live_ports.setdefault(switch, {})[port] = live
+        if switch not in self._refused:
+            self._tell_ingresses(self._tracker.port_changed(switch, port, live=live))
+
     def _tell_ingresses(self, changes: Iterable[LivenessChange]) -> None:
-        """Fill or empty liveness groups; an ingress that has no groups yet gets its changes with them."""
+        """Fill or empty liveness groups; an ingress that has not been read yet is told when it has been."""
         for change in changes:
             connection = self._connections.get(self._wiring.datapath_id(change.ingress))
-            if connection is None or not connection.groups_acknowledged:
-                continue
-            port = self._first_port[change.ingress, change.label]
-            group = liveness_group(change.label, port, alive=change.alive)
+            if connection is not None and change.ingress not in self._left_alone:
+                self._tell(connection, change)
 
-            def acknowledged(change: LivenessChange = change) -> None:
-                self._log.write(
-                    event_log.TUNNEL_LIVENESS, ingress=change.ingress, path_id=change.label, alive=change.alive
-                )
+    def _tell(self, connection: SwitchConnection, change: LivenessChange) -> None:
+        group = liveness_group(change.label, self._first_port[change.ingress, change.label], alive=False)
+        if self._tells_ingresses:
+            connection.want_instead(group.group_id, None if change.alive else group)
 
-            connection.send([connection.messages.modify_group(group)], then=acknowledged)
+    def _note_first_ports(self, plan: Plan) -> None:
+        for direction in directions(plan):
+            for route in direction.routes:
+                port = self._wiring.port(direction.ingress, route.next_hop)
+                self._first_port[direction.ingress, route.label] = port
+
+    def _tables_of(self, plan: Plan) -> dict[str, SwitchTables]:
+        return build_tables(plan, self._options)
+
+    def _replace_plan(self, reading: Reading, now: float) -> None:
+        """Begin with the plan that was read; what it was read for is told what comes of it by its name."""
+        self._log.write(event_log.UPDATE_STARTED, update=reading.name)
+        try:
+            version = reading.version()
+            given_up = self._rollout.propose(version, now)
+        except (KuijiaError, ValueError) as error:
+            self._note([Progress(reading.name, "refused")], str(error))
+            return
+        self._note(given_up, "another plan came before it was in force")
+        self._note_first_ports(version.plan)
+        self._tell_ingresses(self._tracker.follow(self._rollout.plans))
+        self._source.keep(version)
+
+    def _reoptimise(self, now: float) -> None:
+        failed = self._tracker.failed_edges
+        found = self._reoptimisation.look(self._rollout.in_force.plan, failed, now, is_free=self._rollout.is_settled)
+        if found is not None:
+            self._replace_plan(self._source.prepared("reoptimised", found, self._rollout), now)
+
+    def _note(self, progress: Iterable[Progress], reason: str = "") -> None:
+        events = {"live": event_log.UPDATE_LIVE, "done": event_log.UPDATE_DONE, "refused": event_log.UPDATE_REFUSED}
+        for each in progress:
+            details = {"reason": reason} if each.state == "refused" else {}
+            self._log.write(events[each.state], update=each.name, **details)
+            if each.state == "refused":
+                self.logger.error("the new plan is given up, the one before stays in force: %s", reason)
+                self._source.keep(self._rollout.in_force, refused=True)
+            else:
+                self.logger.info("plan %s is %s", each.name, "in force" if each.state == "live" else "alone in force")
+
+    def _follow_rollout(self) -> None:
+        changed = self._rollout.take_changed()
+        if changed:
+            self._tell_ingresses(self._tracker.follow(self._rollout.plans))
+        self._left_alone -= changed
+        for switch in changed:
+            connection = self._connections.get(self._wiring.datapath_id(switch))
+            if connection is not None:
+                connection.want(self._rollout.wanted(switch))
 
 
-def _configured_plan() -> Plan:
+def _plan_file() -> Path:
     path = cfg.CONF[OPTION_GROUP].plan
     if not path:
         raise InputError(f"[{OPTION_GROUP}]", "plan", "not set", "the path of a plan file")
-    return load_plan(Path(path))
-
-
-def _is_live(port: Any) -> bool:
-    return not (port.state & ofproto.OFPPS_LINK_DOWN or port.config & ofproto.OFPPC_PORT_DOWN)
+    return Path(path)

@@ -13,9 +13,17 @@ from te_solver.errors import InputError
 SWITCH_READY: Final = "switch-ready"
 SWITCH_GONE: Final = "switch-gone"
 SWITCH_UNKNOWN: Final = "switch-unknown"
+SWITCH_UNFIT: Final = "switch-unfit"
 SWITCH_ERROR: Final = "switch-error"
+SWITCH_REFUSED: Final = "switch-refused"
+ROLE_LOST: Final = "role-lost"
 PORT_STATUS: Final = "port-status"
+PORT_DAMPED: Final = "port-damped"
 TUNNEL_LIVENESS: Final = "tunnel-liveness"
+UPDATE_STARTED: Final = "update-started"
+UPDATE_LIVE: Final = "update-live"
+UPDATE_DONE: Final = "update-done"
+UPDATE_REFUSED: Final = "update-refused"
 
 
 class EventLog:

@@ -8,12 +8,24 @@ COOKIE = 0x4B55494A49410000
 """Marks every flow entry of ours."""
 
 DATA_PRIORITY = 100
+CLASS_PRIORITY = 150
 CONTROL_PRIORITY = 200
 TUNNEL_PRIORITY = 300
+BFD_PRIORITY = 400
+MISS_PRIORITY = 0
+
+MAX_CLASSES = 8
+"""Of traffic; group ids have three bits for them."""
 
 FIRST_BFD_PORT = 1000
 LAST_PORT = 0xFEFF
 """Ports of links and hosts count from 1; Open vSwitch gives none beyond the last."""
+
+LAST_BFD_TUNNEL = 0xFFFF
+"""Where tunnels are watched by BFD, group ids have 16 bits for a path id."""
+
+DROP_GROUP = 0x7000_0000
+"""Has no buckets: drops what it is handed."""
 
 _BFD_LABEL_BIT = 1 << 19
 
@@ -21,11 +33,15 @@ _SPLIT_BASE = 0x1000_0000
 _CONTROL_BASE = 0x2000_0000
 _LIVENESS_BASE = 0x3000_0000
 _FAILOVER_BASE = 0x4000_0000
+_CHAIN_BASE = 0x5000_0000
+_CONTROL_CHAIN_BASE = 0x6000_0000
+_DATAPATH_IDS = 1 << 16
+_CHAINED = 2 * MAX_TUNNELS_PER_PAIR
 
 
-def split_group(egress_datapath_id: int) -> int:
-    """The SELECT group of an ingress for the traffic to one egress."""
-    return _SPLIT_BASE + egress_datapath_id
+def split_group(egress_datapath_id: int, class_index: int) -> int:
+    """The SELECT group of an ingress for the traffic of one class to one egress."""
+    return _SPLIT_BASE + class_index * _DATAPATH_IDS + egress_datapath_id
 
 
 def control_group(egress_datapath_id: int) -> int:
@@ -43,11 +59,28 @@ def liveness_label(group_id: int) -> int | None:
     return group_id - _LIVENESS_BASE if _LIVENESS_BASE <= group_id < _FAILOVER_BASE else None
 
 
-def failover_group(primary_label: int, backup_position: int) -> int:
-    """The fast-failover group of an ingress for one (primary, backup): `backup_position` within the pair's tunnels."""
-    return _FAILOVER_BASE + primary_label * MAX_TUNNELS_PER_PAIR + backup_position
+def failover_group(primary_label: int, backup_position: int, class_index: int) -> int:
+    """The fast-failover group of an ingress for one class and (primary, backup), a position in the pair's tunnels."""
+    return _FAILOVER_BASE + _slot_owner(primary_label, backup_position, class_index)
+
+
+def chain_group(primary_label: int, backup_position: int, class_index: int, step: int) -> int:
+    """The fast-failover groups that follow `failover_group` where two must agree that a tunnel is alive.
+
+    Steps count from 1; labels end at `LAST_BFD_TUNNEL`.
+    """
+    return _CHAIN_BASE + _slot_owner(primary_label, backup_position, class_index) * _CHAINED + step
+
+
+def control_chain_group(egress_datapath_id: int, step: int) -> int:
+    """The groups that follow `control_group` in the same way."""
+    return _CONTROL_CHAIN_BASE + egress_datapath_id * _CHAINED + step
 
 
 def bfd_label(path_id: int) -> int:
     """The MPLS label of the packets of a tunnel's BFD session: the upper half of the labels is theirs."""
     return _BFD_LABEL_BIT | path_id
+
+
+def _slot_owner(primary_label: int, backup_position: int, class_index: int) -> int:
+    return (primary_label * MAX_TUNNELS_PER_PAIR + backup_position) * MAX_CLASSES + class_index

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kuijia_app.routes import directions, remotely_dead
+from kuijia_app.routes import Direction, directions, remotely_dead
 from kuijia_app.wiring import Wiring
 from te_solver.plan import Plan
 
@@ -28,11 +28,17 @@ class LivenessTracker:
 
     def __init__(self, plan: Plan) -> None:
         self._wiring = Wiring(plan.topology)
-        self._directions = directions(plan)
+        self._directions: tuple[Direction, ...] = directions(plan)
         self._down_ports: set[tuple[str, int]] = set()
         self._dead: frozenset[tuple[str, int]] = frozenset()
         self._undescribed = set(plan.topology.nodes)
         self._found_dead: set[tuple[str, int]] = set()
+        self._unnoticed: frozenset[tuple[str, int]] = frozenset()
+
+    def follow(self, plans: Iterable[Plan]) -> tuple[LivenessChange, ...]:
+        """Watch the tunnels of these plans from now on, all for the same network; path ids mean the same in each."""
+        self._directions = tuple(direction for plan in plans for direction in directions(plan))
+        return self._changes()
 
     @property
     def failed_edges(self) -> frozenset[frozenset[str]]:
@@ -72,10 +78,35 @@ class LivenessTracker:
         self._found_dead.update((ingress, label) for label in labels)
         return self._changes()
 
+    @property
+    def first_links_down_beyond(self) -> frozenset[tuple[str, int]]:
+        """The (ingress, label) of the tunnels whose first link is down at its far end, but up at the ingress.
+
+        When both ends of a link fail, which is usual, this is so for a moment only.
+        """
+        if not self._down_ports:
+            return frozenset()
+        return frozenset(
+            (direction.ingress, route.label)
+            for direction in self._directions
+            for route in direction.routes
+            if self._is_down(route.next_hop, direction.ingress) and not self._is_down(direction.ingress, route.next_hop)
+        )
+
+    def first_links_unnoticed(self, tunnels: frozenset[tuple[str, int]]) -> tuple[LivenessChange, ...]:
+        """Take in which tunnels are dead by their first link although their ingress does not see it."""
+        if tunnels == self._unnoticed:
+            return ()
+        self._unnoticed = tunnels
+        return self._changes()
+
+    def _is_down(self, switch: str, neighbour: str) -> bool:
+        return (switch, self._wiring.port(switch, neighbour)) in self._down_ports
+
     def _changes(self) -> tuple[LivenessChange, ...]:
         if self._found_dead:
             self._found_dead &= remotely_dead(self._directions, self._undescribed_edges())
-        dead = remotely_dead(self._directions, self.failed_edges) | self._found_dead
+        dead = remotely_dead(self._directions, self.failed_edges) | self._found_dead | self._unnoticed
         died = [LivenessChange(ingress, label, alive=False) for ingress, label in sorted(dead - self._dead)]
         revived = [LivenessChange(ingress, label, alive=True) for ingress, label in sorted(self._dead - dead)]
         self._dead = dead

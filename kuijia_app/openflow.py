@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kuijia_app.identifiers import COOKIE
+from kuijia_app.reconciliation import AddGroup, Change, DeleteFlow, DeleteGroup, FlowKey, ModifyGroup, PutFlow
 from kuijia_app.rules import (
     ETH_TYPE_IPV4,
     ETH_TYPE_MPLS,
@@ -20,9 +21,10 @@ from kuijia_app.rules import (
     SetDscp,
     SetEcn,
     SetQueue,
-    SwitchTables,
     ToGroup,
 )
+
+_ALL_BITS = 0xFFFFFFFFFFFFFFFF
 
 
 class Messages:
@@ -37,32 +39,29 @@ class Messages:
         self._ofproto = datapath.ofproto
         self._parser = datapath.ofproto_parser
 
-    def clear(self) -> list[Any]:
-        """Delete our flow entries and all groups, which are ours alone on a switch we program."""
-        ofproto, parser = self._ofproto, self._parser
-        flows = parser.OFPFlowMod(
-            self._datapath,
-            cookie=COOKIE,
-            cookie_mask=0xFFFFFFFFFFFFFFFF,
-            table_id=ofproto.OFPTT_ALL,
-            command=ofproto.OFPFC_DELETE,
-            out_port=ofproto.OFPP_ANY,
-            out_group=ofproto.OFPG_ANY,
-        )
-        groups = parser.OFPGroupMod(self._datapath, ofproto.OFPGC_DELETE, ofproto.OFPGT_INDIRECT, ofproto.OFPG_ALL, [])
-        return [flows, groups]
-
-    def add_groups(self, tables: SwitchTables) -> list[Any]:
-        return [self._group_mod(self._ofproto.OFPGC_ADD, group) for group in tables.groups]
-
-    def modify_group(self, group: Group) -> Any:
-        return self._group_mod(self._ofproto.OFPGC_MODIFY, group)
-
-    def add_flows(self, tables: SwitchTables) -> list[Any]:
-        return [self._flow_mod(entry) for entry in tables.flows]
+    def change(self, change: Change) -> Any:
+        """The message that makes one change to the switch's tables."""
+        ofproto = self._ofproto
+        match change:
+            case AddGroup(group):
+                return self._group_mod(ofproto.OFPGC_ADD, group)
+            case ModifyGroup(group):
+                return self._group_mod(ofproto.OFPGC_MODIFY, group)
+            case DeleteGroup(group_id):
+                return self._parser.OFPGroupMod(
+                    self._datapath, ofproto.OFPGC_DELETE, ofproto.OFPGT_INDIRECT, group_id, []
+                )
+            case PutFlow(entry):
+                return self._flow_mod(entry)
+            case DeleteFlow(key):
+                return self._delete_flow(key)
 
     def barrier(self) -> Any:
         return self._parser.OFPBarrierRequest(self._datapath)
+
+    def claim_role(self, generation: int) -> Any:
+        """Ask to be the one controller that may change anything (OpenFlow 1.3.5, 6.3.4)."""
+        return self._parser.OFPRoleRequest(self._datapath, self._ofproto.OFPCR_ROLE_MASTER, generation)
 
     def port_descriptions(self) -> Any:
         return self._parser.OFPPortDescStatsRequest(self._datapath, 0)
@@ -70,13 +69,59 @@ class Messages:
     def group_descriptions(self) -> Any:
         return self._parser.OFPGroupDescStatsRequest(self._datapath, 0)
 
+    def own_flows(self) -> Any:
+        """Ask for the flow entries of all tables that carry our cookie."""
+        ofproto = self._ofproto
+        return self._parser.OFPFlowStatsRequest(
+            self._datapath,
+            table_id=ofproto.OFPTT_ALL,
+            out_port=ofproto.OFPP_ANY,
+            out_group=ofproto.OFPG_ANY,
+            cookie=COOKIE,
+            cookie_mask=_ALL_BITS,
+        )
+
+    def open_bundle(self, bundle_id: int) -> Any:
+        return self._bundle_control(bundle_id, self._ofproto.ONF_BCT_OPEN_REQUEST)
+
+    def commit_bundle(self, bundle_id: int) -> Any:
+        return self._bundle_control(bundle_id, self._ofproto.ONF_BCT_COMMIT_REQUEST)
+
+    def discard_bundle(self, bundle_id: int) -> Any:
+        return self._bundle_control(bundle_id, self._ofproto.ONF_BCT_DISCARD_REQUEST)
+
+    def in_bundle(self, bundle_id: int, message: Any) -> Any:
+        """Put a message into an open bundle instead of having it done at once (ONF EXT-230)."""
+        return self._parser.ONFBundleAddMsg(self._datapath, bundle_id, self._bundle_flags, message, [])
+
+    @property
+    def _bundle_flags(self) -> int:
+        flags: int = self._ofproto.ONF_BF_ATOMIC | self._ofproto.ONF_BF_ORDERED
+        return flags
+
+    def _bundle_control(self, bundle_id: int, kind: int) -> Any:
+        return self._parser.ONFBundleCtrlMsg(self._datapath, bundle_id, kind, self._bundle_flags, [])
+
+    def _delete_flow(self, key: FlowKey) -> Any:
+        ofproto = self._ofproto
+        match = self._match(key.match) if isinstance(key.match, Match) else self._parser.OFPMatch(**dict(key.match))
+        return self._parser.OFPFlowMod(
+            self._datapath,
+            cookie=COOKIE,
+            cookie_mask=_ALL_BITS,
+            table_id=key.table_id,
+            command=ofproto.OFPFC_DELETE_STRICT,
+            priority=key.priority,
+            out_port=ofproto.OFPP_ANY,
+            out_group=ofproto.OFPG_ANY,
+            match=match,
+        )
+
     def _group_mod(self, command: int, group: Group) -> Any:
-        types = {
-            GroupType.SELECT: self._ofproto.OFPGT_SELECT,
-            GroupType.FAST_FAILOVER: self._ofproto.OFPGT_FF,
-        }
         buckets = [self._bucket(bucket, group.group_type) for bucket in group.buckets]
-        return self._parser.OFPGroupMod(self._datapath, command, types[group.group_type], group.group_id, buckets)
+        return self._parser.OFPGroupMod(
+            self._datapath, command, _group_types(self._ofproto)[group.group_type], group.group_id, buckets
+        )
 
     def _bucket(self, bucket: Bucket, group_type: GroupType) -> Any:
         return self._parser.OFPBucket(
@@ -142,6 +187,10 @@ class Messages:
                 return [parser.OFPActionOutput(port)]
             case ToGroup(group_id):
                 return [parser.OFPActionGroup(group_id)]
+
+
+def _group_types(ofproto: Any) -> dict[GroupType, int]:
+    return {GroupType.SELECT: ofproto.OFPGT_SELECT, GroupType.FAST_FAILOVER: ofproto.OFPGT_FF}
 
 
 def _field(action: SetDscp | SetEcn) -> dict[str, int]:

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+
+from kuijia_app.identifiers import MAX_CLASSES
+from te_solver.errors import UnsoundError
+
+LAST_QUEUE_ID = 0xFFFC
+"""Queue n is class n + 1 of a port's tree, whose root is class 0xfffe."""
+
+MAX_QUEUES = 8
+"""A traffic class has three bits, and the kernel's HTB tells eight priorities apart."""
+
+DSCP_NETWORK_CONTROL = 48
+"""CS6, the code point of network control traffic (RFC 4594, section 3.1), whatever the layout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +80,65 @@ class QueueLayout:
     def victims(self) -> frozenset[Queue]:
         """The queues that serve victims."""
         return frozenset(each.victim for each in self.classes)
+
+
+def require_sound(layout: QueueLayout) -> None:
+    """Check what every layout has to hold.
+
+    Raises:
+        UnsoundError: at the first fault; `where` leads to an item of `queues` or `classes`, in their order.
+    """
+    if len(layout.queues) > MAX_QUEUES:
+        raise UnsoundError(("queues",), f"{len(layout.queues)} queues", f"at most {MAX_QUEUES}")
+    for position, queue in enumerate(layout.queues):
+        _require_sound_queue(queue, ("queues", position))
+    _require_different("queues", "queue id", "queue_id", [queue.queue_id for queue in layout.queues])
+    _require_different("queues", "name", "name", [queue.name for queue in layout.queues])
+    _require_different("queues", "traffic class", "traffic_class", [queue.traffic_class for queue in layout.queues])
+    _require_different("queues", "ECN bits", "ecn", [queue.ecn for queue in layout.queues])
+    guaranteed = sum(queue.guaranteed for queue in layout.queues)
+    if guaranteed > 1:
+        raise UnsoundError(("queues",), f"{guaranteed:g} of the rate is guaranteed in sum", "no more than 1")
+    if not 1 <= len(layout.classes) <= MAX_CLASSES:
+        raise UnsoundError(("classes",), f"{len(layout.classes)} classes", f"1 to {MAX_CLASSES}")
+    claimed: set[int] = set()
+    for position, each in enumerate(layout.classes):
+        where = ("classes", position)
+        if each.priority != position:
+            expected = f"{position}: priorities count from 0, the most important, without gaps"
+            raise UnsoundError((*where, "priority"), f"priority {each.priority}", expected)
+        if not each.code_points and position < len(layout.classes) - 1:
+            expected = "one at least: only the last class has what is not marked"
+            raise UnsoundError((*where, "code_points"), f"class {each.priority} has no code points", expected)
+        for code_point in each.code_points:
+            _require_free_code_point(code_point, claimed, (*where, "code_points"))
+            claimed.add(code_point)
+
+
+def _require_sound_queue(queue: Queue, where: tuple[str | int, ...]) -> None:
+    bounds = (("queue_id", "queue id", queue.queue_id, LAST_QUEUE_ID), ("ecn", "ECN bits", queue.ecn, 3))
+    for key, what, value, last in (*bounds, ("traffic_class", "traffic class", queue.traffic_class, 7)):
+        if value is not None and not 0 <= value <= last:
+            raise UnsoundError((*where, key), f"{what} {value}", f"0 to {last}")
+    if not 0 <= queue.guaranteed <= 1:
+        raise UnsoundError((*where, "guaranteed"), f"guaranteed share {queue.guaranteed:g}", "0 to 1")
+
+
+def _require_different(part: str, what: str, key: str, values: Iterable[Hashable]) -> None:
+    seen: set[Hashable] = set()
+    for position, value in enumerate(values):
+        if value is not None and value in seen:
+            raise UnsoundError((part, position, key), f"{what} {value} is given twice", "one of its own for each queue")
+        seen.add(value)
+
+
+def _require_free_code_point(code_point: int, claimed: set[int], where: tuple[str | int, ...]) -> None:
+    if not 0 <= code_point <= 63:
+        raise UnsoundError(where, f"code point {code_point}", "0 to 63")
+    if code_point == DSCP_NETWORK_CONTROL:
+        raise UnsoundError(where, f"code point {code_point} is that of control traffic", "another one")
+    if code_point in claimed:
+        raise UnsoundError(where, f"code point {code_point} is given twice", "each in one class")
 
 
 def _plain() -> QueueLayout:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from te_solver.errors import UnsoundError
 from te_solver.plan import Plan, Tunnel
 
 
@@ -29,34 +28,44 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """All traffic from one ingress to one egress, and the routes it is split over."""
+    """All traffic of one class from one ingress to one egress, and the routes it is split over.
+
+    `priority` is that of `te_solver.plan.PairPlan`.
+    """
 
     ingress: str
     egress: str
     routes: tuple[Route, ...]
+    priority: int = 0
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        return self.ingress, self.egress
 
 
 def directions(plan: Plan) -> tuple[Direction, ...]:
-    """Every ingress-egress direction that needs forwarding.
+    """Every ingress-egress direction and class that needs forwarding.
 
-    TCP needs its acknowledgements, so a pair that is planned in one direction only also gets its way back: the same
-    labels and weights over the same links (Zhang et al., Kuijia, section 4.2).
-
-    Raises:
-        UnsoundError: the plan has several classes of traffic.
+    TCP needs its acknowledgements, so a class of a pair that is planned in one direction only also gets its way back:
+    the same labels and weights over the same links (Zhang et al., Kuijia, section 4.2).
     """
-    priorities = sorted({pair.priority for pair in plan.pairs})
-    if len(priorities) > 1:
-        listed = ", ".join(map(str, priorities))
-        raise UnsoundError(("pairs",), f"priorities {listed}", "the same for all: switches serve one class of traffic")
-    planned = {(pair.source, pair.target) for pair in plan.pairs}
+    planned = {(pair.source, pair.target, pair.priority) for pair in plan.pairs}
     result: list[Direction] = []
     for pair in plan.pairs:
-        result.append(Direction(pair.source, pair.target, tuple(_route(tunnel) for tunnel in pair.tunnels)))
-        if (pair.target, pair.source) not in planned:
+        there = tuple(_route(tunnel) for tunnel in pair.tunnels)
+        result.append(Direction(pair.source, pair.target, there, pair.priority))
+        if (pair.target, pair.source, pair.priority) not in planned:
             back = tuple(_route(tunnel, reverse=True) for tunnel in pair.tunnels)
-            result.append(Direction(pair.target, pair.source, back))
+            result.append(Direction(pair.target, pair.source, back, pair.priority))
     return tuple(result)
+
+
+def classes_by_ends(all_directions: Iterable[Direction]) -> dict[tuple[str, str], tuple[Direction, ...]]:
+    """The directions of each (ingress, egress), the most important class first."""
+    found: dict[tuple[str, str], list[Direction]] = {}
+    for direction in all_directions:
+        found.setdefault(direction.ends, []).append(direction)
+    return {ends: tuple(sorted(classes, key=lambda each: each.priority)) for ends, classes in found.items()}
 
 
 def _route(tunnel: Tunnel, *, reverse: bool = False) -> Route:

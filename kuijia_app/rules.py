@@ -100,7 +100,7 @@ class FlowEntry:
 class Bucket:
     """Actions of one bucket, and the port or group whose liveness is the bucket's own (fast failover).
 
-    A bucket that watches neither is always alive: Open vSwitch's reading, where OpenFlow 1.3.5 (5.6.1) leaves it open.
+    Open vSwitch refuses a fast-failover bucket that watches neither (OpenFlow 1.3.5, 5.6.1, leaves it open).
     """
 
     actions: tuple[Action, ...]

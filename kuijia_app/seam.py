@@ -19,6 +19,8 @@ cfg: Any = import_module(f"{_PACKAGE}.cfg")
 handler: Any = import_module(f"{_PACKAGE}.controller.handler")
 ofp_event: Any = import_module(f"{_PACKAGE}.controller.ofp_event")
 ofproto: Any = import_module(f"{_PACKAGE}.ofproto.ofproto_v1_3")
+hub: Any = import_module(f"{_PACKAGE}.lib.hub")
+EventBase: Any = import_module(f"{_PACKAGE}.controller.event").EventBase
 BaseApp: Any = getattr(import_module(f"{_PACKAGE}.base.app_manager"), _BASE_CLASS)
 
 # Registers the options on listening and on connections; not to be imported before the application manager.
@@ -30,4 +32,10 @@ _Handler = TypeVar("_Handler", bound=Callable[..., None])
 def on(event: Any, *phases: str) -> Callable[[_Handler], _Handler]:
     """Marks a method of the application as the handler of `event` while a switch is in one of `phases`."""
     decorator: Callable[[_Handler], _Handler] = handler.set_ev_cls(event, list(phases))
+    return decorator
+
+
+def on_own(event: Any) -> Callable[[_Handler], _Handler]:
+    """Marks a method of the application as the handler of an event that it sends to itself."""
+    decorator: Callable[[_Handler], _Handler] = handler.set_ev_handler(event)
     return decorator

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
 from kuijia_app import event_log
+from kuijia_app.options import OptionWords
+from kuijia_app.plan_source import file_name_of_update
+from te_solver.plan import Plan
+from te_solver.plan_file import load_plan, save_plan
 from testbed.commands import MODULES
 from testbed.errors import TestbedError
 from testbed.processes import LISTENING, owns_socket
@@ -23,6 +29,15 @@ LISTEN_PORT = 6653
 START_TIMEOUT = 30.0
 _STOP_TIMEOUT = 5.0
 _POLL_INTERVAL = 0.005
+UPDATE_TIMEOUT = 30.0
+_ERRORS = (
+    event_log.SWITCH_ERROR,
+    event_log.SWITCH_UNFIT,
+    event_log.SWITCH_UNKNOWN,
+    event_log.ROLE_LOST,
+    event_log.PORT_DAMPED,
+    event_log.UPDATE_REFUSED,
+)
 _SWITCH_STATES = (event_log.SWITCH_READY, event_log.SWITCH_GONE)
 
 
@@ -36,17 +51,18 @@ class ControllerProcess:
         self,
         directory: Path,
         plan_file: Path,
-        scheme: str,
-        slot_count: int,
+        words: OptionWords,
         framework: Framework,
         port: int = LISTEN_PORT,
+        *,
+        reoptimise: bool = False,
     ) -> None:
         self.framework = framework
         self._directory = directory.absolute()
         self._plan_file = plan_file.absolute()
-        self._scheme = scheme
-        self._slot_count = slot_count
+        self._words = words
         self._port = port
+        self._reoptimise = reoptimise
         self._events_file = self._directory / "controller-events.jsonl"
         self._output_file = self._directory / "controller.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -92,9 +108,10 @@ class ControllerProcess:
             for event in events:
                 if event["event"] == event_log.SWITCH_ERROR:
                     raise TestbedError(
-                        f"switch {event['switch']} refused a message of the controller:"
-                        f" OpenFlow error type {event['error_type']}, code {event['code']}"
+                        f"switch {event['switch']} refused a message of the controller: {event['error']}"
                     )
+                if event["event"] == event_log.SWITCH_UNFIT:
+                    raise TestbedError(f"switch {event['switch']} {event['problem']}")
             missing.difference_update(event["switch"] for event in events if event["event"] == event_log.SWITCH_READY)
             return not missing
 
@@ -129,6 +146,44 @@ class ControllerProcess:
         last = {event["switch"]: event["event"] for event in self.events() if event["event"] in _SWITCH_STATES}
         return sorted(switch for switch, state in last.items() if state == event_log.SWITCH_READY and self.is_alive)
 
+    def update(self, plan: Plan, timeout: float = UPDATE_TIMEOUT) -> Plan:
+        """Replace the plan file and have the controller follow it; return when nothing of the old plan is left.
+
+        Returns:
+            The plan with the path ids that the switches have now.
+
+        Raises:
+            TestbedError: the controller died or gave the plan up, the message says why, or it takes longer than
+                `timeout` seconds; the plan before stays in force then.
+        """
+        if self._process is None or not self.is_alive:
+            raise TestbedError("the controller is dead: nobody can update the switches")
+        known = len(self.events())
+        save_plan(plan, self._plan_file)
+        name = file_name_of_update(self._plan_file)
+        self._process.send_signal(signal.SIGHUP)
+        refused: list[str] = []
+
+        def has_ended(events: list[Event]) -> bool:
+            mine = [event for event in events[known:] if event.get("update") == name]
+            refused.extend(event["reason"] for event in mine if event["event"] == event_log.UPDATE_REFUSED)
+            return bool(refused) or any(event["event"] == event_log.UPDATE_DONE for event in mine)
+
+        if not self.wait_for(has_ended, timeout):
+            away = sorted(self._known_switches() - set(self.programmed_switches()))
+            because = f"it waits for switch {', '.join(away)}" if away else f"see {self._output_file}"
+            raise TestbedError(f"the update is not done within {timeout:g} s: {because}")
+        if refused:
+            raise TestbedError(f"the update was given up, the plan before stays in force: {refused[0]}")
+        return load_plan(self._plan_file)
+
+    def errors(self) -> list[Event]:
+        """What went wrong since it was started: refused messages, switches that do not fit, updates given up."""
+        return [event for event in self.events() if event["event"] in _ERRORS]
+
+    def _known_switches(self) -> set[str]:
+        return {event["switch"] for event in self.events() if event["event"] in _SWITCH_STATES}
+
     def kill(self) -> None:
         """End it at once, as a crash would."""
         if self._process is not None:
@@ -150,7 +205,9 @@ class ControllerProcess:
             return [
                 *(sys.executable, "-m", "kuijia_app.cli.main", "controller", str(self._plan_file)),
                 *("--host", LISTEN_HOST, "--port", str(self._port)),
-                *("--scheme", self._scheme, "--slots", str(self._slot_count), "--events", str(self._events_file)),
+                *(f"--{name}={value}" for name, value in asdict(self._words).items()),
+                *("--events", str(self._events_file)),
+                *(["--reoptimise"] if self._reoptimise else []),
             ]
         manager = Path(sys.executable).with_name("ryu-manager")
         if not manager.exists():
@@ -162,9 +219,9 @@ class ControllerProcess:
             f"ofp_tcp_listen_port = {self._port}\n"
             "[kuijia]\n"
             f"plan = {self._plan_file}\n"
-            f"scheme = {self._scheme}\n"
-            f"slots = {self._slot_count}\n"
             f"events = {self._events_file}\n"
+            f"reoptimise = {self._reoptimise}\n"
+            + "".join(f"{name} = {value}\n" for name, value in asdict(self._words).items())
         )
         return [str(manager), "--config-file", str(configuration), "kuijia_app.controller"]
 

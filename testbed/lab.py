@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from kuijia_app import event_log
+from kuijia_app.bfd import BfdSession, BfdSessions
 from kuijia_app.liveness import LivenessChange, LivenessTracker
+from kuijia_app.options import Form, OptionWords, Tagging, pipeline_options
+from kuijia_app.plan_update import renumber
+from kuijia_app.queue_layouts import PLAIN
 from kuijia_app.slots import DEFAULT_SLOT_COUNT
 from kuijia_app.wiring import Wiring
 from te_solver.plan import Plan
 from te_solver.plan_file import save_plan
+from testbed.bfd import DEFAULT_INTERVAL_MS, require_possible_interval
 from testbed.calibration import LinkCalibration, calibrate
 from testbed.controller_process import LISTEN_PORT, ControllerProcess, Event, Framework
 from testbed.errors import TestbedError
@@ -24,7 +30,7 @@ from testbed.link_state import is_running
 from testbed.machine import require_emulation
 from testbed.network import Network, NetworkOptions
 from testbed.network_namespace import private_network
-from testbed.queue_counters import read_queue_counters
+from testbed.queue_counters import QueueRates, read_queue_counters
 from testbed.run_directory import RunDirectory
 
 REACTION_TIMEOUT = 5.0
@@ -38,14 +44,33 @@ class LabOptions:
     Attributes:
         scheme: "kuijia" or "rescaling".
         slot_count: hash slots per pair.
+        layout: the queues of every port, by name or by the absolute path of a YAML file.
+        tagging: where packets carry their tunnel and their queue: "mpls" or "dscp-ecn".
+        pipeline: the form of the flow entries: "single" or "decomposed".
         framework: what the controller runs under.
-        network: of the emulation itself.
+        liveness: who notices a failure beyond a tunnel's first link: "controller" or "bfd".
+        bfd_interval_ms: between two packets of a BFD session.
+        tunnels_per_pair: of the plan, and of those that are solved for other demands.
+        demand_factor: what rates that users give are multiplied by, as the network's were.
+        network: of the emulation itself; its queues are those of `layout`, found by `tagging`.
     """
 
     scheme: str = "kuijia"
     slot_count: int = DEFAULT_SLOT_COUNT
+    layout: str = PLAIN
+    tagging: str = Tagging.MPLS.value
+    pipeline: str = Form.SINGLE.value
     framework: Framework = "os-ken"
+    liveness: str = "controller"
+    bfd_interval_ms: int = DEFAULT_INTERVAL_MS
+    tunnels_per_pair: int = 3
+    demand_factor: float = 1.0
     network: NetworkOptions = field(default_factory=NetworkOptions)
+
+    @property
+    def words(self) -> OptionWords:
+        """What the controller is told."""
+        return OptionWords(self.scheme, self.slot_count, self.layout, self.tagging, self.pipeline, self.liveness)
 
 
 @dataclass(frozen=True)
@@ -60,6 +85,23 @@ class NoticedLinkEvent(LinkEvent):
 
     tunnels_told: int
     reaction_seconds: float | None
+
+
+@dataclass(frozen=True)
+class PlanUpdate:
+    """What a new plan has changed.
+
+    Attributes:
+        kept, added, removed: paths, as nodes; `kept` ones have kept their path ids.
+        reweighted: how many of the kept ones have got another weight.
+        seconds: from the request until nothing of the old plan was left on any switch.
+    """
+
+    kept: tuple[tuple[str, ...], ...]
+    added: tuple[tuple[str, ...], ...]
+    removed: tuple[tuple[str, ...], ...]
+    reweighted: int
+    seconds: float
 
 
 class Lab:
@@ -80,6 +122,8 @@ class Lab:
         self._network: Network
         self._controller: ControllerProcess
         self._links: LivenessTracker
+        self._sessions: tuple[BfdSession, ...] = ()
+        self._rates = QueueRates(time.monotonic)
 
     @property
     def is_running(self) -> bool:
@@ -102,9 +146,13 @@ class Lab:
         """Build the network and program it; what killed labs left behind is removed first.
 
         Raises:
-            InputError: this machine cannot run an emulation, or not this one; nothing is left behind.
+            InputError: this machine cannot run an emulation, or not this one, or the options name no layout of queues
+                or no possible interval; nothing is left behind.
         """
         require_emulation()
+        tables = pipeline_options(self.options.words)
+        if self.options.liveness == "bfd":
+            require_possible_interval(self.options.bfd_interval_ms)
         remove_leftovers(self._report)
         with ExitStack() as started:
             self._run = started.enter_context(RunDirectory.create())
@@ -112,11 +160,18 @@ class Lab:
                 started.enter_context(private_network())
             topology = self.plan.topology
             self._report(f"starting {len(topology.nodes)} switches and {len(topology.edges)} links")
-            self._network = Network(topology, self.wiring, self._run, self.options.network, self._report)
+            network = replace(self.options.network, layout=tables.layout, tagging=tables.tagging)
+            self._network = Network(topology, self.wiring, self._run, network, self._report)
             started.callback(self._network.stop)
             self._network.start()
+            self._sessions = tuple(BfdSessions(self.plan)) if self.options.liveness == "bfd" else ()
+            self._network.add_sessions(self._sessions, self.options.bfd_interval_ms)
             self._start_controller(started)
+            if self._sessions:
+                self._report(f"waiting for {len(self._sessions)} BFD sessions")
+                self._network.wait_for_sessions(self._sessions, up=True)
             self._links = LivenessTracker(self.plan)
+            self._rates = QueueRates(time.monotonic)
             self._running = started.pop_all()
 
     def stop(self) -> None:
@@ -150,9 +205,44 @@ class Lab:
         """
         return self._switch_link(a, b, up=True)
 
+    def update(self, plan: Plan) -> PlanUpdate:
+        """Replace the plan while traffic flows; return when nothing of the old one is left on any switch.
+
+        Raises:
+            TestbedError: the controller is dead, or a switch is away or refuses it; the plan before stays in force.
+        """
+        began = time.monotonic()
+        ids_in_use = frozenset(session.path_id for session in self._sessions)
+        wanted = renumber(plan, self.plan, ids_in_use)
+        if self.options.liveness == "bfd":
+            new = tuple(session for session in BfdSessions(wanted) if session not in self._sessions)
+            self._network.add_sessions(new, self.options.bfd_interval_ms)
+            self._sessions += new
+        before = self.plan
+        try:
+            self.plan = self._controller.update(wanted)
+        finally:
+            self._keep_sessions_of(self.plan)
+        self._links.follow([self.plan])
+        old = {tunnel.nodes: tunnel.weight for tunnel in before.tunnels}
+        now = {tunnel.nodes: tunnel.weight for tunnel in self.plan.tunnels}
+        return PlanUpdate(
+            kept=tuple(path for path in now if path in old),
+            added=tuple(path for path in now if path not in old),
+            removed=tuple(path for path in old if path not in now),
+            reweighted=sum(now[path] != old[path] for path in now if path in old),
+            seconds=time.monotonic() - began,
+        )
+
     def kill_controller(self) -> None:
         """End the controller as a crash would; the switches keep their tables."""
         self._controller.kill()
+
+    def restart_controller(self) -> None:
+        """End the controller as a crash would and start another; return when it has all switches as they should be."""
+        self._controller.kill()
+        self._controller.start()
+        self._controller.wait_until_ready(self.plan.topology.nodes)
 
     def calibrate(self) -> tuple[LinkCalibration, ...]:
         """Measure every link, with no traffic on the network; raises TestbedError naming one that is off."""
@@ -166,11 +256,16 @@ class Lab:
             "lab": self._run.lab_id,
             "topology": topology.name,
             "scheme": self.options.scheme,
+            "layout": self._network.options.layout.name,
+            "tagging": self.options.tagging,
+            "pipeline": self.options.pipeline,
+            "liveness": self.options.liveness,
             "datapath": self._network.ovs.datapath.value,
             "controller": {
                 "framework": self._controller.framework,
                 "pid": self._controller.pid,
                 "switches": self._controller.programmed_switches(),
+                "errors": self._controller.errors(),
             },
             "links": [
                 {"a": a, "b": b, "capacity": topology.link(a, b).capacity, "up": links_up[frozenset((a, b))]}
@@ -179,17 +274,31 @@ class Lab:
             "tunnels": [
                 {
                     "path_id": tunnel.path_id,
+                    "priority": pair.priority,
                     "nodes": list(tunnel.nodes),
                     "weight": tunnel.weight,
                     "alive": all(links_up[frozenset(hop)] for hop in tunnel.hops),
                 }
-                for tunnel in self.plan.tunnels
+                for pair in self.plan.pairs
+                for tunnel in pair.tunnels
             ],
-            "queues": [
-                {"switch": switch, "to": neighbour, **asdict(counters)}
-                for switch in topology.nodes
-                for neighbour in topology.neighbours[switch]
-                for counters in read_queue_counters(self._interface(switch, neighbour), self._network.options.layout)
+            "queues": self._rates.since_last(
+                [
+                    {"switch": switch, "to": neighbour, **asdict(counters)}
+                    for switch in topology.nodes
+                    for neighbour in topology.neighbours[switch]
+                    for counters in read_queue_counters(
+                        self._interface(switch, neighbour), self._network.options.layout
+                    )
+                ]
+            ),
+            "sessions": [
+                {
+                    "path_id": session.path_id,
+                    "nodes": list(session.nodes),
+                    "ends": [{"switch": switch, **asdict(end)} for switch, end in ends.items()],
+                }
+                for session, ends in self._network.session_states().items()
             ],
             "hosts": [{"node": node, "address": str(self._network.host(node).address)} for node in topology.nodes],
         }
@@ -207,9 +316,7 @@ class Lab:
         save_plan(self.plan, plan_file)
         options = self.options
         self._report(f"starting the controller ({options.framework}, {options.scheme})")
-        self._controller = ControllerProcess(
-            self._run.path, plan_file, options.scheme, options.slot_count, options.framework
-        )
+        self._controller = ControllerProcess(self._run.path, plan_file, options.words, options.framework)
         started.callback(self._controller.stop)
         self._controller.start()
         self._network.connect(LISTEN_PORT)
@@ -218,6 +325,9 @@ class Lab:
     def _switch_link(self, a: str, b: str, *, up: bool) -> NoticedLinkEvent:
         known = len(self._controller.events())
         event = (heal_link if up else fail_link)(self._network, a, b)
+        if self.options.liveness == "bfd":
+            self._wait_for_sessions(a, b, up=up)
+            return NoticedLinkEvent(**vars(event), tunnels_told=0, reaction_seconds=None)
         changes = [
             change
             for switch, other in ((a, b), (b, a))
@@ -236,6 +346,19 @@ class Lab:
         last = max(acknowledged[change] for change in changes)
         told = len({change.label for change in changes})
         return NoticedLinkEvent(**vars(event), tunnels_told=told, reaction_seconds=last - event.requested_at)
+
+    def _keep_sessions_of(self, plan: Plan) -> None:
+        """Take away what belongs to BFD sessions that a plan does without."""
+        kept = tuple(BfdSessions(plan)) if self.options.liveness == "bfd" else ()
+        self._network.remove_sessions(session for session in self._sessions if session not in kept)
+        self._sessions = kept
+
+    def _wait_for_sessions(self, a: str, b: str, *, up: bool) -> None:
+        """Wait for the BFD sessions over a link that went down or, unless another of their links is down, came up."""
+        over = [session for session in self._sessions if (a, b) in session.hops or (b, a) in session.hops]
+        if up:
+            over = [session for session in over if all(self._is_up(*hop) for hop in session.hops)]
+        self._network.wait_for_sessions(over, up=up)
 
     def _is_up(self, a: str, b: str) -> bool:
         return is_running(self._interface(a, b)) and is_running(self._interface(b, a))

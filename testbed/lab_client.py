@@ -15,6 +15,7 @@ from te_solver.errors import InputError, KuijiaError
 from testbed.commands import MODULES
 from testbed.errors import TestbedError
 from testbed.lab_service import SOCKET_NAME, Order
+from testbed.leftovers import remove_leftovers
 from testbed.run_directory import ROOT, labs, owner_of
 
 
@@ -76,7 +77,18 @@ def start_lab(order: Order, report: Callable[[str], None]) -> dict[str, Any]:
     raise TestbedError(f"the lab ended with status {service.wait()} before it was up")
 
 
-def ask_lab(do: str, **details: str) -> Any:  # noqa: ANN401  # whatever JSON the request is answered with
+def remove_killed_lab(report: Callable[[str], None], root: Path = ROOT) -> bool:
+    """Clear away what labs left behind whose process was killed; returns whether there were any.
+
+    Raises:
+        TestbedError: something of it cannot be removed.
+    """
+    before = labs(root)
+    remove_leftovers(report, root)
+    return labs(root) != before
+
+
+def ask_lab(do: str, **details: object) -> Any:  # noqa: ANN401  # whatever JSON the request is answered with
     """Ask the running lab for something and return its answer.
 
     Raises:

@@ -2,8 +2,9 @@
 
 `python -m testbed.lab_service` reads its order as JSON from standard input and tells of its progress on standard output
 as JSON lines until the lab is up; it gives up when its parent process dies before. Then it serves one JSON request per
-connection: {"do": "status" | "down"}, {"do": "fail" | "heal", "a": ..., "b": ...} or {"do": "enter", "node": ...} is
-answered by {"result": ...} or {"error": ..., "exit_status": ...}.
+connection: {"do": "status" | "topology" | "down"}, {"do": "fail" | "heal", "a": ..., "b": ...}, {"do": "update",
+"demands": [[SOURCE, TARGET, RATE, PRIORITY], ...], "source": ...} or {"do": "enter", "node": ...} is answered by
+{"result": ...} or {"error": ..., "exit_status": ...}.
 """
 
 from __future__ import annotations
@@ -20,14 +21,18 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
-from te_solver.errors import InputError, KuijiaError
-from te_solver.plan_file import plan_from_json
+from kuijia_app.options import pipeline_options
+from kuijia_app.pipeline import build_tables
+from te_solver.demands import Demand
+from te_solver.errors import InputError, KuijiaError, UnsoundError, key_path
+from te_solver.plan import Plan
+from te_solver.plan_file import plan_from_json, plan_to_json
 from testbed.lab import Lab, LabOptions
 from testbed.run_directory import become_background_lab
 
 SOCKET_NAME = "lab.sock"
 LOG_NAME = "service.log"
-MAX_REQUEST = 65536
+MAX_REQUEST = 1 << 24
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -138,17 +143,34 @@ def _do(lab: Lab, request: object) -> object:
     match request:
         case {"do": "status"}:
             return lab.status()
-        case {"do": "fail", "a": str(a), "b": str(b)}:
-            return asdict(lab.fail(a, b))
-        case {"do": "heal", "a": str(a), "b": str(b)}:
-            return asdict(lab.heal(a, b))
+        case {"do": "fail" | "heal" as what, "a": str(a), "b": str(b)}:
+            return asdict(lab.fail(a, b) if what == "fail" else lab.heal(a, b))
+        case {"do": "topology"}:
+            return plan_to_json(lab.plan)["topology"]
+        case {"do": "update", "demands": list(demands), "source": str(source)}:
+            return asdict(lab.update(_plan_for(lab, demands, source)))
         case {"do": "enter", "node": str(node)}:
             return lab.environment_of(node)
         case {"do": "down"}:
             lab.stop()
             return None
         case _:
-            raise InputError("lab", "", f"unknown request {request!r}", "status, fail, heal, enter or down")
+            raise InputError("lab", "", f"unknown request {request!r}", "status, fail, heal, update, enter or down")
+
+
+def _plan_for(lab: Lab, rows: list[Any], source: str) -> Plan:
+    """The plan for other demands on the lab's network, solved as its first one was."""
+    # The optimiser takes a second to import, which a lab that is never updated should not cost.
+    from te_solver.solve import solve  # noqa: PLC0415
+
+    factor = lab.options.demand_factor
+    demands = [Demand(start, end, rate * factor, priority) for start, end, rate, priority in rows]
+    plan = solve(lab.plan.topology, demands, lab.options.tunnels_per_pair, source=source)
+    try:
+        build_tables(plan, pipeline_options(lab.options.words))
+    except UnsoundError as error:
+        raise InputError(source, key_path(error.where), error.problem, error.expected) from error
+    return plan
 
 
 if __name__ == "__main__":

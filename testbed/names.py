@@ -19,3 +19,13 @@ def host_name(wiring: Wiring, switch: str) -> str:
 
 def host_interface(wiring: Wiring, switch: str) -> str:
     return f"{host_name(wiring, switch)}-eth0"
+
+
+def bfd_watched_name(wiring: Wiring, switch: str, path_id: int) -> str:
+    """The port whose liveness is that of the BFD session over a path."""
+    return f"{bridge_name(wiring, switch)}-b{path_id}"
+
+
+def bfd_inner_name(wiring: Wiring, switch: str, path_id: int) -> str:
+    """The other end of the watched port's cable."""
+    return f"{bridge_name(wiring, switch)}-i{path_id}"

@@ -7,17 +7,20 @@ It is built in the network namespace of the thread that calls `start`, normally 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from types import TracebackType
 from typing import TypeVar
 
+from kuijia_app.bfd import BfdSession
+from kuijia_app.options import Tagging
 from kuijia_app.queues import PLAIN_LAYOUT, QueueLayout
 from kuijia_app.wiring import Wiring
 from te_solver.errors import InputError
 from te_solver.topology import Topology
+from testbed.bfd import UP_TIMEOUT, BfdCables, EndState, cable_objects, session_ends
 from testbed.bridges import Bridge, Port, bridge_arguments, controller_arguments
 from testbed.commands import run_batch
 from testbed.errors import TestbedError
@@ -26,7 +29,7 @@ from testbed.machine_objects import claim_machine_objects, interfaces, remove_ma
 from testbed.mininet_network import HOST_MTU, LINK_MTU, LabMininet
 from testbed.names import bridge_name, host_interface, host_name, port_name
 from testbed.ovs import SYSTEM_DIRECTORY, Datapath, Ovs, PrivateOvs, kernel_datapath_available
-from testbed.queues import MAX_CAPACITY, MIN_CAPACITY, htb_commands, label_filter_commands
+from testbed.queues import MAX_CAPACITY, MIN_CAPACITY, htb_commands, tag_filter_commands
 from testbed.run_directory import MachineObject, RunDirectory
 from testbed.send_buffer import enlarge_send_buffers
 
@@ -44,12 +47,14 @@ class NetworkOptions:
 
     Attributes:
         layout: the queues of every port.
+        tagging: where packets say their queue, for datapaths on which `set_queue` has no effect.
         buffer_packets: length of every queue.
         datapath: what forwards packets; None takes the kernel's if it has one.
         system_ovs: use the machine's running Open vSwitch, in the machine's own namespace.
     """
 
     layout: QueueLayout = PLAIN_LAYOUT
+    tagging: Tagging = Tagging.MPLS
     buffer_packets: int = 100
     datapath: Datapath | None = None
     system_ovs: bool = False
@@ -100,6 +105,7 @@ class Network:
         if any(link.delay > 0 for link in self.topology.links):
             self._report("link delays are ignored: the emulated links have none of their own")
         with ExitStack() as undo:
+            undo.callback(self._cables.delete_devices)
             if isinstance(self.ovs, PrivateOvs):
                 require_free_names(self._objects(), interfaces())
             else:
@@ -125,6 +131,40 @@ class Network:
     def stop(self) -> None:
         """End the hosts' programs and take everything away; harmless when nothing was started."""
         self._undo.close()
+
+    def add_sessions(self, sessions: Sequence[BfdSession], interval_ms: int) -> None:
+        """Make the cables of BFD sessions, which come up once flow entries carry them.
+
+        Args:
+            sessions: none of them among those there are.
+            interval_ms: between two packets, milliseconds; a session is down after three of them without any.
+
+        Raises:
+            InputError: the interval is out of bounds, or (with the machine's own Open vSwitch) a name is taken.
+        """
+        if not isinstance(self.ovs, PrivateOvs):
+            claim_machine_objects(self.run, self.ovs, cable_objects(session_ends(sessions, self.wiring)))
+        self._cables.add(sessions, interval_ms)
+
+    def remove_sessions(self, sessions: Iterable[BfdSession]) -> None:
+        """End BFD sessions and take their cables away; those there are not are no fault."""
+        self._cables.remove(sessions)
+
+    def session_states(self) -> dict[BfdSession, dict[str, EndState]]:
+        """What Open vSwitch says of every BFD session, by the switches at its two ends."""
+        return self._cables.states()
+
+    def session_flaps(self) -> int:
+        """How often ends of the BFD sessions have gone up or down since they were made."""
+        return self._cables.flaps()
+
+    def wait_for_sessions(self, sessions: Iterable[BfdSession], *, up: bool, timeout: float = UP_TIMEOUT) -> None:
+        """Wait until BFD sessions are up, or down, at both ends.
+
+        Raises:
+            TestbedError: one is not within `timeout` seconds; the message names its tunnel.
+        """
+        self._cables.wait_until(sessions, up=up, timeout=timeout)
 
     def __enter__(self) -> Network:
         return self
@@ -154,6 +194,10 @@ class Network:
             return self.topology.link(switch, neighbour).capacity
         arriving = sum(self.topology.link(other, switch).capacity for other in self.topology.neighbours[switch])
         return arriving or max(link.capacity for link in self.topology.links)  # nothing arrives at a site without links
+
+    @cached_property
+    def _cables(self) -> BfdCables:
+        return BfdCables(self.ovs, self.wiring)
 
     @cached_property
     def _bridges(self) -> tuple[Bridge, ...]:
@@ -215,7 +259,7 @@ class Network:
         run_batch("tc", _flat(htb_commands(name, rate, layout, buffer_packets) for name, rate in capacities.items()))
         if self.ovs.datapath is Datapath.KERNEL:
             return
-        run_batch("tc", _flat(label_filter_commands(name, layout) for name in capacities))
+        run_batch("tc", _flat(tag_filter_commands(name, layout, self.options.tagging) for name in capacities))
         # Open vSwitch makes its sending socket for the first packet it sends, and one socket serves all ports.
         packet_out = f"in_port=controller packet={_HARMLESS_FRAME} actions=output:1"
         self.ovs.ofctl("packet-out", self._bridges[0].name, packet_out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,8 +32,10 @@ def read_queue_counters(interface: str, layout: QueueLayout) -> tuple[QueueCount
     """
     qdiscs = json.loads(run_command(["tc", "-json", "-statistics", "qdisc", "show", "dev", interface]))
     by_parent: Mapping[str, Any] = {qdisc["parent"]: qdisc for qdisc in qdiscs if "parent" in qdisc}
-    if not by_parent.keys() >= {leaf_class(queue) for queue in layout.queues}:
-        raise TestbedError(f"interface {interface} has lost its queues")
+    missing = [queue.name for queue in layout.queues if leaf_class(queue) not in by_parent]
+    if missing:
+        lost = "queues" if len(missing) == len(layout.queues) else f"queue {', '.join(missing)}"
+        raise TestbedError(f"interface {interface} has lost its {lost}")
     return tuple(
         QueueCounters(
             queue.name,
@@ -45,3 +47,34 @@ def read_queue_counters(interface: str, layout: QueueLayout) -> tuple[QueueCount
         for queue in layout.queues
         for leaf in (by_parent[leaf_class(queue)],)
     )
+
+
+class QueueRates:
+    """What queues have done since they were last looked at.
+
+    Args:
+        clock: seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._last: dict[tuple[str, str, str], tuple[float, int, int]] = {}
+
+    def since_last(self, queues: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The queues with `rate`, Mbit/s sent since the last call, and `newly_dropped`, packets; None at first.
+
+        Args:
+            queues: the counters of each, beside the `switch` and the switch that the port leads `to`.
+        """
+        now = self._clock()
+        result = []
+        for queue in queues:
+            key = (queue["switch"], queue["to"], queue["queue"])
+            rate, dropped = None, None
+            if key in self._last:
+                then, sent_bytes, drops = self._last[key]
+                rate = (queue["sent_bytes"] - sent_bytes) * 8 / 1e6 / max(now - then, 1e-9)
+                dropped = queue["dropped_packets"] - drops
+            self._last[key] = now, queue["sent_bytes"], queue["dropped_packets"]
+            result.append({**queue, "rate": rate, "newly_dropped": dropped})
+        return result

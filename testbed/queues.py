@@ -5,7 +5,7 @@ may borrow up to the whole capacity; HTB lends to the leaves in order of `prio`,
 
 The class numbers are those of Open vSwitch's own `linux-htb` (queue n is class 1:n+1 below 1:fffe). On the kernel
 datapath `set_queue` names that class in the packet's priority, whoever built the tree. On the userspace datapath
-`set_queue` reaches no qdisc, and u32 filters that read the MPLS traffic class take its place. Open vSwitch does not
+`set_queue` reaches no qdisc, and u32 filters that read the packet's tag take its place. Open vSwitch does not
 build the tree itself, as its root class could not be given a burst: a port would lose whatever a late timer kept it
 from sending, one part in ten on a slow machine.
 
@@ -15,11 +15,13 @@ vSwitch then throws away the rest of its batch, packets of higher priority among
 
 from __future__ import annotations
 
+from kuijia_app.options import Tagging
 from kuijia_app.queues import Queue, QueueLayout
+from te_solver.errors import UnsoundError
 
 ROOT_CLASS = "1:fffe"
 GUARANTEED_KBIT = 12
-"""Per leaf: one packet a second, which comes before the higher priorities."""
+"""Per leaf that the layout guarantees less: one packet a second, which comes before the higher priorities."""
 
 MIN_CAPACITY, MAX_CAPACITY = 0.1, 100_000.0
 """Mbit/s of a link: below, what is guaranteed to the lower queues would be a good part of it; above, tc loses count."""
@@ -55,7 +57,8 @@ def htb_commands(interface: str, capacity: float, layout: QueueLayout, buffer_pa
     ]
     for priority, queue in enumerate(layout.queues):
         leaf = leaf_class(queue)
-        own = f"rate {GUARANTEED_KBIT}kbit burst {MAX_FRAME} prio {priority} {full}"
+        guaranteed = max(GUARANTEED_KBIT, round(queue.guaranteed * capacity * 1000))
+        own = f"rate {guaranteed}kbit burst {MAX_FRAME} prio {priority} {full}"
         commands += [
             f"class add dev {interface} parent {ROOT_CLASS} classid {leaf} htb {own}",
             f"qdisc add dev {interface} parent {leaf} pfifo_head_drop limit {buffer_packets}",
@@ -63,11 +66,27 @@ def htb_commands(interface: str, capacity: float, layout: QueueLayout, buffer_pa
     return [command.split() for command in commands]
 
 
-def label_filter_commands(interface: str, layout: QueueLayout) -> list[Command]:
-    """Arguments of the `tc` commands that let the traffic class of a packet's label choose its queue."""
-    # First word of the label stack entry (RFC 3032): label 20 bits, traffic class 3, bottom of stack 1, TTL 8.
+def tag_filter_commands(interface: str, layout: QueueLayout, tagging: Tagging) -> list[Command]:
+    """Arguments of the `tc` commands that let a packet's tag choose its queue; labels do so whatever the tagging.
+
+    Raises:
+        UnsoundError: the layout has no tag for a queue.
+    """
+    matches = [(_traffic_class_match(queue), queue) for queue in layout.queues]
+    if tagging is Tagging.DSCP_ECN:
+        matches += [(_ecn_match(queue), queue) for queue in layout.queues]
     return [
-        f"filter add dev {interface} parent 1: protocol mpls_uc prio 1 u32 "
-        f"match u32 {queue.traffic_class << 9:#x} 0xe00 at 0 flowid {leaf_class(queue)}".split()
-        for queue in layout.queues
+        f"filter add dev {interface} parent 1: {match} flowid {leaf_class(queue)}".split() for match, queue in matches
     ]
+
+
+def _traffic_class_match(queue: Queue) -> str:
+    # First word of the label stack entry (RFC 3032): label 20 bits, traffic class 3, bottom of stack 1, TTL 8.
+    return f"protocol mpls_uc prio 1 u32 match u32 {queue.traffic_class << 9:#x} 0xe00 at 0"
+
+
+def _ecn_match(queue: Queue) -> str:
+    if queue.ecn is None:
+        raise UnsoundError((), f"queue {queue.name} has no ECN bits", f"some with tagging {Tagging.DSCP_ECN.value}")
+    # The byte after version and length of the IPv4 header: code point 6 bits, ECN 2 (RFC 3168, section 5).
+    return f"protocol ip prio 2 u32 match u8 {queue.ecn:#x} 0x3 at 1"

@@ -3,32 +3,45 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 
+from kuijia_app.cli.inputs import positive_number
+from kuijia_app.cli.table_options import add_table_options, option_words
 from kuijia_app.launcher import run_controller
-from kuijia_app.pipeline import Scheme
-from kuijia_app.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
+from kuijia_app.options import pipeline_options
+from kuijia_app.rollout import DEFAULT_DRAIN
 from te_solver.plan_file import load_plan
 
-HELP = "run the OpenFlow controller for a plan, until interrupted"
+HELP = "run the OpenFlow controller for a plan, until interrupted; SIGHUP has it read the plan file again"
 DEFAULT_PORT = 6653
 LAST_PORT = 0xFFFF
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("plan", type=Path, metavar="PLAN", help="plan file, as `kuijia solve -o` writes it")
-    parser.add_argument("--scheme", choices=[scheme.value for scheme in Scheme], default=Scheme.KUIJIA.value)
-    parser.add_argument(
-        "--slots", type=int, choices=SLOT_COUNTS, default=DEFAULT_SLOT_COUNT, help="hash slots per pair"
-    )
+    add_table_options(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", type=_port, default=DEFAULT_PORT, help=f"port to listen on (default: {DEFAULT_PORT})")
     parser.add_argument("--events", type=Path, help="append what happens to this file, one JSON object a line")
+    parser.add_argument(
+        "--drain",
+        type=positive_number,
+        default=DEFAULT_DRAIN,
+        metavar="SECONDS",
+        help="how long the paths of a plan are kept once another is in force (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--reoptimise", action="store_true", help="after a failure, solve anew on what is left, and apply it"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     load_plan(args.plan)  # a bad plan is refused here, in one line, not in a thread of the framework
-    options = {"plan": str(args.plan), "scheme": args.scheme, "slots": args.slots}
+    words = option_words(args)
+    pipeline_options(words)  # and so is a bad layout
+    options: dict[str, object] = {"plan": str(args.plan), **asdict(words)}
+    options.update(drain=args.drain, reoptimise=args.reoptimise)
     if args.events is not None:
         options["events"] = str(args.events)
     run_controller(args.host, args.port, options)

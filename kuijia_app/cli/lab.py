@@ -7,8 +7,9 @@ import json
 import os
 import shlex
 import sys
+import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from kuijia_app.cli.common_options import add_common_options
@@ -20,19 +21,22 @@ from kuijia_app.cli.inputs import (
     read_demands,
     read_topology,
 )
-from kuijia_app.pipeline import Scheme
-from kuijia_app.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
+from kuijia_app.cli.table_options import add_table_options, option_words
+from kuijia_app.options import pipeline_options
+from kuijia_app.pipeline import build_tables
+from kuijia_app.queues import QueueLayout
 from te_solver.demands import Demand
-from te_solver.errors import InputError
+from te_solver.errors import InputError, UnsoundError, key_path
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_to_json
-from te_solver.topology import Topology
+from te_solver.topology import Link, Topology
+from testbed.bfd import DEFAULT_INTERVAL_MS
 from testbed.commands import find_program, search_path
-from testbed.lab_client import ask_lab, start_lab
+from testbed.lab_client import ask_lab, remove_killed_lab, running_lab, start_lab
 from testbed.lab_service import Order
 from testbed.run_directory import LAB_VARIABLE
 
-HELP = "an emulated network that keeps running: up, status, fail, heal, exec, down"
+HELP = "an emulated network that keeps running: up, status, update, fail, heal, exec, down"
 
 DEFAULT_CAPACITY = 20.0
 
@@ -44,9 +48,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_topology(up, capacity_option="--default-capacity")
     add_demands(up)
     add_tunnels(up)
-    up.add_argument("--scheme", choices=[scheme.value for scheme in Scheme], default=Scheme.KUIJIA.value)
+    add_table_options(up)
+    up.add_argument(
+        "--bfd-interval",
+        type=int,
+        default=DEFAULT_INTERVAL_MS,
+        metavar="MS",
+        help="between two packets of a BFD session, with --liveness bfd (default: %(default)s ms)",
+    )
     up.add_argument("--framework", choices=["os-ken", "ryu"], default="os-ken", help="controller framework")
-    up.add_argument("--slots", type=int, choices=SLOT_COUNTS, default=DEFAULT_SLOT_COUNT, help="hash slots per pair")
     up.add_argument(
         "--capacity",
         type=positive_number,
@@ -56,6 +66,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     up.set_defaults(act=_up)
 
     actions.add_parser("status", help="controller, links, tunnels and queues").set_defaults(act=_status)
+    update = actions.add_parser("update", help="solve for other demands and replace the plan while traffic flows")
+    add_demands(update)
+    update.set_defaults(act=_update)
     for name, what in (("fail", "cut the link between A and B"), ("heal", "restore it")):
         action = actions.add_parser(name, help=what)
         action.add_argument("a", metavar="A")
@@ -79,15 +92,21 @@ def run(args: argparse.Namespace) -> int:
 def _up(args: argparse.Namespace) -> int:
     topology = read_topology(args)
     demands = read_demands(args, topology)
-    if len({demand.priority for demand in demands}) > 1:
-        raise InputError(
-            args.demands, "", "demands of several priorities", "the same for all: switches serve one class of traffic"
-        )
+    words = option_words(args)
+    tables = pipeline_options(words)
+    _require_served(tables.layout, demands, args.demands)
     # The optimiser takes a second to import, which neither --help nor bad input should cost.
     from te_solver.solve import solve  # noqa: PLC0415
 
     plan = solve(*_scaled(topology, demands, args.capacity), args.tunnels, source=args.demands)
-    options = {"scheme": args.scheme, "slot_count": args.slots, "framework": args.framework}
+    try:
+        build_tables(plan, tables)
+    except UnsoundError as error:
+        raise InputError(args.demands, key_path(error.where), error.problem, error.expected) from error
+    options = {"framework": args.framework, "bfd_interval_ms": args.bfd_interval, **asdict(words)}
+    options["slot_count"] = options.pop("slots")
+    options["tunnels_per_pair"] = args.tunnels
+    options["demand_factor"] = _factor(topology, args.capacity)
     status = start_lab(Order(plan_to_json(plan), options), _say)
     if args.json:
         print(json.dumps(status, indent=2))
@@ -96,12 +115,37 @@ def _up(args: argparse.Namespace) -> int:
     return 0
 
 
+def _require_served(layout: QueueLayout, demands: Sequence[Demand], source: str) -> None:
+    """Raises InputError when the queues serve no class of one of the demands."""
+    served = [each.priority for each in layout.classes]
+    for demand in demands:
+        if demand.priority not in served:
+            expected = f"one that the queue layout {layout.name} serves: {', '.join(map(str, served))}"
+            raise InputError(source, "", f"a demand of priority {demand.priority}", expected)
+
+
 def _status(args: argparse.Namespace) -> int:
     status = ask_lab("status")
     if args.json:
         print(json.dumps(status, indent=2))
     else:
         print(*_status_lines(status), sep="\n")
+    return 0
+
+
+def _update(args: argparse.Namespace) -> int:
+    described = ask_lab("topology")
+    links = tuple(Link(**link) for link in described["links"])
+    demands = read_demands(args, Topology(described["name"], tuple(described["nodes"]), links))
+    rows = [(demand.source, demand.target, demand.rate, demand.priority) for demand in demands]
+    done = ask_lab("update", demands=rows, source=str(args.demands))
+    if args.json:
+        print(json.dumps(done, indent=2))
+        return 0
+    counts = ", ".join(f"{len(done[what])} {what}" for what in ("kept", "added", "removed"))
+    print(f"the new plan is in force after {done['seconds']:.1f} s: tunnels {counts}, {done['reweighted']} reweighted")
+    for what in ("added", "removed"):
+        print(*(f"{what:<8} {'-'.join(path)}" for path in done[what]), sep="\n", end="\n" if done[what] else "")
     return 0
 
 
@@ -132,7 +176,8 @@ def _exec(args: argparse.Namespace) -> int:
 
 
 def _down(args: argparse.Namespace) -> int:
-    ask_lab("down")
+    if running_lab() is not None or not remove_killed_lab(_say):
+        ask_lab("down")
     print(json.dumps({"lab": None}) if args.json else "the lab is down")
     return 0
 
@@ -143,8 +188,12 @@ def _say(line: str) -> None:
 
 def _scaled(topology: Topology, demands: Sequence[Demand], largest: float) -> tuple[Topology, tuple[Demand, ...]]:
     """The network with its largest link at `largest` Mbit/s, all else in proportion."""
-    factor = largest / max(link.capacity for link in topology.links)
+    factor = _factor(topology, largest)
     return topology.scaled(factor), tuple(replace(demand, rate=demand.rate * factor) for demand in demands)
+
+
+def _factor(topology: Topology, largest: float) -> float:
+    return largest / max(link.capacity for link in topology.links)
 
 
 def _usage(plan: Plan, status: dict[str, Any]) -> list[str]:
@@ -153,15 +202,17 @@ def _usage(plan: Plan, status: dict[str, Any]) -> list[str]:
     example = shlex.join(["kuijia", "lab", "exec", pair.source, "ping", "-c", "3", address_of[pair.target]])
     return [
         f"kuijia lab exec NODE COMMAND runs a command on a node's host: {example}",
-        "kuijia lab fail A B | heal A B | status | down",
+        "kuijia lab fail A B | heal A B | update DEMANDS | status | down",
     ]
 
 
 def _status_lines(status: dict[str, Any]) -> list[str]:
     controller = status["controller"]
+    tables = f"{status['layout']} queues, tagging {status['tagging']}, pipeline {status['pipeline']}"
     alive = f"process {controller['pid']}" if controller["pid"] is not None else "dead"
     lines = [
         f"lab {status['lab']}: {status['topology']}, scheme {status['scheme']}, {status['datapath']} datapath",
+        f"tables: {tables}, liveness by {status['liveness']}",
         f"controller: {controller['framework']}, {alive}, {len(controller['switches'])} switches connected",
         "",
         "link        Mbit/s  state",
@@ -170,17 +221,34 @@ def _status_lines(status: dict[str, Any]) -> list[str]:
         f"{link['a'] + '-' + link['b']:<10} {link['capacity']:>7g}  {'up' if link['up'] else 'DOWN'}"
         for link in status["links"]
     ]
-    lines += ["", "tunnel  weight  state  path"]
+    lines += ["", "tunnel  class  weight  state  path"]
     for tunnel in status["tunnels"]:
         state = "alive" if tunnel["alive"] else "DEAD"
-        lines.append(f"{tunnel['path_id']:>6}  {tunnel['weight']:>6.3f}  {state:<5}  {'-'.join(tunnel['nodes'])}")
-    lines += ["", f"{'queue':<20} {'sent packets':>12} {'sent bytes':>12} {'dropped':>8} {'waiting':>8}"]
+        numbers = f"{tunnel['path_id']:>6}  {tunnel['priority']:>5}  {tunnel['weight']:>6.3f}"
+        lines.append(f"{numbers}  {state:<5}  {'-'.join(tunnel['nodes'])}")
+    if status["sessions"]:
+        lines += ["", "BFD session  its ends"]
+    for session in status["sessions"]:
+        ends = ", ".join(
+            f"{end['switch']} {end['state'] if end['up'] else end['state'].upper()}" for end in session["ends"]
+        )
+        lines.append(f"{session['path_id']:>11}  {ends}")
+    lines += [
+        "",
+        f"{'queue':<20} {'sent packets':>12} {'sent bytes':>12} {'dropped':>8} {'waiting':>8} {'Mbit/s now':>10}",
+    ]
     for queue in status["queues"]:
         name = f"{queue['switch']}->{queue['to']} {queue['queue']}"
         lines.append(
             f"{name:<20} {queue['sent_packets']:>12} {queue['sent_bytes']:>12} {queue['dropped_packets']:>8}"
-            f" {queue['waiting_packets']:>8}"
+            f" {queue['waiting_packets']:>8} {'-' if queue['rate'] is None else format(queue['rate'], '.3f'):>10}"
         )
+    if controller["errors"]:
+        lines += ["", "what went wrong"]
+    for error in controller["errors"]:
+        at = time.strftime("%H:%M:%S", time.localtime(error["time"]))
+        said = ", ".join(f"{key} {value}" for key, value in error.items() if key not in ("time", "event"))
+        lines.append(f"{at} {error['event']}: {said}")
     lines += ["", "host        address"]
     lines += [f"{host['node']:<10}  {host['address']}" for host in status["hosts"]]
     return lines

@@ -5,16 +5,22 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks import flow_maxmin, networks, te_large, te_paths, te_resolve
+from benchmarks import flow_maxmin, networks, te_large, te_paths, te_resolve, verify
 from benchmarks.__main__ import as_json
 from benchmarks.measure import Apart
 from benchmarks.registry import Comparison, Setting, benchmarks
 from experiments.progress import Progress
+from kuijia_app.options import Form, PipelineOptions
+from kuijia_app.pipeline import build_tables
+from kuijia_app.table_sizes import table_size
+from te_solver.plan import PairPlan, Plan, Tunnel
+from te_solver.tunnels import Paths, TunnelFinder
 
 
 @pytest.fixture
@@ -37,7 +43,7 @@ def complete(name: str, comparisons: Iterator[Comparison]) -> list[Comparison]:
 
 
 def test_every_benchmark_is_registered() -> None:
-    assert set(benchmarks([])) == {"te-resolve", "te-large", "te-paths", "flow-maxmin"}
+    assert set(benchmarks([])) == {"te-resolve", "te-large", "te-paths", "install", "verify", "flow-maxmin"}
 
 
 def test_resolving_is_compared_with_cvxpy(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,3 +101,36 @@ def test_paths_are_compared_with_networkx(setting: Setting, monkeypatch: pytest.
     assert disjoint.peer_name.startswith("networkx.edge_disjoint_paths")
     assert shortest.peer_name.startswith("networkx.shortest_simple_paths")
     assert disjoint.detail["all pairs"] == 20 * 19
+
+
+@pytest.mark.ovs
+def test_verifying_is_compared_with_a_real_switch(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(networks.NODES, "Kdl", 20)
+    monkeypatch.setattr(verify, "_NODES", 12)
+    monkeypatch.setattr(verify, "_EDGES", 20)
+    monkeypatch.setattr(verify, "_PAIRS", 6)
+    monkeypatch.setattr(verify, "_PEER_NODES", 6)
+    monkeypatch.setattr(verify, "_PEER_PACKETS", 5)
+    (comparison,) = complete("verify", verify.verify(setting))
+    assert comparison.detail["violations"] == 0
+    assert comparison.detail["failures"] == 20
+
+
+def test_the_busiest_switch_is_sized_as_its_tables_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(networks.NODES, "Kdl", 15)
+    topology = networks.network("Kdl", None)
+    pairs = tuple(
+        PairPlan(source, target, 1.0, 1.0, tunnels, 0)
+        for number, (source, target) in enumerate(permutations(topology.nodes, 2))
+        if (tunnels := equal_tunnels(TunnelFinder(topology).tunnels(source, target, 3), 16 + 3 * number))
+    )
+    plan = Plan(topology, pairs, "none", 0.0, "none", 0.0)
+    sizes = {form: build_tables(plan, PipelineOptions(form=form)) for form in Form}
+    told = verify._all_pairs(None)
+    for form, tables in sizes.items():
+        said = told[f"its busiest switch, {form.value}"]
+        assert said in {verify._size_json(table_size(of_switch)) for of_switch in tables.values()}
+
+
+def equal_tunnels(paths: Paths, label: int) -> tuple[Tunnel, ...]:
+    return tuple(Tunnel(label + number, path, 1.0, 1 / len(paths)) for number, path in enumerate(paths))

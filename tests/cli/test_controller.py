@@ -59,6 +59,32 @@ def test_a_plan_whose_path_ids_are_no_labels_is_refused(tmp_path: Path) -> None:
     assert (result.returncode, result.stderr) == (2, expected)
 
 
+def test_a_layout_that_is_none_is_refused(plan_file: Path) -> None:
+    result = kuijia_controller(str(plan_file), "--layout", "fuor")
+    expected = "error: layout: there is none called 'fuor', expected plain, eight, four or a YAML file\n"
+    assert (result.returncode, result.stderr) == (2, expected)
+
+
+def test_ryu_manager_is_told_in_one_line_what_is_wrong_with_an_option(plan_file: Path, tmp_path: Path) -> None:
+    configuration = tmp_path / "ryu.conf"
+    configuration.write_text(f"[kuijia]\nplan = {plan_file}\ntagging = vlan\n")
+    manager = Path(sys.executable).with_name("ryu-manager")
+    result = run(str(manager), "--config-file", str(configuration), "kuijia_app.controller")
+    assert result.returncode == 2
+    assert "error: tagging: found 'vlan', expected mpls or dscp-ecn\n" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_plan_whose_classes_no_queue_serves_is_refused(tmp_path: Path) -> None:
+    plan = motivation_plan()
+    (pair,) = plan.pairs
+    path = tmp_path / "plan.json"
+    save_plan(dataclasses.replace(plan, pairs=(dataclasses.replace(pair, priority=2),)), path)
+    result = kuijia_controller(str(path), "--layout", "four", "--port", str(free_port()))
+    expected = f"error: {path}: pairs[0].priority: priority 2, expected one that the queue layout four serves: 0, 1\n"
+    assert (result.returncode, result.stderr) == (2, expected)
+
+
 def test_an_interrupt_ends_it(plan_file: Path) -> None:
     port = free_port()
     command = [sys.executable, "-m", "kuijia_app.cli.main", "controller", str(plan_file), "--port", str(port)]

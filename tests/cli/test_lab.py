@@ -28,6 +28,7 @@ def test_a_capacity_that_is_none_is_refused(capsys: pytest.CaptureFixture[str], 
 def test_the_common_options_may_stand_before_and_after_the_action(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: str
 ) -> None:
+    monkeypatch.setattr(lab, "running_lab", lambda: Path("1-abc"))
     monkeypatch.setattr(lab, "ask_lab", lambda _: None)
     assert main(arguments.split()) == 0
     assert json.loads(capsys.readouterr().out) == {"lab": None}
@@ -62,7 +63,7 @@ def test_nothing_to_execute_is_refused(
     assert executed == []
 
 
-def test_several_classes_of_traffic_are_refused_before_anything_starts(
+def test_a_class_of_traffic_that_no_queue_serves_is_refused_before_anything_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     demands = tmp_path / "classes.csv"
@@ -71,6 +72,5 @@ def test_several_classes_of_traffic_are_refused_before_anything_starts(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == (
-        f"error: {demands}: demands of several priorities, "
-        "expected the same for all: switches serve one class of traffic\n"
+        f"error: {demands}: a demand of priority 1, expected one that the queue layout plain serves: 0\n"
     )

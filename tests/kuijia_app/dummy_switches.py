@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import socket
 import struct
 import time
@@ -10,11 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
-from kuijia_app.wiring import Wiring
 from te_solver.plan import Plan
-from testbed.ovs import Datapath, PrivateOvs
+from testbed.dummy_switches import DummyBridges
 
 PATIENCE = 20.0
 """Seconds after which a condition that does not come true fails the test."""
@@ -27,7 +24,6 @@ _NOBODY_LISTENS = 1
 
 _PCAP_HEADER = 24
 _PCAP_RECORD = struct.Struct("<IIII")
-_COUNTERS = re.compile(r"(duration|n_packets|n_bytes)=[^,]*, ")
 
 
 @dataclass(frozen=True)
@@ -39,42 +35,17 @@ class SentPacket:
     source_port: int
 
 
-class _DummyOvs(PrivateOvs):
-    """The daemons of a lab with the datapath that Open vSwitch's own tests use."""
-
-    def _start_daemon(self, name: str, *arguments: str) -> None:
-        dummy = ("--enable-dummy=override", "--disable-system") if name == "ovs-vswitchd" else ()
-        super()._start_daemon(name, *arguments, *dummy)
-
-
-class DummySwitches:
+class DummySwitches(DummyBridges):
     """The switches of a plan, wired to nothing, which connect to a controller on the loopback when they are told to."""
 
     def __init__(self, plan: Plan, directory: Path) -> None:
-        self.plan = plan
-        self.wiring = Wiring(plan.topology)
+        super().__init__(plan, directory, captured=True)
         self.controller_port = free_port()
-        self._directory = directory
         self._seen: Counter[tuple[str, int]] = Counter()
-        self._ovs = _DummyOvs(directory / "ovs", Datapath.USERSPACE)
 
     def __enter__(self) -> DummySwitches:
-        self._ovs.start()
-        for switch in self.plan.topology.nodes:
-            bridge = self._bridge(switch)
-            arguments = ["add-br", bridge, "--", "set", "Bridge", bridge, "datapath_type=dummy", "fail_mode=secure"]
-            arguments += ["protocols=OpenFlow13", f"other_config:datapath-id={self.wiring.datapath_id(switch):016x}"]
-            for port in range(1, self.wiring.host_port(switch) + 1):
-                name = self._interface(switch, port)
-                arguments += ["--", "add-port", bridge, name, "--", "set", "Interface", name, "type=dummy"]
-                arguments += [f"ofport_request={port}", f"options:tx_pcap={self._capture(switch, port)}"]
-            self._ovs.vsctl(*arguments)
+        self.start()
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ovs.stop()
 
     def connect(self, switch: str) -> None:
         self._look_for_controller(switch, self.controller_port)
@@ -84,28 +55,16 @@ class DummySwitches:
         self._look_for_controller(switch, _NOBODY_LISTENS)
 
     def _look_for_controller(self, switch: str, port: int) -> None:
-        self._ovs.vsctl("set-controller", self._bridge(switch), f"tcp:127.0.0.1:{port}")
-
-    def groups(self, switch: str) -> list[str]:
-        return sorted(self._ovs.ofctl("dump-groups", self._bridge(switch)).splitlines()[1:])
-
-    def flows(self, switch: str) -> list[str]:
-        """Flow entries without their counters."""
-        lines = self._ovs.ofctl("dump-flows", self._bridge(switch)).splitlines()[1:]
-        return sorted(_COUNTERS.sub("", line).strip() for line in lines)
-
-    def set_port(self, switch: str, port: int, state: str) -> None:
-        """Take the carrier of a port `down` or `up`."""
-        self._ovs.appctl("netdev-dummy/set-admin-state", self._interface(switch, port), state)
+        self.ovs.vsctl("set-controller", self.bridge(switch), f"tcp:127.0.0.1:{port}")
 
     def send_from_host(self, switch: str, target: str, source_ports: Iterable[int], tos: int = 0) -> list[SentPacket]:
         """Hand the switch one TCP packet per source port, and return what left its ports, in order of source port."""
         addresses = f"src={self.wiring.host_address(switch)},dst={self.wiring.host_address(target)}"
-        host_interface = self._interface(switch, self.wiring.host_port(switch))
+        host_interface = self.interface(switch, self.wiring.host_port(switch))
         ports = list(source_ports)
         sent: list[SentPacket] = []
         # A barrier does not wait for the datapath's cache to follow the tables.
-        self._ovs.appctl("revalidator/wait")
+        self.ovs.appctl("revalidator/wait")
         for start in range(0, len(ports), _BATCH):
             batch = ports[start : start + _BATCH]
             packets = [
@@ -113,7 +72,7 @@ class DummySwitches:
                 f"ipv4({addresses},proto=6,tos={tos},ttl=64,frag=no),tcp(src={port},dst=5001),tcp_flags(2)"
                 for port in batch
             ]
-            self._ovs.appctl("netdev-dummy/receive", host_interface, *packets)
+            self.ovs.appctl("netdev-dummy/receive", host_interface, *packets)
             expected = len(sent) + len(batch)
 
             def all_left(expected: int = expected) -> bool:
@@ -127,19 +86,10 @@ class DummySwitches:
         """What has left the ports to other switches since the last call."""
         packets = []
         for port in range(1, self.wiring.host_port(switch)):
-            captured = _read_capture(self._capture(switch, port))
+            captured = _read_capture(self.capture(switch, port))
             packets += captured[self._seen[switch, port] :]
             self._seen[switch, port] = len(captured)
         return packets
-
-    def _bridge(self, switch: str) -> str:
-        return f"s{self.wiring.datapath_id(switch)}"
-
-    def _interface(self, switch: str, port: int) -> str:
-        return f"{self._bridge(switch)}-eth{port}"
-
-    def _capture(self, switch: str, port: int) -> Path:
-        return self._directory / f"{self._interface(switch, port)}.pcap"
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:

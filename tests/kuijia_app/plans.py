@@ -43,6 +43,33 @@ def motivation_plan(weights: tuple[float, float, float] = (0.5, 0.3, 0.2)) -> Pl
 
 
 @st.composite
+def class_plans(draw: st.DrawFn, class_count: int) -> Plan:
+    """Networks of 3 to 5 switches, up to 3 pairs, each in one or more classes with weights of their own.
+
+    Path ids count from 16, as the code points of tagging dscp-ecn ask for.
+    """
+    size = draw(st.integers(3, 5))
+    graph = nx.gnp_random_graph(size, draw(st.floats(0.2, 1.0)), seed=draw(st.integers(0, 2**16)))
+    nx.add_path(graph, range(size))
+    topology = both_ways("any", " ".join(f"n{i}" for i in range(size)), " ".join(f"n{a}-n{b}" for a, b in graph.edges))
+    ends = st.permutations(range(size)).map(lambda order: (order[0], order[1]))
+    pairs = []
+    label = 16
+    for source, target in draw(st.lists(ends, min_size=1, max_size=3, unique=True)):
+        paths = sorted(nx.all_simple_paths(graph, source, target), key=lambda path: (len(path), path))
+        paths = paths[: draw(st.integers(1, min(3, len(paths))))]
+        for priority in draw(st.sets(st.integers(0, class_count - 1), min_size=1)):
+            shares = draw(st.lists(st.integers(0, 9), min_size=len(paths), max_size=len(paths)).filter(any))
+            tunnels = tuple(
+                Tunnel(label + number, tuple(f"n{node}" for node in path), float(share), share / sum(shares))
+                for number, (path, share) in enumerate(zip(paths, shares, strict=True))
+            )
+            pairs.append(PairPlan(f"n{source}", f"n{target}", 10.0, 10.0, tunnels, priority))
+        label += len(paths)
+    return Plan(topology, tuple(pairs), "any", 10.0 * len(pairs), "none", 0.0)
+
+
+@st.composite
 def plans(draw: st.DrawFn) -> Plan:
     """Connected networks of 3 to 8 switches, up to 4 pairs with up to 4 simple tunnels of any weights."""
     size = draw(st.integers(3, 8))

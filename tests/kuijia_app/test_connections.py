@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -10,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from kuijia_app.controller import OPTION_GROUP, KuijiaController
+from kuijia_app import event_log
+from kuijia_app.controller import OPTION_GROUP, KuijiaController, Tick
 from kuijia_app.identifiers import liveness_group
 from kuijia_app.seam import cfg, ofproto
 from te_solver.plan_file import save_plan
@@ -21,9 +24,11 @@ T1 = 16
 S1, S2 = 1, 2
 """Datapath ids."""
 
+EMPTYING = (ofproto.OFPGC_ADD, ofproto.OFPGC_MODIFY)
+
 
 class FakeSwitch:
-    """One connection of a switch: records what it is sent."""
+    """One connection of a switch that knows no bundles: records what it is sent, and answers when it is told to."""
 
     ofproto = ofproto
     ofproto_parser = PARSER
@@ -31,8 +36,12 @@ class FakeSwitch:
     def __init__(self, application: KuijiaController, datapath_id: int) -> None:
         self._application = application
         self._datapath_id = datapath_id
+        self._answered = 0
         self.id: int | None = None
         self.sent: list[Any] = []
+        self.ports = dict.fromkeys(range(1, 5), True)
+        self.ports_in_a_part = 4
+        self.refuses: type | None = None
 
     def send_msg(self, message: object) -> None:
         self.sent.append(message)
@@ -42,31 +51,50 @@ class FakeSwitch:
         self._application.switch_connected(self._event(datapath_id=self._datapath_id))
         self.id = self._datapath_id
 
-    def acknowledge(self) -> None:
-        """Answer every barrier, also those that are sent meanwhile."""
-        position = 0
-        while position < len(self.sent):
-            message = self.sent[position]
+    def answer(self, at_most: int = 1000) -> None:
+        """Answer what it was sent, also what is sent meanwhile."""
+        end = self._answered + at_most
+        while self._answered < min(len(self.sent), end):
+            assert self._answered < 1000, "it is sent messages without end"
+            message = self.sent[self._answered]
+            self._answered += 1
             if isinstance(message, PARSER.OFPBarrierRequest):
                 self._application.barrier_replied(self._event(xid=message.xid))
-            position += 1
+            elif isinstance(message, PARSER.OFPPortDescStatsRequest):
+                self._describe_ports()
+            elif isinstance(message, PARSER.ONFBundleCtrlMsg):
+                self.refuse(message, ofproto.OFPET_BAD_REQUEST, ofproto.OFPBRC_BAD_EXPERIMENTER)
+            elif self.refuses is not None and isinstance(message, self.refuses):
+                self.refuse(message, ofproto.OFPET_GROUP_MOD_FAILED, ofproto.OFPGMFC_OUT_OF_GROUPS)
 
-    def describe_ports(self, live: dict[int, bool], *, more: bool = False) -> None:
-        body = [
-            SimpleNamespace(port_no=number, config=0, state=0 if is_live else ofproto.OFPPS_LINK_DOWN)
-            for number, is_live in live.items()
-        ]
-        flags = ofproto.OFPMPF_REPLY_MORE if more else 0
-        self._application.ports_described(self._event(body=body, flags=flags))
+    def refuse(self, message: Any, error_type: int, code: int) -> None:  # noqa: ANN401
+        self._application.switch_answered_with_an_error(self._event(xid=message.xid, type=error_type, code=code))
+
+    def port_goes(self, port: int, *, live: bool) -> None:
+        description = SimpleNamespace(port_no=port, config=0, state=0 if live else ofproto.OFPPS_LINK_DOWN)
+        self._application.port_status(self._event(desc=description, reason=ofproto.OFPPR_MODIFY))
+
+    def changes(self) -> list[Any]:
+        """The messages that change its tables."""
+        return [message for message in self.sent if isinstance(message, PARSER.OFPFlowMod | PARSER.OFPGroupMod)]
 
     def emptied_groups(self) -> list[int]:
         return [
             message.group_id
             for message in self.sent
-            if isinstance(message, PARSER.OFPGroupMod)
-            and message.command == ofproto.OFPGC_MODIFY
-            and not message.buckets
+            if isinstance(message, PARSER.OFPGroupMod) and not message.buckets and message.command in EMPTYING
         ]
+
+    def _describe_ports(self) -> None:
+        numbers = list(self.ports)
+        for start in range(0, len(numbers), self.ports_in_a_part):
+            body = [
+                SimpleNamespace(port_no=number, config=0, state=0 if self.ports[number] else ofproto.OFPPS_LINK_DOWN)
+                for number in numbers[start : start + self.ports_in_a_part]
+            ]
+            more = start + self.ports_in_a_part < len(numbers)
+            flags = ofproto.OFPMPF_REPLY_MORE if more else 0
+            self._application.ports_described(self._event(body=body, flags=flags))
 
     def _event(self, **details: object) -> SimpleNamespace:
         return SimpleNamespace(msg=SimpleNamespace(datapath=self, **details))
@@ -77,37 +105,57 @@ def application(tmp_path: Path) -> Iterator[KuijiaController]:
     save_plan(motivation_plan(), tmp_path / "plan.json")
     cfg.CONF([], project="kuijia", default_config_files=[])
     cfg.CONF.set_override("plan", str(tmp_path / "plan.json"), group=OPTION_GROUP)
+    cfg.CONF.set_override("events", str(tmp_path / "events.jsonl"), group=OPTION_GROUP)
     yield KuijiaController()
     cfg.CONF.reset()
-    cfg.CONF.clear_override("plan", group=OPTION_GROUP)
+    for option in ("plan", "events"):
+        cfg.CONF.clear_override(option, group=OPTION_GROUP)
+
+
+def events(tmp_path: Path, *kinds: str) -> list[dict[str, Any]]:
+    lines = (tmp_path / "events.jsonl").read_text().splitlines()
+    return [event for event in map(json.loads, lines) if event["event"] in kinds]
+
+
+def connected(application: KuijiaController, datapath_id: int) -> FakeSwitch:
+    switch = FakeSwitch(application, datapath_id)
+    switch.connect()
+    switch.answer()
+    return switch
 
 
 def test_a_switch_is_known_by_its_features_before_its_connection_has_an_id(application: KuijiaController) -> None:
-    switch = FakeSwitch(application, S1)
-    switch.connect()
-    switch.acknowledge()
+    switch = connected(application, S1)
     assert sum(isinstance(message, PARSER.OFPFlowMod) for message in switch.sent) > 1
 
 
 def test_a_port_list_in_several_parts_is_judged_as_a_whole(application: KuijiaController) -> None:
-    ingress, switch = FakeSwitch(application, S1), FakeSwitch(application, S2)
-    for each in (ingress, switch):
-        each.connect()
-        each.acknowledge()
-    switch.describe_ports({1: True}, more=True)
-    switch.describe_ports({2: True, 3: True})
+    ingress = connected(application, S1)
+    switch = FakeSwitch(application, S2)
+    switch.ports_in_a_part = 1
+    switch.connect()
+    switch.answer()
     assert ingress.emptied_groups() == []
-    switch.describe_ports({1: True}, more=True)
-    switch.describe_ports({2: False, 3: True})
+    switch.ports[2] = False
+    switch.connect()
+    switch.answer()
     assert ingress.emptied_groups() == [liveness_group(T1)]
 
 
-def test_every_barrier_has_an_id_of_its_own(application: KuijiaController) -> None:
-    switch = FakeSwitch(application, S1)
-    switch.connect()
-    switch.acknowledge()
-    ids = [message.xid for message in switch.sent if isinstance(message, PARSER.OFPBarrierRequest)]
-    assert len(ids) == len(set(ids)) == 4
+def test_every_message_of_ours_has_an_id_of_its_own(application: KuijiaController) -> None:
+    switch = connected(application, S1)
+    barriers = [message.xid for message in switch.sent if isinstance(message, PARSER.OFPBarrierRequest)]
+    assert len(barriers) == len(set(barriers)) == 3
+    ids = [message.xid for message in switch.sent if not isinstance(message, PARSER.ONFBundleCtrlMsg)]
+    assert len(ids) == len(set(ids))
+
+
+def test_entries_are_sent_once_all_groups_are_acknowledged(application: KuijiaController) -> None:
+    switch = connected(application, S1)
+    kinds = [type(message) for message in switch.sent]
+    last_group = max(position for position, kind in enumerate(kinds) if kind is PARSER.OFPGroupMod)
+    first_entry = kinds.index(PARSER.OFPFlowMod)
+    assert PARSER.OFPBarrierRequest in kinds[last_group:first_entry]
 
 
 def test_what_an_old_connection_still_says_is_not_taken_for_the_new_one(application: KuijiaController) -> None:
@@ -115,8 +163,130 @@ def test_what_an_old_connection_still_says_is_not_taken_for_the_new_one(applicat
     old.connect()
     new.connect()
     before = len(new.sent)
-    old.acknowledge()
+    old.answer()
     application.switch_disconnected(SimpleNamespace(datapath=old))
     assert len(new.sent) == before
-    new.acknowledge()
+    new.answer()
     assert sum(isinstance(message, PARSER.OFPFlowMod) for message in new.sent) > 1
+
+
+@pytest.mark.parametrize("answers", range(1, 12))
+def test_a_switch_that_leaves_while_it_is_programmed_is_programmed_when_it_is_back(
+    application: KuijiaController, tmp_path: Path, answers: int
+) -> None:
+    left = FakeSwitch(application, S1)
+    left.connect()
+    left.answer(at_most=answers)
+    application.switch_disconnected(SimpleNamespace(datapath=left))
+    before = len(left.sent)
+    back = connected(application, S1)
+    left.answer()
+    assert len(left.sent) == before
+    assert len(events(tmp_path, event_log.SWITCH_READY)) >= 1
+    assert sum(isinstance(message, PARSER.OFPFlowMod) for message in back.sent) > 1
+
+
+def test_a_refusal_is_named_and_what_was_done_is_undone(application: KuijiaController, tmp_path: Path) -> None:
+    switch = FakeSwitch(application, S2)
+    switch.refuses = PARSER.OFPFlowMod
+    switch.connect()
+    switch.answer()
+    named = [(event["switch"], event["error"]) for event in events(tmp_path, event_log.SWITCH_ERROR)]
+    assert named == [("s2", "OFPET_GROUP_MOD_FAILED/OFPGMFC_OUT_OF_GROUPS")]
+    assert events(tmp_path, event_log.SWITCH_READY) == []
+    assert len(events(tmp_path, event_log.SWITCH_REFUSED)) == 1
+
+
+def test_tunnels_avoid_a_switch_that_refuses_its_tables(application: KuijiaController) -> None:
+    ingress = connected(application, S1)
+    switch = FakeSwitch(application, S2)
+    switch.refuses = PARSER.OFPFlowMod
+    switch.connect()
+    switch.answer()
+    switch.port_goes(1, live=True)
+    assert ingress.emptied_groups() == [liveness_group(T1)]
+
+
+def test_a_liveness_that_the_switch_refuses_is_not_logged_as_told(
+    application: KuijiaController, tmp_path: Path
+) -> None:
+    ingress, switch = connected(application, S1), connected(application, S2)
+    ingress.refuses = PARSER.OFPGroupMod
+    switch.port_goes(2, live=False)
+    ingress.answer()
+    assert events(tmp_path, event_log.TUNNEL_LIVENESS) == []
+    assert 1 <= len(events(tmp_path, event_log.SWITCH_ERROR)) <= 2
+
+
+@pytest.mark.parametrize(
+    ("error_type", "code"),
+    [
+        (ofproto.OFPET_BAD_REQUEST, ofproto.OFPBRC_IS_SLAVE),
+        (ofproto.OFPET_ROLE_REQUEST_FAILED, ofproto.OFPRRFC_STALE),
+    ],
+)
+def test_a_controller_that_is_no_longer_the_master_says_so_once_and_keeps_quiet(
+    application: KuijiaController, tmp_path: Path, error_type: int, code: int
+) -> None:
+    ingress, switch = connected(application, S1), connected(application, S2)
+    for each in (ingress, switch):
+        each.refuse(each.changes()[0], error_type, code)
+    before = len(ingress.sent)
+    switch.port_goes(2, live=False)
+    assert len(ingress.sent) == before
+    assert len(events(tmp_path, event_log.ROLE_LOST)) == 1
+    assert events(tmp_path, event_log.SWITCH_ERROR) == []
+
+
+def test_every_connection_claims_the_role_of_the_master_with_one_generation_id(application: KuijiaController) -> None:
+    switches = connected(application, S1), connected(application, S2)
+    claims = [message for each in switches for message in each.sent if isinstance(message, PARSER.OFPRoleRequest)]
+    assert [message.role for message in claims] == [ofproto.OFPCR_ROLE_MASTER] * 2
+    assert len({message.generation_id for message in claims}) == 1
+
+
+def test_a_switch_without_the_ports_of_the_plan_is_told_of_and_left_alone(
+    application: KuijiaController, tmp_path: Path
+) -> None:
+    switch = FakeSwitch(application, S1)
+    del switch.ports[3]
+    switch.connect()
+    switch.answer()
+    (event,) = events(tmp_path, event_log.SWITCH_UNFIT)
+    assert (event["switch"], event["problem"]) == (
+        "s1",
+        "has no port 3: the plan expects ports 1 to 4, to s2, s3, s4 and the site's host",
+    )
+    assert switch.changes() == []
+
+
+def test_a_flapping_port_is_held_down(application: KuijiaController, tmp_path: Path) -> None:
+    ingress, switch = connected(application, S1), connected(application, S2)
+    for _ in range(10):
+        switch.port_goes(2, live=False)
+        switch.port_goes(2, live=True)
+        ingress.answer()
+    assert [event["port"] for event in events(tmp_path, event_log.PORT_DAMPED)] == [2]
+    told = events(tmp_path, event_log.TUNNEL_LIVENESS)
+    assert not told[-1]["alive"]
+    assert len(told) == 7
+
+
+def test_a_first_link_that_is_down_at_its_far_end_alone_is_told_to_the_ingress_and_healed(
+    application: KuijiaController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(range(100, 200))
+    ingress, switch = connected(application, S1), connected(application, S2)
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+    switch.port_goes(1, live=False)
+    application.time_passed(Tick(None))
+    assert ingress.emptied_groups() == []
+    application.time_passed(Tick(None))
+    assert ingress.emptied_groups() == [liveness_group(T1)]
+    before = len(ingress.changes())
+    switch.port_goes(1, live=True)
+    ingress.answer()
+    application.time_passed(Tick(None))
+    (healed,) = ingress.changes()[before:]
+    assert healed.group_id == liveness_group(T1)
+    assert len(healed.buckets) == 1

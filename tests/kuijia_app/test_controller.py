@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kuijia_app import event_log
+from kuijia_app.options import OptionWords
 from kuijia_app.pipeline import Scheme, build_tables
 from te_solver.plan_file import save_plan
 from testbed.controller_process import ControllerProcess, Event, Framework
@@ -32,11 +33,16 @@ def switches(tmp_path: Path) -> Iterator[DummySwitches]:
 
 @contextmanager
 def controller(
-    switches: DummySwitches, directory: Path, framework: Framework = "os-ken", scheme: Scheme = Scheme.KUIJIA
+    switches: DummySwitches,
+    directory: Path,
+    framework: Framework = "os-ken",
+    scheme: Scheme = Scheme.KUIJIA,
+    words: OptionWords | None = None,
 ) -> Iterator[ControllerProcess]:
     plan_file = directory / "plan.json"
     save_plan(switches.plan, plan_file)
-    process = ControllerProcess(directory, plan_file, scheme.value, 64, framework, switches.controller_port)
+    words = words or OptionWords(scheme.value)
+    process = ControllerProcess(directory, plan_file, words, framework, switches.controller_port)
     process.start()
     try:
         for switch in switches.plan.topology.nodes:

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuijia_app.liveness import LivenessChange, LivenessTracker
+from kuijia_app.plan_update import renumber
 from kuijia_app.routes import directions
 from kuijia_app.wiring import Wiring
 from te_solver.plan import Plan
-from tests.kuijia_app.plans import motivation_plan, plans
+from tests.kuijia_app.plans import motivation_plan, plan_of, plans
 
 T1 = 16
 
@@ -71,6 +72,34 @@ def test_a_tunnel_found_dead_that_no_plan_knows_is_none() -> None:
     tracker = LivenessTracker(motivation_plan())
     assert tracker.found_dead("s1", [99]) == ()
     assert tracker.dead_labels("s1") == frozenset()
+
+
+def test_a_first_link_that_is_down_at_its_far_end_alone_can_be_told_of_and_heals() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    wiring = Wiring(motivation_plan().topology)
+    far, near = ("s2", wiring.port("s2", "s1")), ("s1", wiring.port("s1", "s2"))
+    assert tracker.first_links_down_beyond == frozenset()
+    tracker.port_changed(*far, live=False)
+    assert tracker.first_links_down_beyond == {("s1", T1)}
+    unnoticed = tracker.first_links_down_beyond
+    assert tracker.first_links_unnoticed(unnoticed) == (LivenessChange("s1", T1, alive=False),)
+    assert tracker.first_links_unnoticed(unnoticed) == ()
+    tracker.port_changed(*near, live=False)
+    assert tracker.first_links_down_beyond == frozenset()
+    assert tracker.first_links_unnoticed(frozenset()) == (LivenessChange("s1", T1, alive=True),)
+
+
+def test_the_tunnels_of_all_plans_that_are_followed_are_watched() -> None:
+    plan = motivation_plan()
+    tracker = LivenessTracker(plan)
+    wiring = Wiring(plan.topology)
+    tracker.port_changed("s2", wiring.port("s2", "s4"), live=False)
+    other = renumber(plan_of(plan.topology, "s1-s3-s4", "s3-s1-s2-s4"), plan)
+    label = other.pairs[1].tunnels[0].path_id
+    # Of the pair's two directions one begins with the failed link.
+    assert tracker.follow([plan, other]) == (LivenessChange("s3", label, alive=False),)
+    assert tracker.dead_labels("s1") == {T1}
+    assert tracker.follow([other]) == (LivenessChange("s1", T1, alive=True),)
 
 
 @given(plan=plans(), data=st.data())

@@ -75,13 +75,13 @@ def test_the_ingress_splits_by_destination_prefix() -> None:
     entries = build_tables(plan)["s1"].flows
     data = Match(in_port=4, eth_type=0x0800, ipv4_dst=IPv4Network("10.0.4.0/24"))
     (entry,) = [entry for entry in entries if entry.match == data]
-    assert entry.actions == (ToGroup(identifiers.split_group(4)),)
+    assert entry.actions == (ToGroup(identifiers.split_group(4, 0)),)
 
 
 def test_victims_of_each_tunnel_are_tagged_low_on_their_backups_under_kuijia() -> None:
     groups = groups_by_id(build_tables(motivation_plan())["s1"])
-    assert failover_labels(groups[identifiers.failover_group(T1, 1)]) == [(T1, 0, 1), (T2, 1, 2), (T3, 1, 2)]
-    assert failover_labels(groups[identifiers.failover_group(T1, 2)]) == [(T1, 0, 1), (T3, 1, 2), (T2, 1, 2)]
+    assert failover_labels(groups[identifiers.failover_group(T1, 1, 0)]) == [(T1, 0, 1), (T2, 1, 2), (T3, 1, 2)]
+    assert failover_labels(groups[identifiers.failover_group(T1, 2, 0)]) == [(T1, 0, 1), (T3, 1, 2), (T2, 1, 2)]
 
 
 def test_rescaling_is_the_same_machine_without_the_tag_and_the_low_queue() -> None:
@@ -176,7 +176,7 @@ def test_the_first_bucket_of_a_slot_is_its_tunnel_untagged_and_every_other_tunne
     wiring = Wiring(plan.topology)
     for direction in directions(plan):
         groups = groups_by_id(tables[direction.ingress])
-        split = groups[identifiers.split_group(wiring.datapath_id(direction.egress))]
+        split = groups[identifiers.split_group(wiring.datapath_id(direction.egress), 0)]
         assert split.group_type is GroupType.SELECT
         assert len(split.buckets) == 64
         labels = {route.label for route in direction.routes}
@@ -190,12 +190,12 @@ def test_the_first_bucket_of_a_slot_is_its_tunnel_untagged_and_every_other_tunne
             assert all((tag, queue) == (1, 2) for _, tag, queue in others)
 
 
-def test_several_classes_of_traffic_are_refused() -> None:
+def test_a_class_of_traffic_that_the_layout_lacks_is_refused() -> None:
     plan = motivation_plan()
     (pair,) = plan.pairs
     with pytest.raises(UnsoundError) as raised:
         build_tables(dataclasses.replace(plan, pairs=(pair, dataclasses.replace(pair, priority=1))))
-    assert str(raised.value) == "pairs: priorities 0, 1, expected the same for all: switches serve one class of traffic"
+    assert str(raised.value) == "pairs[1].priority: priority 1, expected one that the queue layout plain serves: 0"
 
 
 def test_a_label_outside_the_usable_range_is_refused() -> None:

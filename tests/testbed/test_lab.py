@@ -149,6 +149,38 @@ def test_the_command_keeps_a_lab_running_until_it_is_taken_down() -> None:
 
 
 @pytest.mark.usefixtures("no_lab")
+def test_the_plan_of_a_running_lab_is_replaced_and_rates_are_told(tmp_path: Path) -> None:
+    assert kuijia("lab", "up", "fig1", "fig1").returncode == 0
+    assert status()["controller"]["errors"] == []
+    others = tmp_path / "others.csv"
+    others.write_text("source,target,rate\ns2,s3,500\ns1,s4,500\n")
+    before = {tuple(tunnel["nodes"]): tunnel["path_id"] for tunnel in status()["tunnels"]}
+    done = json.loads(kuijia("lab", "update", str(others), "--json").stdout)
+    after = {tuple(tunnel["nodes"]): tunnel["path_id"] for tunnel in status()["tunnels"]}
+    assert {tuple(path) for path in done["added"]} == after.keys() - before.keys() != set()
+    assert {path: after[path] for path in before} == before
+    for source, target in (("s1", "10.0.4.1"), ("s2", "10.0.3.1")):
+        assert "1 received" in kuijia("lab", "exec", source, "ping", "-c", "1", target).stdout
+    assert all(queue["rate"] >= 0 for queue in status()["queues"])
+
+    other_network = kuijia("lab", "update", "gscale")
+    assert (other_network.returncode, other_network.stderr.count("\n")) == (2, 1)
+    assert kuijia("lab", "down").returncode == 0
+
+
+@pytest.mark.usefixtures("no_lab")
+def test_a_lab_whose_service_was_killed_is_cleared_away_by_down() -> None:
+    assert kuijia("lab", "up", "fig1", "fig1").returncode == 0
+    lab_id = status()["lab"]
+    os.kill(owner_of_lab(lab_id), signal.SIGKILL)
+    down = kuijia("lab", "down")
+    assert (down.returncode, down.stdout) == (0, "the lab is down\n")
+    assert f"removed what the killed lab {lab_id}" in down.stderr
+    assert lab_processes(lab_id) == []
+    assert not Path("/run/kuijia", lab_id).exists()
+
+
+@pytest.mark.usefixtures("no_lab")
 def test_a_lab_with_a_broken_part_can_be_used_and_taken_down_with_what_runs_in_it() -> None:
     assert kuijia("lab", "up", "fig1", "fig1").returncode == 0
     lab_id = status()["lab"]

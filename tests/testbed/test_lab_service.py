@@ -53,6 +53,9 @@ def client(listener: socket.socket, said: bytes) -> socket.socket:
     return connection
 
 
+KNOWN = "expected status, fail, heal, update, enter or down"
+
+
 @pytest.mark.parametrize(
     ("request_", "answer"),
     [
@@ -63,15 +66,15 @@ def client(listener: socket.socket, said: bytes) -> socket.socket:
         (
             {"do": "dance"},
             {
-                "error": "lab: unknown request {'do': 'dance'}, expected status, fail, heal, enter or down",
+                "error": f"lab: unknown request {{'do': 'dance'}}, {KNOWN}",
                 "exit_status": 2,
             },
         ),
-        ([], {"error": "lab: unknown request [], expected status, fail, heal, enter or down", "exit_status": 2}),
+        ([], {"error": f"lab: unknown request [], {KNOWN}", "exit_status": 2}),
         (
             {"do": "fail", "a": "s1"},
             {
-                "error": "lab: unknown request {'do': 'fail', 'a': 's1'}, expected status, fail, heal, enter or down",
+                "error": f"lab: unknown request {{'do': 'fail', 'a': 's1'}}, {KNOWN}",
                 "exit_status": 2,
             },
         ),

@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from kuijia_app.queues import PLAIN_LAYOUT
-from testbed.queues import htb_commands, label_filter_commands, leaf_class
+from kuijia_app.options import Tagging
+from kuijia_app.queue_layouts import LAYOUTS
+from kuijia_app.queues import PLAIN_LAYOUT, QueueLayout
+from te_solver.errors import UnsoundError
+from testbed.queues import htb_commands, leaf_class, tag_filter_commands
 
 
 def commands(capacity: float = 20.0) -> list[str]:
@@ -40,11 +45,48 @@ def test_what_is_guaranteed_to_lower_queues_is_nothing_beside_the_capacity() -> 
 
 def test_the_traffic_class_of_a_label_chooses_the_queue() -> None:
     chosen = {}
-    for words in label_filter_commands("s1-eth1", PLAIN_LAYOUT):
+    for words in tag_filter_commands("s1-eth1", PLAIN_LAYOUT, Tagging.MPLS):
         value, mask = (int(word, 16) for word in words[words.index("match") + 2 :][:2])
         assert mask == 0b111 << 9
         chosen[value >> 9] = option(" ".join(words), "flowid")
     assert chosen == {6: "1:1", 0: "1:2", 1: "1:3"}
+
+
+def test_ecn_bits_choose_the_queue_where_tunnels_are_tagged_in_the_ip_header() -> None:
+    chosen = {}
+    for words in tag_filter_commands("s1-eth1", PLAIN_LAYOUT, Tagging.DSCP_ECN):
+        if option(" ".join(words), "protocol") == "ip":
+            assert words[words.index("match") + 3] == "0x3"
+            chosen[int(words[words.index("match") + 2], 16)] = option(" ".join(words), "flowid")
+    assert chosen == {2: "1:1", 0: "1:2", 1: "1:3"}
+
+
+def test_a_layout_without_ecn_bits_cannot_tag_in_the_ip_header() -> None:
+    with pytest.raises(UnsoundError, match="queue control has no ECN bits, expected some with tagging dscp-ecn"):
+        tag_filter_commands("s1-eth1", LAYOUTS["eight"], Tagging.DSCP_ECN)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_every_queue_of_a_layout_has_its_leaf_its_place_and_its_filter(layout: QueueLayout) -> None:
+    built = [" ".join(command) for command in htb_commands("s1-eth1", 20.0, layout, 100)]
+    leaves = [command for command in built if command.startswith("class")][1:]
+    expected = [leaf_class(queue) for queue in layout.queues]
+    assert [option(leaf, "classid") for leaf in leaves] == expected
+    assert [int(option(leaf, "prio")) for leaf in leaves] == list(range(len(expected)))
+    filters = [" ".join(command) for command in tag_filter_commands("s1-eth1", layout, Tagging.MPLS)]
+    assert [option(command, "flowid") for command in filters] == expected
+
+
+def test_a_guaranteed_share_is_that_part_of_the_capacity() -> None:
+    layout = QueueLayout(
+        "own",
+        tuple(replace(queue, guaranteed=0.25) if queue.queue_id == 2 else queue for queue in PLAIN_LAYOUT.queues),
+        PLAIN_LAYOUT.control,
+        PLAIN_LAYOUT.classes,
+    )
+    built = [" ".join(command) for command in htb_commands("s1-eth1", 20.0, layout, 100)]
+    rates = [option(command, "rate") for command in built if command.startswith("class")]
+    assert rates == ["20000kbit", "12kbit", "12kbit", "5000kbit"]
 
 
 def test_what_carries_no_label_is_normal_traffic() -> None:

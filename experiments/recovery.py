@@ -1,0 +1,123 @@
+"""How long traffic is interrupted by a failure: a packet a millisecond across the emulated Gscale while links are cut.
+
+The paper has no figure for it: its Table 4 is the time TCP takes to settle. What is held to the bars are our own goals.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+from experiments.motivation import positive_count
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Outcome, Settings, experiment
+
+NETWORK = "gscale"
+INGRESS, EGRESS = "1", "11"
+"""Of the network's own demands, the pair whose tunnels with traffic are the longest: four links each."""
+
+TICK_SECONDS, TICK_BYTES = 0.001, 8
+
+DEFAULT_CUTS, QUICK_CUTS = 20, 4
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A kind of failure and who notices it.
+
+    Attributes:
+        liveness: as in `testbed.lab.LabOptions`.
+        bfd_interval_ms: between two packets of a BFD session, None where there are none.
+        links: which of the tunnel's links are cut in turn, the ingress's own being 0.
+        without_controller: the controller is killed before the first cut.
+        median, maximum: the longest interruption that passes, in seconds; None is no bar.
+    """
+
+    name: str
+    title: str
+    liveness: str
+    bfd_interval_ms: int | None
+    links: tuple[int, ...]
+    without_controller: bool
+    median: float | None = None
+    maximum: float | None = None
+
+
+MODES = {
+    mode.name: mode
+    for mode in (
+        Mode("local", "first link, its port watched", "bfd", 30, (0,), without_controller=True, median=0.020),
+        Mode(
+            "bfd-30",
+            "second or third link, BFD every 30 ms",
+            "bfd",
+            30,
+            (1, 2),
+            without_controller=True,
+            median=0.130,
+            maximum=0.200,
+        ),
+        Mode("bfd-10", "second or third link, BFD every 10 ms", "bfd", 10, (1, 2), without_controller=True),
+        Mode(
+            "controller",
+            "second or third link, told by the controller",
+            "controller",
+            None,
+            (1, 2),
+            without_controller=False,
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class RecoveryOptions:
+    """Which modes are measured, and how many cuts of each."""
+
+    modes: tuple[str, ...]
+    cuts: int
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("recovery")
+    group.add_argument(
+        "--modes",
+        type=_modes,
+        default=tuple(MODES),
+        metavar="MODE[,MODE]",
+        help=f"what fails and who notices (default: {','.join(MODES)})",
+    )
+    group.add_argument(
+        "--cuts",
+        type=positive_count,
+        metavar="N",
+        help=f"cuts of each mode (default: {DEFAULT_CUTS}, with --quick {QUICK_CUTS})",
+    )
+
+
+def options_from(args: argparse.Namespace, *, quick: bool, repetitions: int) -> RecoveryOptions:
+    """The options as given on the command line; a repetition is as many cuts again."""
+    return RecoveryOptions(args.modes, (args.cuts or (QUICK_CUTS if quick else DEFAULT_CUTS)) * repetitions)
+
+
+@experiment(
+    "recovery",
+    title="a link of a tunnel is cut: how long no packet arrives",
+    reproduces="goals of our own",
+    backends=("emulation",),
+    configure=configure,
+)
+def recovery(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    options = options_from(args, quick=settings.quick, repetitions=settings.repetitions)
+    # What measures takes seconds to import, which listing the experiments should not cost.
+    from experiments.recovery_run import run_recovery  # noqa: PLC0415
+
+    return run_recovery(settings, options, output, progress)
+
+
+def _modes(text: str) -> tuple[str, ...]:
+    chosen = tuple(text.split(","))
+    if not set(chosen) <= MODES.keys() or len(set(chosen)) < len(chosen):
+        raise argparse.ArgumentTypeError(f"{text} is not a list of different modes among {', '.join(MODES)}")
+    return chosen

@@ -1,0 +1,208 @@
+"""What cuts did to a steady flow, in numbers, as text and as JSON data; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+from experiments.load import Load, overload
+from experiments.recovery import EGRESS, INGRESS, NETWORK, TICK_BYTES, Mode
+from experiments.result import Check
+
+MAX_SENDER_PAUSE = 0.005
+"""Seconds of the interruption that may be the sender's own doing."""
+
+_LABEL_WIDTH, _CELL_WIDTH = 60, 8
+
+
+@dataclass(frozen=True)
+class CutRecord:
+    """One cut and what it did; times in seconds.
+
+    Attributes:
+        position: of the link in the tunnel, the ingress's own being 0.
+        path_id, backup_path_id: the flow's tunnel before and after.
+        source_address: of the flow, which decides its slot.
+        low_after: whether it was tagged as a victim.
+        gap: the longest time without an arrival that ended after the cut.
+        gap_before: the longest time without an arrival before the cut: what the machine alone does.
+        sender_pause: the longest time between two packets sent, before and after the cut.
+        sender_pause_in_gap: the same, of times that overlap the gap.
+        lost: packets of the whole flow.
+        before, after: packets that arrived in a second, before the cut and at the end.
+        noticed: switch at an end of the link to when it reported its port, seconds after the cut.
+        load: of the machine around the cut.
+    """
+
+    link: tuple[str, str]
+    position: int
+    path_id: int
+    backup_path_id: int
+    source_address: str
+    low_after: bool
+    gap: float
+    gap_before: float
+    sender_pause: float
+    sender_pause_in_gap: float
+    lost: int
+    before: float
+    after: float
+    noticed: dict[str, float]
+    load: Load
+
+    @property
+    def invalid(self) -> tuple[str, ...]:
+        """Why the cut must not be used, in words; empty for a good one."""
+        # A switch that takes up every packet alone is never idle long before it is late: what counts is how late it is.
+        reasons = list(overload(replace(self.load, switch=None)))
+        if self.sender_pause_in_gap > MAX_SENDER_PAUSE:
+            limit = f"more than {_ms(MAX_SENDER_PAUSE)} ms"
+            reasons.append(f"the sender itself paused for {_ms(self.sender_pause_in_gap)} ms, {limit}")
+        return tuple(reasons)
+
+
+@dataclass(frozen=True)
+class ModeResult:
+    """All cuts of one mode.
+
+    Attributes:
+        cuts: those on a machine too busy, however often repeated, are among them but do not count.
+        false_alarms: how often BFD sessions went down before the first cut, None where there are none.
+    """
+
+    mode: Mode
+    cuts: tuple[CutRecord, ...]
+    false_alarms: int | None
+
+    @property
+    def gaps(self) -> list[float]:
+        """Seconds, of the cuts that count."""
+        return [cut.gap for cut in self.cuts if not cut.invalid]
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Empty when no cut counts."""
+        if not self.gaps:
+            return ()
+        named = (
+            ("median gap in s", median(self.gaps), self.mode.median),
+            ("longest gap in s", max(self.gaps), self.mode.maximum),
+        )
+        bars = [Check(f"{self.mode.name}: {name}", value, None, bar) for name, value, bar in named if bar is not None]
+        low = sum(cut.low_after for cut in self.cuts) / len(self.cuts)
+        return (*bars, Check(f"{self.mode.name}: part of the cuts after which the flow was tagged low", low, 1.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Silence:
+    """The time between two successive events, on their clock."""
+
+    start: float
+    end: float
+
+    @property
+    def length(self) -> float:
+        return self.end - self.start
+
+
+def longest_silence(times: Sequence[float], start: float, end: float) -> Silence:
+    """The longest time between two successive events, of all such times that overlap `start` to `end`.
+
+    Args:
+        times: in order.
+        start: on the same clock.
+        end: likewise.
+
+    Raises:
+        ValueError: there is no event up to `start`, or none after it.
+    """
+    if not times or times[0] > start or times[-1] <= start:
+        raise ValueError("there are no events on both sides of the start")
+    silences = (Silence(*pair) for pair in pairwise(times) if pair[1] > start and pair[0] < end)
+    return max(silences, key=lambda silence: silence.length)
+
+
+def missed_bars(results: Iterable[ModeResult]) -> Iterator[str]:
+    """What kept modes from passing, in words."""
+    for result in results:
+        unused = [cut for cut in result.cuts if cut.invalid]
+        if unused:
+            reasons = "; ".join(unused[0].invalid)
+            share = f"{len(unused)} of {len(result.cuts)} cuts"
+            yield f"{result.mode.name}: the machine was too busy for {share} ({reasons})"
+        for check in result.checks:
+            if not check.passed:
+                yield f"{check.name} is {check.measured:.3f}, expected {check.bar}"
+
+
+def table_text(results: Sequence[ModeResult]) -> str:
+    """The interruptions of every mode in milliseconds, then the bars and how they were met."""
+    lines = [
+        f"A packet a millisecond from {INGRESS} to {EGRESS} of {NETWORK}: longest time without one after a cut, in ms",
+        "",
+        _line("", ["cuts", "min", "median", "max", "before", "sender", "alarms"]),
+        *(_line(f"{result.mode.name}: {result.mode.title}", _cells(result)) for result in results),
+        "",
+        "before: median of the longest times without a packet before the cut; sender: its longest pause around a cut;",
+        "alarms: how often an end of a BFD session went down before the first cut.",
+        "",
+    ]
+    for result in results:
+        lines += [f"BUSY  {result.mode.name}: {'; '.join(cut.invalid)}" for cut in result.cuts if cut.invalid]
+        lines += [
+            f"{'ok  ' if check.passed else 'MISS'}  {check.name} {check.measured:.3f} ({check.bar})"
+            for check in result.checks
+        ]
+    return "\n".join(lines)
+
+
+def mode_data(result: ModeResult) -> dict[str, Any]:
+    """A mode as JSON data: every cut, what they come to, and the bars; times in seconds."""
+    return {
+        "mode": asdict(result.mode),
+        "gap": _spread(result.gaps),
+        "false_alarms": result.false_alarms,
+        "checks": [{**asdict(check), "passed": check.passed} for check in result.checks],
+        "passed": not any(missed_bars([result])),
+        "flows": [
+            {
+                "name": f"cut {number}",
+                "role": "victim",
+                "before": _mbits(cut.before),
+                "after": _mbits(cut.after),
+                "loss": 1 - cut.after / cut.before if cut.before else None,
+            }
+            for number, cut in enumerate(result.cuts, start=1)
+        ],
+        "cuts": [{**asdict(cut), "invalid": list(cut.invalid)} for cut in result.cuts],
+    }
+
+
+def _spread(gaps: Sequence[float]) -> dict[str, float] | None:
+    return {"min": min(gaps), "median": median(gaps), "max": max(gaps)} if gaps else None
+
+
+def _mbits(packets_per_second: float) -> float:
+    """Of what the packets carry."""
+    return packets_per_second * TICK_BYTES * 8 / 1e6
+
+
+def _cells(result: ModeResult) -> list[str]:
+    used = [cut for cut in result.cuts if not cut.invalid]
+    alarms = "-" if result.false_alarms is None else str(result.false_alarms)
+    if not used:
+        return ["0", *["-"] * 5, alarms]
+    before, pause = median(cut.gap_before for cut in used), max(cut.sender_pause for cut in used)
+    gaps = result.gaps
+    return [str(len(used)), *map(_ms, (min(gaps), median(gaps), max(gaps), before, pause)), alarms]
+
+
+def _line(label: str, cells: Sequence[str]) -> str:
+    return f"{label:<{_LABEL_WIDTH}}{''.join(f'{cell:>{_CELL_WIDTH}}' for cell in cells)}".rstrip()
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.1f}"

@@ -1,0 +1,228 @@
+"""Replaces plans and controllers of an emulated network under numbered packets, and counts those that are missing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+
+from experiments.load import Load, LoadWatch, overload
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Outcome, Settings
+from experiments.update import FLOWS_PER_PAIR, LOAD, NETWORK, PACKET_BYTES, PAIRS, PLANS, UpdateOptions
+from te_solver.demands import Demand
+from te_solver.networks import shipped_network
+from te_solver.plan import PairPlan, Plan
+from te_solver.programs.program import Options
+from te_solver.solve import solve
+from te_solver.topology_file import load_topology
+from testbed.commands import run_batch
+from testbed.lab import Lab, LabOptions, PlanUpdate
+from testbed.machine import require_emulation
+from testbed.manifest import describe_run
+from testbed.network_namespace import network_of
+from testbed.ovs import Datapath
+from testbed.ticks import TickFlow
+
+ATTEMPTS = 3
+"""How often a phase is measured when the machine was too busy for it to be believed."""
+
+REST_SECONDS = 1.0
+"""Of flowing packets before the first and after the last event of a phase."""
+
+IDLE_SECONDS = 5.0
+"""Of the phase in which nothing is changed."""
+
+_FIRST_SOURCE_PORT, _FIRST_TARGET_PORT = 20000, 30000
+_FRAME_OVERHEAD = 46
+"""Bytes around what a packet carries: Ethernet, one label, IPv4, UDP."""
+
+Event = Callable[[], PlanUpdate | None]
+
+
+@dataclass(frozen=True)
+class PhaseResult:
+    """What has become of the packets while something happened again and again.
+
+    Attributes:
+        events: how often it did.
+        seconds: the phase took.
+        sent, lost, reordered: packets of all flows.
+        lost_by_flow: those with a loss, by name.
+        updates: what each new plan has changed.
+        invalid: why the phase is not to be believed, in words.
+    """
+
+    name: str
+    events: int
+    seconds: float
+    sent: int
+    lost: int
+    reordered: int
+    lost_by_flow: dict[str, int]
+    updates: tuple[PlanUpdate, ...]
+    load: Load
+    invalid: tuple[str, ...]
+
+
+def run_update(settings: Settings, options: UpdateOptions, output: OutputFolder, progress: Progress) -> Outcome:
+    """Measure the phases `idle`, `update` and `restart`, and write what was found.
+
+    Raises:
+        InputError: the machine cannot run an emulation.
+        TestbedError: the lab failed, or an update was given up.
+    """
+    machine = require_emulation()
+    plans = [update_plan(settings.capacity, tunnels, spread=spread) for tunnels, spread in PLANS]
+    began = time.time()
+
+    def show(text: str) -> None:
+        progress.show(f"update: {text}")
+
+    lab_options = LabOptions(slot_count=settings.slots, framework=settings.framework)
+    with Lab(plans[0], lab_options, show) as lab:
+        _add_addresses(lab)
+        events: dict[str, list[Event]] = {
+            "idle": [lambda: time.sleep(IDLE_SECONDS)],
+            "update": [
+                lambda plan=plans[number % 2]: lab.update(plan)  # type: ignore[misc]  # mypy does not infer the default
+                for number in range(1, options.updates + 1)
+            ],
+            "restart": [lab.restart_controller] * options.restarts,
+        }
+        results = [_believable(lab, name, each, progress, show) for name, each in events.items()]
+        manifest = describe_run(machine, lab.network, (), began, time.time() - began)
+    text = table_text(results)
+    missed = tuple(missed_bars(results))
+    data: dict[str, object] = {
+        "experiment": "update",
+        "backend": settings.backend,
+        "scheme": lab_options.scheme,
+        "seed": settings.seed,
+        "capacity": settings.capacity,
+        "load": LOAD,
+        "published": None,
+        "passed": not missed,
+        "phases": [asdict(result) for result in results],
+        "manifest": {**manifest, "settings": asdict(settings), "options": asdict(options)},
+    }
+    output.write_json("update.json", data)
+    output.write_text("update.txt", f"{text}\n")
+    summary = {key: value for key, value in data.items() if key != "manifest"}
+    output.write_json("update-summary.json", summary)
+    return Outcome(text, summary, missed)
+
+
+def update_plan(capacity: float, tunnels: int, *, spread: bool) -> Plan:
+    """The plan for `PAIRS` on links of `capacity` Mbit/s with so many tunnels for each."""
+    topology = load_topology(shipped_network(NETWORK)).with_capacity(capacity)
+    demands = [Demand(*ends, share * capacity) for ends, share in PAIRS.items()]
+    return solve(topology, demands, tunnels, options=Options(spread=spread))
+
+
+def interval_of(pair: PairPlan) -> float:
+    """Seconds between two packets of each of the pair's flows, which together offer `LOAD` of what it is allocated."""
+    return FLOWS_PER_PAIR * (PACKET_BYTES + _FRAME_OVERHEAD) * 8 / (LOAD * pair.allocated * 1e6)
+
+
+def missed_bars(results: Sequence[PhaseResult]) -> Iterator[str]:
+    """In words, what kept the phases from passing: any loss while plans or controllers were replaced."""
+    for result in results:
+        if result.invalid:
+            yield f"{result.name}: not to be believed in {ATTEMPTS} attempts ({'; '.join(result.invalid)})"
+        if result.lost and result.name != "idle":
+            yield f"{result.name}: {result.lost} of {result.sent} packets lost, expected 0"
+
+
+def table_text(results: Sequence[PhaseResult]) -> str:
+    """The phases for people."""
+    lines = [
+        f"packets of {PACKET_BYTES} bytes, {FLOWS_PER_PAIR * len(PAIRS)} flows at {LOAD:.0%} load; published: nothing",
+        "",
+        f"{'phase':<10} {'events':>6} {'seconds':>8} {'sent':>8} {'lost':>6} {'reordered':>10}",
+    ]
+    lines += [
+        f"{each.name:<10} {each.events:>6} {each.seconds:>8.1f} {each.sent:>8} {each.lost:>6} {each.reordered:>10}"
+        for each in results
+    ]
+    for each in results:
+        for number, update in enumerate(each.updates, start=1):
+            changed = f"{len(update.added)} added, {len(update.removed)} removed, {update.reweighted} reweighted"
+            counts = f"{len(update.kept)} tunnels kept, {changed}"
+            lines.append(f"update {number}: {counts}, done after {update.seconds:.1f} s")
+    return "\n".join(lines)
+
+
+def _believable(
+    lab: Lab, name: str, events: Sequence[Event], progress: Progress, show: Callable[[str], None]
+) -> PhaseResult:
+    """The first result of a machine that was not overloaded, else that of the last attempt."""
+    result = _phase(lab, name, events, show)
+    for _ in range(1, ATTEMPTS):
+        if not result.invalid:
+            break
+        progress.say(f"phase {name} is repeated: {'; '.join(result.invalid)}")
+        result = _phase(lab, name, events, show)
+    return result
+
+
+def _phase(lab: Lab, name: str, events: Sequence[Event], show: Callable[[str], None]) -> PhaseResult:
+    updates = []
+    with ExitStack() as running:
+        flows = {label: running.enter_context(flow) for label, flow in _flows(lab)}
+        for flow in flows.values():
+            flow.start()
+        ovs = lab.network.ovs
+        watch = LoadWatch(ovs.switch_pid() if ovs.datapath is Datapath.USERSPACE else None)
+        began = time.monotonic()
+        time.sleep(REST_SECONDS)
+        for number, event in enumerate(events, start=1):
+            show(f"{name} {number} of {len(events)}")
+            done = event()
+            if done is not None:
+                updates.append(done)
+        time.sleep(REST_SECONDS)
+        load = watch.load()
+        seconds = time.monotonic() - began
+        records = {label: flow.stop() for label, flow in flows.items()}
+    lost = {label: record.lost for label, record in records.items() if record.lost}
+    invalid = overload(load)
+    if name == "idle" and lost:
+        invalid = (*invalid, f"{sum(lost.values())} packets were lost although nothing was changed")
+    return PhaseResult(
+        name=name,
+        events=len(events),
+        seconds=seconds,
+        sent=sum(len(record.sent_at) for record in records.values()),
+        lost=sum(lost.values()),
+        reordered=sum(record.reordered for record in records.values()),
+        lost_by_flow=lost,
+        updates=tuple(updates),
+        load=load,
+        invalid=invalid,
+    )
+
+
+def _add_addresses(lab: Lab) -> None:
+    """Give each ingress' host an address per flow: the switch hashes addresses, but not the ports of UDP."""
+    for source, _ in PAIRS:
+        host = lab.network.host(source)
+        with network_of(host.namespace_pid):
+            addresses = [str(host.address + number) for number in range(1, FLOWS_PER_PAIR)]
+            run_batch("ip", [["address", "add", f"{each}/32", "dev", host.interface] for each in addresses])
+
+
+def _flows(lab: Lab) -> Iterator[tuple[str, TickFlow]]:
+    allocated = {(pair.source, pair.target): pair for pair in lab.plan.pairs}
+    for ends in PAIRS:
+        source, target = map(lab.network.host, ends)
+        interval = interval_of(allocated[ends])
+        for number in range(FLOWS_PER_PAIR):
+            address = str(source.address + number)
+            ports = _FIRST_SOURCE_PORT + number, _FIRST_TARGET_PORT + number
+            yield (
+                f"{'-'.join(ends)} {number}",
+                TickFlow(source, target, address, *ports, interval, PACKET_BYTES),
+            )

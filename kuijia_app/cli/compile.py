@@ -1,0 +1,65 @@
+"""`kuijia compile`: a plan's tables as files for `ovs-ofctl`, and how much of a switch they need."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from kuijia_app.cli.table_options import add_plan_and_options, build
+from kuijia_app.field_counts import BITS_PER_FIELD
+from kuijia_app.ofctl_text import LONGEST_STEM, file_stem, flows_text, groups_text
+from kuijia_app.table_sizes import TableSize, table_size
+from te_solver.errors import InputError, quoted
+from te_solver.text import write_text
+
+HELP = "write a plan's tables in the syntax of ovs-ofctl, and count them"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_plan_and_options(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="folder for SWITCH.groups and SWITCH.flows (default: only count)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    built = build(args)
+    sizes = {switch: table_size(tables) for switch, tables in built.tables.items()}
+    if args.output is not None:
+        stems = {switch: _stem(args.plan, switch) for switch in built.tables}
+        _make_folder(args.output)
+        for switch, tables in built.tables.items():
+            write_text(args.output / f"{stems[switch]}.groups", groups_text(tables))
+            write_text(args.output / f"{stems[switch]}.flows", flows_text(tables))
+    total = TableSize.sum_of(sizes.values())
+    if args.json:
+        counts = {switch: size.as_json() for switch, size in sizes.items()}
+        print(json.dumps({"switches": counts, "total": total.as_json(), "bits_per_field": BITS_PER_FIELD}))
+        return 0
+    width = max(map(len, [*sizes, "switch"]))
+    print(f"{'switch':<{width}}  entries  fields  groups  buckets")
+    for name, size in [*sizes.items(), ("total", total)]:
+        print(f"{name:<{width}}  {size.entries:>7}  {size.fields:>6}  {size.groups:>6}  {size.buckets:>7}")
+    if args.output is not None:
+        print(f"wrote {2 * len(sizes)} files to {args.output}")
+    return 0
+
+
+def _stem(plan: Path, switch: str) -> str:
+    stem = file_stem(switch)
+    if len(stem.encode()) > LONGEST_STEM:
+        problem = f"{quoted(switch)} makes a file name too long"
+        raise InputError(plan, "topology.nodes", problem, f"at most {LONGEST_STEM} bytes")
+    return stem
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(folder, "", f"cannot be made ({error.strerror})", "a folder to write to") from error

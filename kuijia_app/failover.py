@@ -1,0 +1,119 @@
+"""Fast-failover groups at an ingress: the tunnels of some traffic in order of preference, the first alive one used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kuijia_app import identifiers
+from kuijia_app.bfd import BfdSessions
+from kuijia_app.queues import Queue
+from kuijia_app.routes import Direction, Route
+from kuijia_app.rules import Action, Bucket, Group, GroupType, Output, SetQueue, ToGroup
+from kuijia_app.tagging import Tags
+from kuijia_app.wiring import Wiring
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A tunnel to send over, and the queue to send through."""
+
+    route: Route
+    queue: Queue
+
+
+class GroupIds(Protocol):
+    """The ids that a chain of groups may use: for step 0 its head's, then one more for each step."""
+
+    def __call__(self, step: int) -> int: ...
+
+
+class Failover(Protocol):
+    """How groups know that a tunnel is alive."""
+
+    def groups(self, choices: tuple[Choice, ...], group_id: GroupIds) -> Iterator[Group]:
+        """The group `group_id(0)`, which sends by the first choice that is alive, after those it needs.
+
+        Groups of earlier calls are used again where they fit.
+        """
+
+
+def liveness_group(label: int, first_port: int, *, alive: bool) -> Group:
+    """The group that a tunnel's buckets watch: alive while the tunnel's first port is, dead once it is emptied."""
+    buckets = (Bucket(actions=(), watch_port=first_port),) if alive else ()
+    return Group(identifiers.liveness_group(label), GroupType.FAST_FAILOVER, buckets)
+
+
+@dataclass
+class _Sender:
+    """What one ingress does to send over a tunnel."""
+
+    ingress: str
+    wiring: Wiring
+    tags: Tags
+
+    def first_port(self, route: Route) -> int:
+        return self.wiring.port(self.ingress, route.next_hop)
+
+    def send(self, choice: Choice) -> tuple[Action, ...]:
+        mark = self.tags.mark(choice.route.label, choice.queue)
+        return (*mark, SetQueue(choice.queue.queue_id), Output(self.first_port(choice.route)))
+
+
+@dataclass
+class WatchedGroups(_Sender):
+    """Buckets that watch a liveness group per tunnel, which the controller empties."""
+
+    _watched: set[int] = field(default_factory=set)
+
+    def groups(self, choices: tuple[Choice, ...], group_id: GroupIds) -> Iterator[Group]:
+        for route in (choice.route for choice in choices):
+            if route.label not in self._watched:
+                self._watched.add(route.label)
+                yield liveness_group(route.label, self.first_port(route), alive=True)
+        buckets = (
+            Bucket(self.send(choice), watch_group=identifiers.liveness_group(choice.route.label)) for choice in choices
+        )
+        yield Group(group_id(0), GroupType.FAST_FAILOVER, tuple(buckets))
+
+
+@dataclass
+class ChainedGroups(_Sender):
+    """Two groups per choice, of which one watches the first port of the tunnel, the other the port of its BFD session.
+
+    A bucket that watches a port and a group is alive when either is; that both must be takes two groups in a row:
+    each falls through to the next choice when what it watches is dead.
+    """
+
+    sessions: BfdSessions
+    _known: dict[tuple[Choice, ...], int] = field(default_factory=dict)
+
+    def groups(self, choices: tuple[Choice, ...], group_id: GroupIds) -> Iterator[Group]:
+        steps = range(len(choices))
+        new = next((step for step in steps[1:] if choices[step:] in self._known), len(choices))
+        for step in reversed(range(new)):
+            choice, rest = choices[step], choices[step + 1 :]
+            # Open vSwitch refuses a fast-failover bucket that watches nothing.
+            otherwise = (Bucket((ToGroup(self._known[rest]),), watch_group=self._known[rest]),) if rest else ()
+            session_port = self.sessions.over(choice.route.nodes).watched_port
+            by_session = group_id(2 * step + 1)
+            yield Group(
+                by_session,
+                GroupType.FAST_FAILOVER,
+                (Bucket(self.send(choice), watch_port=session_port), *otherwise),
+            )
+            by_port = group_id(2 * step)
+            yield Group(
+                by_port,
+                GroupType.FAST_FAILOVER,
+                (Bucket((ToGroup(by_session),), watch_port=self.first_port(choice.route)), *otherwise),
+            )
+            self._known[choices[step:]] = by_port
+
+
+def failover_at(direction: Direction, wiring: Wiring, tags: Tags, sessions: BfdSessions | None) -> Failover:
+    """The groups of an ingress: chained where there are BFD sessions, else with one liveness group per tunnel."""
+    if sessions is None:
+        return WatchedGroups(direction.ingress, wiring, tags)
+    return ChainedGroups(direction.ingress, wiring, tags, sessions)

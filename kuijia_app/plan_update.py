@@ -1,0 +1,57 @@
+"""A new plan in place of one that switches carry: which path ids its tunnels get; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from itertools import count
+
+from kuijia_app.wiring import Wiring
+from te_solver.errors import UnsoundError
+from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID, Plan
+
+Path = tuple[str, ...]
+
+
+def renumber(new: Plan, old: Plan, unavailable: AbstractSet[int] = frozenset()) -> Plan:
+    """The new plan with the path ids that the old one gave to the same paths, and free ids for the others.
+
+    A path of a pair that stays keeps its id, whatever its weight. Others get the lowest ids that the old plan does not
+    use. Classes of a pair share their tunnels, and so their ids.
+
+    Args:
+        new: the plan to be renumbered; its own ids do not matter.
+        old: what the switches carry.
+        unavailable: ids of plans before the old one, which packets or switches may still use.
+
+    Raises:
+        UnsoundError: the ids do not suffice.
+    """
+    kept = {tunnel.nodes: tunnel.path_id for tunnel in old.tunnels}
+    taken = set(kept.values()) | unavailable
+    free = (path_id for path_id in count(FIRST_PATH_ID) if path_id not in taken)
+    ids: dict[Path, int] = {}
+    for tunnel in new.tunnels:
+        if tunnel.nodes not in ids:
+            ids[tunnel.nodes] = kept[tunnel.nodes] if tunnel.nodes in kept else next(free)
+    if max(ids.values(), default=FIRST_PATH_ID) > LAST_PATH_ID:
+        raise UnsoundError(("pairs",), f"more than {LAST_PATH_ID} path ids", "fewer tunnels, or drained ones")
+    return replace(
+        new,
+        pairs=tuple(
+            replace(pair, tunnels=tuple(replace(tunnel, path_id=ids[tunnel.nodes]) for tunnel in pair.tunnels))
+            for pair in new.pairs
+        ),
+    )
+
+
+def require_same_network(new: Plan, old: Plan) -> None:
+    """Raises UnsoundError when the new plan is for switches or cables other than the old one's."""
+    theirs, ours = Wiring(new.topology), Wiring(old.topology)
+    if theirs.topology.nodes != ours.topology.nodes:
+        raise UnsoundError(("topology", "nodes"), "are not those of the plan in force", "the same, in the same order")
+    for node in ours.topology.nodes:
+        if theirs.topology.neighbours[node] != ours.topology.neighbours[node]:
+            raise UnsoundError(
+                ("topology", "links"), f"node {node} has other neighbours than in the plan in force", "the same network"
+            )

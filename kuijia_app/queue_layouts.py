@@ -1,0 +1,55 @@
+"""The queue layouts there are by name: those of the paper, and a user's own from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kuijia_app.queue_layout_file import load_layout
+from kuijia_app.queues import PLAIN_LAYOUT, Queue, QueueLayout, TrafficClass
+from te_solver.errors import InputError, quoted
+
+PLAIN = "plain"
+
+EXPEDITED, AF41, AF31, AF21 = 46, 34, 26, 18
+"""Code points of RFC 3246 and RFC 2597."""
+
+
+def _eight() -> QueueLayout:
+    control = Queue(0, "control", traffic_class=6)
+    high = [Queue(number, f"high {number}", traffic_class=number) for number in range(1, 5)]
+    high_victims = Queue(5, "high victims", traffic_class=5)
+    low = Queue(6, "low", traffic_class=0)
+    low_victims = Queue(7, "low victims", traffic_class=7)
+    marks = (EXPEDITED, AF41, AF31, AF21)
+    classes = [
+        TrafficClass(priority, (mark,), queue, high_victims)
+        for priority, (mark, queue) in enumerate(zip(marks, high, strict=True))
+    ]
+    lowest = TrafficClass(len(classes), (), low, low_victims)
+    return QueueLayout("eight", (control, *high, high_victims, low, low_victims), control, (*classes, lowest))
+
+
+def _four() -> QueueLayout:
+    high = Queue(0, "high", traffic_class=6, ecn=2)
+    high_victims = Queue(1, "high victims", traffic_class=5, ecn=3)
+    low = Queue(2, "low", traffic_class=0, ecn=0)
+    low_victims = Queue(3, "low victims", traffic_class=1, ecn=1)
+    classes = (TrafficClass(0, (EXPEDITED,), high, high_victims), TrafficClass(1, (), low, low_victims))
+    return QueueLayout("four", (high, high_victims, low, low_victims), high, classes)
+
+
+LAYOUTS = {PLAIN: PLAIN_LAYOUT, "eight": _eight(), "four": _four()}
+"""By name: three queues for one class of traffic, and those of the paper's sections 4.3 and 5.4 for several.
+
+Unmarked packets belong to the last class in all of them.
+"""
+
+
+def named_layout(name: str) -> QueueLayout:
+    """The layout of that name, or in the YAML file of that name; raises InputError when it is neither."""
+    if name in LAYOUTS:
+        return LAYOUTS[name]
+    path = Path(name)
+    if not path.exists():
+        raise InputError("layout", "", f"there is none called {quoted(name)}", f"{', '.join(LAYOUTS)} or a YAML file")
+    return load_layout(path)

@@ -1,0 +1,232 @@
+"""How a new plan replaces the one in force without losing a packet: what each switch is to have at each stage; pure.
+
+New entries and groups, which nothing uses yet, go to all switches first. Once every switch that needs some has
+acknowledged them the new plan is in force: each ingress gets its changed groups and entries. What only the old plan
+used stays until every ingress has acknowledged that, and `drain` seconds more, for the packets under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from kuijia_app.reconciliation import FlowKey
+from kuijia_app.rules import FlowEntry, Group, SwitchTables, ToGroup
+from te_solver.errors import UnsoundError
+from te_solver.plan import Plan
+
+AllTables = Mapping[str, SwitchTables]
+"""Switch to its tables."""
+
+DEFAULT_DRAIN = 2.0
+"""Seconds: a switch may follow changed groups late (Open vSwitch's cache: half a second), and queues hold packets."""
+
+NOTHING = SwitchTables((), ())
+
+
+@dataclass(frozen=True)
+class Version:
+    """A plan and its tables; `name` is for those who asked for it."""
+
+    name: str
+    plan: Plan
+    tables: AllTables
+
+
+@dataclass(frozen=True)
+class _Standby:
+    """A plan that is not in force: who has to acknowledge something first, and when it comes or goes after that.
+
+    `pending` are the switches that have not acknowledged to be prepared for it or, once it is past, the plan after it.
+    """
+
+    version: Version
+    pending: frozenset[str]
+    until: float | None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What has come about: the version of this name is in force at all switches, done with, or given up."""
+
+    name: str
+    state: Literal["live", "done", "refused"]
+
+
+class Rollout:
+    """The plan in force, one that is being prepared, and those that are being retired.
+
+    `wanted` says what a switch is to have, `take_changed` for which switches that has changed; each switch that has
+    reached what is wanted of it is to be reported by `acknowledged`. Times are seconds of any clock.
+    """
+
+    def __init__(self, first: Version, drain: float = DEFAULT_DRAIN, settle: float = 0.0) -> None:
+        """With `settle` a plan that is prepared comes into force so many seconds later."""
+        self.in_force = first
+        self._drain = drain
+        self._settle = settle
+        self._next: _Standby | None = None
+        self._retained: list[_Standby] = []
+        self._wanted: dict[str, SwitchTables] = dict(first.tables)
+        self._changed: set[str] = set()
+        self._retiring: dict[str, set[str]] = {}
+
+    def wanted(self, switch: str) -> SwitchTables:
+        return self._wanted.get(switch, NOTHING)
+
+    def take_changed(self) -> frozenset[str]:
+        """The switches whose wanted tables have changed since the last call."""
+        changed, self._changed = frozenset(self._changed), set()
+        return changed
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """All plans that traffic may be on, or soon may."""
+        return tuple(each.plan for each in (self.in_force, *(held.version for held in self._held)))
+
+    @property
+    def unavailable(self) -> frozenset[int]:
+        """Path ids that no new tunnel may get."""
+        return frozenset(tunnel.path_id for held in self._held for tunnel in held.version.plan.tunnels)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether one plan alone is on the switches, or on its way to those that were away."""
+        return self._next is None and not self._retained
+
+    def propose(self, version: Version, now: float) -> list[Progress]:
+        """Begin to replace the plan in force; one that is still being prepared is given up for it.
+
+        Raises:
+            UnsoundError: an entry of the new plan would take the place of one in use that means something else.
+        """
+        self._require_no_clash(version)
+        given_up = [] if self._next is None else [Progress(self._next.version.name, "refused")]
+        self._next = _Standby(version, frozenset(), None)
+        self._next = replace(self._next, pending=self._recompute())
+        self._advance(now)
+        return given_up
+
+    def acknowledged(self, switch: str, now: float) -> list[Progress]:
+        """The switch has what is wanted of it at present."""
+        without = frozenset((switch,))
+        if self._next is not None:
+            self._next = replace(self._next, pending=self._next.pending - without)
+        self._retained = [replace(each, pending=each.pending - without) for each in self._retained]
+        return [*self._retired(switch), *self.passed(now)]
+
+    def passed(self, now: float) -> list[Progress]:
+        """Take in the time: what has settled is in force, what has drained is wanted no more."""
+        self._advance(now)
+        progress: list[Progress] = []
+        kept: list[_Standby] = []
+        for each in self._retained:
+            if each.pending:
+                kept.append(each)
+            elif each.until is None:
+                # The first of them to be left by all ingresses; those before it were left before.
+                kept.append(replace(each, until=now + self._drain))
+                progress.append(Progress(self.in_force.name, "live"))
+            elif now < each.until:
+                kept.append(each)
+        if len(kept) < len(self._retained):
+            self._retained = kept
+            self._retiring.setdefault(self.in_force.name, set()).update(self._recompute())
+            progress.extend(self._retired(None))
+        else:
+            self._retained = kept
+        return progress
+
+    def left(self, switch: str) -> list[Progress]:
+        """The switch has gone: what it is to give up it will when it is back, and nobody waits for that."""
+        return self._retired(switch)
+
+    def refused(self) -> list[Progress]:
+        """A switch has refused what was wanted of it: the plan before comes back, if there is one."""
+        if self._next is not None:
+            name = self._next.version.name
+            self._next = None
+            self._recompute()
+            return [Progress(name, "refused")]
+        if self._retained and self._retained[-1].until is None:
+            failed, before = self.in_force, self._retained.pop()
+            self.in_force = before.version
+            self._retained.append(_Standby(failed, frozenset(), None))
+            back = self._recompute()
+            self._retained[-1] = replace(self._retained[-1], pending=back)
+            return [Progress(failed.name, "refused")]
+        return []
+
+    def _advance(self, now: float) -> None:
+        if self._next is None or self._next.pending:
+            return
+        if self._next.until is None:
+            self._next = replace(self._next, until=now + self._settle)
+        if self._next.until is None or now < self._next.until:
+            return
+        old, self.in_force = self.in_force, self._next.version
+        self._next = None
+        self._retained.append(_Standby(old, frozenset(), None))
+        self._retained[-1] = replace(self._retained[-1], pending=self._recompute())
+
+    def _retired(self, switch: str | None) -> list[Progress]:
+        done = []
+        for name, left in list(self._retiring.items()):
+            left.discard(switch or "")
+            if not left:
+                del self._retiring[name]
+                done.append(Progress(name, "done"))
+        return done
+
+    @property
+    def _held(self) -> tuple[_Standby, ...]:
+        """The plans that are not in force, the latest first."""
+        past = tuple(reversed(self._retained))
+        return past if self._next is None else (self._next, *past)
+
+    def _recompute(self) -> frozenset[str]:
+        """Bring `wanted` up to date; returns the switches for which it has changed."""
+        changed = set()
+        others = [held.version.tables for held in self._held]
+        for switch in self._wanted.keys() | self.in_force.tables.keys():
+            wanted = together(
+                self.in_force.tables.get(switch, NOTHING), [tables.get(switch, NOTHING) for tables in others]
+            )
+            if wanted != self._wanted.get(switch):
+                self._wanted[switch] = wanted
+                changed.add(switch)
+        self._changed |= changed
+        return frozenset(changed)
+
+    def _require_no_clash(self, version: Version) -> None:
+        for switch, tables in version.tables.items():
+            present = {FlowKey.of(entry): entry for entry in self.wanted(switch).flows if not _is_ingress(entry)}
+            for entry in tables.flows:
+                other = present.get(FlowKey.of(entry))
+                if other is not None and other != entry:
+                    raise UnsoundError(
+                        ("pairs",),
+                        f"at {switch} the new plan gives a tag that is in use another meaning",
+                        "a plan whose tags can be told from those in use",
+                    )
+
+
+def together(in_force: SwitchTables, others: Iterable[SwitchTables]) -> SwitchTables:
+    """The tables of the plan in force, and what others have in addition that no traffic is led into by itself.
+
+    Of the others' entries those that lead traffic into groups are left out: they decide which plan is used.
+    """
+    groups: dict[int, Group] = {group.group_id: group for group in in_force.groups}
+    flows: dict[FlowKey, FlowEntry] = {FlowKey.of(entry): entry for entry in in_force.flows}
+    for tables in others:
+        for group in tables.groups:
+            groups.setdefault(group.group_id, group)
+        for entry in tables.flows:
+            if not _is_ingress(entry):
+                flows.setdefault(FlowKey.of(entry), entry)
+    return SwitchTables(tuple(groups.values()), tuple(flows.values()))
+
+
+def _is_ingress(entry: FlowEntry) -> bool:
+    return any(isinstance(action, ToGroup) for action in (*entry.actions, *entry.written))

@@ -1,0 +1,41 @@
+"""How much of a switch tables need: entries, the fields of these, groups and buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from kuijia_app.field_counts import count_fields
+from kuijia_app.rules import SwitchTables
+
+
+@dataclass(frozen=True, slots=True)
+class TableSize:
+    """`fields` are those of the flow entries, counted as the paper does (Zhang et al., Kuijia, section 4.3)."""
+
+    entries: int
+    fields: int
+    groups: int
+    buckets: int
+
+    @staticmethod
+    def sum_of(sizes: Iterable[TableSize]) -> TableSize:
+        listed = list(sizes)
+        return TableSize(
+            sum(each.entries for each in listed),
+            sum(each.fields for each in listed),
+            sum(each.groups for each in listed),
+            sum(each.buckets for each in listed),
+        )
+
+    def as_json(self) -> dict[str, int]:
+        return asdict(self)
+
+
+def table_size(tables: SwitchTables) -> TableSize:
+    return TableSize(
+        len(tables.flows),
+        count_fields(tables.flows),
+        len(tables.groups),
+        sum(len(group.buckets) for group in tables.groups),
+    )

@@ -1,0 +1,332 @@
+"""Proves tables before they are on switches: every kind of traffic under every failure, on the model network.
+
+The interpreter is deterministic and a walk reports all state it depends on. So a kind of traffic whose way before the
+failure depends on nothing that the failure changes goes that very way after it, and is not walked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kuijia_app.expectation import Path, Traffic, expected_traffic
+from kuijia_app.model.network import End, Hop, ModelNetwork, Walk
+from kuijia_app.model.packet import Packet
+from kuijia_app.model.switch import EntryStep
+from kuijia_app.ofctl_text import match_text
+from kuijia_app.options import PipelineOptions
+from kuijia_app.rules import Bucket, SwitchTables
+from te_solver.failures import NO_FAILURE, Failure
+from te_solver.plan import Plan
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Something promised that does not hold.
+
+    Attributes:
+        rule: which promise: one of delivered, path, queue, header, loop, copy, ambiguous, aboriginal, split, healed,
+            session.
+        failure: by name, "none" for the network as planned.
+        traffic: the kind of traffic; empty when it is about no traffic in particular.
+        slots: the hash slots concerned.
+        problem: what was seen, with switch, table and entry.
+    """
+
+    rule: str
+    failure: str
+    traffic: str
+    slots: tuple[int, ...]
+    problem: str
+
+    def __str__(self) -> str:
+        slots = f", {_slots_text(self.slots)}" if self.slots else ""
+        about = f"{self.traffic}{slots}: " if self.traffic else ""
+        failed = "no failure" if self.failure == NO_FAILURE.name else f"{self.failure} down"
+        return f"{self.rule}: {failed}: {about}{self.problem}"
+
+
+@dataclass
+class Verification:
+    """What was proven, and what was found.
+
+    `header_classes` are direction x class x code point x ECN bits x slot, and control traffic; `cases` are these
+    times the failures, and once more for the network as planned, without traffic of failed sites; `walks` were
+    interpreted hop by hop, for the others it was shown that they depend on nothing that the failure changes.
+    """
+
+    header_classes: int = 0
+    failures: int = 0
+    cases: int = 0
+    walks: int = 0
+    violations: list[Violation] = field(default_factory=list)
+
+    @property
+    def is_sound(self) -> bool:
+        return not self.violations
+
+
+@dataclass(frozen=True, slots=True)
+class _Flow:
+    """The slots of some traffic that tables cannot tell apart, and their way as long as nothing fails."""
+
+    traffic: Traffic
+    slots: tuple[int, ...]
+    before: Walk
+    own: Path | None
+
+
+class Verifier:
+    """Checks the tables of one plan."""
+
+    def __init__(self, plan: Plan, tables: Mapping[str, SwitchTables], options: PipelineOptions) -> None:
+        self._network = ModelNetwork(plan, tables, options.liveness)
+        self._groups = {name: dict(self._network.switch(name).groups) for name in tables}
+        self._unharmed = self._network.changed
+        self._dead_ports = self._network.dead_ports
+        self._control = options.layout.control.queue_id
+        self._slot_count = options.slot_count
+        self._traffic = tuple(expected_traffic(plan, options))
+        self._found = Verification()
+
+    def run(self, failures: Iterable[Failure], progress: Progress | None = None) -> Verification:
+        """Check the network as planned, then each failure on its own, then that all is as it was before.
+
+        Raises:
+            UnsoundError: a failure names what the topology lacks.
+        """
+        self._check_sessions()
+        flows = [flow for traffic in self._traffic for flow in self._flows(traffic)]
+        self._found.header_classes = sum(len(flow.slots) for flow in flows)
+        self._found.cases = self._found.header_classes
+        for failure in failures:
+            self._found.failures += 1
+            if progress is not None:
+                progress(
+                    f"{self._found.failures:,} failures, {self._found.cases:,} cases, "
+                    f"{len(self._found.violations):,} violations"
+                )
+            self._check_failure(failure, flows)
+        return self._found
+
+    def _check_sessions(self) -> None:
+        """Each BFD session gets through over all links of its path and no others, in the control queue."""
+        for session in self._network.sessions:
+            about = f"BFD session of {'-'.join(session.nodes)}"
+            for far, walk in self._network.session_ways(session):
+                problem: str | None = None
+                if walk.delivered_to != (far, session.inner_port):
+                    problem = f"{walk.hops[-1].forwarding.problem or walk.end.value} at {_place(walk.hops[-1])}"
+                elif walk.nodes not in {session.nodes, session.nodes[::-1]} or set(walk.queues) != {self._control}:
+                    problem = f"went {_way(walk)}, expected queue {self._control} all along the path"
+                if problem is not None:
+                    self._found.violations.append(Violation("session", NO_FAILURE.name, about, (), problem))
+
+    def _flows(self, traffic: Traffic) -> Iterator[_Flow]:
+        """The traffic by slots that the tables treat alike; checks each as planned, and how they are shared out."""
+        walks: dict[Bucket | int, Walk] = {}
+        slots: dict[Bucket | int, list[int]] = {}
+        first = self._walk(traffic, 0)
+        for slot in range(self._slot_count if traffic.is_split else 1):
+            key = self._alike(first, slot)
+            if key not in walks:
+                walks[key] = self._walk(traffic, slot)
+            slots.setdefault(key, []).append(slot)
+        flows = []
+        for key, walk in walks.items():
+            own = next((path for path in traffic.paths if path.nodes == walk.nodes), None)
+            flow = _Flow(traffic, tuple(slots[key]), walk, own)
+            self._report(NO_FAILURE, flow, _faults(walk, traffic, traffic.paths, traffic.normal))
+            flows.append(flow)
+        if traffic.is_split:
+            self._check_split(NO_FAILURE, traffic, None, traffic.paths, {flow.slots: flow.before for flow in flows})
+        yield from flows
+
+    def _alike(self, first: Walk, slot: int) -> Bucket | int:
+        """Slots with equal keys meet equal buckets in the one group that asks for the slot."""
+        if len(first.choices) != 1:
+            return slot
+        buckets = first.choices[0].group.buckets
+        bucket = buckets[slot % len(buckets)]
+        watches = bucket.watch_port is not None or bucket.watch_group is not None
+        return slot if watches else bucket  # without it, another bucket would be used, which depends on the slot
+
+    def _check_failure(self, failure: Failure, flows: list[_Flow]) -> None:
+        self._network.fail(failure)
+        changed = self._network.changed ^ self._unharmed
+        moved: dict[tuple[Traffic, Path], dict[tuple[int, ...], Walk]] = {}
+        for flow in flows:
+            traffic = flow.traffic
+            if not {traffic.source, traffic.target}.isdisjoint(failure.nodes):
+                continue
+            self._found.cases += len(flow.slots)
+            if changed.isdisjoint(flow.before.asked):
+                continue
+            alive = tuple(path for path in traffic.paths if path.survives(failure))
+            for slots, walk in self._walks_after(flow):
+                shown = _Flow(traffic, slots, flow.before, flow.own)
+                self._report(failure, shown, _faults_after(walk, shown, alive))
+                if flow.own is not None and flow.own not in alive and alive:
+                    moved.setdefault((traffic, flow.own), {})[slots] = walk
+        for (traffic, own), walks in moved.items():
+            alive = tuple(path for path in traffic.paths if path.survives(failure))
+            if traffic.is_split and len(alive) == len(traffic.paths) - 1:
+                self._check_split(failure, traffic, own, alive, walks)
+        self._heal(failure)
+
+    def _walks_after(self, flow: _Flow) -> Iterator[tuple[tuple[int, ...], Walk]]:
+        """The ways of a flow's slots: one for all of them, unless a group asks for the slot that did not before."""
+        walk = self._walk(flow.traffic, flow.slots[0])
+        if walk.choices == flow.before.choices or len(flow.slots) == 1:
+            yield flow.slots, walk
+            return
+        for slot in flow.slots:
+            yield (slot,), self._walk(flow.traffic, slot)
+
+    def _check_split(
+        self,
+        failure: Failure,
+        traffic: Traffic,
+        own: Path | None,
+        alive: tuple[Path, ...],
+        walks: Mapping[tuple[int, ...], Walk],
+    ) -> None:
+        """The slots of all traffic (`own` None), or of a dead tunnel, go to tunnels in proportion to their weights."""
+        total_weight = sum(path.weight for path in alive)
+        slot_count = sum(map(len, walks))
+        for nodes in dict.fromkeys(path.nodes for path in alive):
+            alike = [path for path in alive if path.nodes == nodes]
+            weight = sum(path.weight for path in alike)
+            expected = slot_count * (weight / total_weight if total_weight > 0 else len(alike) / len(alive))
+            have = sum(len(slots) for slots, walk in walks.items() if walk.nodes == nodes)
+            # Shares are whole slots, so that each may be off by less than one.
+            if abs(have - expected) >= len(alike):
+                what = "all slots" if own is None else f"the slots of {'-'.join(own.nodes)}"
+                problem = f"{have} of the {slot_count} of {what} use {'-'.join(nodes)}, expected {expected:.1f}"
+                self._found.violations.append(Violation("split", failure.name, str(traffic), (), problem))
+
+    def _heal(self, failure: Failure) -> None:
+        """Everything exactly as before: the state that all ways depend on is the same again."""
+        self._network.fail(NO_FAILURE)
+        for name, groups in self._groups.items():
+            present = self._network.switch(name).groups
+            for group_id in sorted(groups.keys() | present.keys()):
+                if groups.get(group_id) != present.get(group_id):
+                    problem = f"after healing, group {group_id} of {name} is not what it was"
+                    self._found.violations.append(Violation("healed", failure.name, "", (), problem))
+        for switch, port in sorted(self._network.dead_ports ^ self._dead_ports):
+            problem = f"after healing, port {port} of {switch} is not what it was"
+            self._found.violations.append(Violation("healed", failure.name, "", (), problem))
+
+    def _walk(self, traffic: Traffic, slot: int) -> Walk:
+        self._found.walks += 1
+        return self._network.walk(traffic.source, entering_packet(self._network, traffic, slot))
+
+    def _report(self, failure: Failure, flow: _Flow, faults: Iterable[tuple[str, str]]) -> None:
+        for rule, problem in faults:
+            self._found.violations.append(Violation(rule, failure.name, str(flow.traffic), flow.slots, problem))
+
+
+def entering_packet(network: ModelNetwork, traffic: Traffic, slot: int) -> Packet:
+    """A packet of this traffic as its host hands it to the ingress."""
+    wiring = network.wiring
+    return Packet(
+        wiring.host_port(traffic.source),
+        wiring.host_address(traffic.source),
+        wiring.host_address(traffic.target),
+        traffic.code_point,
+        traffic.ecn,
+        slot=slot,
+    )
+
+
+def _faults_after(walk: Walk, flow: _Flow, alive: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
+    """What is wrong with a way after a failure that leaves these tunnels."""
+    traffic = flow.traffic
+    if not alive:
+        yield from _faults_anyway(walk)
+        if walk.end is End.LEFT:
+            yield "path", f"left the network at {_place(walk.hops[-1])} although no tunnel is alive"
+        return
+    if flow.own not in alive:
+        yield from _faults(walk, traffic, alive, traffic.moved if traffic.is_split else traffic.normal)
+        return
+    if walk.nodes != flow.before.nodes or walk.queues != flow.before.queues or walk.end is not flow.before.end:
+        problem = f"went {_way(flow.before)} before and {_way(walk)} after, its tunnel being alive"
+        yield "aboriginal", problem
+    yield from _faults(walk, traffic, alive, traffic.normal)
+
+
+def _faults(walk: Walk, traffic: Traffic, paths: tuple[Path, ...], queue: int) -> Iterator[tuple[str, str]]:
+    """What is wrong with a way that should follow one of these tunnels, everywhere in this queue."""
+    yield from _faults_anyway(walk)
+    if walk.end is not End.LEFT:
+        if walk.end in {End.DROPPED, End.LOST}:
+            last = walk.hops[-1]
+            yield "delivered", f"{last.forwarding.problem or 'sent into a dead link'} at {_place(last)}"
+        return
+    if walk.nodes not in {path.nodes for path in paths} or walk.nodes[-1] != traffic.target:
+        yield "path", f"took {'-'.join(walk.nodes)}, which is no live tunnel of the pair"
+    elif not traffic.is_split and len(walk.nodes) > min(len(path.nodes) for path in paths):
+        yield "path", f"took {'-'.join(walk.nodes)}, which is not the shortest live tunnel"
+    for hop, used in zip(walk.hops, walk.queues, strict=True):
+        if used != queue:
+            name = "no queue" if used is None else f"queue {used}"
+            yield "queue", f"in {name} instead of queue {queue} at {_place(hop)}"
+    yield from _faults_of_delivery(walk.hops[-1], traffic)
+
+
+def _faults_anyway(walk: Walk) -> Iterator[tuple[str, str]]:
+    """What is wrong whatever has failed."""
+    for hop in walk.hops:
+        if hop.forwarding.sent and hop.forwarding.problem is not None:
+            yield "ambiguous", f"{hop.forwarding.problem} at {_place(hop)}"
+    if walk.end is End.LOOPED:
+        yield "loop", f"goes round for ever from {_place(walk.hops[-1])}: {_way(walk)}"
+    if walk.end is End.COPIED:
+        ports = ", ".join(str(port) for port, _ in walk.hops[-1].forwarding.sent)
+        yield "copy", f"sent out of ports {ports} at {_place(walk.hops[-1])}"
+
+
+def _faults_of_delivery(last: Hop, traffic: Traffic) -> Iterator[tuple[str, str]]:
+    sent = last.sent
+    assert sent is not None, "a packet that left was sent"
+    if (last.switch, last.out_port) != (traffic.target, traffic.host_port):
+        yield "delivered", f"left by port {last.out_port} instead of port {traffic.host_port} at {_place(last)}"
+    if sent.labels:
+        yield "header", f"delivered with label {sent.labels[0].label} at {_place(last)}"
+    if (sent.dscp, sent.ecn) != traffic.delivered_tos:
+        dscp, ecn = traffic.delivered_tos
+        problem = f"delivered with dscp {sent.dscp}, ecn {sent.ecn} instead of dscp {dscp}, ecn {ecn}"
+        yield "header", f"{problem} at {_place(last)}"
+
+
+def _place(hop: Hop) -> str:
+    """Switch, table and entry, and what came in there."""
+    lookups = [step for step in hop.forwarding.steps if isinstance(step, EntryStep)]
+    tables = ", ".join(
+        f"table {step.table_id} {'no entry' if step.entry is None else f'entry {match_text(step.entry.match)}'}"
+        for step in lookups
+    )
+    labels = "".join(f", label {label.label} tc {label.traffic_class}" for label in hop.packet.labels)
+    return (
+        f"{hop.switch} ({tables}; in port {hop.packet.in_port}{labels}, dscp {hop.packet.dscp}, ecn {hop.packet.ecn})"
+    )
+
+
+def _way(walk: Walk) -> str:
+    queues = ",".join("-" if queue is None else str(queue) for queue in walk.queues)
+    return f"{'-'.join(walk.nodes)} in queues {queues} ({walk.end.value})"
+
+
+def _slots_text(slots: tuple[int, ...]) -> str:
+    """`slots 0-15,32`."""
+    runs: list[list[int]] = []
+    for slot in slots:
+        if runs and slot == runs[-1][-1] + 1:
+            runs[-1] = [runs[-1][0], slot]
+        else:
+            runs.append([slot, slot])
+    return "slots " + ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)

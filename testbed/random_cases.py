@@ -1,0 +1,139 @@
+"""Random plans, options, failures and packets on which the model is held against real switches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from random import Random
+
+import networkx as nx
+
+from kuijia_app.expectation import CODE_POINTS, ECN_CODES
+from kuijia_app.options import Form, Liveness, PipelineOptions, Scheme, Tagging
+from kuijia_app.queue_layouts import LAYOUTS
+from kuijia_app.queues import DSCP_NETWORK_CONTROL, QueueLayout
+from kuijia_app.slots import SLOT_COUNTS
+from te_solver.failures import Failure
+from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID, PairPlan, Plan, Tunnel
+from te_solver.topology import Link, Topology
+
+_NODES = (3, 9)
+_MOST_PAIRS = 4
+_MOST_TUNNELS = 4
+_LONGEST_PATH = 6
+_RATE = 10.0
+_TRAFFIC_CLASSES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RandomPlan:
+    """A plan and how its tables are to be made."""
+
+    plan: Plan
+    options: PipelineOptions
+
+
+def random_plan(random: Random) -> RandomPlan:
+    """A small connected network, some pairs of some classes, up to four tunnels each of any weights."""
+    options = _options(random)
+    size = random.randint(*_NODES)
+    graph: nx.Graph[int] = nx.gnp_random_graph(size, random.uniform(0.2, 0.9), seed=random.randrange(2**32))
+    nx.add_path(graph, range(size))
+    names = tuple(f"n{number}" for number in range(size))
+    links = tuple(Link(names[a], names[b], 1e3) for edge in graph.edges for a, b in (edge, edge[::-1]))
+    ends = random.sample(range(size * (size - 1)), random.randint(1, min(_MOST_PAIRS, size)))
+    pairs: list[PairPlan] = []
+    label = FIRST_PATH_ID
+    for number in ends:
+        source, target = divmod(number, size - 1)
+        target += target >= source
+        paths = sorted(nx.all_simple_paths(graph, source, target, _LONGEST_PATH), key=len) or [
+            nx.shortest_path(graph, source, target)
+        ]
+        chosen = random.sample(paths, min(len(paths), random.randint(1, _MOST_TUNNELS)))
+        shares = [random.randrange(10) for _ in chosen]
+        shares[random.randrange(len(shares))] += 1
+        for each in random.sample(options.layout.classes, random.randint(1, len(options.layout.classes))):
+            tunnels: list[Tunnel] = []
+            for path, share in zip(chosen, shares, strict=True):
+                nodes = tuple(names[node] for node in path)
+                tunnels.append(Tunnel(label + len(tunnels), nodes, _RATE * share, share / sum(shares)))
+            pairs.append(PairPlan(names[source], names[target], _RATE, _RATE, tuple(tunnels), each.priority))
+        label += len(chosen)
+    plan = Plan(Topology("random", names, links), tuple(pairs), "none", 0.0, "none", 0.0)
+    return RandomPlan(plan, options)
+
+
+def random_failure(plan: Plan, random: Random) -> Failure:
+    """Up to three links, or now and then a node, or nothing at all; mostly links that tunnels use."""
+    kind = random.random()
+    if kind < 0.1:
+        return Failure("none")
+    if kind < 0.25:
+        node = random.choice(plan.topology.nodes)
+        return Failure(node, nodes=(node,))
+    used = [hop for tunnel in plan.tunnels for hop in tunnel.hops] if kind < 0.85 else list(plan.topology.edges)
+    drawn = random.sample(used, min(len(used), random.choice((1, 1, 2, 3))))
+    edges = tuple({frozenset(edge): edge for edge in drawn}.values())
+    return Failure(" + ".join(f"{a}-{b}" for a, b in edges), edges)
+
+
+@dataclass(frozen=True, slots=True)
+class HostPacket:
+    """What a host sends: to the host of another site, with any code point; `dp_hash` is what the datapath computes."""
+
+    source: str
+    destination: IPv4Address
+    dscp: int
+    ecn: int
+    dp_hash: int
+
+
+def random_packet(case: RandomPlan, destinations: dict[str, IPv4Address], random: Random) -> HostPacket:
+    """Mostly between ends of the plan's pairs and with code points that mean something."""
+    pair = random.choice(case.plan.pairs)
+    source, target = random.choice(((pair.source, pair.target), (pair.target, pair.source)))
+    if random.random() < 0.1:
+        target = random.choice([node for node in destinations if node != source])
+    layout = case.options.layout
+    named = [code_point for each in layout.classes for code_point in each.code_points]
+    dscp = random.choice([0, DSCP_NETWORK_CONTROL, *named, random.randrange(CODE_POINTS)])
+    ecn = random.choice((0, 0, random.randrange(ECN_CODES)))
+    return HostPacket(source, destinations[target], dscp, ecn, random.randrange(1, 2**32))
+
+
+@dataclass(frozen=True, slots=True)
+class StrayPacket:
+    """What comes in from a neighbour, whether or not any tunnel leads there: `label` and `traffic_class` or none."""
+
+    switch: str
+    in_port: int
+    label: tuple[int, int] | None
+    dscp: int
+    ecn: int
+
+
+def random_stray(case: RandomPlan, random: Random) -> StrayPacket:
+    """Labels, code points and ECN bits that some tunnel has, and others, at any port."""
+    plan, mpls = case.plan, case.options.tagging is Tagging.MPLS
+    label = random.choice([tunnel.path_id for tunnel in plan.tunnels] + [LAST_PATH_ID])
+    switch = random.choice([node for tunnel in plan.tunnels for node in tunnel.nodes])
+    in_port = random.randint(1, len(plan.topology.neighbours[switch]))
+    tags = (label, random.randrange(_TRAFFIC_CLASSES)) if mpls else None
+    return StrayPacket(switch, in_port, tags, random.randrange(1, 12), random.randrange(ECN_CODES))
+
+
+def _options(random: Random) -> PipelineOptions:
+    layout = random.choice(list(LAYOUTS.values()))
+    return PipelineOptions(
+        random.choice(list(Scheme)),
+        random.choice(SLOT_COUNTS),
+        layout,
+        random.choice(list(Tagging)) if _has_ecn(layout) else Tagging.MPLS,
+        random.choice(list(Form)),
+        random.choice(list(Liveness)),
+    )
+
+
+def _has_ecn(layout: QueueLayout) -> bool:
+    return all(queue.ecn is not None for queue in layout.queues)

@@ -1,0 +1,137 @@
+"""The verbs on tables: compile, verify, trace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kuijia_app import verification
+from kuijia_app.cli.main import main
+from kuijia_app.expectation import Traffic, expected_traffic
+from kuijia_app.ofctl_text import flows_text, groups_text
+from kuijia_app.options import PipelineOptions, Scheme
+from kuijia_app.pipeline import build_tables
+from te_solver.plan import Plan
+from te_solver.plan_file import save_plan
+from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
+
+
+@pytest.fixture
+def plan_file(tmp_path: Path) -> Path:
+    save_plan(motivation_plan(), tmp_path / "plan.json")
+    return tmp_path / "plan.json"
+
+
+def test_compile_writes_two_files_per_switch(
+    plan_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "new" / "tables"
+    assert main(["compile", str(plan_file), "-o", str(folder)]) == 0
+    for switch, tables in build_tables(motivation_plan()).items():
+        assert (folder / f"{switch}.flows").read_text() == flows_text(tables)
+        assert (folder / f"{switch}.groups").read_text() == groups_text(tables)
+    assert len(list(folder.iterdir())) == 8
+    assert capsys.readouterr().out.splitlines() == [
+        "switch  entries  fields  groups  buckets",
+        "s1           11      61      11       88",
+        "s2            6      30       0        0",
+        "s3            6      30       0        0",
+        "s4           11      61      11       88",
+        "total        34     182      22      176",
+        f"wrote 8 files to {folder}",
+    ]
+
+
+def test_compile_counts_less_fields_for_decomposed_tables(plan_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fields = []
+    for pipeline in ("single", "decomposed"):
+        assert main(["compile", str(plan_file), "--pipeline", pipeline, "--layout", "eight", "--json"]) == 0
+        counted = json.loads(capsys.readouterr().out)
+        fields.append(counted["total"]["fields"])
+        assert counted["total"]["fields"] == sum(each["fields"] for each in counted["switches"].values())
+    assert fields[1] < fields[0]
+
+
+def test_a_switch_whose_name_is_no_file_name_gets_one(tmp_path: Path) -> None:
+    save_plan(plan_of(both_ways("odd", "a/b ..", "a/b-.."), "a/b-.."), tmp_path / "plan.json")
+    assert main(["compile", str(tmp_path / "plan.json"), "-o", str(tmp_path / "out")]) == 0
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"a%2Fb.flows", "a%2Fb.groups", "%2E..flows", "%2E..groups"}
+
+
+def test_a_name_too_long_for_a_file_is_refused_before_anything_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = "x" * 300
+    save_plan(plan_of(both_ways("odd", f"a {long}", f"a-{long}"), f"a-{long}"), tmp_path / "plan.json")
+    assert main(["compile", str(tmp_path / "plan.json"), "-o", str(tmp_path / "out")]) == 2
+    assert "makes a file name too long, expected at most 240 bytes" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_refused(plan_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", str(plan_file), "-o", str(plan_file / "out")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    assert line.endswith("expected a folder to write to")
+
+
+@pytest.mark.parametrize("verb", [["compile"], ["verify"], ["trace"]])
+def test_what_tables_cannot_be_made_of_is_refused_in_one_line(
+    verb: list[str], plan_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packet = ["s1->s4"] if verb == ["trace"] else []
+    assert main([*verb, str(plan_file), *packet, "--layout", "eight", "--tagging", "dscp-ecn"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: {plan_file}: queue layout eight has no ECN bits for its queue control, expected")
+
+
+@pytest.mark.parametrize(("failures", "count", "cases"), [("links", 5, 780), ("nodes", 4, 390), ("pairs", 10, 1430)])
+def test_verify_says_how_much_was_proven(
+    failures: str, count: int, cases: int, plan_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["verify", str(plan_file), "--failures", failures]) == 0
+    first, last = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"130 header classes, {count} failures ({failures}), {cases:,} cases, ")
+    assert last == "sound: no violation"
+
+
+def test_verify_exits_with_one_and_lists_what_it_found(
+    plan_file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Expects the queues of the other scheme.
+    monkeypatch.setattr(verification, "expected_traffic", _as_if_rescaled)
+    assert main(["verify", str(plan_file)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(
+        "queue: s1-s2 down: s1 -> s4, class 0, dscp 0, slots 0-18: in queue 2 instead of queue 1"
+    )
+    assert lines[20].startswith("and ")
+    assert lines[-1].startswith("not sound: ")
+    assert main(["verify", str(plan_file), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert not found["sound"]
+    assert found["violations"][0]["rule"] == "queue"
+    assert main(["verify", str(plan_file), "-v"]) == 1
+    assert len(capsys.readouterr().out.splitlines()) == len(found["violations"]) + 2
+
+
+def _as_if_rescaled(plan: Plan, options: PipelineOptions) -> Iterator[Traffic]:
+    return expected_traffic(plan, replace(options, scheme=Scheme.RESCALING))
+
+
+def test_trace_prints_the_way(plan_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trace", str(plan_file), "s1->s4 slot=3", "--fail", "s2-s4"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "delivered to the host: s1-s4"
+    assert main(["trace", str(plan_file), "s1->s4", "--fail", "s2", "--fail", "s1-s4", "--json"]) == 0
+    traced = json.loads(capsys.readouterr().out)
+    assert (traced["failure"], traced["nodes"]) == ("s2 + s1-s4", ["s1", "s3", "s4"])
+
+
+def test_a_bad_packet_is_refused_in_one_line(plan_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trace", str(plan_file), "s1->s9"]) == 2
+    assert capsys.readouterr().err == "error: packet: unknown node 's9', expected a node of fig1\n"

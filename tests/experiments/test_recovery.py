@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+
+import pytest
+
+from experiments.load import Load
+from experiments.recovery import DEFAULT_CUTS, EGRESS, INGRESS, MODES, QUICK_CUTS, configure, options_from
+from experiments.recovery_report import (
+    CutRecord,
+    ModeResult,
+    Silence,
+    longest_silence,
+    missed_bars,
+    mode_data,
+    table_text,
+)
+from experiments.recovery_run import recovery_plan
+
+IDLE = Load(idle=0.9, steal=0.0, softirq=0.0, switch=1.1, switch_waiting=0.1)
+CUT = CutRecord(
+    link=("4", "7"),
+    position=1,
+    path_id=22,
+    backup_path_id=23,
+    source_address="10.0.1.1",
+    low_after=True,
+    gap=0.090,
+    gap_before=0.002,
+    sender_pause=0.002,
+    sender_pause_in_gap=0.0015,
+    lost=89,
+    before=1000.0,
+    after=990.0,
+    noticed={"4": 0.001, "7": 0.002},
+    load=IDLE,
+)
+
+
+def result(*gaps: float, mode: str = "bfd-30", false_alarms: int | None = 0) -> ModeResult:
+    return ModeResult(MODES[mode], tuple(replace(CUT, gap=gap) for gap in gaps), false_alarms)
+
+
+def parsed(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    configure(parser)
+    return parser.parse_args(arguments)
+
+
+def test_the_longest_silence_is_found_among_those_that_overlap_the_time_asked_for() -> None:
+    times = [0.0, 5.0, 6.0, 8.0, 9.0, 20.0]
+    assert longest_silence(times, 5.5, 8.5) == Silence(6.0, 8.0)
+    assert longest_silence(times, 4.9, 8.5) == Silence(0.0, 5.0)
+    assert longest_silence(times, 5.5, 9.1).length == 11
+
+
+@pytest.mark.parametrize("times", [[], [1.0, 2.0], [7.0, 8.0]])
+def test_a_silence_without_an_end_has_no_length(times: list[float]) -> None:
+    with pytest.raises(ValueError, match="both sides"):
+        longest_silence(times, 5.0, 6.0)
+
+
+def test_bars_are_on_the_median_and_on_the_longest_gap() -> None:
+    assert (
+        list(missed_bars([result(0.09, 0.1, 0.13), result(1.0, mode="bfd-10"), result(1.0, mode="controller")])) == []
+    )
+    assert list(missed_bars([result(0.09, 0.14, 0.21)])) == [
+        "bfd-30: median gap in s is 0.140, expected at most 0.13",
+        "bfd-30: longest gap in s is 0.210, expected at most 0.2",
+    ]
+    assert list(missed_bars([result(0.021, mode="local")])) == [
+        "local: median gap in s is 0.021, expected at most 0.02"
+    ]
+
+
+def test_a_flow_that_moves_without_being_tagged_low_is_a_miss() -> None:
+    moved = ModeResult(MODES["bfd-30"], (CUT, replace(CUT, low_after=False)), 0)
+    (missed,) = missed_bars([moved])
+    assert missed.endswith("tagged low is 0.500, expected 1 to 1")
+
+
+def test_a_cut_during_which_the_sender_paused_or_the_machine_was_busy_does_not_count() -> None:
+    paused = replace(CUT, gap=0.5, sender_pause_in_gap=0.006)
+    stolen = replace(CUT, gap=0.5, load=replace(IDLE, steal=0.2))
+    mixed = ModeResult(MODES["bfd-30"], (CUT, paused, stolen), 0)
+    assert mixed.gaps == [CUT.gap]
+    (missed,) = missed_bars([mixed])
+    assert missed.startswith("bfd-30: the machine was too busy for 2 of 3 cuts (the sender itself paused for 6.0 ms")
+    nothing = ModeResult(MODES["bfd-30"], (paused,), 0)
+    assert nothing.checks == ()
+    assert mode_data(nothing)["gap"] is None
+
+
+def test_a_switch_that_takes_every_packet_up_alone_is_not_taken_for_overloaded() -> None:
+    assert replace(CUT, load=replace(IDLE, switch=1.2)).invalid == ()
+
+
+def test_the_table_has_a_row_for_each_mode() -> None:
+    text = table_text([result(0.080, 0.090, 0.100), result(0.008, mode="controller", false_alarms=None)])
+    rows = [line.split()[-7:] for line in text.splitlines() if line.startswith(("bfd-30:", "controller:"))]
+    assert rows == [
+        ["3", "80.0", "90.0", "100.0", "2.0", "2.0", "0"],
+        ["1", "8.0", "8.0", "8.0", "2.0", "2.0", "-"],
+    ]
+    assert "ok    bfd-30: median gap in s 0.090 (at most 0.13)" in text
+
+
+def test_a_mode_as_json_has_every_cut_and_what_the_flow_kept() -> None:
+    data = mode_data(result(0.080, 0.100))
+    assert json.loads(json.dumps(data, allow_nan=False))["gap"] == {"min": 0.08, "median": 0.09, "max": 0.1}
+    assert [flow["loss"] for flow in data["flows"]] == pytest.approx([0.01, 0.01])
+    assert data["cuts"][1]["link"] == ("4", "7")
+    assert data["passed"]
+
+
+def test_options_decide_the_modes_and_the_number_of_cuts() -> None:
+    assert options_from(parsed(), quick=False, repetitions=1).cuts == DEFAULT_CUTS
+    assert options_from(parsed(), quick=True, repetitions=2).cuts == 2 * QUICK_CUTS
+    chosen = options_from(parsed("--modes", "bfd-10,local", "--cuts", "3"), quick=True, repetitions=1)
+    assert (chosen.modes, chosen.cuts) == (("bfd-10", "local"), 3)
+    for wrong in ("local,local", "remote", ""):
+        with pytest.raises(argparse.ArgumentError, match="among local, bfd-30, bfd-10, controller"):
+            parsed("--modes", wrong)
+
+
+def test_the_probed_pair_has_tunnels_with_links_enough_for_every_mode() -> None:
+    pair = next(each for each in recovery_plan(20.0).pairs if (each.source, each.target) == (INGRESS, EGRESS))
+    used = [tunnel for tunnel in pair.tunnels if tunnel.weight > 0]
+    assert len(used) > 1
+    assert min(len(tunnel.hops) for tunnel in used) > max(max(mode.links) for mode in MODES.values())

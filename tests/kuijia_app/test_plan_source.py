@@ -1,0 +1,83 @@
+"""The plan file is read when that is asked for, and holds what the switches carry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kuijia_app.pipeline import build_tables
+from kuijia_app.plan_source import PlanSource, file_name_of_update
+from kuijia_app.rollout import Rollout
+from te_solver.errors import InputError
+from te_solver.plan_file import load_plan, save_plan
+from tests.kuijia_app.plans import both_ways, plan_of
+
+SQUARE = both_ways("square", "a b c d", "a-b b-c c-d d-a a-c")
+OLD, NEW = plan_of(SQUARE, "a-b-c a-c"), plan_of(SQUARE, "a-d-c a-c")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    save_plan(OLD, tmp_path / "plan.json")
+    return tmp_path / "plan.json"
+
+
+def test_the_file_is_read_only_when_that_is_asked_for_and_path_ids_are_chosen_anew(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    assert source.read_if_asked(rollout) is None
+    source.ask()
+    reading = source.read_if_asked(rollout)
+    assert reading is not None
+    assert reading.name == file_name_of_update(path)
+    assert [tunnel.path_id for tunnel in reading.version().plan.tunnels] == [18, 17]
+    assert source.read_if_asked(rollout) is None
+
+
+def test_a_reading_is_out_of_date_once_another_plan_has_been_proposed(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    reading = source.prepared("other", NEW, rollout)
+    assert reading.is_current(rollout)
+    rollout.propose(reading.version(), 0.0)
+    assert not reading.is_current(rollout)
+
+
+@pytest.mark.parametrize("text", ["", "{", None])
+def test_a_file_that_is_no_plan_is_told_by_what_is_wrong_with_it(path: Path, text: str | None) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    if text is None:
+        path.unlink()
+    else:
+        path.write_text(text)
+    source.ask()
+    reading = source.read_if_asked(rollout)
+    assert reading is not None
+    with pytest.raises(ValueError, match=str(path)):
+        reading.version()
+
+
+def test_a_plan_that_is_accepted_is_kept_with_its_path_ids(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    version = source.prepared("other", NEW, rollout).version()
+    source.keep(version)
+    assert load_plan(path) == version.plan
+    assert not path.with_name("plan.json.refused").exists()
+
+
+def test_a_plan_that_is_refused_goes_beside_the_one_in_force(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    first = source.first()
+    path.write_text("nonsense")
+    source.keep(first, refused=True)
+    assert load_plan(path) == OLD
+    assert path.with_name("plan.json.refused").read_text() == "nonsense"
+
+
+def test_a_file_that_is_none_cannot_be_begun_with(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        PlanSource(tmp_path / "none.json", build_tables).first()
