@@ -53,14 +53,23 @@ class BfdSessions:
     """The sessions of a plan: one for each path, whichever way and for however many classes tunnels follow it."""
 
     def __init__(self, plan: Plan) -> None:
-        """Raises UnsoundError when a path id is too great for a port number."""
+        """Raises UnsoundError when a path id is too great for a port number, or a switch has links at those ports."""
+        topology = plan.topology
+        for switch in topology.nodes:
+            if len(topology.neighbours[switch]) >= FIRST_BFD_PORT - 1:
+                problem = f"{switch} has {len(topology.neighbours[switch])} neighbours"
+                raise UnsoundError(("topology", "nodes"), problem, f"at most {FIRST_BFD_PORT - 2} with BFD")
         least: dict[tuple[str, ...], int] = {}
-        for tunnel in plan.tunnels:
-            path = _either_way(tunnel.nodes)
-            least[path] = min(tunnel.path_id, least.get(path, tunnel.path_id))
+        places: dict[int, tuple[str | int, ...]] = {}
+        for position, pair in enumerate(plan.pairs):
+            for number, tunnel in enumerate(pair.tunnels):
+                path = _either_way(tunnel.nodes)
+                least[path] = min(tunnel.path_id, least.get(path, tunnel.path_id))
+                places.setdefault(tunnel.path_id, ("pairs", position, "tunnels", number, "path_id"))
         for path_id in least.values():
             if path_id > LAST_BFD_PATH_ID:
-                raise UnsoundError((), f"path id {path_id} has no ports for BFD", f"at most {LAST_BFD_PATH_ID}")
+                problem = f"path id {path_id} has no ports for BFD"
+                raise UnsoundError(places[path_id], problem, f"at most {LAST_BFD_PATH_ID}")
         self._of_path = {path: BfdSession(path_id, path) for path, path_id in least.items()}
 
     def __iter__(self) -> Iterator[BfdSession]:

@@ -29,8 +29,8 @@ _GROUP_TYPES = {GroupType.SELECT: "select", GroupType.FAST_FAILOVER: "ff"}
 _UNSAFE = frozenset('%/\\:*?"<>|')
 """Characters that a file system or a shell could take for something else."""
 
-LONGEST_STEM = 240
-"""Bytes of a file's name before its suffix; file systems allow 255 with it."""
+LONGEST_STEM = 220
+"""Bytes of a file's name before its suffix; file systems allow 255 with it and with what marks an unfinished file."""
 
 
 def flows_text(tables: SwitchTables) -> str:

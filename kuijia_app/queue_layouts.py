@@ -49,7 +49,16 @@ def named_layout(name: str) -> QueueLayout:
     """The layout of that name, or in the YAML file of that name; raises InputError when it is neither."""
     if name in LAYOUTS:
         return LAYOUTS[name]
-    path = Path(name)
-    if not path.exists():
+    path = layout_file(name)
+    if path is None:
         raise InputError("layout", "", f"there is none called {quoted(name)}", f"{', '.join(LAYOUTS)} or a YAML file")
     return load_layout(path)
+
+
+def layout_file(name: str) -> Path | None:
+    """The file of that name; None when there is none, and for the name of a layout."""
+    path = Path(name)
+    try:
+        return path if name not in LAYOUTS and path.exists() else None
+    except OSError:  # no file can have such a name
+        return None

@@ -18,6 +18,7 @@ from te_solver.errors import InputError, quoted
 from te_solver.failures import Failure
 from te_solver.topology import Topology
 
+_MOST_DIGITS = 9
 PACKET_SYNTAX = "SOURCE->TARGET [slot=N] [class=N | dscp=N | control] [ecn=N]"
 
 _ENDS = re.compile(r"(?P<source>.+?)\s*->\s*(?P<target>.+?)(?P<words>(?:\s+(?:\w+=\S*|control))*)\s*")
@@ -82,7 +83,8 @@ def _word(word: str, options: PipelineOptions) -> tuple[str, int]:
         raise InputError("packet", name, "is unknown", PACKET_SYNTAX)
     limit = beyond[name]
     expected = f"a whole number from 0 to {limit - 1}" if limit is not None else "the priority of a class"
-    if not (text.isascii() and text.isdecimal() and (limit is None or int(text) < limit)):
+    is_number = text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
+    if not is_number or (limit is not None and int(text) >= limit):
         raise InputError("packet", name, quoted(text), expected)
     return ("dscp", _code_point(int(text), options)) if name == "class" else (name, int(text))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Collection
 from pathlib import Path
 
 from kuijia_app.cli.table_options import add_plan_and_options, build
@@ -11,7 +12,9 @@ from kuijia_app.field_counts import BITS_PER_FIELD
 from kuijia_app.ofctl_text import LONGEST_STEM, file_stem, flows_text, groups_text
 from kuijia_app.table_sizes import TableSize, table_size
 from te_solver.errors import InputError, quoted
-from te_solver.text import write_text
+from te_solver.text import require_writable, write_text
+
+_SUFFIXES = (".flows", ".groups")
 
 HELP = "write a plan's tables in the syntax of ovs-ofctl, and count them"
 
@@ -31,11 +34,15 @@ def run(args: argparse.Namespace) -> int:
     built = build(args)
     sizes = {switch: table_size(tables) for switch, tables in built.tables.items()}
     if args.output is not None:
-        stems = {switch: _stem(args.plan, switch) for switch in built.tables}
-        _make_folder(args.output)
+        files: dict[Path, str] = {}
         for switch, tables in built.tables.items():
-            write_text(args.output / f"{stems[switch]}.groups", groups_text(tables))
-            write_text(args.output / f"{stems[switch]}.flows", flows_text(tables))
+            stem = _stem(args.plan, switch)
+            files[args.output / f"{stem}.groups"] = groups_text(tables)
+            files[args.output / f"{stem}.flows"] = flows_text(tables)
+        _make_folder(args.output)
+        _require_usable(args.output, files)
+        for path, text in files.items():
+            write_text(path, text)
     total = TableSize.sum_of(sizes.values())
     if args.json:
         counts = {switch: size.as_json() for switch, size in sizes.items()}
@@ -56,6 +63,15 @@ def _stem(plan: Path, switch: str) -> str:
         problem = f"{quoted(switch)} makes a file name too long"
         raise InputError(plan, "topology.nodes", problem, f"at most {LONGEST_STEM} bytes")
     return stem
+
+
+def _require_usable(folder: Path, files: Collection[Path]) -> None:
+    """All files can be written, and none of another plan's would stand among them."""
+    for path in files:
+        require_writable(path)
+    others = sorted(path.name for path in folder.iterdir() if path.suffix in _SUFFIXES and path not in files)
+    if others:
+        raise InputError(folder, others[0], "is a table of another plan", "a folder without such files")
 
 
 def _make_folder(folder: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kuijia_app.options import Form, Liveness, OptionWords, PipelineOptions, Scheme, Tagging, pipeline_options
 from kuijia_app.pipeline import build_tables
-from kuijia_app.queue_layouts import LAYOUTS, PLAIN
+from kuijia_app.queue_layouts import LAYOUTS, PLAIN, layout_file
 from kuijia_app.rules import SwitchTables
 from kuijia_app.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from te_solver.errors import InputError, UnsoundError, key_path
@@ -76,8 +76,8 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
 
 def option_words(args: argparse.Namespace) -> OptionWords:
     """What the options of `add_table_options` say, in words that hold in any working directory."""
-    path = Path(args.layout)
-    layout = str(path.absolute()) if args.layout not in LAYOUTS and path.exists() else args.layout
+    file = layout_file(args.layout)
+    layout = args.layout if file is None else str(file.absolute())
     return OptionWords(args.scheme, args.slots, layout, args.tagging, args.pipeline, args.liveness)
 
 

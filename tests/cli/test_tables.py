@@ -69,7 +69,7 @@ def test_a_name_too_long_for_a_file_is_refused_before_anything_is_written(
     long = "x" * 300
     save_plan(plan_of(both_ways("odd", f"a {long}", f"a-{long}"), f"a-{long}"), tmp_path / "plan.json")
     assert main(["compile", str(tmp_path / "plan.json"), "-o", str(tmp_path / "out")]) == 2
-    assert "makes a file name too long, expected at most 240 bytes" in capsys.readouterr().err
+    assert "makes a file name too long, expected at most 220 bytes" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
