@@ -191,7 +191,7 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MotivationOptions:
     "table2",
     title="a tunnel fails and the others have room: throughput of four TCP flows",
     reproduces="Table 2",
-    backends=("emulation",),
+    backends=("emulation", "flow"),
     configure=configure,
 )
 def table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -202,7 +202,7 @@ def table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, p
     "table3",
     title="a tunnel fails and the others are full: throughput of four TCP flows",
     reproduces="Table 3",
-    backends=("emulation",),
+    backends=("emulation", "flow"),
     configure=configure,
 )
 def table3(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -236,6 +236,10 @@ def _run(
 ) -> Outcome:
     options = options_from(args, quick=settings.quick)
     # What measures takes seconds to import, which listing the experiments should not cost.
-    from experiments.motivation_run import run_table  # noqa: PLC0415
+    if settings.backend == "flow":
+        from experiments import motivation_flow  # noqa: PLC0415
 
-    return run_table(table, settings, options, output, progress)
+        return motivation_flow.run_table(table, settings, options, output)
+    from experiments import motivation_run  # noqa: PLC0415
+
+    return motivation_run.run_table(table, settings, options, output, progress)

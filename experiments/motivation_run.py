@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -11,31 +10,21 @@ from experiments.emulation import Cut, MeasuredFlow, Timing, evaluate, failure_o
 from experiments.flow_search import WantedFlow, find_flows
 from experiments.judge import judge, uncarried
 from experiments.load import overload
-from experiments.motivation import CASES, EGRESS, INGRESS, NETWORK, FlowTunnels, MotivationOptions, MotivationTable
-from experiments.motivation_report import summary, table_text
+from experiments.motivation import CASES, EGRESS, INGRESS, FlowTunnels, MotivationOptions, MotivationTable
+from experiments.motivation_outcome import ATTEMPTS, motivation_plan, queue_checks, write_outcome
 from experiments.output import OutputFolder
 from experiments.plots import goodput_figure
 from experiments.progress import Progress
 from experiments.published import published_throughput
 from experiments.registry import Outcome, Settings
-from experiments.result import Check, FlowResult, Result, result_to_json
-from te_solver.demands import Demand
+from experiments.result import Result, result_to_json
 from te_solver.errors import InputError
-from te_solver.networks import shipped_network
 from te_solver.plan import Plan
-from te_solver.solve import solve
-from te_solver.topology_file import load_topology
 from testbed.errors import TestbedError
 from testbed.lab import Lab, LabOptions
 from testbed.machine import Machine, require_emulation
 from testbed.manifest import describe_run
 from testbed.network import NetworkOptions
-
-ATTEMPTS = 3
-"""How often a run is made when the machine is too busy for it to be believed."""
-
-_DEMAND_TO_CAPACITY = 3
-"""As much as the three tunnels carry, which gives them equal weights."""
 
 _CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
@@ -74,18 +63,7 @@ def run_table(
             output.write_json(f"{table.name}-{scheme}-{repetition}.json", result_to_json(result))
             results.append(result)
     output.write_with(f"{table.name}.png", goodput_figure(results, f"{table.title}: goodput at the receivers").savefig)
-    published = published_throughput(table.name)
-    text = table_text(table, published, results)
-    output.write_text(f"{table.name}.txt", f"{text}\n")
-    data = summary(table, published, results)
-    output.write_json(f"{table.name}-summary.json", data)
-    return Outcome(text, data, tuple(missed_bars(results)))
-
-
-def motivation_plan(capacity: float) -> Plan:
-    """The network of Fig. 1 with links of `capacity` Mbit/s, its three tunnels of equal weight."""
-    topology = load_topology(shipped_network(NETWORK)).with_capacity(capacity)
-    return solve(topology, [Demand(INGRESS, EGRESS, _DEMAND_TO_CAPACITY * capacity)])
+    return write_outcome(table, results, output)
 
 
 def wanted_flows(table: MotivationTable, flow_tunnels: FlowTunnels, plan: Plan) -> tuple[WantedFlow, ...]:
@@ -103,25 +81,6 @@ def wanted_flows(table: MotivationTable, flow_tunnels: FlowTunnels, plan: Plan) 
         )
         for name, (before, after) in flow_tunnels.items()
     )
-
-
-def queue_checks(scheme: str, flows: Iterable[FlowResult]) -> Iterator[Check]:
-    """Flows that were seen after the cut are in the queue they belong in: victims under Kuijia in the low one."""
-    for flow in flows:
-        if flow.low_after is not None:
-            expected = float(scheme == "kuijia" and flow.role == "victim")
-            yield Check(f"{flow.name} in the low queue after the cut", float(flow.low_after), expected, expected)
-
-
-def missed_bars(results: Iterable[Result]) -> Iterator[str]:
-    """What kept results from passing, in words."""
-    for result in results:
-        run = f"{result.experiment} with {result.scheme}, repetition {result.repetition}"
-        if result.invalid:
-            yield f"{run}: the machine was too busy in each of {ATTEMPTS} attempts ({'; '.join(result.invalid)})"
-        for check in result.checks:
-            if not check.passed:
-                yield f"{run}: {check.name} is {check.measured:.3f}, expected {check.bar}"
 
 
 def _believable_run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:

@@ -9,8 +9,9 @@ import pytest
 
 from experiments.judge import judge
 from experiments.motivation import CASES, TABLE_2, TABLE_3, configure, options_from
+from experiments.motivation_outcome import missed_bars, motivation_plan, queue_checks
 from experiments.motivation_report import summary, table_text
-from experiments.motivation_run import missed_bars, motivation_plan, queue_checks, wanted_flows
+from experiments.motivation_run import wanted_flows
 from experiments.published import published_throughput
 from experiments.result import Result
 from te_solver.errors import InputError

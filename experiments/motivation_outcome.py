@@ -1,0 +1,58 @@
+"""What Tables 2 and 3 are measured on and what is made of the results, the same for every backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from experiments.motivation import EGRESS, INGRESS, NETWORK, MotivationTable
+from experiments.motivation_report import summary, table_text
+from experiments.output import OutputFolder
+from experiments.published import published_throughput
+from experiments.registry import Outcome
+from experiments.result import Check, FlowResult, Result
+from te_solver.demands import Demand
+from te_solver.networks import shipped_network
+from te_solver.plan import Plan
+from te_solver.solve import solve
+from te_solver.topology_file import load_topology
+
+ATTEMPTS = 3
+"""How often a run is made when the machine is too busy for it to be believed."""
+
+_DEMAND_TO_CAPACITY = 3
+"""As much as the three tunnels carry, which gives them equal weights."""
+
+
+def motivation_plan(capacity: float) -> Plan:
+    """The network of Fig. 1 with links of `capacity` Mbit/s, its three tunnels of equal weight."""
+    topology = load_topology(shipped_network(NETWORK)).with_capacity(capacity)
+    return solve(topology, [Demand(INGRESS, EGRESS, _DEMAND_TO_CAPACITY * capacity)])
+
+
+def write_outcome(table: MotivationTable, results: Sequence[Result], output: OutputFolder, remark: str = "") -> Outcome:
+    """Write the table and its summary; `remark` stands below the table."""
+    published = published_throughput(table.name)
+    text = table_text(table, published, results) + (f"\n{remark}" if remark else "")
+    output.write_text(f"{table.name}.txt", f"{text}\n")
+    data = summary(table, published, results)
+    output.write_json(f"{table.name}-summary.json", data)
+    return Outcome(text, data, tuple(missed_bars(results)))
+
+
+def queue_checks(scheme: str, flows: Iterable[FlowResult]) -> Iterator[Check]:
+    """Flows that were seen after the cut are in the queue they belong in: victims under Kuijia in the low one."""
+    for flow in flows:
+        if flow.low_after is not None:
+            expected = float(scheme == "kuijia" and flow.role == "victim")
+            yield Check(f"{flow.name} in the low queue after the cut", float(flow.low_after), expected, expected)
+
+
+def missed_bars(results: Iterable[Result]) -> Iterator[str]:
+    """What kept results from passing, in words."""
+    for result in results:
+        run = f"{result.experiment} with {result.scheme}, repetition {result.repetition}"
+        if result.invalid:
+            yield f"{run}: the machine was too busy in each of {ATTEMPTS} attempts ({'; '.join(result.invalid)})"
+        for check in result.checks:
+            if not check.passed:
+                yield f"{run}: {check.name} is {check.measured:.3f}, expected {check.bar}"

@@ -1,0 +1,61 @@
+"""Tables 2 and 3 by the fluid model: computed by hand here, within the bars, and never passed off as measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments.motivation_flow import REMARK
+from experiments.result import load_result
+from kuijia_app.cli.main import main
+
+
+def run(folder: Path, *arguments: str) -> int:
+    return main(["run", *arguments, "--backend", "flow", "--capacity", "1000", "-o", str(folder)])
+
+
+@pytest.mark.parametrize(
+    ("table", "scheme", "before", "after"),
+    [
+        ("table2", "rescaling", (400, 400, 800, 800), (400, 400, 600, 600)),
+        ("table2", "kuijia", (400, 400, 800, 800), (200, 200, 800, 800)),
+        ("table3", "rescaling", (500, 500, 1000, 1000), (500, 500, 500, 500)),
+        ("table3", "kuijia", (500, 500, 1000, 1000), (0, 0, 1000, 1000)),
+    ],
+)
+def test_flows_share_what_there_is(
+    tmp_path: Path, table: str, scheme: str, before: tuple[float, ...], after: tuple[float, ...]
+) -> None:
+    assert run(tmp_path, table) == 0
+    result = load_result(tmp_path / f"{table}-{scheme}-1.json")
+    assert result.backend == "flow"
+    assert [flow.before for flow in result.flows] == pytest.approx(before)
+    assert [flow.after for flow in result.flows] == pytest.approx(after, abs=1e-9)
+
+
+def test_the_table_stands_beside_the_published_one_and_says_that_it_is_a_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path, "table2", "--cut", "s1-s4") == 0
+    printed = capsys.readouterr().out
+    assert REMARK in printed
+    (after,) = [line.split() for line in printed.splitlines() if line.startswith("after, kuijia ")]
+    assert after[2:4] == ["200", "177"]
+    assert json.loads((tmp_path / "table2-summary.json").read_text())["passed"]
+
+
+@pytest.mark.parametrize(
+    ("option", "complaint"),
+    [
+        (["--repetitions", "2"], "option:--repetitions: 2 runs of a model that always gives the same, expected 1 "),
+        (["--kill-controller", "--cut", "s1-s4"], "option:--kill-controller: the model has no controller, expected "),
+    ],
+)
+def test_what_a_model_has_not_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: list[str], complaint: str
+) -> None:
+    assert run(tmp_path / "new", "table2", *option) == 2
+    assert capsys.readouterr().err.startswith(f"error: {complaint}")
+    assert not (tmp_path / "new").exists()
