@@ -14,7 +14,7 @@ from te_solver.errors import InputError
 
 Framework = Literal["os-ken", "ryu"]
 
-_MODULES = ("experiments.motivation", "experiments.recovery", "experiments.update")
+_MODULES = ("experiments.motivation", "experiments.fig4", "experiments.recovery", "experiments.update")
 """The modules that hold experiments; importing one registers what it holds."""
 
 

@@ -1,0 +1,44 @@
+"""Fig. 4 of the paper: what original weights lose beside weights computed anew for every failure (section 4.2)."""
+
+from __future__ import annotations
+
+import argparse
+
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Outcome, Settings, experiment
+
+FULL_GRAPHS = FULL_RUNS = 10
+"""Those of the paper: ten random graphs, ten draws of pairs on each."""
+
+_GRAPHS, _RUNS = 2, 2
+_QUICK_GRAPHS, _QUICK_RUNS = 1, 1
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("fig4")
+    group.add_argument(
+        "--full",
+        action="store_true",
+        help=f"all {FULL_GRAPHS} graphs with {FULL_RUNS} draws of pairs each, as in the paper "
+        f"(default: {_GRAPHS} with {_RUNS}, with --quick {_QUICK_GRAPHS} with {_QUICK_RUNS})",
+    )
+
+
+@experiment(
+    "fig4",
+    title="every link of random graphs fails: throughput lost by original and by precomputed weights",
+    reproduces="Figure 4",
+    backends=("flow",),
+    configure=configure,
+)
+def fig4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    # The optimiser takes seconds to import, which listing the experiments should not cost.
+    from experiments.fig4_run import run_figure  # noqa: PLC0415
+
+    size = (_GRAPHS, _RUNS)
+    if args.full:
+        size = (FULL_GRAPHS, FULL_RUNS)
+    elif settings.quick:
+        size = (_QUICK_GRAPHS, _QUICK_RUNS)
+    return run_figure(settings, *size, output, progress)
