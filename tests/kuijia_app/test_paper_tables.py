@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from kuijia_app.equivalence import first_difference
 from kuijia_app.field_counts import count_fields
 from kuijia_app.options import Form, PipelineOptions
-from kuijia_app.paper_tables import Memory, figure_7, figure_8, stored
+from kuijia_app.paper_tables import HOSTS_PRIORITIES, Memory, figure_7, figure_8, stored
 from kuijia_app.pipeline import build_tables
 from kuijia_app.queue_layouts import LAYOUTS
 from te_solver.demand_generators import random_pairs
@@ -24,25 +25,32 @@ PUBLISHED_SLOPE, PUBLISHED_SAVING = 0.36, 1 - 1580 / 2552
 @pytest.mark.parametrize("priorities", [1, 3, 8])
 @pytest.mark.parametrize("memory", Memory)
 def test_every_way_to_hold_the_forwarding_entries_of_figure_7_does_the_same(priorities: int, memory: Memory) -> None:
-    tables = figure_7(priorities, ingress=True)
+    tables = figure_7(priorities)
     for switch in ("s2", "s3"):
         assert first_difference(tables[switch], stored(tables[switch], memory)) is None
 
 
 def test_replicated_entries_of_figure_7_need_five_fields_each_and_three_at_the_ingress() -> None:
-    assert figure_8(8, ingress=False, goto_counts=True).replicated == tuple(30 * count for count in range(1, 9))
-    assert figure_8(8, ingress=True, goto_counts=True).replicated == tuple(36 * count for count in range(1, 9))
+    assert figure_8(from_hosts=()).replicated == tuple(30 * count for count in range(1, 9))
+    assert figure_8(from_hosts=range(8)).replicated == tuple(36 * count for count in range(1, 9))
+    sent = (1, 2, 3, 4, 5, 5, 6, 6)
+    assert figure_8().replicated == tuple(30 * count + 6 * from_hosts for count, from_hosts in enumerate(sent, 1))
+
+
+def test_the_slope_of_figure_8_is_the_published_one() -> None:
+    assert figure_8().slope_ratio == pytest.approx(PUBLISHED_SLOPE, abs=0.01)
 
 
 @pytest.mark.parametrize("goto_counts", [True, False])
-def test_the_published_slope_lies_between_those_without_and_with_the_ingress_entries(*, goto_counts: bool) -> None:
-    without, with_ingress = (figure_8(8, ingress=each, goto_counts=goto_counts) for each in (False, True))
-    assert 0.27 < without.slope_ratio < PUBLISHED_SLOPE < with_ingress.slope_ratio < 0.41
+def test_the_slope_depends_on_what_is_counted_and_the_published_one_lies_between(*, goto_counts: bool) -> None:
+    none, all_of_them = (figure_8(from_hosts=each, goto_counts=goto_counts) for each in ((), range(8)))
+    assert 0.26 < none.slope_ratio < PUBLISHED_SLOPE < all_of_them.slope_ratio < 0.41
 
 
-@pytest.mark.parametrize("ingress", [False, True])
-def test_more_than_half_is_saved_at_eight_priorities(*, ingress: bool) -> None:
-    assert figure_8(8, ingress=ingress, goto_counts=True).last_saving > 0.5
+@pytest.mark.parametrize("from_hosts", [(), HOSTS_PRIORITIES, range(8)])
+@pytest.mark.parametrize("goto_counts", [True, False])
+def test_more_than_half_is_saved_at_eight_priorities(from_hosts: Collection[int], *, goto_counts: bool) -> None:
+    assert figure_8(from_hosts=from_hosts, goto_counts=goto_counts).last_saving > 0.5
 
 
 def test_our_tables_of_five_random_pairs_in_two_classes_save_more_than_was_published() -> None:
