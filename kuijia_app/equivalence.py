@@ -7,44 +7,38 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from itertools import product
 
+from kuijia_app.header_values import prefix_bounds, with_another
+from kuijia_app.model.packet import Label, Packet
+from kuijia_app.model.switch import ModelSwitch
 from kuijia_app.rules import (
     ETH_TYPE_IPV4,
     ETH_TYPE_MPLS,
-    Action,
+    Bucket,
     FlowEntry,
+    Group,
+    GroupType,
     Match,
     Output,
     PopLabel,
     PushLabel,
-    SetDscp,
-    SetEcn,
-    SetQueue,
+    SwitchTables,
     ToGroup,
 )
 
-Packet = dict[str, int]
-"""Field of a match to value; an IPv4 address is a number."""
+_BITS = {"in_port": 16, "eth_type": 16, "mpls_label": 20, "mpls_tc": 3, "ip_dscp": 6, "ip_ecn": 2}
+_SOURCE = IPv4Address(0)
 
-_FIELDS_OF = {
-    ETH_TYPE_MPLS: ("mpls_label", "mpls_tc"),
-    ETH_TYPE_IPV4: ("ipv4_dst", "ip_dscp", "ip_ecn"),
-}
-"""What only packets of an EtherType have (OpenFlow 1.3.5, 7.2.3.8)."""
-
-_OTHER_ETH_TYPE = 0x88B5
-"""For local experiments (IEEE 802)."""
-
-_SET_ORDER = (PopLabel, PushLabel, SetDscp, SetEcn, SetQueue, ToGroup, Output)
-"""How an action set is executed (OpenFlow 1.3.5, 5.10)."""
+Sent = tuple[tuple[int, Packet], ...]
+"""The ports a packet left by, each with the packet as it left; the number of a group, negative, in place of a port."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A packet of which two pipelines make something else: the actions each of them executes, none when it drops it."""
+    """A packet of which two pipelines make something else: what each of them sends, nothing when it drops it."""
 
     packet: Packet
-    one: tuple[Action, ...]
-    other: tuple[Action, ...]
+    one: Sent
+    other: Sent
 
 
 def first_difference(
@@ -56,9 +50,7 @@ def first_difference(
 ) -> Difference | None:
     """A packet that two pipelines treat differently, None when there is none of any kind.
 
-    Tried is every combination of the values that some entry asks for and, per field, one that none asks for; of
-    addresses, one of each range between the ends of the prefixes. Packets that the entries cannot tell apart are of one
-    kind.
+    What a group does is not looked into: it has to be handed the same packet.
 
     Args:
         one: the entries of a pipeline, of any number of tables.
@@ -67,74 +59,61 @@ def first_difference(
         misses_execute: whether a packet that misses in a later table gets what its action set holds by then, as Open
             vSwitch does, or is dropped, as OpenFlow says (1.3.5, 5.4).
     """
-    pipelines = [_Pipeline(tuple(entries), empty_groups, misses_execute=misses_execute) for entries in (one, other)]
-    matches = [entry.match for pipeline in pipelines for entry in pipeline.entries]
-    for packet in packet_kinds(matches):
-        outcomes = [pipeline.executed(packet) for pipeline in pipelines]
-        if outcomes[0] != outcomes[1]:
-            return Difference(packet, *outcomes)
+    entries = [tuple(one), tuple(other)]
+    switches = [_switch(each, empty_groups, misses_execute=misses_execute) for each in entries]
+    for packet in packet_kinds([*entries[0], *entries[1]]):
+        sent = [tuple(switch.process(packet).sent) for switch in switches]
+        if sent[0] != sent[1]:
+            return Difference(packet, *sent)
     return None
 
 
-def packet_kinds(matches: Sequence[Match]) -> Iterator[Packet]:
-    """One packet of every kind that these matches tell apart, or more."""
-    in_ports = _with_another({match.in_port for match in matches if match.in_port is not None})
-    for eth_type in (*_FIELDS_OF, _OTHER_ETH_TYPE):
-        names = ("in_port", *_FIELDS_OF.get(eth_type, ()))
-        values = [in_ports, *(_values(matches, name) for name in names[1:])]
-        for combination in product(*values):
-            yield {"eth_type": eth_type, **dict(zip(names, combination, strict=True))}
+def packet_kinds(entries: Sequence[FlowEntry]) -> Iterator[Packet]:
+    """One packet of every kind that these entries tell apart, or more.
+
+    That is, for every port, every combination of the values that some entry asks for in packets of that port and, per
+    field, one that none asks for; of addresses, one of each range between the ends of the prefixes. EtherTypes are
+    IPv4, with and without a label, those that entries ask for and one more. Of what is under a label only those fields
+    count that entries for labelled packets ask for, unless labels come and go between tables: then all do.
+    """
+    everything = [entry.match for entry in entries]
+    relabelled = any(
+        entry.goto_table is not None and isinstance(action, PushLabel | PopLabel)
+        for entry in entries
+        for action in entry.actions
+    )
+    asked_types = {match.eth_type for match in everything if match.eth_type is not None}
+    eth_types = with_another(asked_types | {ETH_TYPE_IPV4, ETH_TYPE_MPLS}, _BITS["eth_type"])
+    for in_port, eth_type in product(_values(everything, "in_port"), eth_types):
+        of_port = [match for match in everything if match.in_port in {None, in_port}]
+        met = [match for match in of_port if relabelled or match.eth_type in {None, eth_type}]
+        code_points, ecn = _values(met, "ip_dscp"), _values(met, "ip_ecn")
+        labels: list[tuple[Label, ...]] = [()]
+        if eth_type == ETH_TYPE_MPLS:
+            tags = product(_values(met, "mpls_label"), _values(met, "mpls_tc"))
+            labels = [(Label(label, traffic_class),) for label, traffic_class in tags]
+        prefixes = (match.ipv4_dst for match in met if match.ipv4_dst is not None)
+        addresses = [IPv4Address(start) for start in sorted({0} | prefix_bounds(prefixes))]
+        payload = ETH_TYPE_IPV4 if labels[0] else eth_type
+        for address, code_point, bits, stack in product(addresses, code_points, ecn, labels):
+            yield Packet(in_port, _SOURCE, address, code_point, bits, stack, eth_type=payload)
 
 
 def _values(matches: Sequence[Match], name: str) -> list[int]:
     asked = {getattr(match, name) for match in matches} - {None}
-    if name != "ipv4_dst":
-        return _with_another(asked)
-    ends = {int(prefix.network_address) for prefix in asked} | {int(prefix.broadcast_address) + 1 for prefix in asked}
-    return sorted({0, *(end for end in ends if end < 1 << 32)})
+    return with_another(asked, _BITS[name])
 
 
-def _with_another(values: set[int]) -> list[int]:
-    another = next(value for value in range(len(values) + 1) if value not in values)
-    return [*sorted(values), another]
-
-
-class _Pipeline:
-    def __init__(self, entries: tuple[FlowEntry, ...], empty_groups: Collection[int], *, misses_execute: bool) -> None:
-        self.entries = entries
-        self._empty_groups = empty_groups
-        self._misses_execute = misses_execute
-        self._tables: dict[int, list[FlowEntry]] = {}
-        for entry in sorted(entries, key=lambda entry: -entry.priority):
-            self._tables.setdefault(entry.table_id, []).append(entry)
-
-    def executed(self, packet: Packet) -> tuple[Action, ...]:
-        """The actions executed, in order; none when the packet goes nowhere."""
-        applied: list[Action] = []
-        action_set: dict[type[Action], Action] = {}
-        table: int | None = 0
-        while table is not None:
-            entry = next((each for each in self._tables.get(table, []) if _matches(each.match, packet)), None)
-            if entry is None:
-                if not self._misses_execute:
-                    action_set.clear()
-                break
-            applied += entry.actions
-            action_set.update({type(action): action for action in entry.written})
-            table = entry.goto_table
-        if ToGroup in action_set:
-            action_set.pop(Output, None)
-        done = (*applied, *(action_set[kind] for kind in _SET_ORDER if kind in action_set))
-        return done if any(self._sends(action) for action in done) else ()
-
-    def _sends(self, action: Action) -> bool:
-        return isinstance(action, Output) or (isinstance(action, ToGroup) and action.group_id not in self._empty_groups)
-
-
-def _matches(match: Match, packet: Packet) -> bool:
-    prefix = match.ipv4_dst
-    if prefix is not None and ("ipv4_dst" not in packet or IPv4Address(packet["ipv4_dst"]) not in prefix):
-        return False
-    exact = ("in_port", "eth_type", "ip_dscp", "ip_ecn", "mpls_label", "mpls_tc")
-    asked = ((name, getattr(match, name)) for name in exact)
-    return all(value is None or packet.get(name) == value for name, value in asked)
+def _switch(entries: tuple[FlowEntry, ...], empty_groups: Collection[int], *, misses_execute: bool) -> ModelSwitch:
+    """The entries in a switch whose groups send what they are handed out of a port of their own."""
+    used = {
+        action.group_id
+        for entry in entries
+        for action in (*entry.actions, *entry.written)
+        if isinstance(action, ToGroup)
+    }
+    groups = tuple(
+        Group(number, GroupType.SELECT, () if number in empty_groups else (Bucket((Output(-1 - number),)),))
+        for number in used
+    )
+    return ModelSwitch("any", SwitchTables(groups, entries), lambda _: True, misses_execute=misses_execute)

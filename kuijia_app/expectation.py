@@ -1,18 +1,25 @@
-"""What a plan promises each kind of traffic, derived from the plan alone and not from the tables made of it."""
+"""What a plan promises each kind of traffic, derived from the plan alone and not from the tables made of it.
+
+Tables only say which packets they tell apart, so that each of these is a kind of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Address
+from itertools import product
 
+from kuijia_app.header_values import HeaderValues, with_another
 from kuijia_app.options import PipelineOptions, Scheme, Tagging
-from kuijia_app.queues import DSCP_NETWORK_CONTROL, QueueLayout, TrafficClass
+from kuijia_app.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout
 from kuijia_app.wiring import Wiring
 from te_solver.failures import Failure
 from te_solver.plan import PairPlan, Plan
 
 CODE_POINTS = 64
 ECN_CODES = 4
+DSCP_BITS, ECN_BITS = 6, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +36,14 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
+class Treatment:
+    """The queue at every hop, and the DSCP value at the target's host; None: as sent."""
+
+    queue_id: int
+    code_point: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Traffic:
     """The packets of one class, or all control packets, from one site to another.
 
@@ -36,93 +51,126 @@ class Traffic:
         source: the switch they enter at.
         target: the switch whose host they are for.
         name: of the class, for people.
+        address: they are for: the host's, or another one of its site that the ingress tells apart from it.
+        is_for_host: whether that is the host's.
         code_point: the DSCP value that its packets have here; all that the ingress must treat alike are told apart,
             so that each is a kind of traffic of its own.
         ecn: the two bits beside it, told apart where tags are written there.
         paths: the tunnels, in the plan's order.
         is_split: whether it is hashed over the tunnels; control traffic takes the shortest that is alive.
-        normal: queue of what is on its own tunnel.
-        moved: queue of what is on another one.
+        normal: what is on its own tunnel.
+        moved: what is on another one.
         host_port: of the target, where they leave the network.
-        delivered_code_point: DSCP value at the target's host; None: as sent.
     """
 
     source: str
     target: str
     name: str
+    address: IPv4Address
+    is_for_host: bool
     code_point: int
     ecn: int
     paths: tuple[Path, ...]
     is_split: bool
-    normal: int
-    moved: int
+    normal: Treatment
+    moved: Treatment
     host_port: int
-    delivered_code_point: int | None
 
     def __str__(self) -> str:
         ecn = f", ecn {self.ecn}" if self.ecn else ""
-        return f"{self.source} -> {self.target}, {self.name}, dscp {self.code_point}{ecn}"
+        address = "" if self.is_for_host else f", to {self.address}"
+        return f"{self.source} -> {self.target}, {self.name}, dscp {self.code_point}{ecn}{address}"
 
-    @property
-    def delivered_tos(self) -> tuple[int, int]:
+    def delivered_tos(self, treatment: Treatment) -> tuple[int, int]:
         """Code point and ECN bits at the target's host: as sent where tags are labels."""
-        return (self.code_point, self.ecn) if self.delivered_code_point is None else (self.delivered_code_point, 0)
+        return (self.code_point, self.ecn) if treatment.code_point is None else (treatment.code_point, 0)
 
 
-def expected_traffic(plan: Plan, options: PipelineOptions) -> Iterator[Traffic]:
+def expected_traffic(
+    plan: Plan, options: PipelineOptions, told_apart: Mapping[str, HeaderValues] | None = None
+) -> Iterator[Traffic]:
     """All traffic that the plan promises to carry: both ways, every class, every code point that may matter.
 
     A class that is planned one way only gets the way back over the same links. Packets whose code point is none of the
-    planned classes' belong to the least important class planned; of those that no class of the layout names, one
-    stands for all, as one does for all ECN bits where nothing reads or writes them.
+    planned classes' belong to the least important class planned. Of the code points that no class of the layout names,
+    one stands for all that the ingress does not tell apart, as one does for ECN bits where nothing reads or writes
+    them and as the host does for its site.
+
+    Args:
+        plan: what is promised.
+        options: how its tables were to be made.
+        told_apart: by switch, what its tables tell apart in packets of its host.
     """
-    for ecn in range(ECN_CODES) if options.tagging is Tagging.DSCP_ECN else (0,):
-        yield from _expected(plan, options, ecn)
-
-
-def _expected(plan: Plan, options: PipelineOptions, ecn: int) -> Iterator[Traffic]:
     layout, wiring = options.layout, Wiring(plan.topology)
     named = {code_point for each in layout.classes for code_point in each.code_points}
-    unnamed = next(code for code in range(CODE_POINTS) if code not in named | {DSCP_NETWORK_CONTROL})
-    for (source, target), by_priority in _planned(plan).items():
+    for (source, target), by_priority in planned_paths(plan).items():
+        told = (told_apart or {}).get(source, HeaderValues())
         classes = [each for each in layout.classes if each.priority in by_priority]
-        last = classes[-1]
-        host_port = wiring.host_port(target)
-        owner = {code: each for each in classes for code in each.code_points if code != DSCP_NETWORK_CONTROL}
-        for code_point in sorted((named | {unnamed}) - {DSCP_NETWORK_CONTROL}):
-            served = owner.get(code_point, last)
-            moved = served.victim if options.scheme is Scheme.KUIJIA else served.normal
+        owner = {code_point: each for each in classes for code_point in each.code_points}
+        host, host_port = wiring.host_address(target), wiring.host_port(target)
+        code_points = with_another(named | told.code_points | {DSCP_NETWORK_CONTROL}, DSCP_BITS)
+        every_ecn = range(ECN_CODES) if options.tagging is Tagging.DSCP_ECN else with_another(told.ecn, ECN_BITS)
+        addresses = told.addresses_in(wiring.prefix(target), host)
+        for address, ecn, code_point in product(addresses, every_ecn, code_points):
+            is_split = code_point != DSCP_NETWORK_CONTROL
+            served = owner.get(code_point, classes[-1]) if is_split else classes[0]
+            name = f"class {served.priority}" if is_split else "control"
+            normal = served.normal if is_split else layout.control
+            moved = served.victim if is_split and options.scheme is Scheme.KUIJIA else normal
             yield Traffic(
                 source,
                 target,
-                f"class {served.priority}",
+                name,
+                address,
+                address == host,
                 code_point,
                 ecn,
                 by_priority[served.priority],
-                True,
-                served.normal.queue_id,
-                moved.queue_id,
+                is_split,
+                _treatment(options, normal),
+                _treatment(options, moved),
                 host_port,
-                _delivered(options, served),
             )
-        control = layout.control.queue_id
-        paths = by_priority[classes[0].priority]
-        yield Traffic(
-            source,
-            target,
-            "control",
-            DSCP_NETWORK_CONTROL,
-            ecn,
-            paths,
-            False,
-            control,
-            control,
-            host_port,
-            _delivered(options, None),
-        )
 
 
-def _planned(plan: Plan) -> dict[tuple[str, str], dict[int, tuple[Path, ...]]]:
+@dataclass(slots=True)
+class Due:
+    """A share of slots, in so many parts: each is whole slots and so may be off by less than one."""
+
+    share: float = 0.0
+    parts: int = 0
+
+
+def shares_due(paths: tuple[Path, ...], own: Path | None, failure: Failure) -> dict[tuple[str, ...], Due]:
+    """How the slots of all tunnels (`own` None), or of those that go this dead way, are shared out among alive ways.
+
+    Each other tunnel is promised a share by its weight; what is promised to a dead one goes, whole, to the alive one of
+    greatest weight, of equal ones to the first (docs/schemes.md).
+    """
+    alive = [position for position, path in enumerate(paths) if path.survives(failure)]
+    heaviest = max(alive, key=lambda position: paths[position].weight)
+    owners: list[int | None] = [None]
+    if own is not None:
+        owners = [position for position, path in enumerate(paths) if path.nodes == own.nodes]
+    # Of slots that go one way, but belong to several tunnels, each owner's share is rounded too.
+    found = {paths[position].nodes: Due(parts=len(owners) - 1) for position in alive}
+    of_owners = _by_weight([1.0 if owner is None else paths[owner].weight for owner in owners])
+    for owner, owned in zip(owners, of_owners, strict=True):
+        others = [position for position in range(len(paths)) if position != owner]
+        promised = _by_weight([paths[position].weight for position in others])
+        for position, share in zip(others, promised, strict=True):
+            due = found[paths[position if position in alive else heaviest].nodes]
+            due.share += owned * share
+            due.parts += 1
+    return found
+
+
+def _by_weight(weights: list[float]) -> list[float]:
+    total = sum(weights)
+    return [weight / total if total > 0 else 1 / len(weights) for weight in weights]
+
+
+def planned_paths(plan: Plan) -> dict[tuple[str, str], dict[int, tuple[Path, ...]]]:
     """The paths by direction and priority."""
     found: dict[tuple[str, str], dict[int, tuple[Path, ...]]] = {}
     for pair in plan.pairs:
@@ -137,16 +185,16 @@ def _paths(pair: PairPlan) -> tuple[Path, ...]:
     return tuple(Path(tunnel.nodes, tunnel.weight) for tunnel in pair.tunnels)
 
 
-def _delivered(options: PipelineOptions, served: TrafficClass | None) -> int | None:
-    """The code point of a delivered packet of the class, None for control traffic: as sent where tags are labels."""
-    if options.tagging is Tagging.MPLS:
-        return None
-    of_queue = served or _sharing_control(options.layout)
-    if of_queue is None:
+def _treatment(options: PipelineOptions, queue: Queue) -> Treatment:
+    return Treatment(queue.queue_id, None if options.tagging is Tagging.MPLS else _delivered(options.layout, queue))
+
+
+def _delivered(layout: QueueLayout, queue: Queue) -> int:
+    """The code point of packets that come out of a tunnel in this queue: whose they are cannot be told any more.
+
+    That of the most important class the queue serves; where it serves none, that of control traffic.
+    """
+    served = next((each for each in layout.classes if queue in {each.normal, each.victim}), None)
+    if served is None:
         return DSCP_NETWORK_CONTROL
-    return of_queue.code_points[0] if of_queue.code_points else 0
-
-
-def _sharing_control(layout: QueueLayout) -> TrafficClass | None:
-    """The class whose packets cannot be told from control traffic once both carry the tag of one queue."""
-    return next((each for each in layout.classes if layout.control in {each.normal, each.victim}), None)
+    return served.code_points[0] if served.code_points else 0

@@ -99,7 +99,7 @@ def figure_8(
     """The growth of the tables of figure 7; published: a slope ratio of about 0.36, over half saved at 8 priorities.
 
     Neither what is counted as an action nor which entries are is said. With the ingress entries of the priorities
-    that hosts use, and going to a table not counted, the ratio is 0.366 (0.354 from two priorities on, as one saves nothing).
+    that hosts use, and going to a table not counted, the ratio is 0.366.
     """
 
     def fields(memory: Memory) -> Iterator[int]:

@@ -87,7 +87,7 @@ class _Reader:
     def _named(self, node: yaml.Node, what: str, by_name: dict[str, Queue]) -> Queue:
         name = self._document.text(node, what)
         if name not in by_name:
-            raise self._document.error(node, f"{what} is {quoted(name)}", f"a queue: {', '.join(by_name)}")
+            raise self._document.error(node, f"{what} is {quoted(name)}", f"a queue: {', '.join(map(quoted, by_name))}")
         return by_name[name]
 
     def _whole(self, node: yaml.Node, what: str) -> int:

@@ -6,7 +6,10 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 from kuijia_app.identifiers import MAX_CLASSES
-from te_solver.errors import UnsoundError
+from te_solver.errors import UnsoundError, quoted
+
+_ROUNDING = 1e-9
+"""Of shares that sum to one."""
 
 LAST_QUEUE_ID = 0xFFFC
 """Queue n is class n + 1 of a port's tree, whose root is class 0xfffe."""
@@ -76,11 +79,6 @@ class QueueLayout:
         """Where packets without a tag wait."""
         return self.classes[-1].normal
 
-    @property
-    def victims(self) -> frozenset[Queue]:
-        """The queues that serve victims."""
-        return frozenset(each.victim for each in self.classes)
-
 
 def require_sound(layout: QueueLayout) -> None:
     """Check what every layout has to hold.
@@ -97,7 +95,7 @@ def require_sound(layout: QueueLayout) -> None:
     _require_different("queues", "traffic class", "traffic_class", [queue.traffic_class for queue in layout.queues])
     _require_different("queues", "ECN bits", "ecn", [queue.ecn for queue in layout.queues])
     guaranteed = sum(queue.guaranteed for queue in layout.queues)
-    if guaranteed > 1:
+    if guaranteed > 1 + _ROUNDING:
         raise UnsoundError(("queues",), f"{guaranteed:g} of the rate is guaranteed in sum", "no more than 1")
     if not 1 <= len(layout.classes) <= MAX_CLASSES:
         raise UnsoundError(("classes",), f"{len(layout.classes)} classes", f"1 to {MAX_CLASSES}")
@@ -110,6 +108,10 @@ def require_sound(layout: QueueLayout) -> None:
         if not each.code_points and position < len(layout.classes) - 1:
             expected = "one at least: only the last class has what is not marked"
             raise UnsoundError((*where, "code_points"), f"class {each.priority} has no code points", expected)
+        if layout.queues.index(each.victim) <= layout.queues.index(each.normal):
+            problem = f"victims of class {each.priority} wait in {quoted(each.victim.name)}"
+            expected = f"a queue that is served after its normal one, {quoted(each.normal.name)}"
+            raise UnsoundError((*where, "victim"), problem, expected)
         for code_point in each.code_points:
             _require_free_code_point(code_point, claimed, (*where, "code_points"))
             claimed.add(code_point)
@@ -128,7 +130,8 @@ def _require_different(part: str, what: str, key: str, values: Iterable[Hashable
     seen: set[Hashable] = set()
     for position, value in enumerate(values):
         if value is not None and value in seen:
-            raise UnsoundError((part, position, key), f"{what} {value} is given twice", "one of its own for each queue")
+            shown = quoted(value) if isinstance(value, str) else value
+            raise UnsoundError((part, position, key), f"{what} {shown} is given twice", "one of its own for each queue")
         seen.add(value)
 
 

@@ -73,6 +73,9 @@ class ToGroup:
 
 Action = PushLabel | PopLabel | SetDscp | SetEcn | SetQueue | Output | ToGroup
 
+ACTION_SET_ORDER = (PopLabel, PushLabel, SetDscp, SetEcn, SetQueue, ToGroup, Output)
+"""How an action set is executed (OpenFlow 1.3.5, 5.10); buckets are action sets too (5.6)."""
+
 
 @dataclass(frozen=True, slots=True)
 class FlowEntry:

@@ -19,7 +19,7 @@ from kuijia_app.rules import (
     SetDscp,
     SetEcn,
 )
-from te_solver.errors import UnsoundError
+from te_solver.errors import UnsoundError, quoted
 from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID
 
 LAST_DSCP_TAG = 63
@@ -71,7 +71,7 @@ class DscpEcnTags:
         self._code_points = _delivered_code_points(layout)
         for queue in layout.queues:
             if queue.ecn is None:
-                problem = f"queue layout {layout.name} has no ECN bits for its queue {queue.name}"
+                problem = f"queue layout {quoted(layout.name)} has no ECN bits for its queue {quoted(queue.name)}"
                 raise UnsoundError((), problem, f"some for every queue with tagging {Tagging.DSCP_ECN.value}")
         self._tag_of = {session.label: LAST_DSCP_TAG - _place(session.path_id) for session in sessions}
         # Every path id and session has its code point whatever else there is: plans in turn share the switches.
@@ -116,7 +116,8 @@ def _ecn(queue: Queue) -> int:
 
 
 def _delivered_code_points(layout: QueueLayout) -> dict[Queue, int]:
-    found = {layout.control: DSCP_NETWORK_CONTROL}
+    """By queue, also those that serve no class."""
+    found = {**dict.fromkeys(layout.queues, 0), layout.control: DSCP_NETWORK_CONTROL}
     for each in reversed(layout.classes):
         code_point = each.code_points[0] if each.code_points else 0
         found[each.normal] = found[each.victim] = code_point

@@ -7,14 +7,29 @@ failure depends on nothing that the failure changes goes that very way after it,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 
-from kuijia_app.expectation import Path, Traffic, expected_traffic
-from kuijia_app.model.network import End, Hop, ModelNetwork, Walk
+from kuijia_app.acceptance import refusals
+from kuijia_app.equivalence import Sent, first_difference
+from kuijia_app.expectation import (
+    DSCP_BITS,
+    ECN_BITS,
+    Path,
+    Traffic,
+    Treatment,
+    expected_traffic,
+    planned_paths,
+    shares_due,
+)
+from kuijia_app.header_values import values_told_apart, with_another
+from kuijia_app.identifiers import DROP_GROUP
+from kuijia_app.model.network import End, Hop, ModelNetwork, Walk, arrives
 from kuijia_app.model.packet import Packet
 from kuijia_app.model.switch import EntryStep
 from kuijia_app.ofctl_text import match_text
-from kuijia_app.options import PipelineOptions
+from kuijia_app.options import Form, PipelineOptions
+from kuijia_app.pipeline import build_tables
 from kuijia_app.rules import Bucket, SwitchTables
 from te_solver.failures import NO_FAILURE, Failure
 from te_solver.plan import Plan
@@ -27,8 +42,8 @@ class Violation:
     """Something promised that does not hold.
 
     Attributes:
-        rule: which promise: one of delivered, path, queue, header, loop, copy, ambiguous, aboriginal, split, healed,
-            session.
+        rule: which promise: one of delivered, path, queue, header, loop, copy, ambiguous, choice, aboriginal, split,
+            healed, session, acceptable, stray, decomposed.
         failure: by name, "none" for the network as planned.
         traffic: the kind of traffic; empty when it is about no traffic in particular.
         slots: the hash slots concerned.
@@ -88,7 +103,11 @@ class Verifier:
         self._dead_ports = self._network.dead_ports
         self._control = options.layout.control.queue_id
         self._slot_count = options.slot_count
-        self._traffic = tuple(expected_traffic(plan, options))
+        self._plan, self._tables, self._options = plan, tables, options
+        self._told_apart = {
+            name: values_told_apart(each.flows, self._network.wiring.host_port(name)) for name, each in tables.items()
+        }
+        self._traffic = tuple(expected_traffic(plan, options, self._told_apart))
         self._found = Verification()
 
     def run(self, failures: Iterable[Failure], progress: Progress | None = None) -> Verification:
@@ -97,7 +116,10 @@ class Verifier:
         Raises:
             UnsoundError: a failure names what the topology lacks.
         """
+        self._check_acceptance()
+        self._check_decomposition()
         self._check_sessions()
+        self._check_strays()
         flows = [flow for traffic in self._traffic for flow in self._flows(traffic)]
         self._found.header_classes = sum(len(flow.slots) for flow in flows)
         self._found.cases = self._found.header_classes
@@ -111,14 +133,53 @@ class Verifier:
             self._check_failure(failure, flows)
         return self._found
 
+    def _check_acceptance(self) -> None:
+        for name, tables in self._tables.items():
+            for problem in refusals(tables):
+                self._found.violations.append(Violation("acceptable", NO_FAILURE.name, "", (), f"{name}: {problem}"))
+
+    def _check_decomposition(self) -> None:
+        """Decomposed tables do the same with every packet as single ones, however a switch reads a miss."""
+        if self._options.form is Form.SINGLE:
+            return
+        for name, single in build_tables(self._plan, replace(self._options, form=Form.SINGLE)).items():
+            for misses_execute in (False, True):
+                flows = (single.flows, self._tables[name].flows)
+                found = first_difference(*flows, empty_groups={DROP_GROUP}, misses_execute=misses_execute)
+                if found is not None:
+                    ways = f"single tables send {_sent_text(found.one)}, decomposed ones {_sent_text(found.other)}"
+                    problem = f"{name}: of {_header_text(found.packet)}: {ways}"
+                    self._found.violations.append(Violation("decomposed", NO_FAILURE.name, "", (), problem))
+                    break
+
+    def _check_strays(self) -> None:
+        """What hosts send to addresses of no site that traffic is planned to is dropped where it comes in."""
+        wiring = self._network.wiring
+        targets: dict[str, list[str]] = {}
+        for source, target in planned_paths(self._plan):
+            targets.setdefault(source, []).append(target)
+        for source, told in self._told_apart.items():
+            addresses = told.addresses_outside(map(wiring.prefix, targets.get(source, ())))
+            values = (addresses, with_another(told.code_points, DSCP_BITS), with_another(told.ecn, ECN_BITS))
+            in_port, host = wiring.host_port(source), wiring.host_address(source)
+            for address, code_point, ecn in product(*values):
+                self._found.walks += 1
+                walk = self._network.walk(source, Packet(in_port, host, address, code_point, ecn))
+                if walk.hops[0].forwarding.sent or walk.choices:
+                    about = f"{source} -> {address}, dscp {code_point}, ecn {ecn}"
+                    problem = f"planned for nobody, but not dropped at {_place(walk.hops[0])}"
+                    self._found.violations.append(Violation("stray", NO_FAILURE.name, about, (), problem))
+
     def _check_sessions(self) -> None:
         """Each BFD session gets through over all links of its path and no others, in the control queue."""
         for session in self._network.sessions:
             about = f"BFD session of {'-'.join(session.nodes)}"
             for far, walk in self._network.session_ways(session):
                 problem: str | None = None
-                if walk.delivered_to != (far, session.inner_port):
-                    problem = f"{walk.hops[-1].forwarding.problem or walk.end.value} at {_place(walk.hops[-1])}"
+                if not arrives(walk, far, session):
+                    last = walk.hops[-1]
+                    label = f" with label {last.sent.labels[0].label}" if last.sent and last.sent.labels else ""
+                    problem = f"{last.forwarding.problem or walk.end.value}{label} at {_place(last)}"
                 elif walk.nodes not in {session.nodes, session.nodes[::-1]} or set(walk.queues) != {self._control}:
                     problem = f"went {_way(walk)}, expected queue {self._control} all along the path"
                 if problem is not None:
@@ -139,9 +200,10 @@ class Verifier:
             own = next((path for path in traffic.paths if path.nodes == walk.nodes), None)
             flow = _Flow(traffic, tuple(slots[key]), walk, own)
             self._report(NO_FAILURE, flow, _faults(walk, traffic, traffic.paths, traffic.normal))
+            self._report(NO_FAILURE, flow, self._faults_of_choice(walk, traffic))
             flows.append(flow)
         if traffic.is_split:
-            self._check_split(NO_FAILURE, traffic, None, traffic.paths, {flow.slots: flow.before for flow in flows})
+            self._check_split(NO_FAILURE, traffic, None, {flow.slots: flow.before for flow in flows})
         yield from flows
 
     def _alike(self, first: Walk, slot: int) -> Bucket | int:
@@ -168,12 +230,12 @@ class Verifier:
             for slots, walk in self._walks_after(flow):
                 shown = _Flow(traffic, slots, flow.before, flow.own)
                 self._report(failure, shown, _faults_after(walk, shown, alive))
+                self._report(failure, shown, self._faults_of_choice(walk, traffic))
                 if flow.own is not None and flow.own not in alive and alive:
                     moved.setdefault((traffic, flow.own), {})[slots] = walk
         for (traffic, own), walks in moved.items():
-            alive = tuple(path for path in traffic.paths if path.survives(failure))
-            if traffic.is_split and len(alive) == len(traffic.paths) - 1:
-                self._check_split(failure, traffic, own, alive, walks)
+            if traffic.is_split:
+                self._check_split(failure, traffic, own, walks)
         self._heal(failure)
 
     def _walks_after(self, flow: _Flow) -> Iterator[tuple[tuple[int, ...], Walk]]:
@@ -185,24 +247,27 @@ class Verifier:
         for slot in flow.slots:
             yield (slot,), self._walk(flow.traffic, slot)
 
+    def _faults_of_choice(self, walk: Walk, traffic: Traffic) -> Iterator[tuple[str, str]]:
+        """Only one group chooses by the hash, at the ingress, among as many buckets as there are slots.
+
+        Only so do the slots that are followed stand for all values of the hash.
+        """
+        for number, choice in enumerate(walk.choices):
+            if number or choice.switch != traffic.source or not traffic.is_split:
+                yield "choice", f"group {choice.group.group_id} of {choice.switch} chooses by the hash once more"
+            elif len(choice.group.buckets) != self._slot_count:
+                count = f"{len(choice.group.buckets)} buckets, expected {self._slot_count}"
+                yield "choice", f"group {choice.group.group_id} of {choice.switch} has {count}"
+
     def _check_split(
-        self,
-        failure: Failure,
-        traffic: Traffic,
-        own: Path | None,
-        alive: tuple[Path, ...],
-        walks: Mapping[tuple[int, ...], Walk],
+        self, failure: Failure, traffic: Traffic, own: Path | None, walks: Mapping[tuple[int, ...], Walk]
     ) -> None:
-        """The slots of all traffic (`own` None), or of a dead tunnel, go to tunnels in proportion to their weights."""
-        total_weight = sum(path.weight for path in alive)
+        """The slots of all traffic (`own` None), or of a dead tunnel, are shared out as `shares_due` says."""
         slot_count = sum(map(len, walks))
-        for nodes in dict.fromkeys(path.nodes for path in alive):
-            alike = [path for path in alive if path.nodes == nodes]
-            weight = sum(path.weight for path in alike)
-            expected = slot_count * (weight / total_weight if total_weight > 0 else len(alike) / len(alive))
+        for nodes, due in shares_due(traffic.paths, own, failure).items():
+            expected = slot_count * due.share
             have = sum(len(slots) for slots, walk in walks.items() if walk.nodes == nodes)
-            # Shares are whole slots, so that each may be off by less than one.
-            if abs(have - expected) >= len(alike):
+            if abs(have - expected) >= due.parts:
                 what = "all slots" if own is None else f"the slots of {'-'.join(own.nodes)}"
                 problem = f"{have} of the {slot_count} of {what} use {'-'.join(nodes)}, expected {expected:.1f}"
                 self._found.violations.append(Violation("split", failure.name, str(traffic), (), problem))
@@ -235,7 +300,7 @@ def entering_packet(network: ModelNetwork, traffic: Traffic, slot: int) -> Packe
     return Packet(
         wiring.host_port(traffic.source),
         wiring.host_address(traffic.source),
-        wiring.host_address(traffic.target),
+        traffic.address,
         traffic.code_point,
         traffic.ecn,
         slot=slot,
@@ -251,7 +316,7 @@ def _faults_after(walk: Walk, flow: _Flow, alive: tuple[Path, ...]) -> Iterator[
             yield "path", f"left the network at {_place(walk.hops[-1])} although no tunnel is alive"
         return
     if flow.own not in alive:
-        yield from _faults(walk, traffic, alive, traffic.moved if traffic.is_split else traffic.normal)
+        yield from _faults(walk, traffic, alive, traffic.moved)
         return
     if walk.nodes != flow.before.nodes or walk.queues != flow.before.queues or walk.end is not flow.before.end:
         problem = f"went {_way(flow.before)} before and {_way(walk)} after, its tunnel being alive"
@@ -259,8 +324,8 @@ def _faults_after(walk: Walk, flow: _Flow, alive: tuple[Path, ...]) -> Iterator[
     yield from _faults(walk, traffic, alive, traffic.normal)
 
 
-def _faults(walk: Walk, traffic: Traffic, paths: tuple[Path, ...], queue: int) -> Iterator[tuple[str, str]]:
-    """What is wrong with a way that should follow one of these tunnels, everywhere in this queue."""
+def _faults(walk: Walk, traffic: Traffic, paths: tuple[Path, ...], due: Treatment) -> Iterator[tuple[str, str]]:
+    """What is wrong with a way that should follow one of these tunnels and is due this treatment."""
     yield from _faults_anyway(walk)
     if walk.end is not End.LEFT:
         if walk.end in {End.DROPPED, End.LOST}:
@@ -272,10 +337,10 @@ def _faults(walk: Walk, traffic: Traffic, paths: tuple[Path, ...], queue: int) -
     elif not traffic.is_split and len(walk.nodes) > min(len(path.nodes) for path in paths):
         yield "path", f"took {'-'.join(walk.nodes)}, which is not the shortest live tunnel"
     for hop, used in zip(walk.hops, walk.queues, strict=True):
-        if used != queue:
+        if used != due.queue_id:
             name = "no queue" if used is None else f"queue {used}"
-            yield "queue", f"in {name} instead of queue {queue} at {_place(hop)}"
-    yield from _faults_of_delivery(walk.hops[-1], traffic)
+            yield "queue", f"in {name} instead of queue {due.queue_id} at {_place(hop)}"
+    yield from _faults_of_delivery(walk.hops[-1], traffic, traffic.delivered_tos(due))
 
 
 def _faults_anyway(walk: Walk) -> Iterator[tuple[str, str]]:
@@ -290,15 +355,15 @@ def _faults_anyway(walk: Walk) -> Iterator[tuple[str, str]]:
         yield "copy", f"sent out of ports {ports} at {_place(walk.hops[-1])}"
 
 
-def _faults_of_delivery(last: Hop, traffic: Traffic) -> Iterator[tuple[str, str]]:
+def _faults_of_delivery(last: Hop, traffic: Traffic, tos: tuple[int, int]) -> Iterator[tuple[str, str]]:
     sent = last.sent
     assert sent is not None, "a packet that left was sent"
     if (last.switch, last.out_port) != (traffic.target, traffic.host_port):
         yield "delivered", f"left by port {last.out_port} instead of port {traffic.host_port} at {_place(last)}"
     if sent.labels:
         yield "header", f"delivered with label {sent.labels[0].label} at {_place(last)}"
-    if (sent.dscp, sent.ecn) != traffic.delivered_tos:
-        dscp, ecn = traffic.delivered_tos
+    if (sent.dscp, sent.ecn) != tos:
+        dscp, ecn = tos
         problem = f"delivered with dscp {sent.dscp}, ecn {sent.ecn} instead of dscp {dscp}, ecn {ecn}"
         yield "header", f"{problem} at {_place(last)}"
 
@@ -310,10 +375,17 @@ def _place(hop: Hop) -> str:
         f"table {step.table_id} {'no entry' if step.entry is None else f'entry {match_text(step.entry.match)}'}"
         for step in lookups
     )
-    labels = "".join(f", label {label.label} tc {label.traffic_class}" for label in hop.packet.labels)
-    return (
-        f"{hop.switch} ({tables}; in port {hop.packet.in_port}{labels}, dscp {hop.packet.dscp}, ecn {hop.packet.ecn})"
-    )
+    return f"{hop.switch} ({tables}; {_header_text(hop.packet)})"
+
+
+def _header_text(packet: Packet) -> str:
+    labels = "".join(f", label {label.label} tc {label.traffic_class}" for label in packet.labels)
+    return f"in port {packet.in_port}{labels}, dscp {packet.dscp}, ecn {packet.ecn}"
+
+
+def _sent_text(sent: Sent) -> str:
+    to = (f"group {-1 - port}" if port < 0 else f"port {port} queue {packet.queue}" for port, packet in sent)
+    return ", ".join(to) or "nothing"
 
 
 def _way(walk: Walk) -> str:

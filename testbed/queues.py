@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from kuijia_app.options import Tagging
 from kuijia_app.queues import Queue, QueueLayout
-from te_solver.errors import UnsoundError
+from te_solver.errors import UnsoundError, quoted
 
 ROOT_CLASS = "1:fffe"
 GUARANTEED_KBIT = 12
@@ -87,6 +87,8 @@ def _traffic_class_match(queue: Queue) -> str:
 
 def _ecn_match(queue: Queue) -> str:
     if queue.ecn is None:
-        raise UnsoundError((), f"queue {queue.name} has no ECN bits", f"some with tagging {Tagging.DSCP_ECN.value}")
+        raise UnsoundError(
+            (), f"queue {quoted(queue.name)} has no ECN bits", f"some with tagging {Tagging.DSCP_ECN.value}"
+        )
     # The byte after version and length of the IPv4 header: code point 6 bits, ECN 2 (RFC 3168, section 5).
     return f"protocol ip prio 2 u32 match u8 {queue.ecn:#x} 0x3 at 1"

@@ -8,10 +8,11 @@ from random import Random
 
 import networkx as nx
 
+from kuijia_app.bfd import BfdSessions
 from kuijia_app.expectation import CODE_POINTS, ECN_CODES
 from kuijia_app.options import Form, Liveness, PipelineOptions, Scheme, Tagging
 from kuijia_app.queue_layouts import LAYOUTS
-from kuijia_app.queues import DSCP_NETWORK_CONTROL, QueueLayout
+from kuijia_app.queues import DSCP_NETWORK_CONTROL, MAX_QUEUES, Queue, QueueLayout, TrafficClass, require_sound
 from kuijia_app.slots import SLOT_COUNTS
 from te_solver.failures import Failure
 from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID, PairPlan, Plan, Tunnel
@@ -104,7 +105,7 @@ def random_packet(case: RandomPlan, destinations: dict[str, IPv4Address], random
 
 @dataclass(frozen=True, slots=True)
 class StrayPacket:
-    """What comes in from a neighbour, whether or not any tunnel leads there: `label` and `traffic_class` or none."""
+    """What comes in by any port, whether or not any tunnel leads there: `label` and its traffic class or none."""
 
     switch: str
     in_port: int
@@ -114,17 +115,41 @@ class StrayPacket:
 
 
 def random_stray(case: RandomPlan, random: Random) -> StrayPacket:
-    """Labels, code points and ECN bits that some tunnel has, and others, at any port."""
+    """Labels, code points and ECN bits of some tunnel or BFD session, and others, from a neighbour or the host."""
     plan, mpls = case.plan, case.options.tagging is Tagging.MPLS
-    label = random.choice([tunnel.path_id for tunnel in plan.tunnels] + [LAST_PATH_ID])
+    sessions = BfdSessions(plan) if case.options.liveness is Liveness.BFD else ()
+    labels = [tunnel.path_id for tunnel in plan.tunnels] + [session.label for session in sessions] + [LAST_PATH_ID]
     switch = random.choice([node for tunnel in plan.tunnels for node in tunnel.nodes])
-    in_port = random.randint(1, len(plan.topology.neighbours[switch]))
-    tags = (label, random.randrange(_TRAFFIC_CLASSES)) if mpls else None
-    return StrayPacket(switch, in_port, tags, random.randrange(1, 12), random.randrange(ECN_CODES))
+    in_port = random.randint(1, len(plan.topology.neighbours[switch]) + 1)
+    tags = (random.choice(labels), random.randrange(_TRAFFIC_CLASSES)) if mpls and random.random() < 0.9 else None
+    dscp = random.choice([random.randrange(12), DSCP_NETWORK_CONTROL, random.randrange(CODE_POINTS)])
+    return StrayPacket(switch, in_port, tags, dscp, random.randrange(ECN_CODES))
+
+
+def random_layout(random: Random) -> QueueLayout:
+    """One as users may write it: any ids and tags, queues that classes share, also with control, or that serve none."""
+    count = random.randint(2, MAX_QUEUES)
+    ids, traffic_classes = random.sample(range(60), count), random.sample(range(_TRAFFIC_CLASSES), count)
+    ecn = random.sample(range(ECN_CODES), count) if count <= ECN_CODES else [None] * count
+    queues = tuple(
+        Queue(queue_id, f"queue {queue_id}", traffic_class, bits)
+        for queue_id, traffic_class, bits in zip(ids, traffic_classes, ecn, strict=True)
+    )
+    code_points = random.sample([code for code in range(CODE_POINTS) if code != DSCP_NETWORK_CONTROL], 10)
+    class_count = random.randint(1, 4)
+    classes: list[TrafficClass] = []
+    for priority in range(class_count):
+        least = 0 if priority == class_count - 1 else 1
+        marks = tuple(code_points.pop() for _ in range(random.randint(least, 2)))
+        normal, victim = sorted(random.sample(range(count), 2))
+        classes.append(TrafficClass(priority, marks, queues[normal], queues[victim]))
+    layout = QueueLayout("random", queues, random.choice(queues), tuple(classes))
+    require_sound(layout)
+    return layout
 
 
 def _options(random: Random) -> PipelineOptions:
-    layout = random.choice(list(LAYOUTS.values()))
+    layout = random.choice([*LAYOUTS.values(), random_layout(random)])
     return PipelineOptions(
         random.choice(list(Scheme)),
         random.choice(SLOT_COUNTS),

@@ -7,9 +7,10 @@ import json
 from collections.abc import Collection
 from pathlib import Path
 
-from kuijia_app.cli.table_options import add_plan_and_options, build
+from kuijia_app.cli.table_options import Built, add_plan_and_options, build
 from kuijia_app.field_counts import BITS_PER_FIELD
 from kuijia_app.ofctl_text import LONGEST_STEM, file_stem, flows_text, groups_text
+from kuijia_app.slots import cut_slots
 from kuijia_app.table_sizes import TableSize, table_size
 from te_solver.errors import InputError, quoted
 from te_solver.text import require_writable, write_text
@@ -44,17 +45,26 @@ def run(args: argparse.Namespace) -> int:
         for path, text in files.items():
             write_text(path, text)
     total = TableSize.sum_of(sizes.values())
+    rounding_error = _largest_rounding_error(built)
     if args.json:
         counts = {switch: size.as_json() for switch, size in sizes.items()}
-        print(json.dumps({"switches": counts, "total": total.as_json(), "bits_per_field": BITS_PER_FIELD}))
+        totals = {"total": total.as_json(), "bits_per_field": BITS_PER_FIELD, "rounding_error": rounding_error}
+        print(json.dumps({"switches": counts, **totals}))
         return 0
     width = max(map(len, [*sizes, "switch"]))
     print(f"{'switch':<{width}}  entries  fields  groups  buckets")
     for name, size in [*sizes.items(), ("total", total)]:
         print(f"{name:<{width}}  {size.entries:>7}  {size.fields:>6}  {size.groups:>6}  {size.buckets:>7}")
+    print(f"a tunnel's share of the {built.options.slot_count} hash slots is off by {rounding_error:.2%} at most")
     if args.output is not None:
         print(f"wrote {2 * len(sizes)} files to {args.output}")
     return 0
+
+
+def _largest_rounding_error(built: Built) -> float:
+    """How far a tunnel's share of the slots is from its weight, at most."""
+    weights = ([tunnel.weight for tunnel in pair.tunnels] for pair in built.plan.pairs)
+    return max((cut_slots(each, built.options.slot_count).rounding_error for each in weights), default=0.0)
 
 
 def _stem(plan: Path, switch: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kuijia_app.model.packet import Packet
-from kuijia_app.rules import ETH_TYPE_IPV4, ETH_TYPE_MPLS, FlowEntry, Match
+from kuijia_app.rules import ETH_TYPE_MPLS, FlowEntry, Match
 
 Key = tuple[Hashable, ...]
 
@@ -20,7 +20,6 @@ class _Shape(NamedTuple):
     destination_mask: int
 
 
-_IPV4_FIELDS = ("ipv4_dst", "ip_dscp", "ip_ecn")
 _MPLS_FIELDS = ("mpls_label", "mpls_tc")
 
 
@@ -75,10 +74,13 @@ def _key_of_match(match: Match, shape: _Shape) -> Key:
 
 
 def _key_of_packet(packet: Packet, shape: _Shape) -> Key | None:
-    """The values that an entry of this shape must have to match; None when the packet lacks a field."""
+    """The values that an entry of this shape must have to match; None when the packet lacks a field.
+
+    Fields of the IPv4 header are asked for beside the EtherType (7.2.3.8), which says whether a packet has them.
+    """
     values: list[Hashable] = []
     for name in shape.fields:
-        if name in (_MPLS_FIELDS if not packet.labels else _IPV4_FIELDS):
+        if name in _MPLS_FIELDS and not packet.labels:
             return None
         values.append(_READERS[name](packet, shape.destination_mask))
     return tuple(values)
@@ -86,7 +88,7 @@ def _key_of_packet(packet: Packet, shape: _Shape) -> Key | None:
 
 _READERS: dict[str, Callable[[Packet, int], Hashable]] = {
     "in_port": lambda packet, _: packet.in_port,
-    "eth_type": lambda packet, _: ETH_TYPE_MPLS if packet.labels else ETH_TYPE_IPV4,
+    "eth_type": lambda packet, _: ETH_TYPE_MPLS if packet.labels else packet.eth_type,
     "ipv4_dst": lambda packet, mask: int(packet.destination) & mask,
     "ip_dscp": lambda packet, _: packet.dscp,
     "ip_ecn": lambda packet, _: packet.ecn,

@@ -235,6 +235,12 @@ class ModelNetwork:
         """Whether the session's packets get through in both directions, and what that depends on."""
         works, asked = True, set[Fact]()
         for far, walk in self.session_ways(session):
-            works = works and walk.delivered_to == (far, session.inner_port)
+            works = works and arrives(walk, far, session)
             asked |= walk.asked
         return works, asked
+
+
+def arrives(walk: Walk, far: str, session: BfdSession) -> bool:
+    """Whether a session's packet gets to the session at this end: under a label it is none for it."""
+    last = walk.hops[-1].sent
+    return walk.delivered_to == (far, session.inner_port) and last is not None and not last.labels

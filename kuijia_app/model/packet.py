@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
+from kuijia_app.rules import ETH_TYPE_IPV4
+
 
 @dataclass(frozen=True, slots=True)
 class Label:
@@ -16,7 +18,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """An IPv4 packet under any number of MPLS labels.
+    """A packet, mostly of IPv4, under any number of MPLS labels.
 
     Attributes:
         in_port: where it came into the switch.
@@ -26,6 +28,7 @@ class Packet:
         ecn: the two bits beside it, 0 to 3.
         labels: the label stack, outermost first.
         queue: of the port it is output to next; None: the port's default. No switch knows another's.
+        eth_type: of what is under the labels; without them the fields of IPv4 count only where it is that.
         slot: which bucket of a SELECT group the switch's hash picks: its position, modulo their number.
     """
 
@@ -37,6 +40,7 @@ class Packet:
     labels: tuple[Label, ...] = ()
     queue: int | None = None
     slot: int = 0
+    eth_type: int = ETH_TYPE_IPV4
 
     @property
     def header(self) -> tuple[IPv4Address, IPv4Address, int, int, tuple[Label, ...]]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from kuijia_app.model.flow_tables import FlowTables
 from kuijia_app.model.packet import Label, Packet
 from kuijia_app.rules import (
+    ACTION_SET_ORDER,
     Action,
     Bucket,
     FlowEntry,
@@ -27,9 +28,6 @@ from kuijia_app.rules import (
     SwitchTables,
     ToGroup,
 )
-
-_EXECUTION_ORDER = (PopLabel, PushLabel, SetDscp, SetEcn, SetQueue, ToGroup, Output)
-"""Of an action set (5.10); buckets are action sets too (5.6). With a group in it the output is ignored."""
 
 
 class Asked(Enum):
@@ -93,21 +91,22 @@ class Forwarding:
     asked: set[Fact] = field(default_factory=set)
     choices: list[Choice] = field(default_factory=list)
 
-    @property
-    def entry(self) -> FlowEntry | None:
-        """The last entry that matched."""
-        entries = [step.entry for step in self.steps if isinstance(step, EntryStep) and step.entry is not None]
-        return entries[-1] if entries else None
-
 
 class ModelSwitch:
-    """One switch; `is_live` tells whether one of its ports is."""
+    """One switch; `is_live` tells whether one of its ports is.
 
-    def __init__(self, name: str, tables: SwitchTables, is_live: Callable[[int], bool]) -> None:
+    A packet that misses in a later table gets what its action set holds by then where `misses_execute`, as Open vSwitch
+    does, or is dropped, as the specification says (5.4).
+    """
+
+    def __init__(
+        self, name: str, tables: SwitchTables, is_live: Callable[[int], bool], *, misses_execute: bool = False
+    ) -> None:
         self.name = name
         self.groups = {group.group_id: group for group in tables.groups}
         self._flow_tables = FlowTables(tables.flows)
         self._is_live = is_live
+        self._misses_execute = misses_execute
 
     def modify_group(self, group: Group) -> None:
         """Replace a group; raises KeyError when there is none with its id (6.5)."""
@@ -124,9 +123,10 @@ class ModelSwitch:
             found = self._flow_tables.lookup(table_id, packet)
             done.steps.append(EntryStep(table_id, found.entry))
             if found.entry is None:
-                # The specification drops it, whatever its action set holds (5.4); Open vSwitch executes the set.
                 done.problem = f"no entry of table {table_id} matches"
-                return done
+                if not self._misses_execute:
+                    action_set.clear()
+                break
             if found.rivals:
                 done.problem = f"{len(found.rivals) + 1} entries of table {table_id} match at the same priority"
             packet = self._apply(found.entry.actions, packet, done, ())
@@ -134,13 +134,15 @@ class ModelSwitch:
             table_id = found.entry.goto_table
         self._apply(_in_order(action_set.values()), packet, done, ())
         if not done.sent and done.problem is None:
-            done.problem = "no action outputs it"
+            done.problem = "no action outputs it to another port"
         return done
 
     def _apply(self, actions: Iterable[Action], packet: Packet, done: Forwarding, through: tuple[int, ...]) -> Packet:
         """Apply actions in order; returns the packet as the next action finds it. `through`: the groups around them."""
         for action in actions:
             match action:
+                case Output(port) if port == packet.in_port:
+                    pass  # for that there is the reserved port IN_PORT (4.5); Open vSwitch skips it
                 case Output(port):
                     done.sent.append((port, packet))
                 case ToGroup(group_id):
@@ -207,11 +209,14 @@ class ModelSwitch:
 
 
 def _in_order(actions: Iterable[Action]) -> list[Action]:
-    """The actions of an action set as they are executed: one of each kind, the last one given (5.10)."""
+    """The actions of an action set as they are executed: one of each kind, the last one given (5.10).
+
+    With a group among them the output is ignored.
+    """
     by_kind = {type(action): action for action in actions}
     if ToGroup in by_kind:
         by_kind.pop(Output, None)
-    return [by_kind[kind] for kind in _EXECUTION_ORDER if kind in by_kind]
+    return [by_kind[kind] for kind in ACTION_SET_ORDER if kind in by_kind]
 
 
 def _changed(packet: Packet, action: Action) -> Packet:

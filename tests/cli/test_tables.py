@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 from kuijia_app import verification
 from kuijia_app.cli.main import main
 from kuijia_app.expectation import Traffic, expected_traffic
+from kuijia_app.header_values import HeaderValues
 from kuijia_app.ofctl_text import flows_text, groups_text
 from kuijia_app.options import PipelineOptions, Scheme
 from kuijia_app.pipeline import build_tables
@@ -42,6 +43,7 @@ def test_compile_writes_two_files_per_switch(
         "s3            6      30       0        0",
         "s4           11      61      11       88",
         "total        34     182      22      176",
+        "a tunnel's share of the 64 hash slots is off by 0.31% at most",
         f"wrote 8 files to {folder}",
     ]
 
@@ -53,6 +55,7 @@ def test_compile_counts_less_fields_for_decomposed_tables(plan_file: Path, capsy
         counted = json.loads(capsys.readouterr().out)
         fields.append(counted["total"]["fields"])
         assert counted["total"]["fields"] == sum(each["fields"] for each in counted["switches"].values())
+        assert counted["rounding_error"] == pytest.approx(0.2 / 64)
     assert fields[1] < fields[0]
 
 
@@ -87,7 +90,9 @@ def test_what_tables_cannot_be_made_of_is_refused_in_one_line(
     packet = ["s1->s4"] if verb == ["trace"] else []
     assert main([*verb, str(plan_file), *packet, "--layout", "eight", "--tagging", "dscp-ecn"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"error: {plan_file}: queue layout eight has no ECN bits for its queue control, expected")
+    assert line.startswith(
+        f"error: {plan_file}: queue layout 'eight' has no ECN bits for its queue 'control', expected"
+    )
 
 
 @pytest.mark.parametrize(("failures", "count", "cases"), [("links", 5, 780), ("nodes", 4, 390), ("pairs", 10, 1430)])
@@ -120,8 +125,8 @@ def test_verify_exits_with_one_and_lists_what_it_found(
     assert len(capsys.readouterr().out.splitlines()) == len(found["violations"]) + 2
 
 
-def _as_if_rescaled(plan: Plan, options: PipelineOptions) -> Iterator[Traffic]:
-    return expected_traffic(plan, replace(options, scheme=Scheme.RESCALING))
+def _as_if_rescaled(plan: Plan, options: PipelineOptions, told_apart: Mapping[str, HeaderValues]) -> Iterator[Traffic]:
+    return expected_traffic(plan, replace(options, scheme=Scheme.RESCALING), told_apart)
 
 
 def test_trace_prints_the_way(plan_file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,18 +12,21 @@ from kuijia_app.decomposition import decompose
 from kuijia_app.equivalence import first_difference
 from kuijia_app.field_counts import count_fields, match_fields
 from kuijia_app.identifiers import DROP_GROUP
+from kuijia_app.model.packet import Label
 from kuijia_app.options import Form, Liveness, PipelineOptions, Tagging
-from kuijia_app.paper_tables import figure_6
+from kuijia_app.paper_tables import figure_6, figure_7
 from kuijia_app.pipeline import build_tables
 from kuijia_app.queue_layouts import LAYOUTS
 from kuijia_app.queues import QueueLayout
 from kuijia_app.rules import (
+    ETH_TYPE_IPV4,
     ETH_TYPE_MPLS,
     Action,
     FlowEntry,
     Match,
     Output,
     PopLabel,
+    SetDscp,
     SetQueue,
     ToGroup,
 )
@@ -119,8 +122,10 @@ def test_entries_that_go_to_tables_are_refused() -> None:
 def test_a_lost_entry_is_found_by_the_comparison() -> None:
     difference = first_difference(figure_6a(), figure_6a()[:-1])
     assert difference is not None
-    assert difference.packet == {"eth_type": ETH_TYPE_MPLS, "in_port": 2, "mpls_label": 1, "mpls_tc": 2}
-    assert (difference.one, difference.other) == ((SetQueue(2), Output(1)), ())
+    assert (difference.packet.in_port, difference.packet.labels) == (2, (Label(1, 2),))
+    ((port, packet),) = difference.one
+    assert (port, packet.queue) == (1, 2)
+    assert difference.other == ()
 
 
 def test_a_miss_in_a_later_table_is_what_open_vswitch_does_otherwise() -> None:
@@ -128,7 +133,38 @@ def test_a_miss_in_a_later_table_is_what_open_vswitch_does_otherwise() -> None:
     assert first_difference(figure_6a(), split) is None
     difference = first_difference(figure_6a(), split, misses_execute=True)
     assert difference is not None
-    assert difference.packet["mpls_tc"] not in PRIORITIES
+    assert difference.packet.labels[0].traffic_class not in PRIORITIES
+
+
+def test_an_entry_of_either_kind_of_packet_is_missed() -> None:
+    delivering = figure_7(2)["s1"]
+    for entry in delivering:
+        assert first_difference(delivering, [other for other in delivering if other != entry]) is not None
+    for eth_type in (0x0806, 0x86DD):
+        assert first_difference([FlowEntry(1, Match(in_port=1, eth_type=eth_type), (Output(2),))], []) is not None
+
+
+def test_what_is_applied_before_the_next_table_is_seen_there() -> None:
+    applied = [
+        FlowEntry(1, Match(eth_type=ETH_TYPE_IPV4), (SetDscp(5),), goto_table=1),
+        FlowEntry(1, Match(eth_type=ETH_TYPE_IPV4, ip_dscp=5), (Output(2),), table_id=1),
+    ]
+    assert first_difference(applied, [FlowEntry(1, Match(eth_type=ETH_TYPE_IPV4), (SetDscp(5), Output(2)))]) is None
+    popped = [
+        FlowEntry(1, Match(eth_type=ETH_TYPE_MPLS), (PopLabel(),), goto_table=1),
+        FlowEntry(1, Match(eth_type=ETH_TYPE_IPV4, ip_dscp=5), (Output(2),), table_id=1),
+    ]
+    assert first_difference(popped, popped[:1]) is not None
+
+
+def test_of_two_entries_with_one_match_and_priority_the_later_counts() -> None:
+    one, other = (FlowEntry(1, Match(in_port=1), (Output(port),)) for port in (2, 3))
+    assert first_difference([one, other], [other]) is None
+    assert first_difference([one, other], [one]) is not None
+
+
+def test_no_field_gets_a_value_that_it_cannot_have() -> None:
+    assert first_difference(figure_6(8), decompose(figure_6(8)), misses_execute=True) is None
 
 
 def test_the_first_table_of_a_plan_finds_the_tunnel_and_the_second_the_queue() -> None:

@@ -71,7 +71,7 @@ FAULTS = {
     (
         "ecn: 0}",
         "ecn: 0}\n  - {id: 3, name: voice, traffic_class: 3}",
-    ): "6: name voice is given twice, expected one of its own for each queue",
+    ): "6: name 'voice' is given twice, expected one of its own for each queue",
     ("class: 5", "class: 6"): "4: traffic class 6 is given twice, expected one of its own for each queue",
     ("class: 5", "class: 8"): "4: traffic class 8, expected 0 to 7",
     ("ecn: 0", "ecn: 2"): "5: ECN bits 2 is given twice, expected one of its own for each queue",
@@ -80,9 +80,12 @@ FAULTS = {
     ("0.05", "-1"): "6: guaranteed share -1, expected 0 to 1",
     ("0.05", "much"): "6: guaranteed 'much' is not a number, expected 0 to 1",
     ("control: control", "control: data link"): (
-        "7: control is 'data link', expected a queue: control, voice, data, scavenger"
+        "7: control is 'data link', expected a queue: 'control', 'voice', 'data', 'scavenger'"
     ),
-    ("victim: scavenger", "victim: none"): "10: victim is 'none', expected a queue: control, voice, data, scavenger",
+    (
+        "victim: scavenger",
+        "victim: none",
+    ): "10: victim is 'none', expected a queue: 'control', 'voice', 'data', 'scavenger'",
     ("priority: 1", "priority: 2"): (
         "10: priority 2, expected 1: priorities count from 0, the most important, without gaps"
     ),
@@ -91,6 +94,15 @@ FAULTS = {
     ("[46, 40]", "[64]"): "9: code point 64, expected 0 to 63",
     ("code_points: [46, 40], ", ""): (
         "9: class 0 has no code points, expected one at least: only the last class has what is not marked"
+    ),
+    ("victim: scavenger", "victim: voice"): (
+        "10: victims of class 1 wait in 'voice', expected a queue that is served after its normal one, 'data'"
+    ),
+    ("victim: scavenger", "victim: data"): (
+        "10: victims of class 1 wait in 'data', expected a queue that is served after its normal one, 'data'"
+    ),
+    ("name: scavenger", 'name: "sca\\nvenger"'): (
+        "10: victim is 'scavenger', expected a queue: 'control', 'voice', 'data', 'sca\\nvenger'"
     ),
     ("priority: 0, ", ""): "9: a class has no priority",
     ("name: mine", "rank: 1"): "1: unknown key 'rank', expected the keys name, queues, control, classes",
@@ -106,6 +118,20 @@ def test_what_is_wrong_with_a_file_is_said_with_its_line(tmp_path: Path, fault: 
     with pytest.raises(InputError) as raised:
         named_layout(str(path))
     assert str(raised.value).startswith(f"{path}:{FAULTS[fault]}")
+
+
+def test_shares_that_sum_to_one_but_for_rounding_are_taken() -> None:
+    shares = (0.05, 0.55, 0.3, 0.1)
+    assert sum(shares) > 1
+    four = LAYOUTS["four"]
+    with_shares = {
+        queue: dataclasses.replace(queue, guaranteed=share) for queue, share in zip(four.queues, shares, strict=True)
+    }
+    classes = tuple(
+        dataclasses.replace(each, normal=with_shares[each.normal], victim=with_shares[each.victim])
+        for each in four.classes
+    )
+    require_sound(QueueLayout("shares", tuple(with_shares.values()), with_shares[four.control], classes))
 
 
 def test_a_layout_without_classes_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,9 @@ from kuijia_app import identifiers
 from kuijia_app.options import Liveness, PipelineOptions, Tagging
 from kuijia_app.pipeline import build_tables
 from kuijia_app.queue_layouts import LAYOUTS
+from kuijia_app.queues import Queue, QueueLayout, TrafficClass
 from kuijia_app.rules import ETH_TYPE_IPV4, FlowEntry, Match, Output, SetDscp, SetEcn, SetQueue
+from kuijia_app.tagging import tags_of
 from te_solver.errors import UnsoundError
 from te_solver.plan import PairPlan, Plan, Tunnel
 from tests.kuijia_app.plans import both_ways, motivation_plan
@@ -62,11 +64,23 @@ def test_the_egress_gives_back_the_mark_of_the_class() -> None:
     assert delivered == {0: unmarked, 1: unmarked, 2: expedited, 3: expedited}
 
 
+def test_a_queue_that_classes_share_gives_back_the_mark_of_the_most_important() -> None:
+    control, high, low, victims = (Queue(number, f"queue {number}", number, number) for number in range(4))
+    classes = (TrafficClass(0, (46,), high, victims), TrafficClass(1, (10,), low, victims))
+    layout = QueueLayout("shared", (control, high, low, victims), control, classes)
+    delivered = {queue: tags_of(Tagging.DSCP_ECN, layout, [16]).unmark(queue) for queue in layout.queues}
+    code_points = {control: 48, high: 46, low: 10, victims: 46}
+    assert delivered == {queue: (SetDscp(code_point), SetEcn(0)) for queue, code_point in code_points.items()}
+    idle = QueueLayout("idle", (control, low, victims, high), control, (TrafficClass(0, (), low, victims),))
+    assert tags_of(Tagging.DSCP_ECN, idle, [16]).unmark(high) == (SetDscp(0), SetEcn(0))
+
+
 def test_a_layout_without_ecn_bits_is_refused() -> None:
     with pytest.raises(UnsoundError) as raised:
         build_tables(motivation_plan(), dataclasses.replace(DSCP_ECN, layout=LAYOUTS["eight"]))
     assert str(raised.value) == (
-        "queue layout eight has no ECN bits for its queue control, expected some for every queue with tagging dscp-ecn"
+        "queue layout 'eight' has no ECN bits for its queue 'control', "
+        "expected some for every queue with tagging dscp-ecn"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
+from ipaddress import IPv4Network
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from kuijia_app.bfd import BfdSessions
 from kuijia_app.options import Form, Liveness, PipelineOptions, Scheme, Tagging
 from kuijia_app.pipeline import build_tables, liveness_group
 from kuijia_app.queue_layouts import LAYOUTS
+from kuijia_app.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout, TrafficClass, require_sound
 from kuijia_app.rules import (
     Action,
     Bucket,
@@ -86,6 +88,42 @@ def test_what_the_pipeline_builds_of_any_plan_is_sound_whatever_fails(plan: Plan
     assert [str(violation) for violation in found.violations] == []
 
 
+def layout_of(*classes: tuple[tuple[int, ...], str, str]) -> QueueLayout:
+    """Four queues, classes given by code points, normal and victim queue."""
+    queues = {
+        "control": Queue(0, "control", traffic_class=6, ecn=2),
+        "high": Queue(1, "high", traffic_class=5, ecn=3),
+        "low": Queue(2, "low", traffic_class=0, ecn=0),
+        "victims": Queue(3, "victims", traffic_class=1, ecn=1),
+    }
+    served = [
+        TrafficClass(priority, code_points, queues[normal], queues[victim])
+        for priority, (code_points, normal, victim) in enumerate(classes)
+    ]
+    layout = QueueLayout("own", tuple(queues.values()), queues["control"], tuple(served))
+    require_sound(layout)
+    return layout
+
+
+OWN_LAYOUTS = {
+    "classes share a victim queue": layout_of(((46,), "high", "victims"), ((), "low", "victims")),
+    "a class in the control queue": layout_of(((46,), "control", "high"), ((), "low", "victims")),
+    "victims beside the next class": layout_of(((46,), "high", "low"), ((10, 12), "low", "victims")),
+    "all code points named": layout_of((tuple({*range(64)} - {DSCP_NETWORK_CONTROL}), "low", "victims")),
+}
+
+
+@pytest.mark.parametrize("layout", OWN_LAYOUTS.values(), ids=OWN_LAYOUTS)
+@pytest.mark.parametrize("tagging", Tagging)
+def test_what_the_pipeline_builds_with_a_users_own_layout_is_sound(layout: QueueLayout, tagging: Tagging) -> None:
+    (pair,) = motivation_plan().pairs
+    pairs = tuple(dataclasses.replace(pair, priority=each.priority) for each in layout.classes)
+    plan = dataclasses.replace(motivation_plan(), pairs=pairs)
+    options = PipelineOptions(layout=layout, tagging=tagging, slot_count=16)
+    found = Verifier(plan, build_tables(plan, options), options).run(single_links(plan.topology))
+    assert [str(violation) for violation in found.violations] == []
+
+
 def counted_from_the_first(plan: Plan) -> Plan:
     """The plan with path ids from 16 on."""
     least = min(tunnel.path_id for tunnel in plan.tunnels)
@@ -148,7 +186,7 @@ def missing_ingress_entry(tables: Tables) -> None:
 
 
 def wrong_port(tables: Tables) -> None:
-    with_actions(tables, "s2", of_tunnel(T1, 0, 1), SetQueue(1), Output(1))
+    with_actions(tables, "s2", of_tunnel(T1, 0, 1), PopLabel(), SetQueue(1), Output(3))
 
 
 def wrong_host(tables: Tables) -> None:
@@ -172,12 +210,17 @@ def no_pop(tables: Tables) -> None:
 
 
 def sent_twice(tables: Tables) -> None:
-    with_actions(tables, "s2", of_tunnel(T1, 0, 1), SetQueue(1), Output(2), Output(1))
+    with_actions(tables, "s2", of_tunnel(T1, 0, 1), SetQueue(1), Output(2), Output(3))
 
 
 def loop(tables: Tables) -> None:
-    with_actions(tables, "s4", of_tunnel(T1, 0, 2), SetQueue(1), Output(2))
-    with_actions(tables, "s2", of_tunnel(T1, 0, 2), SetQueue(1), Output(2))
+    with_actions(tables, "s4", of_tunnel(T1, 0, 2), SetQueue(1), Output(1))
+    with_actions(tables, "s1", of_tunnel(T2, 0, 3), SetQueue(1), Output(1))
+    entries(tables, "s1", lambda entry: retagged(entry, T1) if of_tunnel(T2, 0, 3)(entry) else entry)
+
+
+def retagged(entry: FlowEntry, label: int) -> FlowEntry:
+    return dataclasses.replace(entry, match=dataclasses.replace(entry.match, mpls_label=label))
 
 
 def rival(tables: Tables) -> None:
@@ -271,18 +314,97 @@ def missing_group(tables: Tables) -> None:
     tables["s1"] = dataclasses.replace(tables["s1"], groups=kept)
 
 
+def more_slots(tables: Tables) -> None:
+    def grown(group: Group) -> Group:
+        more = (Bucket(()),) * 16 if group.group_type is GroupType.SELECT else ()
+        return dataclasses.replace(group, buckets=(*group.buckets, *more))
+
+    groups(tables, "s1", grown)
+
+
+def choosing_again(switch: str, meant: Callable[[FlowEntry], bool], *actions: Action) -> Callable[[Tables], None]:
+    """At this switch a second group chooses by the hash and drops what is in the last slot."""
+
+    def break_tables(tables: Tables) -> None:
+        group = Group(77, GroupType.SELECT, (*[Bucket(actions)] * 63, Bucket(())))
+        tables[switch] = dataclasses.replace(tables[switch], groups=(*tables[switch].groups, group))
+        with_actions(tables, switch, meant, ToGroup(77))
+
+    return break_tables
+
+
+def dropping(**match: object) -> Callable[[Tables], None]:
+    """The ingress has an entry beside the others that drops such packets of its host."""
+
+    def break_tables(tables: Tables) -> None:
+        drop = FlowEntry(250, Match(in_port=4, eth_type=0x0800, **match))  # type: ignore[arg-type]  # of several types
+        tables["s1"] = dataclasses.replace(tables["s1"], flows=(*tables["s1"].flows, drop))
+
+    return break_tables
+
+
+def with_prefix(prefix: str) -> Callable[[Tables], None]:
+    """The ingress asks for another prefix."""
+
+    def other(entry: FlowEntry) -> FlowEntry:
+        if entry.match.ipv4_dst is None:
+            return entry
+        return dataclasses.replace(entry, match=dataclasses.replace(entry.match, ipv4_dst=IPv4Network(prefix)))
+
+    return lambda tables: entries(tables, "s1", other)
+
+
+def groups_in_another_order(tables: Tables) -> None:
+    tables["s1"] = dataclasses.replace(tables["s1"], groups=tables["s1"].groups[::-1])
+
+
+def last_bucket_watches_nothing(tables: Tables) -> None:
+    def unwatched(group: Group) -> Group:
+        last = dataclasses.replace(group.buckets[-1], watch_group=None)
+        return dataclasses.replace(group, buckets=(*group.buckets[:-1], last)) if slot_groups(group) else group
+
+    groups(tables, "s1", unwatched)
+
+
+def label_of_21_bits(tables: Tables) -> None:
+    def longer(entry: FlowEntry) -> FlowEntry:
+        label = (entry.match.mpls_label or 0) + (1 << 20)
+        return dataclasses.replace(entry, match=dataclasses.replace(entry.match, mpls_label=label))
+
+    entries(tables, "s2", longer)
+
+
 BREAKS = [
+    (more_slots, "choice", "of s1 has 80 buckets, expected 64"),
+    (
+        choosing_again("s3", of_tunnel(T3, 0, 1), SetQueue(1), Output(2)),
+        "choice",
+        "group 77 of s3 chooses by the hash once more",
+    ),
+    (
+        choosing_again("s4", of_tunnel(T2, 6, 1), PopLabel(), SetQueue(0), Output(4)),
+        "choice",
+        "group 77 of s4 chooses by the hash once more",
+    ),
+    (dropping(ip_dscp=7), "delivered", "dscp 7"),
+    (dropping(ip_ecn=1), "delivered", "ecn 1"),
+    (dropping(ipv4_dst=IPv4Network("10.0.4.128/25")), "delivered", "to 10.0.4.128"),
+    (with_prefix("10.0.4.0/30"), "delivered", "to 10.0.4.4"),
+    (with_prefix("10.0.0.0/8"), "stray", "s1 -> 10.0.0.0, dscp 0, ecn 0: planned for nobody, but not dropped"),
+    (groups_in_another_order, "acceptable", "does not exist by then"),
+    (last_bucket_watches_nothing, "acceptable", "bucket 2: watches nothing"),
+    (label_of_21_bits, "acceptable", "mpls_label 1048592 has more than 20 bits"),
     (missing_entry, "delivered", "no entry of table 0 matches at s2"),
     (missing_victim_entry, "delivered", "no entry of table 0 matches at s2"),
     (missing_ingress_entry, "queue", "in queue 1 instead of queue 0 at s1"),
-    (wrong_port, "path", "took s1-s2-s1, which is no live tunnel of the pair"),
+    (wrong_port, "path", "took s1-s2, which is no live tunnel of the pair"),
     (wrong_host, "delivered", "left by port 9 instead of port 4 at s4"),
     (wrong_queue, "queue", "in queue 2 instead of queue 1 at s2"),
     (wrong_victim_queue, "queue", "in queue 1 instead of queue 2 at s3"),
     (no_queue, "queue", "in no queue instead of queue 1 at s2"),
     (no_pop, "header", "delivered with label 16 at s4"),
-    (sent_twice, "copy", "sent out of ports 2, 1 at s2"),
-    (loop, "loop", "goes round for ever from s4"),
+    (sent_twice, "copy", "sent out of ports 2, 3 at s2"),
+    (loop, "loop", "goes round for ever from s1"),
     (rival, "ambiguous", "2 entries of table 0 match at the same priority at s2"),
     (wrong_tag, "queue", "in queue 1 instead of queue 2 at s4"),
     (wrong_label, "delivered", "no entry of table 0 matches at s2"),
@@ -346,6 +468,54 @@ def test_a_session_that_does_not_get_through_is_found() -> None:
     assert str(violations[0]).startswith(
         "session: no failure: BFD session of s1-s2-s4: no entry of table 0 matches at s2 (table 0 no entry; in port 1"
     )
+
+
+def test_a_session_that_arrives_under_its_label_is_found() -> None:
+    plan = motivation_plan()
+    tables = build_tables(plan, BFD)
+
+    def unpopped(entry: FlowEntry) -> FlowEntry:
+        actions = tuple(action for action in entry.actions if not isinstance(action, PopLabel))
+        return dataclasses.replace(entry, actions=actions) if entry.priority == identifiers.BFD_PRIORITY else entry
+
+    for switch in tables:
+        entries(tables, switch, unpopped)
+    told = [violation.problem for violation in verify(plan, tables, BFD).violations if violation.rule == "session"]
+    label = BfdSessions(plan).over(("s1", "s2", "s4")).label
+    assert any(f"left with label {label} at s4" in problem for problem in told)
+
+
+def test_a_decomposed_table_that_does_something_else_with_any_packet_is_found() -> None:
+    plan, options = motivation_plan(), PipelineOptions(form=Form.DECOMPOSED)
+    tables = build_tables(plan, options)
+    beside = FlowEntry(1, Match(in_port=1, eth_type=0x0806), (SetQueue(0), Output(2)))
+    tables["s3"] = dataclasses.replace(tables["s3"], flows=(*tables["s3"].flows, beside))
+    (violation,) = verify(plan, tables, options).violations
+    assert str(violation) == (
+        "decomposed: no failure: s3: of in port 1, dscp 0, ecn 0: single tables send nothing, decomposed ones "
+        "port 2 queue 0"
+    )
+
+
+def test_where_promised_tunnels_have_failed_too_the_heaviest_takes_all() -> None:
+    topology = both_ways("shared", "a b c d e z", "a-b b-z b-c c-z a-d d-z a-e e-z")
+    plan = plan_of(topology, "a-b-z a-b-c-z a-d-z a-e-z")
+    tables = build_tables(plan)
+    assert Verifier(plan, tables, PipelineOptions()).run(single_links(topology)).is_sound
+
+    def other_order(group: Group) -> Group:
+        labels = [
+            action.label for bucket in group.buckets for action in bucket.actions if isinstance(action, PushLabel)
+        ]
+        if labels not in ([16, 17, 18, 19], [17, 16, 18, 19]) or group.group_id == identifiers.control_group(6):
+            return group
+        own, backup, third, fourth = group.buckets
+        return dataclasses.replace(group, buckets=(own, backup, fourth, third))
+
+    groups(tables, "a", other_order)
+    told = [str(each) for each in Verifier(plan, tables, PipelineOptions()).run(single_links(topology)).violations]
+    assert told
+    assert all(line.startswith("split: a-b down: a -> z, class 0, dscp 0") for line in told)
 
 
 def test_a_session_in_another_queue_is_found() -> None:

@@ -8,16 +8,18 @@ from random import Random
 
 import pytest
 
+from kuijia_app.identifiers import bfd_label
 from kuijia_app.model.network import ModelNetwork
 from kuijia_app.model.packet import Packet
-from kuijia_app.options import Liveness, PipelineOptions
+from kuijia_app.options import Liveness, PipelineOptions, Tagging
 from kuijia_app.pipeline import build_tables
 from kuijia_app.rules import Group, GroupType, SwitchTables
+from kuijia_app.verification import Verifier
 from te_solver.failures import Failure
-from te_solver.plan import Plan
+from te_solver.plan import LAST_PATH_ID, Plan
 from testbed import crosscheck
 from testbed.crosscheck import RealNetwork, cross_check
-from testbed.random_cases import RandomPlan, random_plan
+from testbed.random_cases import RandomPlan, random_failure, random_plan, random_stray
 from tests.kuijia_app.plans import motivation_plan
 
 SAMPLE = 400
@@ -73,5 +75,27 @@ def test_plans_are_drawn_the_same_again_and_can_all_be_built() -> None:
         build_tables(case.plan, case.options)
         options = case.options
         kinds.add((options.layout.name, options.tagging, options.form, options.liveness))
-    # eight queues have no ECN bits
-    assert len(kinds) == 2 * 2 * 2 * 2 + 2 * 2
+    # eight queues have no ECN bits, those of some random layouts do
+    assert len(kinds) == 3 * 2 * 2 * 2 + 2 * 2
+
+
+def test_stray_packets_are_of_every_kind() -> None:
+    random = Random(4)
+    session_labels = high_code_points = from_hosts = unlabelled = 0
+    for _ in range(150):
+        case = random_plan(random)
+        stray = random_stray(case, random)
+        session_labels += stray.label is not None and stray.label[0] >= bfd_label(0) and stray.label[0] != LAST_PATH_ID
+        high_code_points += stray.dscp >= 12
+        from_hosts += stray.in_port == len(case.plan.topology.neighbours[stray.switch]) + 1
+        unlabelled += stray.label is None and case.options.tagging is Tagging.MPLS
+    assert min(session_labels, high_code_points, from_hosts, unlabelled) > 5
+
+
+def test_tables_of_random_layouts_are_sound() -> None:
+    random = Random(5)
+    for _ in range(25):
+        case = random_plan(random)
+        failures = [random_failure(case.plan, random) for _ in range(3)]
+        found = Verifier(case.plan, build_tables(case.plan, case.options), case.options).run(failures)
+        assert [str(violation) for violation in found.violations] == []

@@ -27,7 +27,7 @@ from kuijia_app.rules import (
     ToGroup,
 )
 
-PACKET = Packet(1, IPv4Address("10.0.1.1"), IPv4Address("10.0.4.1"))
+PACKET = Packet(8, IPv4Address("10.0.1.1"), IPv4Address("10.0.4.1"))
 ANYTHING = Match()
 
 
@@ -47,12 +47,12 @@ def ports(forwarding: Forwarding) -> list[int]:
 def through(group: Group, *others: Group, down: Iterable[int] = (), slot: int = 0) -> Forwarding:
     """What becomes of a packet that is handed to the group."""
     entry = FlowEntry(1, ANYTHING, (ToGroup(group.group_id),))
-    packet = Packet(1, PACKET.source, PACKET.destination, slot=slot)
+    packet = Packet(8, PACKET.source, PACKET.destination, slot=slot)
     return switch([entry], [*others, group], down).process(packet)
 
 
 def test_the_greatest_priority_wins_whatever_the_order_of_the_entries() -> None:
-    low, high = FlowEntry(1, ANYTHING, (Output(1),)), FlowEntry(2, Match(in_port=1), (Output(2),))
+    low, high = FlowEntry(1, ANYTHING, (Output(1),)), FlowEntry(2, Match(in_port=8), (Output(2),))
     assert ports(switch([low, high]).process(PACKET)) == [2]
     assert ports(switch([high, low]).process(PACKET)) == [2]
 
@@ -69,13 +69,18 @@ def test_a_miss_in_a_later_table_drops_whatever_has_been_written() -> None:
     assert done.problem == "no entry of table 1 matches"
 
 
+def test_a_miss_in_a_later_table_executes_what_has_been_written_where_open_vswitch_is_meant() -> None:
+    tables = SwitchTables((), (FlowEntry(1, ANYTHING, written=(Output(1),), goto_table=1),))
+    assert ports(ModelSwitch("s", tables, lambda _: True, misses_execute=True).process(PACKET)) == [1]
+
+
 def test_an_entry_takes_the_place_of_one_with_its_match_and_priority() -> None:
-    entries = [FlowEntry(1, Match(in_port=1), (Output(port),)) for port in (5, 6)]
+    entries = [FlowEntry(1, Match(in_port=8), (Output(port),)) for port in (5, 6)]
     assert ports(switch(entries).process(PACKET)) == [6]
 
 
 def test_two_entries_of_one_priority_that_both_match_are_told() -> None:
-    done = switch([FlowEntry(1, ANYTHING, (Output(1),)), FlowEntry(1, Match(in_port=1), (Output(2),))]).process(PACKET)
+    done = switch([FlowEntry(1, ANYTHING, (Output(1),)), FlowEntry(1, Match(in_port=8), (Output(2),))]).process(PACKET)
     assert done.problem == "2 entries of table 0 match at the same priority"
 
 
@@ -94,8 +99,15 @@ def test_two_entries_of_one_priority_that_both_match_are_told() -> None:
     ],
 )
 def test_fields_match_the_outermost_header(match: Match, packet: dict[str, object], sent: list[int]) -> None:
-    arrived = Packet(1, PACKET.source, PACKET.destination, **packet)  # type: ignore[arg-type]  # of several types
+    arrived = Packet(8, PACKET.source, PACKET.destination, **packet)  # type: ignore[arg-type]  # of several types
     assert ports(switch([FlowEntry(1, match, (Output(2),))]).process(arrived)) == sent
+
+
+def test_nothing_is_output_to_the_port_it_came_in_by() -> None:
+    done = switch([FlowEntry(1, ANYTHING, (Output(8),))]).process(PACKET)
+    assert not done.sent
+    assert done.problem == "no action outputs it to another port"
+    assert ports(switch([FlowEntry(1, ANYTHING, (Output(8), Output(2)))]).process(PACKET)) == [2]
 
 
 def test_applied_actions_are_done_in_their_order() -> None:
@@ -108,7 +120,7 @@ def test_applied_actions_are_done_in_their_order() -> None:
 def test_an_action_set_is_executed_in_the_order_of_the_specification() -> None:
     written = (Output(3), SetQueue(2), SetEcn(1), SetDscp(9), PopLabel())
     entries = [FlowEntry(1, ANYTHING, written=written)]
-    packet = Packet(1, PACKET.source, PACKET.destination, labels=(Label(16, 0),))
+    packet = Packet(8, PACKET.source, PACKET.destination, labels=(Label(16, 0),))
     ((port, sent),) = switch(entries).process(packet).sent
     assert (port, sent.queue, sent.labels, sent.dscp, sent.ecn) == (3, 2, (), 9, 1)
 
