@@ -1,7 +1,8 @@
 """The Ryu application: keeps the tables of all switches those of the plan, whatever links, switches and plans do.
 
 Runs under `ryu-manager --config-file FILE kuijia_app.controller` and under `kuijia controller`. Its options are in the
-section [kuijia] of the configuration file. On SIGHUP it reads the plan file again and replaces the plan in force.
+section [kuijia] of the configuration file. On SIGHUP it reads the plan file again and replaces the plan in force; on
+SIGUSR1 it withdraws a plan that not all ingresses follow yet.
 `docs/controller.md` has the whole of what it does; what it decides is decided by pure modules.
 """
 
@@ -93,6 +94,9 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
         try:
             words = {name: getattr(options, name) for name in vars(_WORDS)}
             self._options = pipeline_options(OptionWords(**words))
+            if options.reoptimise and self._options.liveness is Liveness.BFD:
+                expected = "liveness controller: nobody makes ports for the sessions over new paths"
+                raise InputError(f"[{OPTION_GROUP}]", "reoptimise", "does not go with liveness bfd", expected)
             self._source = PlanSource(_plan_file(), self._tables_of)
             first = self._source.first()
             self._log = event_log.EventLog(Path(options.events) if options.events else None)
@@ -104,6 +108,8 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
         uses_bfd = self._options.liveness is Liveness.BFD
         self._tells_ingresses = not uses_bfd
         self._rollout = Rollout(first, options.drain, BFD_SETTLE if uses_bfd else 0.0)
+        for switch in first.plan.topology.nodes:
+            self._rollout.left(switch)
         self._wiring = Wiring(first.plan.topology)
         self._tracker = LivenessTracker(first.plan)
         self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
@@ -123,6 +129,7 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
         """Begin to work: called by either framework, in the main thread."""
         super().start()
         signal.signal(signal.SIGHUP, lambda _number, _frame: self._source.ask())
+        signal.signal(signal.SIGUSR1, lambda _number, _frame: self._source.ask_to_withdraw())
         self.threads.append(hub.spawn(self._watch_clock))
 
     def _watch_clock(self) -> None:
@@ -138,6 +145,8 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
             self._port_changed(switch, port, live=True)
         unnoticed = self._unnoticed.observed(self._tracker.first_links_down_beyond, now)
         self._tell_ingresses(self._tracker.first_links_unnoticed(unnoticed))
+        if self._source.take_withdrawal():
+            self._note(self._rollout.refused(), "it was withdrawn")
         if event.plan is not None and event.plan.is_current(self._rollout):
             self._replace_plan(event.plan, now)
         elif event.plan is not None:
@@ -332,9 +341,9 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
             self._note([Progress(reading.name, "refused")], str(error))
             return
         self._note(given_up, "another plan came before it was in force")
+        self._source.begun(version, self._rollout.in_force.plan)
         self._note_first_ports(version.plan)
         self._tell_ingresses(self._tracker.follow(self._rollout.plans))
-        self._source.keep(version)
 
     def _reoptimise(self, now: float) -> None:
         failed = self._tracker.failed_edges
@@ -349,8 +358,10 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
             self._log.write(events[each.state], update=each.name, **details)
             if each.state == "refused":
                 self.logger.error("the new plan is given up, the one before stays in force: %s", reason)
-                self._source.keep(self._rollout.in_force, refused=True)
+                self._source.refused(each.name, self._rollout.in_force.plan)
             else:
+                if each.name == self._rollout.in_force.name:
+                    self._source.live(self._rollout.in_force)
                 self.logger.info("plan %s is %s", each.name, "in force" if each.state == "live" else "alone in force")
 
     def _follow_rollout(self) -> None:

@@ -19,6 +19,7 @@ from functools import cached_property
 
 from kuijia_app.field_counts import MATCH_FIELDS, match_fields
 from kuijia_app.rules import (
+    ACTION_SET_ORDER,
     Action,
     FlowEntry,
     Match,
@@ -32,8 +33,8 @@ from kuijia_app.rules import (
 MAX_TABLES = 254
 """Open vSwitch's; the last one of its 255 is its own."""
 
-_ACTION_SET_ORDER = (PopLabel, SetDscp, SetEcn, SetQueue, Output)
-"""Actions that may wait in the action set, in the order in which it is executed (OpenFlow 1.3.5, 5.10)."""
+_MAY_WAIT = frozenset({PopLabel, SetDscp, SetEcn, SetQueue, Output})
+"""Actions that may wait in the action set."""
 
 
 def decompose(
@@ -188,7 +189,7 @@ def _is_separable(family: list[FlowEntry]) -> bool:
 def _may_wait(actions: tuple[Action, ...]) -> bool:
     """Whether the action set would execute these actions in this order, and drop the packet when there are none."""
     kinds = [type(action) for action in actions]
-    return bool(kinds) and [kind for kind in _ACTION_SET_ORDER if kind in kinds] == kinds
+    return bool(kinds) and _MAY_WAIT.issuperset(kinds) and [kind for kind in ACTION_SET_ORDER if kind in kinds] == kinds
 
 
 def _common(rows: list[_Row]) -> tuple[Action, ...]:

@@ -14,6 +14,12 @@ TUNNEL_PRIORITY = 300
 BFD_PRIORITY = 400
 MISS_PRIORITY = 0
 
+QUEUE_TABLE = 1
+"""Of the decomposed pipeline: chooses the queue."""
+
+DELIVERY_TABLE = 2
+"""The same where a tunnel ends and the choice goes with what the packet is delivered with."""
+
 MAX_CLASSES = 8
 """Of traffic; group ids have three bits for them."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kuijia_app import identifiers
 from kuijia_app.bfd import BfdSessions
 from kuijia_app.decomposition import decompose
@@ -10,11 +12,11 @@ from kuijia_app.ingress import Ingress
 from kuijia_app.options import Form, Liveness, PipelineOptions, Scheme, Tagging
 from kuijia_app.queues import QueueLayout
 from kuijia_app.routes import Direction, classes_by_ends, directions
-from kuijia_app.rules import FlowEntry, Group, GroupType, Match, SwitchTables, ToGroup
+from kuijia_app.rules import FlowEntry, Group, GroupType, Match, SetQueue, SwitchTables, ToGroup
 from kuijia_app.tagging import last_path_id, tags_of
 from kuijia_app.tunnel_entries import TunnelEntries
 from kuijia_app.wiring import Wiring
-from te_solver.errors import UnsoundError
+from te_solver.errors import UnsoundError, quoted
 from te_solver.plan import FIRST_PATH_ID, MAX_TUNNELS_PER_PAIR, Plan
 
 __all__ = ["Form", "Liveness", "PipelineOptions", "Scheme", "Tagging", "build_tables", "liveness_group"]
@@ -62,12 +64,12 @@ def build_tables(plan: Plan, options: PipelineOptions | None = None) -> dict[str
 
 
 def _decomposed(tables: SwitchTables, queue_field: str) -> SwitchTables:
-    """Only the queue's tag is split off: a plan that changes then changes entries, but not what a table is for.
+    """Only the queue's tag is split off, into tables that have their numbers from what they are for, not from the plan.
 
     Open vSwitch executes the action set of a packet that misses in a later table, where OpenFlow drops it (1.3.5, 5.4);
     an entry for such packets adds a group without buckets to the set, which takes the place of the output.
     """
-    flows = decompose(tables.flows, {queue_field})
+    flows = _with_stable_tables(decompose(tables.flows, {queue_field}))
     later = sorted({entry.table_id for entry in flows} - {0})
     drop = (ToGroup(identifiers.DROP_GROUP),)
     misses = tuple(FlowEntry(identifiers.MISS_PRIORITY, Match(), table_id=table, written=drop) for table in later)
@@ -75,12 +77,24 @@ def _decomposed(tables: SwitchTables, queue_field: str) -> SwitchTables:
     return SwitchTables((*tables.groups, *no_buckets), (*flows, *misses))
 
 
+def _with_stable_tables(flows: tuple[FlowEntry, ...]) -> tuple[FlowEntry, ...]:
+    """The same entries in tables that mean the same at every switch and in every plan, as plans share the switches."""
+    number: dict[int | None, int] = {0: 0}
+    for table in {entry.table_id for entry in flows} - {0}:
+        written = {type(action) for entry in flows if entry.table_id == table for action in entry.written}
+        number[table] = identifiers.QUEUE_TABLE if written == {SetQueue} else identifiers.DELIVERY_TABLE
+    assert len(set(number.values())) == len(number), "two tables for the same"
+    return tuple(
+        replace(entry, table_id=number[entry.table_id], goto_table=number.get(entry.goto_table)) for entry in flows
+    )
+
+
 def _require_classes(plan: Plan, layout: QueueLayout) -> None:
     served = [each.priority for each in layout.classes]
     for position, pair in enumerate(plan.pairs):
         if pair.priority not in served:
             listed = ", ".join(map(str, served))
-            expected = f"one that the queue layout {layout.name} serves: {listed}"
+            expected = f"one that the queue layout {quoted(layout.name)} serves: {listed}"
             raise UnsoundError(("pairs", position, "priority"), f"priority {pair.priority}", expected)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,12 +43,15 @@ class Reading:
 
 
 class PlanSource:
-    """The plan file at `path`; `ask` may be called in a signal handler, all else in one thread at a time."""
+    """The plan file at `path`; signal handlers may call `ask` and `ask_to_withdraw`, one thread at a time all else."""
 
     def __init__(self, path: Path, build_tables: BuildTables) -> None:
         self._path = path
         self._build_tables = build_tables
         self._is_asked = False
+        self._is_withdrawn = False
+        self._pending: str | None = None
+        self._own: str | None = None
 
     def first(self) -> Version:
         """The plan to begin with.
@@ -56,20 +60,35 @@ class PlanSource:
             ValueError: the file is none, or no tables can be made of it.
         """
         plan = load_plan(self._path)
+        self._own = file_name_of_update(self._path)
         return Version("start", plan, self._build_tables(plan))
 
     def ask(self) -> None:
         """Have the file read at the next occasion."""
         self._is_asked = True
 
+    def ask_to_withdraw(self) -> None:
+        """Have the update under way given up at the next occasion."""
+        self._is_withdrawn = True
+
+    def take_withdrawal(self) -> bool:
+        """Whether that was asked for since the last call."""
+        is_withdrawn, self._is_withdrawn = self._is_withdrawn, False
+        return is_withdrawn
+
     def read_if_asked(self, rollout: Rollout) -> Reading | None:
-        """The plan in the file, if it was asked for since the last call."""
+        """The plan in the file, if it was asked for since the last call.
+
+        None as well while an update is under way and the file holds what was put there at its beginning.
+        """
         if not self._is_asked:
             return None
         self._is_asked = False
         name, against = "unreadable", rollout.plans
         try:
             name = file_name_of_update(self._path)
+            if self._pending is not None and name == self._own:
+                return None
             return self._numbered(name, load_plan(self._path), rollout)
         except (KuijiaError, ValueError) as error:
             return Reading(name, error, against)
@@ -84,21 +103,59 @@ class PlanSource:
         except (KuijiaError, ValueError) as error:
             return Reading(name, error, against)
 
-    def keep(self, version: Version, *, refused: bool = False) -> None:
-        """Let the file hold the plan as the switches have it, so that a controller started anew changes nothing.
+    def begun(self, version: Version, in_force: Plan) -> None:
+        """An update has begun: until it is live its plan is in a file beside, with `.pending` added to its name.
 
-        A refused plan that is in the file goes to a file beside it, with `.refused` added to its name. A file that
-        cannot be written is left as it is.
+        So a controller that is started anew finds in the plan file what the switches follow. These files are left as
+        they are when they cannot be written, and the plan file also when it holds another plan than the one read.
         """
+        self._pending = version.name
+        with self._warning():
+            save_plan(version.plan, self._beside("pending"))
+        self._put(in_force, version.name)
+
+    def live(self, version: Version) -> None:
+        """All ingresses follow the version."""
+        self._put(version.plan, version.name)
+        if self._pending == version.name:
+            self._pending = None
+            with self._warning():
+                self._beside("pending").unlink(missing_ok=True)
+
+    def refused(self, name: str, in_force: Plan) -> None:
+        """An update of this name is given up: its plan goes to a file with `.refused` added to its name."""
+        is_pending = self._pending == name
+        with self._warning():
+            if is_pending:
+                self._pending = None
+                self._beside("pending").replace(self._beside("refused"))
+            elif self._name_of_file() == name:
+                self._path.replace(self._beside("refused"))
+        self._put(in_force, name)
+
+    def _put(self, plan: Plan, name: str) -> None:
+        """Write the plan file, unless it holds what neither the update of this name nor this object has put there."""
+        with self._warning():
+            if self._name_of_file() in (None, name, self._own) and not self._holds(plan):
+                save_plan(plan, self._path)
+                self._own = file_name_of_update(self._path)
+
+    def _holds(self, plan: Plan) -> bool:
         try:
-            is_same = load_plan(self._path) == version.plan
+            return load_plan(self._path) == plan
         except (KuijiaError, ValueError):
-            is_same = False
+            return False
+
+    def _name_of_file(self) -> str | None:
+        return file_name_of_update(self._path) if self._path.exists() else None
+
+    def _beside(self, suffix: str) -> Path:
+        return self._path.with_name(f"{self._path.name}.{suffix}")
+
+    @contextmanager
+    def _warning(self) -> Iterator[None]:
         try:
-            if refused and not is_same:
-                self._path.replace(self._path.with_name(f"{self._path.name}.refused"))
-            if not is_same:
-                save_plan(version.plan, self._path)
+            yield
         except (KuijiaError, ValueError, OSError) as error:
             logging.getLogger(__name__).warning("%s does not hold the plan in force: %s", self._path, error)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from kuijia_app.identifiers import DROP_GROUP
 from kuijia_app.reconciliation import FlowKey
 from kuijia_app.rules import FlowEntry, Group, SwitchTables, ToGroup
 from te_solver.errors import UnsoundError
@@ -38,12 +39,14 @@ class Version:
 class _Standby:
     """A plan that is not in force: who has to acknowledge something first, and when it comes or goes after that.
 
-    `pending` are the switches that have not acknowledged to be prepared for it or, once it is past, the plan after it.
+    `pending` are the switches that have not acknowledged to be prepared for it or, once it is past, the plan after it,
+    whose name is `successor`; a plan that was given up has none, as the one before it is in force again.
     """
 
     version: Version
-    pending: frozenset[str]
-    until: float | None
+    pending: frozenset[str] = frozenset()
+    until: float | None = None
+    successor: str | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class Rollout:
         self._wanted: dict[str, SwitchTables] = dict(first.tables)
         self._changed: set[str] = set()
         self._retiring: dict[str, set[str]] = {}
+        self._away: set[str] = set()
 
     def wanted(self, switch: str) -> SwitchTables:
         return self._wanted.get(switch, NOTHING)
@@ -102,8 +106,8 @@ class Rollout:
             UnsoundError: an entry of the new plan would take the place of one in use that means something else.
         """
         self._require_no_clash(version)
-        given_up = [] if self._next is None else [Progress(self._next.version.name, "refused")]
-        self._next = _Standby(version, frozenset(), None)
+        given_up = [] if self._next is None else self.refused()
+        self._next = _Standby(version)
         self._next = replace(self._next, pending=self._recompute())
         self._advance(now)
         return given_up
@@ -111,6 +115,7 @@ class Rollout:
     def acknowledged(self, switch: str, now: float) -> list[Progress]:
         """The switch has what is wanted of it at present."""
         without = frozenset((switch,))
+        self._away -= without
         if self._next is not None:
             self._next = replace(self._next, pending=self._next.pending - without)
         self._retained = [replace(each, pending=each.pending - without) for each in self._retained]
@@ -121,38 +126,45 @@ class Rollout:
         self._advance(now)
         progress: list[Progress] = []
         kept: list[_Standby] = []
+        drained: list[_Standby] = []
         for each in self._retained:
-            if each.pending:
-                kept.append(each)
-            elif each.until is None:
-                # The first of them to be left by all ingresses; those before it were left before.
+            if not each.pending and each.until is None:
+                # All ingresses have left it.
                 kept.append(replace(each, until=now + self._drain))
-                progress.append(Progress(self.in_force.name, "live"))
-            elif now < each.until:
+                if each.successor is not None:
+                    progress.append(Progress(each.successor, "live"))
+            elif each.until is None or now < each.until:
                 kept.append(each)
-        if len(kept) < len(self._retained):
-            self._retained = kept
-            self._retiring.setdefault(self.in_force.name, set()).update(self._recompute())
+            else:
+                drained.append(each)
+        self._retained = kept
+        if drained:
+            losing = self._recompute() - self._away
+            for each in drained:
+                if each.successor is not None:
+                    self._retiring.setdefault(each.successor, set()).update(losing)
             progress.extend(self._retired(None))
-        else:
-            self._retained = kept
         return progress
 
     def left(self, switch: str) -> list[Progress]:
-        """The switch has gone: what it is to give up it will when it is back, and nobody waits for that."""
+        """The switch is away: what it is to give up it will when it is back, and nobody waits for that."""
+        self._away.add(switch)
         return self._retired(switch)
 
     def refused(self) -> list[Progress]:
-        """A switch has refused what was wanted of it: the plan before comes back, if there is one."""
+        """A switch has refused what was wanted of it, or an update is withdrawn: the plan before comes back.
+
+        Without effect on a plan that is in force at all ingresses.
+        """
         if self._next is not None:
             name = self._next.version.name
             self._next = None
             self._recompute()
             return [Progress(name, "refused")]
-        if self._retained and self._retained[-1].until is None:
+        if self._retained and self._retained[-1].until is None and self._retained[-1].successor is not None:
             failed, before = self.in_force, self._retained.pop()
             self.in_force = before.version
-            self._retained.append(_Standby(failed, frozenset(), None))
+            self._retained.append(_Standby(failed))
             back = self._recompute()
             self._retained[-1] = replace(self._retained[-1], pending=back)
             return [Progress(failed.name, "refused")]
@@ -167,7 +179,7 @@ class Rollout:
             return
         old, self.in_force = self.in_force, self._next.version
         self._next = None
-        self._retained.append(_Standby(old, frozenset(), None))
+        self._retained.append(_Standby(old, successor=self.in_force.name))
         self._retained[-1] = replace(self._retained[-1], pending=self._recompute())
 
     def _retired(self, switch: str | None) -> list[Progress]:
@@ -193,7 +205,7 @@ class Rollout:
             wanted = together(
                 self.in_force.tables.get(switch, NOTHING), [tables.get(switch, NOTHING) for tables in others]
             )
-            if wanted != self._wanted.get(switch):
+            if not _are_same(wanted, self.wanted(switch)):
                 self._wanted[switch] = wanted
                 changed.add(switch)
         self._changed |= changed
@@ -228,5 +240,11 @@ def together(in_force: SwitchTables, others: Iterable[SwitchTables]) -> SwitchTa
     return SwitchTables(tuple(groups.values()), tuple(flows.values()))
 
 
+def _are_same(one: SwitchTables, other: SwitchTables) -> bool:
+    """Whether a switch that has one need not be told of the other: the order does not matter."""
+    return one == other or (set(one.groups) == set(other.groups) and set(one.flows) == set(other.flows))
+
+
 def _is_ingress(entry: FlowEntry) -> bool:
-    return any(isinstance(action, ToGroup) for action in (*entry.actions, *entry.written))
+    used = (action.group_id for action in (*entry.actions, *entry.written) if isinstance(action, ToGroup))
+    return any(group_id != DROP_GROUP for group_id in used)

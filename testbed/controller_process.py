@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
@@ -30,6 +31,7 @@ START_TIMEOUT = 30.0
 _STOP_TIMEOUT = 5.0
 _POLL_INTERVAL = 0.005
 UPDATE_TIMEOUT = 30.0
+_WITHDRAWAL_TIMEOUT = 10.0
 _ERRORS = (
     event_log.SWITCH_ERROR,
     event_log.SWITCH_UNFIT,
@@ -66,6 +68,9 @@ class ControllerProcess:
         self._events_file = self._directory / "controller-events.jsonl"
         self._output_file = self._directory / "controller.log"
         self._process: subprocess.Popen[bytes] | None = None
+        self._reading = threading.Lock()
+        self._events: list[Event] = []
+        self._events_read = 0
 
     @property
     def is_alive(self) -> bool:
@@ -82,7 +87,9 @@ class ControllerProcess:
         Raises:
             TestbedError: it died, or does not listen after `START_TIMEOUT` seconds.
         """
-        self._events_file.write_bytes(b"")
+        with self._reading:
+            self._events_file.write_bytes(b"")
+            self._events, self._events_read = [], 0
         with self._output_file.open("ab") as output:
             self._process = subprocess.Popen(
                 self._command(),
@@ -138,13 +145,32 @@ class ControllerProcess:
 
     def events(self) -> list[Event]:
         """All events so far, oldest first; a line still being written is left for the next call."""
-        complete, _, _ = self._events_file.read_text(encoding="utf-8").rpartition("\n")
-        return [json.loads(line) for line in complete.splitlines()]
+        with self._reading, self._events_file.open("rb") as file:
+            file.seek(self._events_read)
+            complete, newline, _ = file.read().rpartition(b"\n")
+            self._events_read += len(complete) + len(newline)
+            self._events.extend(json.loads(line) for line in complete.splitlines())
+            return list(self._events)
 
     def programmed_switches(self) -> list[str]:
         """The switches that are connected and have acknowledged their tables; none when it is dead."""
         last = {event["switch"]: event["event"] for event in self.events() if event["event"] in _SWITCH_STATES}
         return sorted(switch for switch, state in last.items() if state == event_log.SWITCH_READY and self.is_alive)
+
+    def unfit_switches(self) -> set[str]:
+        """The switches that are not programmed, as they are not the plan's or refused their tables."""
+        states = (*_SWITCH_STATES, event_log.SWITCH_UNFIT, event_log.SWITCH_REFUSED)
+        last = {event["switch"]: event["event"] for event in self.events() if event["event"] in states}
+        return {switch for switch, state in last.items() if state not in _SWITCH_STATES}
+
+    def tunnels_told_dead(self) -> set[int]:
+        """Path ids of the tunnels that an ingress avoids, as it was told to."""
+        told = {
+            (event["ingress"], event["path_id"]): event["alive"]
+            for event in self.events()
+            if event["event"] == event_log.TUNNEL_LIVENESS
+        }
+        return {path_id for (_, path_id), alive in told.items() if not alive}
 
     def update(self, plan: Plan, timeout: float = UPDATE_TIMEOUT) -> Plan:
         """Replace the plan file and have the controller follow it; return when nothing of the old plan is left.
@@ -154,7 +180,7 @@ class ControllerProcess:
 
         Raises:
             TestbedError: the controller died or gave the plan up, the message says why, or it takes longer than
-                `timeout` seconds; the plan before stays in force then.
+                `timeout` seconds, when it is withdrawn; the plan before stays in force then.
         """
         if self._process is None or not self.is_alive:
             raise TestbedError("the controller is dead: nobody can update the switches")
@@ -171,8 +197,12 @@ class ControllerProcess:
 
         if not self.wait_for(has_ended, timeout):
             away = sorted(self._known_switches() - set(self.programmed_switches()))
-            because = f"it waits for switch {', '.join(away)}" if away else f"see {self._output_file}"
-            raise TestbedError(f"the update is not done within {timeout:g} s: {because}")
+            because = f"it waited for switch {', '.join(away)}" if away else f"see {self._output_file}"
+            self._process.send_signal(signal.SIGUSR1)
+            if not self.wait_for(has_ended, _WITHDRAWAL_TIMEOUT):
+                raise TestbedError(f"the update is neither done nor withdrawn; see {self._output_file}")
+            if refused:
+                raise TestbedError(f"the update was not done within {timeout:g} s and is withdrawn: {because}")
         if refused:
             raise TestbedError(f"the update was given up, the plan before stays in force: {refused[0]}")
         return load_plan(self._plan_file)

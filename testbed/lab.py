@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,21 +21,25 @@ from kuijia_app.slots import DEFAULT_SLOT_COUNT
 from kuijia_app.wiring import Wiring
 from te_solver.plan import Plan
 from te_solver.plan_file import save_plan
-from testbed.bfd import DEFAULT_INTERVAL_MS, require_possible_interval
+from testbed.bfd import DEFAULT_INTERVAL_MS, EndState, require_possible_interval
 from testbed.calibration import LinkCalibration, calibrate
 from testbed.controller_process import LISTEN_PORT, ControllerProcess, Event, Framework
 from testbed.errors import TestbedError
 from testbed.failures import LinkEvent, fail_link, heal_link
+from testbed.faults import Faults
 from testbed.leftovers import remove_leftovers
 from testbed.link_state import is_running
 from testbed.machine import require_emulation
 from testbed.network import Network, NetworkOptions
 from testbed.network_namespace import private_network
-from testbed.queue_counters import QueueRates, read_queue_counters
+from testbed.queue_counters import QueueCounters, QueueRates, read_queue_counters
 from testbed.run_directory import RunDirectory
 
 REACTION_TIMEOUT = 5.0
 """Seconds the controller may take to tell the ingresses of a failure; it takes milliseconds unless it hangs."""
+
+
+OVS_DIED = "Open vSwitch has died"
 
 
 @dataclass(frozen=True)
@@ -211,6 +216,8 @@ class Lab:
         Raises:
             TestbedError: the controller is dead, or a switch is away or refuses it; the plan before stays in force.
         """
+        if not self._network.ovs.is_alive:
+            raise TestbedError(f"{OVS_DIED}: there are no switches to update")
         began = time.monotonic()
         ids_in_use = frozenset(session.path_id for session in self._sessions)
         wanted = renumber(plan, self.plan, ids_in_use)
@@ -249,9 +256,21 @@ class Lab:
         return calibrate(self._network, report=self._report)
 
     def status(self) -> dict[str, Any]:
-        """What is running and how it is, as JSON data."""
+        """What is running and how it is, as JSON data; what cannot be looked at is left out and among the faults."""
         topology = self.plan.topology
-        links_up = {frozenset(edge): self._is_up(*edge) for edge in topology.edges}
+        faults = Faults()
+        no_counters: tuple[QueueCounters, ...] = ()
+        has_ovs = self._network.ovs.is_alive
+        if not has_ovs:
+            faults.append(OVS_DIED)
+        links_up = {
+            frozenset(edge): faults.unless_found(partial(self._is_up, *edge), otherwise=False)
+            for edge in topology.edges
+        }
+        sessions: dict[BfdSession, dict[str, EndState]] = {}
+        if has_ovs:
+            sessions = faults.unless_found(self._network.session_states, otherwise=sessions)
+        dead = self._dead_tunnels(links_up, sessions)
         return {
             "lab": self._run.lab_id,
             "topology": topology.name,
@@ -277,7 +296,7 @@ class Lab:
                     "priority": pair.priority,
                     "nodes": list(tunnel.nodes),
                     "weight": tunnel.weight,
-                    "alive": all(links_up[frozenset(hop)] for hop in tunnel.hops),
+                    "alive": has_ovs and tunnel.path_id not in dead,
                 }
                 for pair in self.plan.pairs
                 for tunnel in pair.tunnels
@@ -287,8 +306,9 @@ class Lab:
                     {"switch": switch, "to": neighbour, **asdict(counters)}
                     for switch in topology.nodes
                     for neighbour in topology.neighbours[switch]
-                    for counters in read_queue_counters(
-                        self._interface(switch, neighbour), self._network.options.layout
+                    for counters in faults.unless_found(
+                        partial(read_queue_counters, self._interface(switch, neighbour), self._network.options.layout),
+                        otherwise=no_counters,
                     )
                 ]
             ),
@@ -298,9 +318,10 @@ class Lab:
                     "nodes": list(session.nodes),
                     "ends": [{"switch": switch, **asdict(end)} for switch, end in ends.items()],
                 }
-                for session, ends in self._network.session_states().items()
+                for session, ends in sessions.items()
             ],
             "hosts": [{"node": node, "address": str(self._network.host(node).address)} for node in topology.nodes],
+            "faults": list(faults),
         }
 
     def environment_of(self, node: str) -> dict[str, Any]:
@@ -346,6 +367,23 @@ class Lab:
         last = max(acknowledged[change] for change in changes)
         told = len({change.label for change in changes})
         return NoticedLinkEvent(**vars(event), tunnels_told=told, reaction_seconds=last - event.requested_at)
+
+    def _dead_tunnels(
+        self, links_up: Mapping[frozenset[str], bool], sessions: Mapping[BfdSession, Mapping[str, EndState]]
+    ) -> set[int]:
+        """Path ids of the tunnels that carry nothing, or that an end takes for dead."""
+        unfit = self._controller.unfit_switches()
+        dead = {
+            tunnel.path_id
+            for tunnel in self.plan.tunnels
+            if not all(links_up[frozenset(hop)] for hop in tunnel.hops) or not unfit.isdisjoint(tunnel.nodes)
+        }
+        if self.options.liveness == "bfd":
+            up = {session.nodes for session, ends in sessions.items() if all(end.up for end in ends.values())}
+            return dead | {
+                tunnel.path_id for tunnel in self.plan.tunnels if up.isdisjoint({tunnel.nodes, tunnel.nodes[::-1]})
+            }
+        return dead | self._controller.tunnels_told_dead()
 
     def _keep_sessions_of(self, plan: Plan) -> None:
         """Take away what belongs to BFD sessions that a plan does without."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from testbed.commands import run_command
 from testbed.errors import TestbedError
 from testbed.processes import processes_with_environment, send_signal, wait_for_end
+from testbed.unixctl import ControlSocket
 
 SCHEMA_PATHS = (
     Path("/usr/share/openvswitch/vswitch.ovsschema"),
@@ -56,6 +57,15 @@ class Ovs:
     def switch_control(self) -> Path:
         """The control socket of `ovs-vswitchd`."""
         return self.directory / f"ovs-vswitchd.{self.switch_pid()}.ctl"
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether there is an `ovs-vswitchd` that listens."""
+        try:
+            with ControlSocket(self.switch_control):
+                return True
+        except TestbedError:
+            return False
 
     def switch_pid(self) -> int:
         return self._read_pid("ovs-vswitchd")

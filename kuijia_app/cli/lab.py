@@ -26,7 +26,7 @@ from kuijia_app.options import pipeline_options
 from kuijia_app.pipeline import build_tables
 from kuijia_app.queues import QueueLayout
 from te_solver.demands import Demand
-from te_solver.errors import InputError, UnsoundError, key_path
+from te_solver.errors import InputError, KuijiaError, UnsoundError, key_path, quoted
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_to_json
 from te_solver.topology import Link, Topology
@@ -120,7 +120,7 @@ def _require_served(layout: QueueLayout, demands: Sequence[Demand], source: str)
     served = [each.priority for each in layout.classes]
     for demand in demands:
         if demand.priority not in served:
-            expected = f"one that the queue layout {layout.name} serves: {', '.join(map(str, served))}"
+            expected = f"one that the queue layout {quoted(layout.name)} serves: {', '.join(map(str, served))}"
             raise InputError(source, "", f"a demand of priority {demand.priority}", expected)
 
 
@@ -130,7 +130,7 @@ def _status(args: argparse.Namespace) -> int:
         print(json.dumps(status, indent=2))
     else:
         print(*_status_lines(status), sep="\n")
-    return 0
+    return KuijiaError.exit_status if status["faults"] else 0
 
 
 def _update(args: argparse.Namespace) -> int:
@@ -243,8 +243,8 @@ def _status_lines(status: dict[str, Any]) -> list[str]:
             f"{name:<20} {queue['sent_packets']:>12} {queue['sent_bytes']:>12} {queue['dropped_packets']:>8}"
             f" {queue['waiting_packets']:>8} {'-' if queue['rate'] is None else format(queue['rate'], '.3f'):>10}"
         )
-    if controller["errors"]:
-        lines += ["", "what went wrong"]
+    if controller["errors"] or status["faults"]:
+        lines += ["", "what went wrong", *status["faults"]]
     for error in controller["errors"]:
         at = time.strftime("%H:%M:%S", time.localtime(error["time"]))
         said = ", ".join(f"{key} {value}" for key, value in error.items() if key not in ("time", "event"))

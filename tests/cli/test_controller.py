@@ -81,7 +81,7 @@ def test_a_plan_whose_classes_no_queue_serves_is_refused(tmp_path: Path) -> None
     path = tmp_path / "plan.json"
     save_plan(dataclasses.replace(plan, pairs=(dataclasses.replace(pair, priority=2),)), path)
     result = kuijia_controller(str(path), "--layout", "four", "--port", str(free_port()))
-    expected = f"error: {path}: pairs[0].priority: priority 2, expected one that the queue layout four serves: 0, 1\n"
+    expected = f"error: {path}: pairs[0].priority: priority 2, expected one that the queue layout 'four' serves: 0, 1\n"
     assert (result.returncode, result.stderr) == (2, expected)
 
 

@@ -72,5 +72,5 @@ def test_a_class_of_traffic_that_no_queue_serves_is_refused_before_anything_star
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == (
-        f"error: {demands}: a demand of priority 1, expected one that the queue layout plain serves: 0\n"
+        f"error: {demands}: a demand of priority 1, expected one that the queue layout 'plain' serves: 0\n"
     )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import pytest
 from kuijia_app import event_log
 from kuijia_app.options import OptionWords
 from kuijia_app.pipeline import build_tables
+from kuijia_app.plan_source import file_name_of_update
 from te_solver.plan_file import load_plan, save_plan
 from testbed.controller_process import ControllerProcess, Framework
 from testbed.errors import TestbedError
@@ -151,6 +155,11 @@ def test_a_plan_for_another_network_is_refused_and_the_old_one_stays(
         assert load_plan(tmp_path / "plan.json.refused") == other
 
 
+def leave(switches: DummySwitches, process: ControllerProcess, switch: str) -> None:
+    switches.disconnect(switch)
+    wait_until(lambda: events_of(process, event_log.SWITCH_GONE, switch) > 0, f"{switch} has gone")
+
+
 def limit_flows(switches: DummySwitches, switch: str, most: int) -> None:
     """Let the switch refuse to have more flow entries than these in its first table."""
     table = ("--id=@t", "create", "Flow_Table", f"flow_limit={most}", "overflow_policy=refuse")
@@ -170,16 +179,63 @@ def test_an_update_that_a_switch_refuses_is_undone_everywhere(switches: DummySwi
 
 def test_an_update_waits_for_a_switch_that_is_away(switches: DummySwitches, tmp_path: Path) -> None:
     new = plan_of(switches.plan.topology, "s1-s4 s1-s3-s4", "s2-s1-s3")
-    with controller(switches, tmp_path) as process:
-        switches.disconnect("s3")
-        wait_until(lambda: events_of(process, event_log.SWITCH_GONE, "s3") == 1, "s3 has gone")
-        before = switches.groups("s1")
-        with pytest.raises(TestbedError, match=r"the update is not done within 1 s: it waits for switch s3"):
-            process.update(new, timeout=1)
-        assert set(before) <= set(switches.groups("s1"))
+    with controller(switches, tmp_path) as process, ThreadPoolExecutor() as pool:
+        leave(switches, process, "s3")
+        update = pool.submit(process.update, new)
+        wait_until((tmp_path / "plan.json.pending").exists, "the update has begun")
+        assert {packet.label for packet in switches.send_from_host("s1", "s4", FLOWS)} == {16, 17, 18}
         switches.connect("s3")
-        assert process.wait_for(lambda events: events[-1]["event"] == event_log.UPDATE_DONE, timeout=20)
+        update.result(timeout=20)
         assert {packet.label for packet in switches.send_from_host("s1", "s4", FLOWS)} == {17, 18}
+
+
+def test_an_update_that_is_no_longer_waited_for_never_takes_effect(switches: DummySwitches, tmp_path: Path) -> None:
+    new = plan_of(switches.plan.topology, "s1-s4 s1-s3-s4", "s2-s1-s3")
+    with controller(switches, tmp_path) as process:
+        before = tables(switches)
+        leave(switches, process, "s3")
+        with pytest.raises(TestbedError, match=r"not done within 1 s and is withdrawn: it waited for switch s3"):
+            process.update(new, timeout=1)
+        reconnect(switches, process, "s3")
+        wait_until(lambda: tables(switches) == before, "all switches are as before")
+        assert load_plan(tmp_path / "plan.json") == switches.plan
+        process.update(new)
+        assert {packet.label for packet in switches.send_from_host("s1", "s4", FLOWS)} == {17, 18}
+
+
+def test_a_controller_that_starts_anew_during_an_update_finds_the_plan_in_force(
+    switches: DummySwitches, tmp_path: Path
+) -> None:
+    new = plan_of(switches.plan.topology, "s1-s4 s1-s3-s4", "s2-s1-s3")
+    with controller(switches, tmp_path) as process, ThreadPoolExecutor() as pool:
+        leave(switches, process, "s3")
+        update = pool.submit(process.update, new)
+        wait_until((tmp_path / "plan.json.pending").exists, "the update has begun")
+        wait_until(lambda: load_plan(tmp_path / "plan.json") == switches.plan, "the plan file holds what is in force")
+        process.kill()
+        with pytest.raises(TestbedError, match="has died"):
+            update.result(timeout=20)
+        process.start()
+        process.wait_until_ready(["s1", "s2", "s4"])
+        assert {packet.label for packet in switches.send_from_host("s1", "s4", FLOWS)} == {16, 17, 18}
+
+
+def test_of_two_plans_in_short_succession_none_is_lost(switches: DummySwitches, tmp_path: Path) -> None:
+    plan_file = tmp_path / "plan.json"
+    with controller(switches, tmp_path) as process:
+        assert process.pid is not None
+        names = []
+        for tunnels in ("s1-s4 s1-s3-s4", "s1-s2-s4 s1-s4"):
+            save_plan(plan_of(switches.plan.topology, tunnels), plan_file)
+            names.append(file_name_of_update(plan_file))
+            os.kill(process.pid, signal.SIGHUP)
+            wait_until(lambda: names[-1] in {event.get("update") for event in process.events()}, "it has been read")
+        last = {"event": event_log.UPDATE_DONE, "update": names[-1]}
+        assert process.wait_for(lambda events: last.items() <= events[-1].items(), timeout=20)
+        told = [(event["update"], event["event"]) for event in process.events() if "update" in event]
+        assert len(set(told)) == len(told)
+        assert all((name, event_log.UPDATE_STARTED) in told for name in names)
+        assert {"-".join(tunnel.nodes) for tunnel in load_plan(plan_file).tunnels} == {"s1-s2-s4", "s1-s4"}
 
 
 def test_a_switch_that_never_connects_keeps_nobody_else_from_being_programmed(
@@ -219,6 +275,14 @@ def test_after_a_failure_a_plan_for_what_is_left_is_put_in_force_when_that_is_as
         assert labels <= {tunnel.path_id for tunnel in found.tunnels}
     finally:
         process.stop()
+
+
+def test_bfd_and_solving_anew_do_not_go_together(tmp_path: Path) -> None:
+    save_plan(motivation_plan(), tmp_path / "plan.json")
+    words = OptionWords(liveness="bfd")
+    process = ControllerProcess(tmp_path, tmp_path / "plan.json", words, "os-ken", free_port(), reoptimise=True)
+    with pytest.raises(TestbedError, match=r"error: \[kuijia\]:reoptimise: does not go with liveness bfd, expected"):
+        process.start()
 
 
 def test_of_two_controllers_the_later_one_rules_and_the_other_says_so_once(

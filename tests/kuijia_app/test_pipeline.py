@@ -195,7 +195,7 @@ def test_a_class_of_traffic_that_the_layout_lacks_is_refused() -> None:
     (pair,) = plan.pairs
     with pytest.raises(UnsoundError) as raised:
         build_tables(dataclasses.replace(plan, pairs=(pair, dataclasses.replace(pair, priority=1))))
-    assert str(raised.value) == "pairs[1].priority: priority 1, expected one that the queue layout plain serves: 0"
+    assert str(raised.value) == "pairs[1].priority: priority 1, expected one that the queue layout 'plain' serves: 0"
 
 
 def test_a_label_outside_the_usable_range_is_refused() -> None:

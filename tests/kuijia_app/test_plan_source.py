@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.pipeline import build_tables
-from kuijia_app.plan_source import PlanSource, file_name_of_update
+from kuijia_app.plan_source import PlanSource, Reading, file_name_of_update
 from kuijia_app.rollout import Rollout
 from te_solver.errors import InputError
 from te_solver.plan_file import load_plan, save_plan
@@ -21,6 +21,10 @@ OLD, NEW = plan_of(SQUARE, "a-b-c a-c"), plan_of(SQUARE, "a-d-c a-c")
 def path(tmp_path: Path) -> Path:
     save_plan(OLD, tmp_path / "plan.json")
     return tmp_path / "plan.json"
+
+
+def beside(path: Path, suffix: str) -> Path:
+    return path.with_name(f"plan.json.{suffix}")
 
 
 def test_the_file_is_read_only_when_that_is_asked_for_and_path_ids_are_chosen_anew(path: Path) -> None:
@@ -60,22 +64,70 @@ def test_a_file_that_is_no_plan_is_told_by_what_is_wrong_with_it(path: Path, tex
         reading.version()
 
 
-def test_a_plan_that_is_accepted_is_kept_with_its_path_ids(path: Path) -> None:
+def asked(source: PlanSource, rollout: Rollout) -> Reading:
+    source.ask()
+    reading = source.read_if_asked(rollout)
+    assert reading is not None
+    return reading
+
+
+def test_until_an_update_is_live_the_file_holds_the_plan_in_force_and_then_the_new_one(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    version = asked(source, rollout).version()
+    source.begun(version, OLD)
+    assert load_plan(path) == OLD
+    assert load_plan(beside(path, "pending")) == version.plan
+    source.ask()
+    assert source.read_if_asked(rollout) is None
+    source.live(version)
+    assert load_plan(path) == version.plan
+    assert not beside(path, "pending").exists()
+    assert not beside(path, "refused").exists()
+
+
+def test_a_plan_that_comes_before_the_one_read_has_begun_is_not_overwritten(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    version = asked(source, rollout).version()
+    third = plan_of(SQUARE, "a-c")
+    save_plan(third, path)
+    source.begun(version, OLD)
+    assert load_plan(path) == third
+    assert asked(source, rollout).name == file_name_of_update(path)
+    source.live(version)
+    source.refused(version.name, OLD)
+    assert load_plan(path) == third
+
+
+def test_an_update_that_is_given_up_goes_to_a_file_beside(path: Path) -> None:
     source = PlanSource(path, build_tables)
     rollout = Rollout(source.first())
     version = source.prepared("other", NEW, rollout).version()
-    source.keep(version)
-    assert load_plan(path) == version.plan
-    assert not path.with_name("plan.json.refused").exists()
-
-
-def test_a_plan_that_is_refused_goes_beside_the_one_in_force(path: Path) -> None:
-    source = PlanSource(path, build_tables)
-    first = source.first()
-    path.write_text("nonsense")
-    source.keep(first, refused=True)
+    source.begun(version, OLD)
+    source.refused("other", OLD)
     assert load_plan(path) == OLD
-    assert path.with_name("plan.json.refused").read_text() == "nonsense"
+    assert load_plan(beside(path, "refused")) == version.plan
+    assert not beside(path, "pending").exists()
+
+
+def test_a_file_that_cannot_be_used_goes_beside_the_plan_in_force(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    path.write_text("nonsense")
+    source.refused(asked(source, rollout).name, OLD)
+    assert load_plan(path) == OLD
+    assert beside(path, "refused").read_text() == "nonsense"
+
+
+def test_a_file_that_is_missing_is_written_again(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    path.unlink()
+    source.refused(asked(source, rollout).name, OLD)
+    assert load_plan(path) == OLD
 
 
 def test_a_file_that_is_none_cannot_be_begun_with(tmp_path: Path) -> None:

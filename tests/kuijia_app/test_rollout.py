@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kuijia_app.options import Form, PipelineOptions, Tagging
 from kuijia_app.pipeline import build_tables
 from kuijia_app.plan_update import renumber
+from kuijia_app.queue_layouts import LAYOUTS
 from kuijia_app.reconciliation import Tables
 from kuijia_app.rollout import Progress, Rollout, Version
 from kuijia_app.rules import FlowEntry, Match, Output, SwitchTables, ToGroup
@@ -145,6 +147,81 @@ def test_a_tag_in_use_cannot_get_another_meaning() -> None:
     rollout = Rollout(Version("old", OLD, tables(1)), DRAIN)
     with pytest.raises(UnsoundError, match="at a the new plan gives a tag that is in use another meaning"):
         rollout.propose(Version("new", OLD, tables(2)), 0.0)
+
+
+CASES = [
+    PipelineOptions(layout=layout, tagging=tagging, form=form)
+    for layout in LAYOUTS.values()
+    for tagging in Tagging
+    for form in Form
+    if tagging is Tagging.MPLS or all(queue.ecn is not None for queue in layout.queues)
+]
+
+
+@pytest.mark.parametrize(
+    "options", CASES, ids=lambda each: f"{each.layout.name}-{each.tagging.value}-{each.form.value}"
+)
+@pytest.mark.parametrize("pairs", [("a-d-c a-c",), ("b-a b-c-a",), ("a-c",), ("d-a-b", "b-c-d")])
+def test_plans_share_the_switches_whatever_their_form(options: PipelineOptions, pairs: tuple[str, ...]) -> None:
+    new = renumber(plan_of(SQUARE, *pairs), OLD)
+    rollout = Rollout(Version("old", OLD, build_tables(OLD, options)), DRAIN)
+    rollout.propose(Version("new", new, build_tables(new, options)), 0.0)
+    for step in range(1, 4):
+        acknowledge_all(rollout, step * DRAIN)
+        for tables in map(rollout.wanted, SQUARE.nodes):
+            later = {entry.table_id for entry in tables.flows} - {0}
+            assert {entry.table_id for entry in tables.flows if entry.match == Match()} == later
+            assert {entry.goto_table for entry in tables.flows} - {None} <= later
+    acknowledge_all(rollout, 4 * DRAIN)
+    rollout.passed(5 * DRAIN)
+    acknowledge_all(rollout, 6 * DRAIN)
+    assert rollout.is_settled
+    expected = build_tables(new, options)
+    assert all(Tables.of(rollout.wanted(node)) == Tables.of(expected[node]) for node in SQUARE.nodes)
+
+
+def test_a_switch_that_is_away_and_only_loses_entries_holds_up_nobody() -> None:
+    rollout = Rollout(version("old", OLD), DRAIN)
+    rollout.left("b")
+    rollout.propose(version("new", renumber(plan_of(SQUARE, "a-c"), OLD)), 0.0)
+    assert "b" not in rollout.take_changed()
+    rollout.acknowledged("a", 1.0)
+    assert rollout.acknowledged("c", 1.0) == [Progress("new", "live")]
+    assert rollout.passed(1.0 + DRAIN) == []
+    assert labels(rollout, "b") == set()
+    rollout.acknowledged("a", 4.0)
+    assert rollout.acknowledged("c", 4.0) == [Progress("new", "done")]
+
+
+def test_an_update_may_be_withdrawn_until_all_ingresses_follow_it() -> None:
+    rollout = Rollout(version("old", OLD), DRAIN)
+    rollout.propose(version("new", NEW), 0.0)
+    acknowledge_all(rollout, 1.0)
+    rollout.acknowledged("a", 2.0)
+    assert rollout.refused() == [Progress("new", "refused")]
+    assert rollout.in_force.name == "old"
+    assert rollout.refused() == []
+    assert rollout.in_force.name == "old"
+    states = [*acknowledge_all(rollout, 3.0), *rollout.passed(9.0), *acknowledge_all(rollout, 10.0)]
+    assert states == []
+    assert rollout.is_settled
+    rollout.propose(version("new", NEW), 20.0)
+    acknowledge_all(rollout, 21.0)
+    assert acknowledge_all(rollout, 22.0) == [Progress("new", "live")]
+    assert rollout.refused() == []
+
+
+def test_of_updates_in_short_succession_each_is_told_of_once_under_its_name() -> None:
+    rollout = Rollout(version("old", OLD), DRAIN)
+    rollout.propose(version("first", NEW), 0.0)
+    acknowledge_all(rollout, 1.0)
+    progress = acknowledge_all(rollout, 2.0)
+    third = renumber(plan_of(SQUARE, "a-b-c"), NEW, rollout.unavailable)
+    rollout.propose(version("second", third), 2.5)
+    for now in range(3, 20):
+        progress += [*acknowledge_all(rollout, now), *rollout.passed(now)]
+    expected = [Progress(name, state) for name in ("first", "second") for state in ("live", "done")]
+    assert sorted(progress, key=str) == sorted(expected, key=str)
 
 
 @given(plan=plans(), data=st.data())

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from kuijia_app.queues import PLAIN_LAYOUT
 from te_solver.demands_file import load_demands
 from te_solver.networks import shipped_demands, shipped_network
 from te_solver.plan import Plan
@@ -21,6 +22,7 @@ from te_solver.topology_file import load_topology
 from testbed.controller_process import Framework
 from testbed.lab import Lab, LabOptions
 from testbed.processes import processes_with_environment
+from testbed.queues import leaf_class
 from testbed.run_directory import LAB_VARIABLE
 from tests.kuijia_app.dummy_switches import wait_until
 
@@ -188,7 +190,10 @@ def test_a_lab_with_a_broken_part_can_be_used_and_taken_down_with_what_runs_in_i
     subprocess.run([*in_lab, "ip", "link", "delete", "s3-eth2"], check=True)
 
     broken = kuijia("lab", "status")
-    assert (broken.returncode, broken.stderr) == (1, "error: interface s3-eth2 has vanished\n")
+    assert (broken.returncode, broken.stderr) == (1, "")
+    assert "what went wrong\ninterface s3-eth2 has vanished\n" in broken.stdout
+    assert [link["a"] + link["b"] for link in status()["links"] if not link["up"]] == ["s3s4"]
+    assert {queue["to"] for queue in status()["queues"] if queue["switch"] == "s3"} == {"s1"}
     assert kuijia("lab", "fail", "s3", "s4").stderr == "error: interface s3-eth2 has vanished\n"
     assert "link s2-s4 is down" in kuijia("lab", "fail", "s2", "s4").stdout
     assert "1 received" in kuijia("lab", "exec", "s1", "ping", "-c", "1", "10.0.4.1").stdout
@@ -197,6 +202,38 @@ def test_a_lab_with_a_broken_part_can_be_used_and_taken_down_with_what_runs_in_i
         wait_until(lambda: Path(f"/proc/{program.pid}/comm").read_text() == "sleep\n", "it runs in s1's host")
         assert kuijia("lab", "down").returncode == 0
         assert program.wait(timeout=10) == -signal.SIGTERM
+    assert lab_processes(lab_id) == []
+
+
+@pytest.mark.usefixtures("no_lab")
+def test_a_queue_that_is_missing_is_told_of_beside_all_else() -> None:
+    assert kuijia("lab", "up", "fig1", "fig1").returncode == 0
+    in_lab = ["nsenter", f"--target={owner_of_lab(status()['lab'])}", "--net"]
+    victim = next(queue for queue in PLAIN_LAYOUT.queues if queue.name == "victim")
+    subprocess.run([*in_lab, "tc", "qdisc", "delete", "dev", "s3-eth2", "parent", leaf_class(victim)], check=True)
+    broken = kuijia("lab", "status")
+    assert (broken.returncode, broken.stderr) == (1, "")
+    assert "what went wrong\ninterface s3-eth2 has lost its queue victim\n" in broken.stdout
+    assert all(tunnel["alive"] for tunnel in status()["tunnels"])
+
+
+@pytest.mark.usefixtures("no_lab")
+@pytest.mark.parametrize("liveness", ["controller", "bfd"])
+def test_that_open_vswitch_has_died_is_said_at_once(liveness: str) -> None:
+    assert kuijia("lab", "up", "fig1", "fig1", f"--liveness={liveness}").returncode == 0
+    lab_id = status()["lab"]
+    assert all(tunnel["alive"] for tunnel in status()["tunnels"])
+    daemon = int(Path("/run/kuijia", lab_id, "ovs", "ovs-vswitchd.pid").read_text())
+    os.kill(daemon, signal.SIGKILL)
+    wait_until(lambda: kuijia("lab", "status").returncode == 1, "the status is not good")
+    assert status()["faults"][0] == "Open vSwitch has died"
+    assert not any(tunnel["alive"] for tunnel in status()["tunnels"])
+    update = kuijia("lab", "update", "fig1", timeout=20)
+    assert (update.returncode, update.stderr) == (
+        1,
+        "error: Open vSwitch has died: there are no switches to update\n",
+    )
+    assert kuijia("lab", "down").returncode == 0
     assert lab_processes(lab_id) == []
 
 

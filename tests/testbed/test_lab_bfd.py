@@ -95,7 +95,10 @@ def test_a_tunnel_whose_bfd_port_dies_is_taken_for_dead(lab: Lab, plan: Plan, de
     port = f"s1-b{session.path_id}"
     run_command(["ip", "link", "set", port, "down"] if death == "down" else ["ip", "link", "delete", port])
     wait_until(lambda: moved_from(failing.path_id, before, marks(lab)), "the flows move")
-    assert sessions_down(lab) == [failing.path_id]
+    # The port's own state reaches the groups before the session has missed its packets.
+    wait_until(lambda: sessions_down(lab) == [failing.path_id], "the session is down")
+    dead = [tunnel["path_id"] for tunnel in lab.status()["tunnels"] if not tunnel["alive"]]
+    assert dead == [failing.path_id]
     if death == "down":
         run_command(["ip", "link", "set", port, "up"])
     else:

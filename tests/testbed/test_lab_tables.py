@@ -74,10 +74,11 @@ queues:
   - {id: 5, name: precious, traffic_class: 4, ecn: 3}
   - {id: 9, name: urgent, traffic_class: 6, ecn: 2, guaranteed: 0.1}
   - {id: 2, name: rest, traffic_class: 0, ecn: 0}
+  - {id: 1, name: last, traffic_class: 1, ecn: 1}
 control: urgent
 classes:
   - {priority: 0, code_points: [10, 46], normal: precious, victim: urgent}
-  - {priority: 1, normal: rest, victim: rest}
+  - {priority: 1, normal: rest, victim: last}
 """
 
 

@@ -62,7 +62,7 @@ def test_ecn_bits_choose_the_queue_where_tunnels_are_tagged_in_the_ip_header() -
 
 
 def test_a_layout_without_ecn_bits_cannot_tag_in_the_ip_header() -> None:
-    with pytest.raises(UnsoundError, match="queue control has no ECN bits, expected some with tagging dscp-ecn"):
+    with pytest.raises(UnsoundError, match="queue 'control' has no ECN bits, expected some with tagging dscp-ecn"):
         tag_filter_commands("s1-eth1", LAYOUTS["eight"], Tagging.DSCP_ECN)
 
 

@@ -1,0 +1,53 @@
+"""What a controller's event log says, read bit by bit as it is written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kuijia_app.options import OptionWords
+from testbed.controller_process import ControllerProcess
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    (tmp_path / "controller-events.jsonl").touch()
+    return tmp_path / "controller-events.jsonl"
+
+
+@pytest.fixture
+def process(log: Path) -> ControllerProcess:
+    return ControllerProcess(log.parent, log.parent / "plan.json", OptionWords(), "os-ken")
+
+
+def append(log: Path, *events: dict[str, object]) -> None:
+    with log.open("a") as file:
+        file.writelines(json.dumps(event) + "\n" for event in events)
+
+
+def test_a_line_that_is_still_being_written_is_left_for_the_next_call(log: Path, process: ControllerProcess) -> None:
+    assert process.events() == []
+    log.write_text('{"event": "one"}\n{"event": ')
+    assert process.events() == [{"event": "one"}]
+    log.write_text('{"event": "one"}\n{"event": "two"}\n')
+    assert process.events() == [{"event": "one"}, {"event": "two"}]
+
+
+def test_a_tunnel_is_dead_while_an_ingress_was_last_told_so(log: Path, process: ControllerProcess) -> None:
+    def told(ingress: str, path_id: int, *, alive: bool) -> dict[str, object]:
+        return {"event": "tunnel-liveness", "ingress": ingress, "path_id": path_id, "alive": alive}
+
+    append(log, told("s1", 16, alive=False), told("s1", 17, alive=False), told("s4", 17, alive=False))
+    assert process.tunnels_told_dead() == {16, 17}
+    append(log, told("s1", 16, alive=True), told("s4", 17, alive=True))
+    assert process.tunnels_told_dead() == {17}
+
+
+def test_a_switch_is_unfit_until_it_is_programmed_after_all(log: Path, process: ControllerProcess) -> None:
+    append(log, {"event": "switch-unfit", "switch": "s1", "problem": "has no port 3"})
+    append(log, {"event": "switch-ready", "switch": "s2"}, {"event": "switch-refused", "switch": "s2"})
+    assert process.unfit_switches() == {"s1", "s2"}
+    append(log, {"event": "switch-ready", "switch": "s2"})
+    assert process.unfit_switches() == {"s1"}
