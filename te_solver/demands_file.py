@@ -7,7 +7,8 @@ from pathlib import Path
 
 from te_solver.demands import Demand
 from te_solver.errors import InputError
-from te_solver.formats.demands_csv import Progress, demands_csv, iterate_csv_demands, no_progress
+from te_solver.formats.csv_rows import Progress, no_progress
+from te_solver.formats.demands_csv import demands_csv, iterate_csv_demands
 from te_solver.formats.notes import Note, unheard
 from te_solver.formats.sndlib import is_sndlib_native, read_sndlib_demands
 from te_solver.formats.teavar import read_teavar_demands

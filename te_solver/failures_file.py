@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
 from pathlib import Path
 
 from te_solver.errors import InputError, UnsoundError
 from te_solver.failures import Failure
-from te_solver.text import read_lines
+from te_solver.formats.csv_rows import csv_rows
 from te_solver.topology import Topology
 
 _HEADER = ("failure", "a", "b")
@@ -27,7 +25,7 @@ def load_failures(path: Path, topology: Topology) -> tuple[Failure, ...]:
         InputError: anything else, unknown nodes and links and a part that its failure already has among it; its
             place is the line.
     """
-    rows = _rows(path)
+    rows = csv_rows(path, "a list of failures", _EXPECTED)
     number, header = next(rows, (0, _HEADER))
     if header != _HEADER:
         raise InputError(path, number, "the header is missing", _EXPECTED)
@@ -42,18 +40,6 @@ def load_failures(path: Path, topology: Topology) -> tuple[Failure, ...]:
     if not parts:
         raise InputError(path, "", "there is no failure", f"the header {_EXPECTED} and at least one line after it")
     return tuple(_together(name, tuple(known.values())) for name, known in parts.items())
-
-
-def _rows(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Line number and cells of every line that holds data; a quoted cell ends on its own line."""
-    for number, line in read_lines(path, "a list of failures"):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        try:
-            (cells,) = csv.reader([line], strict=True, skipinitialspace=True)
-        except csv.Error as error:
-            raise InputError(path, number, f"malformed CSV ({error})", _EXPECTED) from error
-        yield number, tuple(cell.strip() for cell in cells)
 
 
 def _part(path: Path, number: int, row: tuple[str, ...], topology: Topology) -> Failure:

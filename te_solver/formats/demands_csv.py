@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from te_solver.demands import Demand
 from te_solver.errors import InputError, UnsoundError, quoted
-from te_solver.text import read_lines, require_number
+from te_solver.formats.csv_rows import Progress, csv_rows, no_progress
+from te_solver.text import require_number
 from te_solver.topology import Topology
-
-Progress = Callable[[int], None]
-"""Is told the number of the line that is being read."""
 
 _COLUMNS = ("source", "target", "rate", "priority")
 _HEADER = "source,target,rate[,priority]"
 _HEADERS = (_COLUMNS[:3], _COLUMNS)
-_LINES_BETWEEN_PROGRESS = 20_000
-
-
-def no_progress(_line: int) -> None:
-    """The `Progress` of a caller who does not want to know."""
 
 
 def iterate_csv_demands(path: Path, topology: Topology, progress: Progress = no_progress) -> Iterator[Demand]:
@@ -35,7 +27,7 @@ def iterate_csv_demands(path: Path, topology: Topology, progress: Progress = no_
         InputError: anything else, unknown nodes and a repeated (source, target, priority) among it; its place is the
             line.
     """
-    rows = _rows(path, progress)
+    rows = csv_rows(path, "a demand file", _HEADER, progress)
     header_line, header = next(rows, (0, ()))
     if header not in _HEADERS:
         raise InputError(path, header_line or "", "the header is missing", _HEADER)
@@ -81,23 +73,6 @@ def demands_csv(demands: Iterable[Demand], comment: str = "") -> str:
 def _cell(name: str) -> str:
     # A line that begins with # would be a comment.
     return f'"{name.replace(chr(34), chr(34) * 2)}"' if name.startswith("#") or "," in name or '"' in name else name
-
-
-def _rows(path: Path, progress: Progress) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Line number and cells of every line that holds data; a quoted cell ends on its own line."""
-    for number, line in read_lines(path, "a demand file"):
-        if number % _LINES_BETWEEN_PROGRESS == 0:
-            progress(number)
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        if '"' not in line:
-            yield number, tuple(cell.strip() for cell in line.split(","))
-            continue
-        try:
-            (cells,) = csv.reader([line], strict=True, skipinitialspace=True)
-        except csv.Error as error:
-            raise InputError(path, number, f"malformed CSV ({error})", _HEADER) from error
-        yield number, tuple(cell.strip() for cell in cells)
 
 
 def _demand(path: Path, line: int, source: str, target: str, row: tuple[str, ...]) -> Demand:

@@ -1,0 +1,44 @@
+"""Reads CSV line by line, naming the line of whatever is wrong with it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from te_solver.errors import InputError
+from te_solver.text import read_lines
+
+Progress = Callable[[int], None]
+"""Is told the number of the line that is being read."""
+
+_LINES_BETWEEN_PROGRESS = 20_000
+
+
+def no_progress(_line: int) -> None:
+    """The `Progress` of a caller who does not want to know."""
+
+
+def csv_rows(
+    path: Path, what: str, columns: str, progress: Progress = no_progress
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Line number and cells of every line that holds data; a quoted cell ends on its own line.
+
+    Empty lines and lines that start with `#` are left out, spaces around a cell do not count.
+
+    Raises:
+        InputError: the file cannot be read as `what`, or a line is no CSV, which should have been of `columns`.
+    """
+    for number, line in read_lines(path, what):
+        if number % _LINES_BETWEEN_PROGRESS == 0:
+            progress(number)
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if '"' not in line:
+            yield number, tuple(cell.strip() for cell in line.split(","))
+            continue
+        try:
+            (cells,) = csv.reader([line], strict=True, skipinitialspace=True)
+        except csv.Error as error:
+            raise InputError(path, number, f"malformed CSV ({error})", columns) from error
+        yield number, tuple(cell.strip() for cell in cells)
