@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 
 def add_common_options(parser: argparse.ArgumentParser, *, below_another: bool = False) -> None:
@@ -13,10 +14,23 @@ def add_common_options(parser: argparse.ArgumentParser, *, below_another: bool =
 
     parser.add_argument("--json", action="store_true", default=default(False), help="print the result as JSON")
     parser.add_argument("-v", "--verbose", action="count", default=default(0), help="say more on what is being done")
-    parser.add_argument("--seed", type=_seed, default=default(1), help="seed of every random choice (default: 1)")
+    parser.add_argument(
+        "--seed",
+        type=whole_number(0, expected="a whole number, zero or more"),
+        default=default(1),
+        help="seed of every random choice (default: 1)",
+    )
 
 
-def _seed(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
-        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number, zero or more")
-    return int(text)
+def whole_number(
+    first: int, last: int | None = None, *, of: str = "", expected: str | None = None
+) -> Callable[[str], int]:
+    """For `type=` of argparse: a number from `first` to `last`; errors say what it is a number `of`."""
+
+    def number(text: str) -> int:
+        if not (text.isascii() and text.isdecimal() and first <= int(text) and (last is None or int(text) <= last)):
+            wanted = expected or f"a whole number from {first} to {last}"
+            raise argparse.ArgumentTypeError(f"{text!r}{of}, expected {wanted}")
+        return int(text)
+
+    return number

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
+from kuijia_app.cli.common_options import whole_number
 from kuijia_app.cli.inputs import positive_number
 from kuijia_app.cli.table_options import add_table_options, option_words
 from kuijia_app.launcher import run_controller
@@ -22,7 +23,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("plan", type=Path, metavar="PLAN", help="plan file, as `kuijia solve -o` writes it")
     add_table_options(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", type=_port, default=DEFAULT_PORT, help=f"port to listen on (default: {DEFAULT_PORT})")
+    parser.add_argument(
+        "--port",
+        type=whole_number(1, LAST_PORT, expected=f"a TCP port from 1 to {LAST_PORT}"),
+        default=DEFAULT_PORT,
+        help=f"port to listen on (default: {DEFAULT_PORT})",
+    )
     parser.add_argument("--events", type=Path, help="append what happens to this file, one JSON object a line")
     parser.add_argument(
         "--drain",
@@ -45,9 +51,3 @@ def run(args: argparse.Namespace) -> int:
     if args.events is not None:
         options["events"] = str(args.events)
     run_controller(args.host, args.port, options)
-
-
-def _port(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= LAST_PORT):
-        raise argparse.ArgumentTypeError(f"{text!r}, expected a TCP port from 1 to {LAST_PORT}")
-    return int(text)

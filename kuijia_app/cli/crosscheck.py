@@ -9,6 +9,7 @@ import time
 from dataclasses import asdict
 
 from experiments.progress import Progress
+from kuijia_app.cli.common_options import whole_number
 from testbed.crosscheck import CrossCheck, cross_check
 
 HELP = "hold the model that `verify` and `trace` use against a real Open vSwitch, over random cases"
@@ -21,7 +22,7 @@ _LISTED = 20
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cases",
-        type=_case_count,
+        type=whole_number(1, _MOST_CASES),
         default=DEFAULT_CASES,
         metavar="N",
         help="random (plan, failure, packet) cases to compare (default: %(default)s)",
@@ -50,9 +51,3 @@ def run(args: argparse.Namespace) -> int:
             f"switches, {len(found.disagreements):,} disagreements, {seconds:.1f} s"
         )
     return 1 if found.disagreements else 0
-
-
-def _case_count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= _MOST_CASES):
-        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number from 1 to {_MOST_CASES}")
-    return int(text)

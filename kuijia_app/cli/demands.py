@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kuijia_app.cli.common_options import whole_number
 from kuijia_app.cli.inputs import add_topology, positive_number, read_topology
 from te_solver.demand_generators import (
     bimodal,
@@ -58,7 +59,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="bimodal: mean of the large demands over that of the small ones (default: %(default)g)",
     )
     parser.add_argument(
-        "--pairs", type=_count, default=5, metavar="N", help="pairs: how many of them (default: %(default)s)"
+        "--pairs",
+        type=whole_number(1, 10**9, expected="a whole number, one or more"),
+        default=5,
+        metavar="N",
+        help="pairs: how many of them (default: %(default)s)",
     )
     scale = parser.add_mutually_exclusive_group()
     scale.add_argument("--rate", type=positive_number, metavar="MBITS", help="pairs: the demand of each pair")
@@ -142,9 +147,3 @@ def _share(text: str) -> float:
     if not 0 <= share <= 1:
         raise argparse.ArgumentTypeError(f"{text!r}, expected a number from 0 to 1")
     return share
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= 10**9):
-        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number, one or more")
-    return int(text)

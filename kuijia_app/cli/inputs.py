@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from experiments.progress import Progress
+from kuijia_app.cli.common_options import whole_number
 from te_solver.connectivity import Reachability
 from te_solver.demands import Demand
 from te_solver.demands_file import DEMAND_FORMATS, load_demands
@@ -63,7 +64,12 @@ def add_demands(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--demand-format", choices=DEMAND_FORMATS, help="format of the demand file (default: by its suffix)"
     )
-    parser.add_argument("--row", type=_row, metavar="N", help="which matrix of a TEAVAR file, from 1 (default: 1)")
+    parser.add_argument(
+        "--row",
+        type=whole_number(1, 10**9, expected="a whole number, one or more"),
+        metavar="N",
+        help="which matrix of a TEAVAR file, from 1 (default: 1)",
+    )
     parser.add_argument(
         "--drop-unreachable", action="store_true", help="leave out demands between nodes that are not connected"
     )
@@ -72,7 +78,7 @@ def add_demands(parser: argparse.ArgumentParser) -> None:
 def add_tunnels(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tunnels",
-        type=_tunnel_count,
+        type=whole_number(1, MAX_TUNNELS_PER_PAIR, of=" tunnels per pair"),
         default=DEFAULT_TUNNELS,
         metavar="K",
         help="tunnels per pair, edge-disjoint where possible (default: %(default)s)",
@@ -160,17 +166,3 @@ def _file(name: str) -> str | Path | None:
         return path if path.exists() or path.name != name or path.suffix else None
     except OSError:  # whoever reads it says why that is impossible
         return path
-
-
-def _row(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= 10**9):
-        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number, one or more")
-    return int(text)
-
-
-def _tunnel_count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= MAX_TUNNELS_PER_PAIR):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} tunnels per pair, expected a whole number from 1 to {MAX_TUNNELS_PER_PAIR}"
-        )
-    return int(text)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import get_args
 
 from experiments.progress import Progress
+from kuijia_app.cli.common_options import whole_number
 from kuijia_app.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
 from kuijia_app.cli.plan_summary import plan_summary
 from te_solver.demands import Demand
@@ -59,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--protect",
-        type=_failure_count,
+        type=whole_number(1, _MOST_FAILURES),
         metavar="K",
         help=f"failed links that a plan of --objective {FFC} survives without loss (default: 1)",
     )
@@ -76,7 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--partitions",
-        type=_part_count,
+        type=whole_number(1, _MOST_PARTS),
         metavar="P",
         help=f"solve --objective {MAX_THROUGHPUT} in P parts on all processors, and tell how much that may lose",
     )
@@ -164,18 +165,6 @@ def _require_usable(args: argparse.Namespace) -> None:
         if any(path.resolve() == other.resolve() for other in taken):
             raise InputError(path, "", "is another file of this command as well", "a file of its own")
         taken.append(path)
-
-
-def _part_count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= _MOST_PARTS):
-        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number from 1 to {_MOST_PARTS}")
-    return int(text)
-
-
-def _failure_count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= _MOST_FAILURES):
-        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number from 1 to {_MOST_FAILURES}")
-    return int(text)
 
 
 def _picture(text: str) -> Path:
