@@ -15,15 +15,21 @@ from kuijia_app.queues import PLAIN_LAYOUT
 from testbed.errors import TestbedError
 from testbed.failures import LinkEvent
 from testbed.hash_probe import FlowKey, LabelObserver, Mark
-from testbed.iperf import Goodput, IperfFlow, IperfRun
+from testbed.iperf import UDP_FRAME, UDP_PAYLOAD, Goodput, IperfFlow, IperfRun
 from testbed.lab import Lab
-from testbed.offered_rate import OfferedRate, limit_offered_rates
+from testbed.offered_rate import PACED_SECONDS, OfferedRate, limit_offered_rates
 from testbed.ovs import Datapath
 
 OBSERVE_SECONDS = 2.0
 """How long flows are watched for their labels; one starved in the victims' queue may not be seen in that time."""
 
 SHOW_SECONDS = 0.5
+_SHOWN_FLOWS = 8
+"""As many as a line of text holds."""
+
+_PACING_HEADROOM = 1.02
+"""Lets a UDP flow that was held up catch up in the end."""
+
 _NOTICE_SECONDS = 2.0
 """What a cut may take until the lab has noticed it; the flows last that much longer."""
 
@@ -109,8 +115,8 @@ def record_failure(
         TestbedError: a flow failed, or the cut took too long to be noticed.
     """
     for site in sorted({flow.wanted.source for flow in flows}):
-        rates = [OfferedRate(flow.key.source_port, flow.wanted.offered) for flow in flows if flow.wanted.source == site]
-        limit_offered_rates(lab.network.host(site), rates)
+        limits = [_limit(flow) for flow in flows if flow.wanted.source == site]
+        limit_offered_rates(lab.network.host(site), limits)
     iperf_flows = [_iperf_flow(flow, congestion_control) for flow in flows]
     link = "-".join(cut.link)
     broken = {tunnel.path_id for tunnel in lab.plan.tunnels if tunnel.crosses(*cut.link)}
@@ -197,14 +203,26 @@ def windows_of(recording: Recording) -> tuple[Window, Window]:
     return before, after
 
 
+def _limit(flow: MeasuredFlow) -> OfferedRate:
+    """What tc lets through: TCP flows fill it, UDP flows send their rate by themselves and are only spread by it."""
+    if flow.key.protocol == "tcp":
+        return OfferedRate(flow.key.source_port, flow.wanted.offered)
+    return OfferedRate(flow.key.source_port, flow.wanted.offered * _PACING_HEADROOM, PACED_SECONDS)
+
+
 def _iperf_flow(flow: MeasuredFlow, congestion_control: str) -> IperfFlow:
+    is_tcp = flow.key.protocol == "tcp"
     return IperfFlow(
         flow.wanted.name,
         flow.wanted.source,
         flow.wanted.target,
         flow.key.source_port,
         flow.key.server_port,
-        congestion_control=congestion_control,
+        protocol=flow.key.protocol,
+        rate=None if is_tcp else flow.wanted.offered * UDP_PAYLOAD / UDP_FRAME,
+        congestion_control=congestion_control if is_tcp else None,
+        source_address=flow.key.source_address,
+        code_point=flow.key.code_point,
     )
 
 
@@ -219,7 +237,10 @@ def _follow(run: IperfRun, until: float, phase: str, show: Show) -> None:
     """Show the flows' goodput until a moment, in seconds since the epoch."""
     while (left := until - time.time()) > 0:
         time.sleep(min(SHOW_SECONDS, left))
-        rates = "  ".join(f"{name} {rate:5.2f}" for name, rate in run.live_goodput().items())
+        live = run.live_goodput()
+        rates = "  ".join(f"{name} {rate:5.2f}" for name, rate in live.items())
+        if len(live) > _SHOWN_FLOWS:
+            rates = f"{len(live)} flows {sum(live.values()):.1f}"
         show(f"{rates} Mbit/s  ({phase}, {max(0.0, until - time.time()):.0f} s)")
 
 
@@ -234,7 +255,7 @@ def _series(goodput: Goodput, zero: float) -> Series:
         start=tuple(round(each.start - zero, 3) for each in goodput.intervals),
         end=tuple(round(each.end - zero, 3) for each in goodput.intervals),
         goodput=tuple(
-            round(each.received * 8 / 1e6 / (each.end - each.start), 3) if each.end > each.start else 0.0
+            round(each.carried * 8 / 1e6 / (each.end - each.start), 3) if each.end > each.start else 0.0
             for each in goodput.intervals
         ),
     )

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kuijia_app.slots import cut_slots
 from te_solver.plan import Tunnel
 from testbed.errors import TestbedError
-from testbed.hash_probe import FlowKey, FlowWish, Mark, choose_flows, probe_marks
+from testbed.hash_probe import FlowKey, FlowWish, Mark, Protocol, choose_flows, probe_marks
 from testbed.lab import Lab
 
 FIRST_SERVER_PORT = 5201
 SOURCE_PORTS = range(10000, 30000)
 """Below those that the kernel hands out by itself (ip_local_port_range)."""
 
-CANDIDATES = 128
-"""Per flow; with three equal tunnels a source port fits with a chance of one in six or more."""
+DEFAULT_CODE_POINT = 0
+"""Of packets that no host has marked (RFC 2474)."""
+
+MISS_CHANCE = 1e-4
+"""Of no candidate of a flow being hashed as wanted."""
 
 REROUTE_TIMEOUT = 5.0
 """Seconds for the ingress to react to a link, beyond those the lab has waited already."""
@@ -38,6 +43,7 @@ class WantedFlow:
     target: str
     tunnel: Tunnel
     backup: Tunnel
+    priority: int = 0
 
 
 def core_interfaces(lab: Lab, switch: str) -> list[str]:
@@ -46,20 +52,19 @@ def core_interfaces(lab: Lab, switch: str) -> list[str]:
     return [lab.network.interface(switch, port) for port in ports]
 
 
-def find_flows(lab: Lab, flows: Sequence[WantedFlow], link: tuple[str, str], seed: int) -> dict[str, FlowKey]:
-    """For each flow ports with which the ingress sends it as wanted, with the link up and with it down.
+def find_flows(
+    lab: Lab, flows: Sequence[WantedFlow], link: tuple[str, str], seed: int, protocol: Protocol = "tcp"
+) -> dict[str, FlowKey]:
+    """For each flow a source with which the ingress sends it as wanted, with the link up and with it down.
 
-    The link is really taken down for this, and is up again on return.
+    TCP flows differ in their source ports. The switch's hash leaves the ports of UDP out, so that UDP flows differ in
+    their source addresses. The link is really taken down for this, and is up again on return.
 
     Raises:
         TestbedError: no candidate is hashed as wanted, or the ingress does not react to the link.
     """
     broken = {tunnel.path_id for tunnel in lab.plan.tunnels if tunnel.crosses(*link)}
-    drawn = iter(random.Random(seed).sample(SOURCE_PORTS, CANDIDATES * len(flows)))
-    candidates = {
-        flow.name: [FlowKey("tcp", next(drawn), FIRST_SERVER_PORT + position) for _ in range(CANDIDATES)]
-        for position, flow in enumerate(flows)
-    }
+    candidates = _draw_candidates(lab, flows, random.Random(seed), protocol)
     before = _probe(lab, flows, candidates)
     candidates = _seen(candidates, before)
     lab.fail(*link)
@@ -72,10 +77,53 @@ def find_flows(lab: Lab, flows: Sequence[WantedFlow], link: tuple[str, str], see
     chosen = choose_flows(wishes, candidates, before, after)
     missing = [flow.name for flow in flows if flow.name not in chosen]
     if missing:
-        raise TestbedError(f"none of {CANDIDATES} source ports is hashed to the tunnels wanted for {missing[0]}")
+        raise TestbedError(f"no source that was tried is hashed to the tunnels wanted for flow {missing[0]}")
     restored = {name: [key] for name, key in chosen.items()}
     _probe_until(lab, flows, restored, lambda marks: all(before[key] == mark for key, mark in marks.items()))
     return chosen
+
+
+def _draw_candidates(
+    lab: Lab, flows: Sequence[WantedFlow], chance: random.Random, protocol: Protocol
+) -> dict[str, list[FlowKey]]:
+    """For each flow as many as its share of the slots asks for; no source port of a site is drawn twice."""
+    sites = sorted({flow.source for flow in flows})
+    ports = {site: iter(chance.sample(SOURCE_PORTS, len(SOURCE_PORTS))) for site in sites}
+    found: dict[str, list[FlowKey]] = {}
+    for position, flow in enumerate(flows):
+        count = _candidates_needed(_slot_share(lab, flow))
+        addresses = [str(lab.network.host(flow.source).address)] * count
+        if protocol == "udp":
+            every_address = [str(address) for address in lab.wiring.prefix(flow.source).hosts()]
+            addresses = chance.sample(every_address, min(count, len(every_address)))
+        server_port, code_point = FIRST_SERVER_PORT + position, _code_point(lab, flow)
+        found[flow.name] = [
+            FlowKey(protocol, address, next(ports[flow.source]), server_port, code_point) for address in addresses
+        ]
+    return found
+
+
+def _slot_share(lab: Lab, flow: WantedFlow) -> float:
+    """The part of its pair's slots that send a flow as wanted."""
+    (pair,) = [pair for pair in lab.plan.pairs if flow.tunnel in pair.tunnels]
+    slots = cut_slots([tunnel.weight for tunnel in pair.tunnels], lab.options.slot_count).slots
+    primary, backup = pair.tunnels.index(flow.tunnel), pair.tunnels.index(flow.backup)
+    fitting = [slot for slot in slots if slot.primary == primary and backup in {primary, slot.backup}]
+    if not fitting:
+        raise TestbedError(
+            f"none of the {len(slots)} hash slots from {pair.source} to {pair.target} is that of flow {flow.name}:"
+            " its tunnel's weight is too small"
+        )
+    return len(fitting) / len(slots)
+
+
+def _candidates_needed(share: float) -> int:
+    return 1 if share == 1 else math.ceil(math.log(MISS_CHANCE) / math.log(1 - share))
+
+
+def _code_point(lab: Lab, flow: WantedFlow) -> int:
+    code_points = lab.network.options.layout.classes[flow.priority].code_points
+    return code_points[0] if code_points else DEFAULT_CODE_POINT
 
 
 def _seen(candidates: Mapping[str, Sequence[FlowKey]], marks: Marks) -> dict[str, list[FlowKey]]:

@@ -27,14 +27,12 @@ from te_solver.networks import shipped_demands, shipped_network
 from te_solver.plan import Plan, Tunnel
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
-from testbed.commands import run_batch
 from testbed.errors import TestbedError
 from testbed.failures import fail_link, heal_link
 from testbed.hash_probe import FlowKey, LabelObserver, Mark
 from testbed.lab import Lab, LabOptions
 from testbed.machine import Machine, require_emulation
 from testbed.manifest import describe_run
-from testbed.network_namespace import network_of
 from testbed.ovs import Datapath
 from testbed.ticks import TickFlow
 
@@ -70,7 +68,7 @@ class _Source:
 
     @property
     def key(self) -> FlowKey:
-        return FlowKey("udp", self.port, _TARGET_PORT)
+        return FlowKey("udp", self.address, self.port, _TARGET_PORT)
 
 
 @dataclass(frozen=True)
@@ -155,12 +153,9 @@ def _measure(mode: Mode, plan: Plan, settings: Settings, cuts: int, progress: Pr
 
 
 def _find_sources(lab: Lab) -> dict[int, list[_Source]]:
-    """Give the ingress' host more addresses and see over which tunnel packets from each are sent, by path id."""
+    """Over which tunnel packets from addresses of the ingress' site are sent, by path id."""
     host = lab.network.host(INGRESS)
     sources = [_Source(str(host.address + number), _FIRST_SOURCE_PORT + number) for number in range(ADDRESSES)]
-    with network_of(host.namespace_pid):
-        added = [["address", "add", f"{source.address}/32", "dev", host.interface] for source in sources[1:]]
-        run_batch("ip", added)
     found: dict[int, list[_Source]] = {}
     for source in sources:
         with _flow(lab, source) as flow:

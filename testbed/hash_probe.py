@@ -1,8 +1,8 @@
-"""Finds source ports whose flows the ingress switch hashes to wanted tunnels, by sending packets and looking.
+"""Finds flows that the ingress switch hashes to wanted tunnels, by sending packets and looking.
 
-A probe is a real packet of the flow-to-be: same addresses, protocol and ports. It leaves the ingress host as a user's
-traffic would, and is seen on the core ports of the ingress switch with the label and traffic class it was given. No
-knowledge of the switch's hash function or of its tables is used.
+A probe is a real packet of the flow-to-be: same addresses, protocol, ports and code point. It leaves the ingress host
+as a user's traffic would, and is seen on the core ports of the ingress switch with the label and traffic class it was
+given. No knowledge of the switch's hash function or of its tables is used.
 """
 
 from __future__ import annotations
@@ -49,11 +49,17 @@ class ProbeError(TestbedError):
 
 @dataclass(frozen=True, slots=True)
 class FlowKey:
-    """What tells the flows of a pair apart."""
+    """What tells the flows of an egress apart; `code_point` is the DSCP value their host gives them."""
 
     protocol: Protocol
+    source_address: str
     source_port: int
     server_port: int
+    code_point: int = 0
+
+    @property
+    def source(self) -> tuple[str, int]:
+        return self.source_address, self.source_port
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +97,9 @@ def parse_labelled_frame(frame: bytes) -> tuple[FlowKey, Mark] | None:
     if len(frame) < ports + 4:
         return None
     source_port, server_port = struct.unpack_from("!HH", frame, ports)
-    return FlowKey(protocol, source_port, server_port), Mark(label=entry >> 12, traffic_class=entry >> 9 & 7)
+    source_address = socket.inet_ntoa(frame[ip + 12 : ip + 16])
+    key = FlowKey(protocol, source_address, source_port, server_port, code_point=frame[ip + 1] >> 2)
+    return key, Mark(label=entry >> 12, traffic_class=entry >> 9 & 7)
 
 
 def choose_flows(
@@ -181,16 +189,18 @@ def probe_marks(
         host: of the ingress site.
         address: of the egress site's host.
         interfaces: the core ports of the ingress switch, in the calling thread's network namespace.
-        flows: all of one protocol.
+        flows: all of one protocol; their source addresses are the host's.
         timeout: seconds; probes that are not seen are sent again until then.
 
     Returns:
-        The mark of each flow, but for those whose source port is in use at the host.
+        The mark of each flow, but for those whose source address and port are in use at the host.
 
     Raises:
         ProbeError: some probes were never seen.
     """
     unseen = list(dict.fromkeys(flows))
+    if not unseen:
+        return {}
     seen: dict[FlowKey, Mark] = {}
     deadline = time.monotonic() + timeout
     with LabelObserver(interfaces) as observer:
@@ -202,19 +212,19 @@ def probe_marks(
                 )
             sender = host.start(_sender_command(address, unseen), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
             seen.update(observer.watch(unseen, _ROUND_SECONDS))
-            taken = _source_ports_in_use(sender, host.name)
-            unseen = [flow for flow in unseen if flow not in seen and flow.source_port not in taken]
+            taken = _sources_in_use(sender, host.name)
+            unseen = [flow for flow in unseen if flow not in seen and flow.source not in taken]
     return seen
 
 
 def _sender_command(address: str, flows: Sequence[FlowKey]) -> list[str]:
     (protocol,) = {flow.protocol for flow in flows}
-    ports = [f"{flow.source_port}:{flow.server_port}" for flow in flows]
+    probes = [f"{flow.source_address}:{flow.source_port}:{flow.server_port}:{flow.code_point}" for flow in flows]
     # Isolated mode: the modules beside the program must not be taken for the standard library's.
-    return [sys.executable, "-I", probe_sender.__file__, protocol, address, f"{_ANSWER_SECONDS:g}", *ports]
+    return [sys.executable, "-I", probe_sender.__file__, protocol, address, f"{_ANSWER_SECONDS:g}", *probes]
 
 
-def _source_ports_in_use(sender: subprocess.Popen[bytes], host_name: str) -> set[int]:
+def _sources_in_use(sender: subprocess.Popen[bytes], host_name: str) -> set[tuple[str, int]]:
     try:
         output, _ = sender.communicate(timeout=_SENDER_TIMEOUT)
     except subprocess.TimeoutExpired as error:
@@ -223,7 +233,7 @@ def _source_ports_in_use(sender: subprocess.Popen[bytes], host_name: str) -> set
         raise ProbeError(f"the sender of probes on {host_name} does not end") from error
     if sender.returncode != 0:
         raise ProbeError(f"the sender of probes on {host_name} failed with exit status {sender.returncode}")
-    return {int(line) for line in output.split()}
+    return {(address, int(port)) for address, _, port in (line.partition(":") for line in output.decode().split())}
 
 
 def _open_capture(interface: str) -> socket.socket:

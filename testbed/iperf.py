@@ -1,4 +1,4 @@
-"""Drives iperf3: one server and one client per flow, and reads from the receiver what arrived, on the common clock.
+"""Drives iperf3: one server and one client per flow, and reads what was sent and what arrived, on the common clock.
 
 All times are seconds since the epoch. iperf3 gives the start of a test in whole seconds only, so a flow's time zero is
 taken from outside: it is the moment at which the server process owns the accepted data connection, polled every
@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Literal
 
-from testbed.iperf_report import Interval, IperfError, parse_receiver_report, reported_failure
+from testbed.iperf_report import Interval, IperfError, parse_report, reported_failure
 from testbed.network import Host, Network
 from testbed.processes import LISTENING, SocketKind, owns_socket
 
@@ -32,6 +32,9 @@ FINISH_GRACE = 20.0
 _END_MARGIN = 0.5
 """Seconds before its time is over in which a flow may already have ended."""
 
+UDP_PAYLOAD, UDP_FRAME = 1472, 1514
+"""Bytes: the largest payload that a host's packet holds, and of its Ethernet frame without checksum."""
+
 _STOP_GRACE = 2.0
 _ESTABLISHED = "01"
 
@@ -41,8 +44,10 @@ class IperfFlow:
     """A flow from the host of node `source` to that of node `target`.
 
     Attributes:
-        protocol: TCP sends as much as it can, UDP sends payload at `rate` Mbit/s.
+        protocol: TCP sends as much as it can, UDP sends payload at `rate` Mbit/s, `UDP_PAYLOAD` bytes at a time.
         congestion_control: of TCP; the machine's default may be one that ignores losses.
+        source_address: one of the source site's; None leaves it to the host.
+        code_point: the DSCP value of its packets in both directions (RFC 2474).
     """
 
     name: str
@@ -53,6 +58,8 @@ class IperfFlow:
     protocol: Literal["tcp", "udp"] = "tcp"
     rate: float | None = None
     congestion_control: str | None = None
+    source_address: str | None = None
+    code_point: int = 0
 
     def __post_init__(self) -> None:
         if (self.protocol == "udp") != (self.rate is not None):
@@ -61,11 +68,17 @@ class IperfFlow:
     def server_command(self, interval: float) -> list[str]:
         return ["iperf3", "-4", "-s", "-1", "-p", str(self.server_port), "-i", f"{interval:g}", "--json"]
 
-    def client_command(self, address: str, seconds: float) -> list[str]:
+    def client_command(self, address: str, seconds: float, interval: float) -> list[str]:
         command = ["iperf3", "-4", "-c", address, "-p", str(self.server_port), "--cport", str(self.source_port)]
-        command += ["-t", str(max(1, round(seconds))), "-i", "1", "--connect-timeout", "5000", "--json"]
+        # What a TCP sender reports is what its socket has taken: nobody looks at it.
+        reported = f"{interval:g}" if self.protocol == "udp" else "1"
+        command += ["-t", str(max(1, round(seconds))), "-i", reported, "--connect-timeout", "5000", "--json"]
+        if self.source_address is not None:
+            command += ["-B", self.source_address]
+        if self.code_point:
+            command += ["-S", str(self.code_point << 2)]
         if self.rate is not None:
-            command += ["-u", "-b", f"{round(self.rate * 1e6)}"]
+            command += ["-u", "-b", f"{round(self.rate * 1e6)}", "-l", str(UDP_PAYLOAD)]
         if self.congestion_control is not None:
             command += ["-C", self.congestion_control]
         return command
@@ -73,9 +86,10 @@ class IperfFlow:
 
 @dataclass(frozen=True)
 class Goodput:
-    """What the receiving application of a flow got: consecutive intervals on the common clock."""
+    """What the receiving application of a flow got, and what a UDP sender sent: intervals on the common clock."""
 
     intervals: tuple[Interval, ...]
+    sent: tuple[Interval, ...] = ()
 
     def mean(self, start: float, end: float) -> float:
         """Mean in Mbit/s between two times; an interval that reaches beyond them counts by its share.
@@ -83,14 +97,22 @@ class Goodput:
         Raises:
             ValueError: the intervals do not cover the whole time.
         """
-        if not self.intervals or not self.intervals[0].start <= start < end <= self.intervals[-1].end:
-            raise ValueError(f"the goodput is not known of the whole time from {start} to {end}")
-        received = 0.0
-        for interval in self.intervals:
-            overlap = min(interval.end, end) - max(interval.start, start)
-            if overlap > 0:
-                received += interval.received * overlap / (interval.end - interval.start)
-        return received * 8 / 1e6 / (end - start)
+        return _mean(self.intervals, start, end)
+
+    def mean_sent(self, start: float, end: float) -> float:
+        """Like `mean`, of what was sent by UDP."""
+        return _mean(self.sent, start, end)
+
+
+def _mean(intervals: Sequence[Interval], start: float, end: float) -> float:
+    if not intervals or not intervals[0].start <= start < end <= intervals[-1].end:
+        raise ValueError(f"the goodput is not known of the whole time from {start} to {end}")
+    carried = 0.0
+    for interval in intervals:
+        overlap = min(interval.end, end) - max(interval.start, start)
+        if overlap > 0:
+            carried += interval.carried * overlap / (interval.end - interval.start)
+    return carried * 8 / 1e6 / (end - start)
 
 
 class IperfRun:
@@ -136,7 +158,7 @@ class IperfRun:
             flow.start_server(self._interval)
         self._wait(_RunningFlow.is_listening, "its server does not listen")
         for flow in self._flows:
-            flow.start_client(self._seconds)
+            flow.start_client(self._seconds, self._interval)
         self._wait(_RunningFlow.is_connected, "its client is not connected")
 
     def live_goodput(self) -> dict[str, float]:
@@ -194,8 +216,9 @@ class _RunningFlow:
     def start_server(self, interval: float) -> None:
         self._server = _Process("server", self._target, self._flow.server_command(interval))
 
-    def start_client(self, seconds: int) -> None:
-        self._client = _Process("client", self._source, self._flow.client_command(str(self._target.address), seconds))
+    def start_client(self, seconds: int, interval: float) -> None:
+        command = self._flow.client_command(str(self._target.address), seconds, interval)
+        self._client = _Process("client", self._source, command)
 
     def is_listening(self) -> bool:
         # A UDP server, too, listens for the control connection by TCP.
@@ -233,10 +256,14 @@ class _RunningFlow:
                 raise self._failure(process)
 
     def goodput(self) -> Goodput:
-        assert self._server is not None, "a flow that is asked for its goodput has started"
-        intervals = parse_receiver_report(self._server.output(), self.name)
+        sent = self._intervals(self._client) if self._flow.protocol == "udp" else ()
+        return Goodput(self._intervals(self._server), sent)
+
+    def _intervals(self, process: _Process | None) -> tuple[Interval, ...]:
+        assert process is not None, "a flow that is asked for its goodput has started"
         zero = self.connected_at
-        return Goodput(tuple(Interval(zero + each.start, zero + each.end, each.received) for each in intervals))
+        intervals = parse_report(process.output(), self.name)
+        return tuple(Interval(zero + each.start, zero + each.end, each.carried) for each in intervals)
 
     def stop(self) -> None:
         for process in (self._client, self._server):

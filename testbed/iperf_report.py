@@ -1,4 +1,4 @@
-"""What an iperf3 server says about a flow: a tolerant reader of its JSON, as pure functions.
+"""What iperf3 says about a flow: a tolerant reader of its JSON, as pure functions.
 
 Tolerant because the output is not always one whole JSON value: other text stands before or after it, `nan` and `-nan`
 appear as numbers, and an error comes as one more key beside an otherwise good report.
@@ -22,22 +22,22 @@ class IperfError(TestbedError):
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Bytes of payload that the receiving application read between two times, in seconds."""
+    """Bytes of payload that an application read, or wrote, between two times, in seconds."""
 
     start: float
     end: float
-    received: int
+    carried: int
 
 
-def parse_receiver_report(text: str, flow: str) -> tuple[Interval, ...]:
-    """Read what `iperf3 --server --one-off --json` printed about one flow.
+def parse_report(text: str, flow: str) -> tuple[Interval, ...]:
+    """Read what `iperf3 --server --one-off --json`, or its client, printed about one flow.
 
     Args:
         text: its standard output; text around the first JSON object is skipped.
         flow: name of the flow, for error messages.
 
     Returns:
-        The intervals in order; their times count from the moment the receiver started its clock.
+        The intervals in order; their times count from the moment it started its clock.
 
     Raises:
         IperfError: no JSON or a truncated one, an `error` reported by iperf3, or no usable intervals.
@@ -78,11 +78,11 @@ def _interval(entry: object, flow: str) -> Interval:
     total = entry.get("sum") if isinstance(entry, dict) else None
     if not isinstance(total, dict):
         raise IperfError(f"flow {flow}: an interval of the iperf3 report has no sum")
-    start, end, received = (total.get(key) for key in ("start", "end", "bytes"))
-    if not (isinstance(start, int | float) and isinstance(end, int | float) and isinstance(received, int | float)):
+    start, end, carried = (total.get(key) for key in ("start", "end", "bytes"))
+    if not (isinstance(start, int | float) and isinstance(end, int | float) and isinstance(carried, int | float)):
         raise IperfError(f"flow {flow}: an interval of the iperf3 report lacks a numeric start, end or bytes")
-    if end < start or received < 0:
+    if end < start or carried < 0:
         raise IperfError(
-            f"flow {flow}: an interval of the iperf3 report goes from {start} to {end} s with {received} bytes"
+            f"flow {flow}: an interval of the iperf3 report goes from {start} to {end} s with {carried} bytes"
         )
-    return Interval(float(start), float(end), int(received))
+    return Interval(float(start), float(end), int(carried))

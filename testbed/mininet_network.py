@@ -48,9 +48,12 @@ class LabTopo(Topo):  # type: ignore[misc]
     def build(self, topology: Topology, wiring: Wiring) -> None:
         sites = {node: (str(wiring.host_address(node)), wiring.host_mac(node)) for node in topology.nodes}
         for node in topology.nodes:
-            neighbours = [address_and_mac for other, address_and_mac in sites.items() if other != node]
+            neighbours = [
+                (address, mac, str(wiring.prefix(other))) for other, (address, mac) in sites.items() if other != node
+            ]
             self.addSwitch(bridge_name(wiring, node), dpid=f"{wiring.datapath_id(node):x}")
-            self.addHost(host_name(wiring, node), ip=f"{sites[node][0]}/8", neighbours=neighbours)
+            own = str(wiring.prefix(node))
+            self.addHost(host_name(wiring, node), ip=f"{sites[node][0]}/8", prefix=own, neighbours=neighbours)
         for a, b in topology.edges:
             ports = wiring.port(a, b), wiring.port(b, a)
             macs = {
@@ -75,13 +78,16 @@ class PortsOnlySwitch(Switch):  # type: ignore[misc]
 
 
 class LabHost(Host):  # type: ignore[misc]
-    """A site's host: one address, everybody else's address known beforehand, no offloading, no IPv6.
+    """A site's host: it answers to all addresses of the site, and knows the others' beforehand; no offloading, no IPv6.
+
+    By itself it uses one address.
 
     Segments larger than a frame, or without a checksum, must not leave a host: the userspace datapath would cut off
     the first and forward the second as they are.
     """
 
-    def config(self, ip: str, neighbours: list[tuple[str, str]], **_: Any) -> None:  # noqa: ANN401
+    def config(self, ip: str, prefix: str, neighbours: list[tuple[str, str, str]], **_: Any) -> None:  # noqa: ANN401
+        """`prefix` is the site's; `neighbours` are address, MAC address and prefix of the other sites."""
         interface = f"{self.name}-eth0"
         with network_of(self.pid):
             disable_ipv6()
@@ -93,8 +99,10 @@ class LabHost(Host):  # type: ignore[misc]
                     ["link", "set", interface, "up"],
                     *(
                         ["neighbour", "replace", address, "lladdr", mac, "dev", interface, "nud", "permanent"]
-                        for address, mac in neighbours
+                        for address, mac, _ in neighbours
                     ),
+                    ["route", "add", "local", prefix, "dev", "lo"],
+                    *(["route", "add", theirs, "via", address, "dev", interface] for address, _, theirs in neighbours),
                 ],
             )
             offloads = [word for feature in ("tx", "rx", "tso", "gso", "gro") for word in (feature, "off")]

@@ -9,32 +9,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from testbed.commands import run_batch
 from testbed.errors import TestbedError
 from testbed.network import Host
+from testbed.network_namespace import network_of
 
 QUEUE_PACKETS = 100
 """Length of a flow's queue. A TCP sender keeps two packets in it (TCP small queues), a UDP sender overruns it."""
 
 _FRAME = 1514
+PACED_SECONDS = 0.005
+"""Depth of the token bucket of a UDP flow, whose program sends what is due in bursts: tc sends it evenly."""
+
 BURST_SECONDS = 0.5
-"""Depth of a flow's token bucket: for so long it may catch up after a loss. Without that a limited TCP flow that shares
-a queue with an unlimited one gets less than its fair share, as it can fall below its limit but never rise above it."""
+"""Depth of a TCP flow's token bucket: for so long it may catch up after a loss. Without that a limited TCP flow that
+shares a queue with an unlimited one gets less than its fair share, as it can fall below its limit but never rise above
+it."""
 
 _MAX_CLASSES = 0xFFFE
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedRate:
-    """The flow with this TCP or UDP source port may offer `rate` Mbit/s."""
+    """The flow with this TCP or UDP source port may offer `rate` Mbit/s, and for `burst_seconds` catch up."""
 
     source_port: int
     rate: float
+    burst_seconds: float = BURST_SECONDS
 
 
 def offered_rate_commands(
     interface: str, rates: Sequence[OfferedRate], queue_packets: int = QUEUE_PACKETS
 ) -> list[list[str]]:
-    """Commands that limit flows leaving a host through `interface`, frame by frame; other packets pass unlimited.
+    """Commands of tc that limit flows leaving a host through `interface`; other packets pass unlimited.
 
     Raises:
         ValueError: a rate that is not positive, a source port given twice, more flows than tc has classes.
@@ -42,27 +49,24 @@ def offered_rate_commands(
     ports = [offered.source_port for offered in rates]
     if len(set(ports)) < len(ports) or len(ports) > _MAX_CLASSES:
         raise ValueError(f"{len(ports)} rates for {len(set(ports))} source ports, tc takes {_MAX_CLASSES} at most")
-    # TCP would else hand tc up to 64 kB at once. A switch whose leaves drop at the head loses other flows' packets to
-    # such bursts and never those of the flow that sends them: a flow of 0.8 links then yields nothing to one of 0.4.
-    single_frames = ["ip", "link", "set", "dev", interface, "gso_max_segs", "1"]
-    root = ["tc", "qdisc", "replace", "dev", interface, "root"]
+    root = ["qdisc", "replace", "dev", interface, "root"]
     # HTB cannot be changed in place, so it is put where a plain queue has just taken its predecessor's place. The
     # default class 0 does not exist: what no filter matches is sent at once (tc-htb(8)).
-    commands = [single_frames, [*root, "pfifo"], [*root, "handle", "1:", "htb", "default", "0"]]
+    commands = [[*root, "pfifo"], [*root, "handle", "1:", "htb", "default", "0"]]
     for number, offered in enumerate(rates, start=1):
         if not offered.rate > 0:
             raise ValueError(f"the flow from port {offered.source_port} is offered {offered.rate} Mbit/s")
         bits = round(offered.rate * 1e6)
-        burst = max(_FRAME, round(bits / 8 * BURST_SECONDS))
+        burst = max(_FRAME, round(bits / 8 * offered.burst_seconds))
         class_id = f"1:{number:x}"
         commands += [
             [
-                *("tc", "class", "add", "dev", interface, "parent", "1:", "classid", class_id, "htb"),
+                *("class", "add", "dev", interface, "parent", "1:", "classid", class_id, "htb"),
                 *("rate", f"{bits}bit", "burst", str(burst), "cburst", str(burst), "quantum", str(_FRAME)),
             ],
-            ["tc", "qdisc", "add", "dev", interface, "parent", class_id, "pfifo", "limit", str(queue_packets)],
+            ["qdisc", "add", "dev", interface, "parent", class_id, "pfifo", "limit", str(queue_packets)],
             [
-                *("tc", "filter", "add", "dev", interface, "parent", "1:", "protocol", "ip", "prio", "1", "u32"),
+                *("filter", "add", "dev", interface, "parent", "1:", "protocol", "ip", "prio", "1", "u32"),
                 *("match", "ip", "sport", str(offered.source_port), "0xffff", "flowid", class_id),
             ],
         ]
@@ -70,12 +74,18 @@ def offered_rate_commands(
 
 
 def limit_offered_rates(host: Host, rates: Sequence[OfferedRate]) -> None:
-    """Apply `offered_rate_commands` in a host, in place of what limited it before.
+    """Apply `offered_rate_commands` in a host, in place of what limited it before; from then on it sends single frames.
 
     Raises:
         TestbedError: tc refuses.
     """
-    for command in offered_rate_commands(host.interface, rates):
-        outcome = host.run(command, timeout=10)
-        if outcome.returncode != 0:
-            raise TestbedError(f"{host.name}: `{' '.join(command)}` failed: {outcome.stderr.strip()}")
+    commands = offered_rate_commands(host.interface, rates)
+    try:
+        with network_of(host.namespace_pid):
+            # TCP would else hand tc up to 64 kB at once. A switch whose leaves drop at the head loses other flows'
+            # packets to such bursts and never those of the flow that sends them: a flow of 0.8 links then yields
+            # nothing to one of 0.4.
+            run_batch("ip", [["link", "set", "dev", host.interface, "gso_max_segs", "1"]])
+            run_batch("tc", commands)
+    except TestbedError as error:
+        raise TestbedError(f"{host.name}: {error}") from error

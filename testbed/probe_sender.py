@@ -1,8 +1,8 @@
 """Sends one packet for each of many flows; run as a program inside a host, it needs nothing but Python.
 
-Arguments: protocol (`tcp` or `udp`), address, seconds, and `SOURCE_PORT:SERVER_PORT` for every flow. TCP attempts a
-connection and gives it up when it is answered (with a reset, as nothing listens there) or the seconds are over. The
-source ports that are not free are printed, one a line.
+Arguments: protocol (`tcp` or `udp`), address, seconds, and `SOURCE_ADDRESS:SOURCE_PORT:SERVER_PORT:CODE_POINT` for
+every flow. TCP attempts a connection and gives it up when it is answered (with a reset, as nothing listens there) or
+the seconds are over. The source addresses and ports that are not free are printed, `ADDRESS:PORT`, one a line.
 """
 
 from __future__ import annotations
@@ -13,26 +13,28 @@ import sys
 import time
 from collections.abc import Iterable
 
-Ports = tuple[int, int]
-"""Source port and server port of a flow."""
+Source = tuple[str, int]
+Flow = tuple[Source, int, int]
+"""Source address and port of a flow, its server port and its code point (RFC 2474)."""
 
 
-def send_probes(protocol: str, address: str, seconds: float, flows: Iterable[Ports]) -> list[int]:
-    """Send the probes; returns the source ports that are not free."""
-    taken: list[int] = []
+def send_probes(protocol: str, address: str, seconds: float, flows: Iterable[Flow]) -> list[Source]:
+    """Send the probes; returns the sources that are not free."""
+    taken: list[Source] = []
     waiting: dict[int, socket.socket] = {}
     poll = select.poll()
     try:
-        for source_port, server_port in flows:
+        for source, server_port, code_point in flows:
             probe = socket.socket(socket.AF_INET, socket.SOCK_STREAM if protocol == "tcp" else socket.SOCK_DGRAM)
             waiting[probe.fileno()] = probe
             probe.setblocking(False)
             try:
-                probe.bind(("", source_port))
+                probe.bind(source)
             except OSError:
-                taken.append(source_port)
+                taken.append(source)
                 waiting.pop(probe.fileno()).close()
                 continue
+            probe.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, code_point << 2)
             probe.connect_ex((address, server_port))
             if protocol == "udp":
                 probe.send(b"probe")
@@ -50,9 +52,13 @@ def send_probes(protocol: str, address: str, seconds: float, flows: Iterable[Por
 
 def main() -> None:
     protocol, address, seconds, *flows = sys.argv[1:]
-    ports = [(int(source), int(server)) for source, _, server in (flow.partition(":") for flow in flows)]
-    taken = send_probes(protocol, address, float(seconds), ports)
-    sys.stdout.write("".join(f"{source_port}\n" for source_port in taken))
+    taken = send_probes(protocol, address, float(seconds), map(_flow, flows))
+    sys.stdout.write("".join(f"{source_address}:{source_port}\n" for source_address, source_port in taken))
+
+
+def _flow(argument: str) -> Flow:
+    source_address, source_port, server_port, code_point = argument.split(":")
+    return (source_address, int(source_port)), int(server_port), int(code_point)
 
 
 if __name__ == "__main__":

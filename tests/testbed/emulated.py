@@ -49,7 +49,7 @@ def running_network(
 def program_path(network: Network, path: Sequence[str], label: int) -> None:
     """Entries that carry the packets from the first switch's host to the last one's, labelled, in their queues."""
     wiring = network.wiring
-    egress_address = wiring.host_address(path[-1])
+    egress_prefix = wiring.prefix(path[-1])
     first_port = wiring.port(path[0], path[1])
     queue_of = {
         f"udp,tp_dst={NORMAL_PORT}": PLAIN_LAYOUT.classes[0].normal,
@@ -61,7 +61,7 @@ def program_path(network: Network, path: Sequence[str], label: int) -> None:
         network.ovs.ofctl(
             "add-flow",
             network.bridge(path[0]),
-            f"priority={priority},in_port={wiring.host_port(path[0])},{match},nw_dst={egress_address},"
+            f"priority={priority},in_port={wiring.host_port(path[0])},{match},nw_dst={egress_prefix},"
             f"actions=push_mpls:0x8847,set_field:{label}->mpls_label,set_field:{queue.traffic_class}->mpls_tc,"
             f"set_queue:{queue.queue_id},output:{first_port}",
         )

@@ -60,12 +60,12 @@ def frame(
 @given(label=st.integers(16, 0xFFFFF), traffic_class=st.integers(0, 7), source=PORTS, server=PORTS)
 def test_label_class_and_ports_are_read(label: int, traffic_class: int, source: int, server: int) -> None:
     parsed = parse_labelled_frame(frame(label, traffic_class, ports=(source, server)))
-    assert parsed == (FlowKey("tcp", source, server), Mark(label, traffic_class))
+    assert parsed == (FlowKey("tcp", "10.0.1.1", source, server), Mark(label, traffic_class))
 
 
 def test_udp_and_ip_options_are_understood() -> None:
     parsed = parse_labelled_frame(frame(protocol=socket.IPPROTO_UDP, options=b"\1" * 8))
-    assert parsed == (FlowKey("udp", 20001, 5201), Mark(16, 0))
+    assert parsed == (FlowKey("udp", "10.0.1.1", 20001, 5201), Mark(16, 0))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_no_frame_is_too_odd(data: bytes) -> None:
 
 
 def key(source_port: int) -> FlowKey:
-    return FlowKey("tcp", source_port, 5201)
+    return FlowKey("tcp", "10.0.1.1", source_port, 5201)
 
 
 def test_the_first_candidate_with_both_tunnels_is_chosen() -> None:
@@ -121,11 +121,11 @@ def core_interfaces(network: Network) -> list[str]:
 @pytest.mark.emulation
 def test_the_mark_of_every_probe_is_seen(network: Network) -> None:
     address = str(network.host("c").address)
-    normal = [FlowKey("udp", port, NORMAL_PORT) for port in range(20100, 20150)]
-    victims = [FlowKey("udp", port, VICTIM_PORT) for port in range(20150, 20200)]
+    normal = [FlowKey("udp", "10.0.1.1", port, NORMAL_PORT) for port in range(20100, 20150)]
+    victims = [FlowKey("udp", "10.0.1.1", port, VICTIM_PORT) for port in range(20150, 20200)]
     marks = probe_marks(network.host("a"), address, core_interfaces(network), normal + victims)
     assert marks == {flow: Mark(16, 0) for flow in normal} | {flow: Mark(16, 1) for flow in victims}
-    connections = [FlowKey("tcp", port, 5201) for port in range(20200, 20250)]
+    connections = [FlowKey("tcp", "10.0.1.1", port, 5201) for port in range(20200, 20250)]
     marks = probe_marks(network.host("a"), address, core_interfaces(network), connections)
     assert marks == {flow: Mark(16, 6) for flow in connections}
 
@@ -137,7 +137,7 @@ def test_a_source_port_in_use_is_left_out(network: Network) -> None:
     try:
         assert holder.stdout is not None
         holder.stdout.readline()
-        flows = [FlowKey("tcp", 20300, 5201), FlowKey("tcp", 20301, 5201)]
+        flows = [FlowKey("tcp", "10.0.1.1", 20300, 5201), FlowKey("tcp", "10.0.1.1", 20301, 5201)]
         marks = probe_marks(network.host("a"), str(network.host("c").address), core_interfaces(network), flows)
     finally:
         holder.kill()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from testbed.iperf import Goodput, IperfFlow, IperfRun
-from testbed.iperf_report import Interval, IperfError, parse_receiver_report, reported_failure
+from testbed.iperf_report import Interval, IperfError, parse_report, reported_failure
 from testbed.network import Network
 from testbed.offered_rate import OfferedRate, limit_offered_rates
 from testbed.processes import processes_with_environment
@@ -30,19 +30,19 @@ def report(*intervals: tuple[float, float, float]) -> str:
 
 
 def test_a_report_gives_its_intervals_in_order() -> None:
-    intervals = parse_receiver_report(report((0, 0.1, 1000), (0.1, 0.2, 3000)), "f1")
+    intervals = parse_report(report((0, 0.1, 1000), (0.1, 0.2, 3000)), "f1")
     assert intervals == (Interval(0, 0.1, 1000), Interval(0.1, 0.2, 3000))
 
 
 def test_text_around_the_json_does_not_matter() -> None:
     text = f"warning: this system is odd\n{report((0, 1, 5))}\niperf3: exiting\n{{}}"
-    assert parse_receiver_report(text, "f1") == (Interval(0, 1, 5),)
+    assert parse_report(text, "f1") == (Interval(0, 1, 5),)
 
 
 @pytest.mark.parametrize("word", ["nan", "-nan", "NaN", "inf", "-inf", "Infinity"])
 def test_numbers_that_are_none_do_not_spoil_the_rest(word: str) -> None:
     text = report((0, 1, 5)).replace('"end": {}', f'"end": {{"jitter_ms":\t{word}, "lost_percent": {word}}}')
-    assert parse_receiver_report(text, "f1") == (Interval(0, 1, 5),)
+    assert parse_report(text, "f1") == (Interval(0, 1, 5),)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_numbers_that_are_none_do_not_spoil_the_rest(word: str) -> None:
 )
 def test_a_report_that_cannot_be_used_is_an_error_that_names_the_flow(text: str, complaint: str) -> None:
     with pytest.raises(IperfError, match=complaint) as caught:
-        parse_receiver_report(text, "f7")
+        parse_report(text, "f7")
     assert str(caught.value).startswith("flow f7: ")
 
 
@@ -139,7 +139,12 @@ def iperf_processes() -> set[int]:
 @pytest.mark.emulation
 def test_tcp_and_udp_flows_are_measured_at_the_receiver_on_the_common_clock(network: Network) -> None:
     limit_offered_rates(network.host("a"), [OfferedRate(20001, RATE)])
-    flows = [tcp_flow("f1", 20001, 5201), IperfFlow("f2", "a", "c", 20002, 5202, protocol="udp", rate=2.0)]
+    (link,) = json.loads(
+        network.host("a").run(["ip", "-details", "-json", "link", "show", network.host("a").interface]).stdout
+    )
+    assert link["gso_max_segs"] == 1
+    udp = IperfFlow("f2", "a", "c", 20002, 5202, protocol="udp", rate=2.0, source_address="10.0.1.77")
+    flows = [tcp_flow("f1", 20001, 5201), udp]
     before = time.time()
     with IperfRun(network, flows, SECONDS, interval=0.1) as run:
         assert before < run.connected_at < time.time()
@@ -150,6 +155,7 @@ def test_tcp_and_udp_flows_are_measured_at_the_receiver_on_the_common_clock(netw
     start, end = run.connected_at + 1.0, run.connected_at + SECONDS - 0.2
     assert goodput["f1"].mean(start, end) == pytest.approx(RATE * 1448 / 1514, rel=0.1)
     assert goodput["f2"].mean(start, end) == pytest.approx(2.0, rel=0.1)
+    assert goodput["f2"].mean_sent(start, end) == pytest.approx(goodput["f2"].mean(start, end), rel=0.02)
     assert live["f1"] == pytest.approx(RATE * 1448 / 1514, rel=0.2)
     assert live["f2"] == pytest.approx(2.0, rel=0.2)
 
@@ -170,7 +176,7 @@ def test_time_stamps_agree_with_when_the_bytes_were_read(network: Network) -> No
             time.sleep(0.01)
         os.kill(client, signal.SIGCONT)
         goodput = run.finish()["f1"]
-    silent = [each for each in goodput.intervals if each.received == 0 and each.start > run.connected_at + 0.5]
+    silent = [each for each in goodput.intervals if each.carried == 0 and each.start > run.connected_at + 0.5]
     assert stopped - 0.05 < silent[0].start < stopped + 0.1 + 0.05  # at the next end of an interval
 
 

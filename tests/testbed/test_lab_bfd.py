@@ -21,7 +21,7 @@ from tests.kuijia_app.dummy_switches import wait_until
 pytestmark = pytest.mark.emulation
 
 CAPACITY = 20.0
-FLOWS = tuple(FlowKey("tcp", port, 9) for port in range(21000, 21040))
+FLOWS = tuple(FlowKey("tcp", "10.0.1.1", port, 9) for port in range(21000, 21040))
 NORMAL, LOW = 0, 1
 
 
