@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from experiments.flow_search import WantedFlow, core_interfaces
+from experiments.flow_search import core_interfaces
 from experiments.load import Load, LoadWatch
 from experiments.result import Failure, FlowResult, Series, Window
 from experiments.roles import FlowPaths, roles
+from experiments.wanted_flow import WantedFlow
 from kuijia_app.queues import PLAIN_LAYOUT
 from testbed.errors import TestbedError
 from testbed.failures import LinkEvent

@@ -6,10 +6,9 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from experiments.wanted_flow import WantedFlow
 from kuijia_app.slots import cut_slots
-from te_solver.plan import Tunnel
 from testbed.errors import TestbedError
 from testbed.hash_probe import FlowKey, FlowWish, Mark, Protocol, choose_flows, probe_marks
 from testbed.lab import Lab
@@ -28,22 +27,6 @@ REROUTE_TIMEOUT = 5.0
 """Seconds for the ingress to react to a link, beyond those the lab has waited already."""
 
 Marks = Mapping[FlowKey, Mark]
-
-
-@dataclass(frozen=True)
-class WantedFlow:
-    """A flow between two sites: `tunnel` carries it, `backup` while the link in question is down.
-
-    `offered` is its limit in Mbit/s on the wire. The two tunnels are the same unless the flow is a victim.
-    """
-
-    name: str
-    offered: float
-    source: str
-    target: str
-    tunnel: Tunnel
-    backup: Tunnel
-    priority: int = 0
 
 
 def core_interfaces(lab: Lab, switch: str) -> list[str]:

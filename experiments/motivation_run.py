@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from experiments.emulation import Cut, MeasuredFlow, Timing, evaluate, failure_of, record_failure, windows_of
-from experiments.flow_search import WantedFlow, find_flows
+from experiments.flow_search import find_flows
 from experiments.judge import judge, uncarried
 from experiments.load import overload
 from experiments.motivation import CASES, EGRESS, INGRESS, FlowTunnels, MotivationOptions, MotivationTable
@@ -18,6 +18,7 @@ from experiments.progress import Progress
 from experiments.published import published_throughput
 from experiments.registry import Outcome, Settings
 from experiments.result import Result, result_to_json
+from experiments.wanted_flow import WantedFlow
 from te_solver.errors import InputError
 from te_solver.plan import Plan
 from testbed.errors import TestbedError

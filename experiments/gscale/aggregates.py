@@ -1,0 +1,70 @@
+"""The aggregated flows of a plan: for each tunnel one for each other tunnel, to which it may be rescaled; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from experiments.result import Role
+from experiments.roles import FlowPaths, roles
+from experiments.wanted_flow import WantedFlow
+from te_solver.plan import PairPlan, Plan, Tunnel
+
+MIN_SHARE = 0.02
+"""Of its pair's traffic that an aggregate must have; at 64 hash slots a smaller one may have none to be hashed to."""
+
+
+def aggregates_of(plan: Plan, link: tuple[str, str]) -> tuple[WantedFlow, ...]:
+    """What every pair sends: on tunnel i one aggregate for each other tunnel j, named `SOURCE-TARGET/i-j`.
+
+    Aggregate i-j offers rate_i w_j / sum of w_k over all k but i: of 300 Mbit/s with weights .5, .3 and .2 the two on
+    the first tunnel offer 90 and 60 Mbit/s (section 5.1). Where all w_j are zero they share alike. An aggregate of
+    less than `MIN_SHARE` of its pair is part of its larger sibling instead; a tunnel that has less than that in all
+    sends nothing. Where there are two classes of traffic, names end in `/high` and `/low`.
+
+    Args:
+        plan: rates and weights of the tunnels.
+        link: that will fail. Its victims' `backup` is j, where that fails as well the alive tunnel of greatest weight,
+            as the ingress has it; that of all others is their tunnel.
+
+    Raises:
+        ValueError: a pair with tunnels that this link takes all at once.
+    """
+    suffixes = ("/high", "/low") if any(pair.priority for pair in plan.pairs) else ("",)
+    return tuple(flow for pair in plan.pairs for flow in _of_pair(pair, link, suffixes[pair.priority]))
+
+
+def roles_of(flows: Sequence[WantedFlow], link: tuple[str, str]) -> dict[str, Role]:
+    """The role of each aggregate in the failure that its backup tunnel is for."""
+    return roles({flow.name: FlowPaths(flow.tunnel.nodes, flow.backup.nodes) for flow in flows}, link)
+
+
+def _of_pair(pair: PairPlan, link: tuple[str, str], suffix: str) -> list[WantedFlow]:
+    flows = []
+    for number, tunnel in enumerate(pair.tunnels, start=1):
+        for other, share in _shares(pair, tunnel).items():
+            name = f"{pair.source}-{pair.target}/{number}-{pair.tunnels.index(other) + 1}{suffix}"
+            backup = _survivor(pair, other, link) if tunnel.crosses(*link) else tunnel
+            offered = share * pair.allocated
+            flows.append(WantedFlow(name, offered, pair.source, pair.target, tunnel, backup, pair.priority))
+    return flows
+
+
+def _shares(pair: PairPlan, tunnel: Tunnel) -> dict[Tunnel, float]:
+    """The part of the pair's traffic that is on `tunnel` and promised to each other one."""
+    others = [other for other in pair.tunnels if other != tunnel]
+    weights = [other.weight for other in others]
+    total = sum(weights)
+    parts = [weight / total if total > 0 else 1 / len(others) for weight in weights]
+    shares = {other: tunnel.weight * part for other, part in zip(others, parts, strict=True)}
+    kept = {other: share for other, share in shares.items() if share >= MIN_SHARE}
+    if len(kept) < len(shares) and tunnel.weight >= MIN_SHARE:
+        largest = max(shares, key=shares.__getitem__)
+        kept[largest] = tunnel.weight - sum(share for other, share in kept.items() if other != largest)
+    return kept
+
+
+def _survivor(pair: PairPlan, promised: Tunnel, link: tuple[str, str]) -> Tunnel:
+    alive = [tunnel for tunnel in pair.tunnels if not tunnel.crosses(*link)]
+    if not alive:
+        raise ValueError(f"{'-'.join(link)} takes all tunnels from {pair.source} to {pair.target}")
+    return promised if promised in alive else max(alive, key=lambda tunnel: tunnel.weight)

@@ -1,0 +1,172 @@
+"""The cases of the evaluation on Gscale and the plan of each: network, random pairs, demands, tunnels, rates; pure."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import permutations, product
+from typing import Literal, get_args
+
+from experiments.gscale.aggregates import aggregates_of, roles_of
+from te_solver.demands import Demand
+from te_solver.networks import shipped_network
+from te_solver.plan import Plan
+from te_solver.programs.program import Options
+from te_solver.solve import solve
+from te_solver.topology import Topology
+from te_solver.topology_file import load_topology
+
+Traffic = Literal["tcp", "udp", "priorities"]
+"""`priorities` is TCP in two classes of traffic (section 5.4), the others are one class (sections 5.2 and 5.3)."""
+
+Edge = tuple[str, str]
+
+TRAFFICS: tuple[Traffic, ...] = get_args(Traffic)
+DEMANDS = (0.8, 1.0, 1.2, 1.4, 1.6)
+"""Of every pair, in parts of what may be planned on a link."""
+
+LINKS: tuple[Edge, ...] = (("2", "3"), ("7", "9"), ("10", "11"))
+SCHEMES = ("rescaling", "kuijia")
+PAIRS, TUNNELS, REPETITIONS = 5, 3, 3
+
+PLANNED_SHARE = 0.95
+"""The part of a link that plans may fill. Hosts limit the frames that they send; the labels of these (0.3 % of them),
+the acknowledgements of traffic in the other direction (up to 2.4 %) and control messages need room besides, without
+which every fully planned link would be overloaded before anything fails."""
+
+LOW_TO_HIGH = 10
+"""Rate of the low class to that of the high one, in `priorities`."""
+
+HIGH, LOW = 0, 1
+
+_NOTHING = 1e-3
+"""In parts of a link; below it the optimiser's tolerances decide."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: a kind of traffic, the demand of every pair in parts of a link, the link that fails, what then happens.
+
+    Cases are ordered by repetition first, so that a campaign that was cut short has whole repetitions.
+
+    Raises:
+        ValueError: a value that the evaluation does not have.
+    """
+
+    traffic: Traffic
+    demand: float
+    link: Edge
+    scheme: str
+    repetition: int
+
+    def __post_init__(self) -> None:
+        known = ((self.traffic, TRAFFICS), (self.demand, DEMANDS), (self.link, LINKS), (self.scheme, SCHEMES))
+        for value, values in known:
+            if value not in values:
+                raise ValueError(f"{value} is none of {', '.join(map(str, values))}")
+        if self.repetition < 1:
+            raise ValueError(f"repetition {self.repetition}, expected one or more")
+
+    @property
+    def name(self) -> str:
+        """Such as `tcp-1.2-2-3-kuijia-1`; its result is in the file of this name."""
+        return f"{self.traffic}-{self.demand:g}-{'-'.join(self.link)}-{self.scheme}-{self.repetition}"
+
+    @property
+    def protocol(self) -> Literal["tcp", "udp"]:
+        return "udp" if self.traffic == "udp" else "tcp"
+
+    def __lt__(self, other: Case) -> bool:
+        return self._rank < other._rank
+
+    @property
+    def _rank(self) -> tuple[int, int, float, int, int]:
+        traffic, link, scheme = (TRAFFICS.index(self.traffic), LINKS.index(self.link), SCHEMES.index(self.scheme))
+        return self.repetition, traffic, self.demand, link, scheme
+
+
+def grid(
+    traffics: Iterable[Traffic],
+    demands: Iterable[float] = DEMANDS,
+    links: Iterable[Edge] = LINKS,
+    schemes: Iterable[str] = SCHEMES,
+    repetitions: int = REPETITIONS,
+) -> tuple[Case, ...]:
+    """Every combination as a case, in the order of cases."""
+    return tuple(
+        sorted(Case(*values) for values in product(traffics, demands, links, schemes, range(1, repetitions + 1)))
+    )
+
+
+def plan_of(case: Case, capacity: float, seed: int) -> Plan:
+    """The plan that is in force before the link of a case fails; the same for all its links and both schemes.
+
+    The network is Gscale with links of `capacity` Mbit/s. The paper's program of greatest throughput has many answers
+    for light demands, and a simplex method likes those that leave tunnels empty, on which the paper's two aggregates
+    per tunnel would send nothing: of the answers of greatest throughput and fewest hops, the plan divides each pair's
+    traffic as evenly over its tunnels as it can (`kuijia solve --spread`).
+
+    Args:
+        case: whose plan it is.
+        capacity: of every link, in Mbit/s; plans fill `PLANNED_SHARE` of it.
+        seed: decides the pairs, together with the repetition.
+    """
+    plan = _unit_plan(2 if case.traffic == "priorities" else 1, case.demand, pairs_of(case.repetition, seed))
+    rate = PLANNED_SHARE * capacity
+    return replace(
+        plan,
+        topology=plan.topology.with_capacity(capacity),
+        pairs=tuple(
+            replace(
+                pair,
+                demand=pair.demand * rate,
+                allocated=pair.allocated * rate,
+                tunnels=tuple(replace(tunnel, rate=tunnel.rate * rate) for tunnel in pair.tunnels),
+            )
+            for pair in plan.pairs
+        ),
+        objective_value=plan.objective_value * rate,
+        upper_bound=None if plan.upper_bound is None else plan.upper_bound * rate,
+    )
+
+
+@lru_cache(maxsize=64)
+def pairs_of(repetition: int, seed: int) -> tuple[Edge, ...]:
+    """Five random ingress-egress pairs, those of every case of a repetition.
+
+    Pairs are drawn again until, at each demand, all of them are allocated something, and each of the three links has
+    both victims and traffic that these directly affect: without one of them its failure would measure nothing.
+    """
+    chance = random.Random(f"{seed} {repetition}")
+    everyone = list(permutations(_gscale().nodes, 2))
+    while True:
+        pairs = tuple(chance.sample(everyone, PAIRS))
+        if all(_measures(_unit_plan(*each, pairs)) for each in product((1, 2), DEMANDS)):
+            return pairs
+
+
+def _measures(plan: Plan) -> bool:
+    """Whether all pairs send, and every link's failure makes some aggregates victims and affects others directly."""
+    return all(pair.allocated > _NOTHING for pair in plan.pairs) and all(
+        {"victim", "direct"} <= set(roles_of(aggregates_of(plan, link), link).values()) for link in LINKS
+    )
+
+
+@lru_cache(maxsize=256)
+def _unit_plan(classes: int, demand: float, pairs: Sequence[Edge]) -> Plan:
+    """The plan for links of which 1 Mbit/s may be planned, with one class of traffic or two."""
+    return solve(_gscale(), _demands(classes, demand, pairs), TUNNELS, options=Options(spread=True))
+
+
+def _demands(classes: int, demand: float, pairs: Sequence[Edge]) -> list[Demand]:
+    if classes == 1:
+        return [Demand(*pair, demand) for pair in pairs]
+    high = demand / (1 + LOW_TO_HIGH)
+    return [Demand(*pair, rate, priority) for pair in pairs for priority, rate in ((HIGH, high), (LOW, demand - high))]
+
+
+@lru_cache(maxsize=1)
+def _gscale() -> Topology:
+    return load_topology(shipped_network("gscale")).with_capacity(1.0)
