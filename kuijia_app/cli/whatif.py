@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 from experiments.output import OutputFolder
 from experiments.progress import Progress
+from kuijia_app.cli.common_options import whole_number
 from kuijia_app.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
+from kuijia_app.cli.whatif_failures import FAILURES, chosen_failures
 from te_solver.demands import Demand
 from te_solver.errors import InputError, UnsoundError
-from te_solver.failures import Failure, link_pairs, single_links, single_nodes
-from te_solver.failures_file import load_failures
+from te_solver.failures import Failure
+from te_solver.plan import MAX_TUNNELS_PER_PAIR
 from te_solver.topology import Topology
 
 if TYPE_CHECKING:
     from simulator.flow.what_if import Contender, Outcome
 
 HELP = "tell which failures of a network would hurt which traffic, and what each scheme would change"
-
-_FAILURES = {"links": single_links, "pairs": link_pairs, "nodes": single_nodes}
 
 _DEFAULT_SCHEMES = ("kuijia", "rescaling", "precomputed", "ffc", "recompute")
 
@@ -49,8 +49,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--failures",
         default="links",
         metavar="WHICH",
-        help=f"every single link, pair of links or node ({', '.join(_FAILURES)}; default: %(default)s), "
-        "or a file of failures (CSV)",
+        help=f"every single link, pair of links or node ({', '.join(FAILURES)}; default: %(default)s), several of "
+        "these separated by commas, or a file of failures (CSV)",
+    )
+    parser.add_argument(
+        "--sample",
+        type=whole_number(1, 10**9, expected="a whole number, one or more"),
+        metavar="N",
+        help="of each kind of failure only N, drawn by --seed, where there are more",
+    )
+    parser.add_argument(
+        "--protect",
+        type=whole_number(1, MAX_TUNNELS_PER_PAIR - 1, of=" failed links"),
+        metavar="K",
+        help="ffc: how many failed links its plan survives without loss (default: 1)",
+    )
+    parser.add_argument(
+        "--split",
+        choices=("proportional", "failover-order"),
+        default="proportional",
+        help="kuijia, rescaling: how victims of several failed tunnels are divided, by the weights of all alive "
+        "tunnels, or as switches do that were programmed beforehand (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--new-tunnels", action="store_true", help="recompute: find pairs new tunnels in place of failed ones"
     )
     parser.add_argument("--udp", action="store_true", help="traffic that does not yield to losses, instead of TCP")
     parser.add_argument(
@@ -67,13 +89,14 @@ def run(args: argparse.Namespace) -> int:
     # The optimiser takes a second to import, which neither --help nor bad input should cost.
     topology = read_topology(args)
     demands = read_demands(args, topology)
-    failures = _failures(args.failures, topology)
+    failures = chosen_failures(args.failures, topology, args.sample, args.seed)
     from kuijia_app.cli.whatif_report import as_csv, as_json, summary  # noqa: PLC0415
     from te_solver.schemes.registry import scheme_names  # noqa: PLC0415
 
     for name in args.schemes:
         if name not in scheme_names():
             raise InputError("option", "--schemes", f"{name!r} is unknown", f"one of {', '.join(scheme_names())}")
+    _require_used(args)
     folder = None if args.output is None else OutputFolder(args.output)
     progress = Progress(sys.stderr)
     try:
@@ -98,18 +121,16 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _failures(which: str, topology: Topology) -> tuple[Failure, ...]:
-    if which in _FAILURES:
-        found = tuple(_FAILURES[which](topology))
-        expected = f"a network with {which}"
-    elif Path(which).suffix:
-        found = load_failures(Path(which), topology)
-        expected = "a file with failures"
-    else:
-        raise InputError("option", "--failures", f"{which!r} is unknown", f"{', '.join(_FAILURES)} or a CSV file")
-    if not found:
-        raise InputError("option", "--failures", "nothing fails", expected)
-    return found
+def _require_used(args: argparse.Namespace) -> None:
+    """Options of schemes that are not compared are a mistake."""
+    for option, given, schemes in (
+        ("--protect", args.protect is not None, ("ffc",)),
+        ("--split", args.split != "proportional", ("kuijia", "rescaling")),
+        ("--new-tunnels", args.new_tunnels, ("recompute",)),
+    ):
+        if given and not set(schemes) & set(args.schemes):
+            expected = f"{' or '.join(schemes)} in --schemes"
+            raise InputError("option", option, "no scheme that is compared has this option", expected)
 
 
 def _contenders(
@@ -117,9 +138,10 @@ def _contenders(
 ) -> list[Contender]:
     """Each scheme with its plan: of the greatest throughput, or of the objective that the scheme asks for."""
     from simulator.flow.what_if import Contender  # noqa: PLC0415
+    from te_solver.programs.program import Options  # noqa: PLC0415
     from te_solver.programs.registry import MAX_THROUGHPUT  # noqa: PLC0415
     from te_solver.resolve import WarmThroughput  # noqa: PLC0415
-    from te_solver.schemes.registry import make_scheme  # noqa: PLC0415
+    from te_solver.schemes.registry import SPLITS, SchemeOptions, make_scheme  # noqa: PLC0415
     from te_solver.schemes.traffic import PlannedTraffic  # noqa: PLC0415
     from te_solver.solve import solve  # noqa: PLC0415
     from te_solver.tunnel_table import ParallelFinder  # noqa: PLC0415
@@ -136,13 +158,17 @@ def _contenders(
     found: list[Contender] = []
     for name in args.schemes:
         solver = WarmThroughput()
-        scheme = make_scheme(name, solver)
+        scheme = make_scheme(name, solver, SchemeOptions(SPLITS[args.split], new_tunnels=args.new_tunnels))
         objective = scheme.plan_objective or MAX_THROUGHPUT
         if objective not in traffic:
             try:
-                plan = solve(topology, demands, args.tunnels, objective, finder=finder, source=args.demands)
+                options = Options(protect=args.protect or 1)
+                plan = solve(
+                    topology, demands, args.tunnels, objective, options=options, finder=finder, source=args.demands
+                )
             except UnsoundError as error:
-                raise InputError("option", f"--schemes {name}", error.problem, error.expected) from error
+                option = f"--schemes {name}" if args.protect is None else f"--{error.where[0]}"
+                raise InputError("option", option, error.problem, error.expected) from error
             traffic[objective] = PlannedTraffic.of(plan)
         mine = traffic[objective]
         # Whatever is solved first decides between equally good answers: always the plan's own problem.

@@ -53,6 +53,11 @@ class RoleSum:
     congestion_loss: float
     goodput: float
 
+    @property
+    def lost(self) -> float:
+        """Mbit/s that do not arrive, for whichever reason."""
+        return self.failure_loss + self.congestion_loss
+
 
 @dataclass(frozen=True, eq=False)
 class Impact:

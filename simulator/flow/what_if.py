@@ -10,7 +10,10 @@ import numpy as np
 from simulator.flow.failure_impact import FailureModel, Impact, Role, RoleSum, Weighting
 from te_solver.failures import Failure
 from te_solver.schemes.interface import Scheme
-from te_solver.schemes.traffic import PlannedTraffic
+from te_solver.schemes.traffic import Flags, PlannedTraffic
+
+_DUST = 1e-9
+"""A pair that lacks less than this share of what it got is not hurt: that is rounding."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,7 @@ class Outcome:
         sums: what becomes of each role's traffic in each class.
         overloaded: the links that are offered more than their capacity, as their ends.
         moved: what changes tunnel, the churn of the recovery: victims and, under some schemes, others.
+        hurt: the pairs that get less than before, as their rows in the plan.
     """
 
     scheme: str
@@ -29,6 +33,7 @@ class Outcome:
     sums: Mapping[tuple[int, Role], RoleSum]
     overloaded: tuple[tuple[str, str], ...]
     moved: float
+    hurt: tuple[int, ...]
 
     def total(self, roles: Sequence[Role] | None = None, priority: int | None = None) -> RoleSum:
         """The sums of some roles, by default all but new traffic, and of one class or all."""
@@ -51,6 +56,24 @@ class Contender:
 
     scheme: Scheme
     traffic: PlannedTraffic
+
+    def demand(self, priority: int | None = None) -> float:
+        """Mbit/s that all pairs ask for, or those of one class."""
+        return float(self.traffic.demand[self._pairs(priority)].sum())
+
+    def sent(self, priority: int | None = None) -> float:
+        """Mbit/s that all pairs send before anything fails, or those of one class."""
+        return float(self.traffic.tunnels.sums(self.traffic.sent)[self._pairs(priority)].sum())
+
+    @property
+    def vacant(self) -> float:
+        """The share of all links' capacity that carries nothing before anything fails."""
+        carried = self.traffic.tunnels.incidence.links @ self.traffic.sent
+        return 1 - float(carried.sum() / self.traffic.capacity.sum())
+
+    def _pairs(self, priority: int | None) -> Flags:
+        classes = self.traffic.priority
+        return np.asarray(np.ones(classes.size, np.bool_) if priority is None else classes == priority)
 
 
 def what_if(
@@ -87,9 +110,10 @@ def _outcome(contender: Contender, failure: Failure, impact: Impact) -> Outcome:
         {(priority, role): impact.of_role(role, priority) for priority in contender.traffic.classes for role in Role},
         tuple(links[row].ends for row in np.flatnonzero(impact.overloaded).tolist()),
         float(answer.offered[answer.moved].sum()),
+        tuple(np.flatnonzero(impact.before - impact.pair_goodput > _DUST * impact.before).tolist()),
     )
 
 
 def loss_share(of: RoleSum) -> float:
     """What is lost of what was sent, 0 to 1; nothing where nothing was sent."""
-    return (of.failure_loss + of.congestion_loss) / of.sent if of.sent > 0 else 0.0
+    return of.lost / of.sent if of.sent > 0 else 0.0

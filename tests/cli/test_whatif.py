@@ -26,19 +26,10 @@ def test_the_summary_sets_the_schemes_side_by_side(capsys: pytest.CaptureFixture
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
     assert lines[0] == "fig1: 5 failures, 1 pair"
-    assert lines[4].split() == ["kuijia", "3000", "33.33%", "0%", "33.33%", "33.33%", "0%", "0%", "0%", "3.2"]
-    assert lines[5].split() == [
-        "rescaling",
-        "3000",
-        "33.33%",
-        "0%",
-        "33.33%",
-        "33.33%",
-        "50.00%",
-        "0%",
-        "50.00%",
-        "3.2",
-    ]
+    assert lines[4].split() == ["kuijia", "3000", "33.33%", "0%", "33.33%", "33.33%", "100.00%", "0%", "0%", "0%"]
+    assert lines[5].split() == ["rescaling", "3000", "33.33%", "0%", "33.33%", "33.33%", "0%", "50.00%", "0%", "50.00%"]
+    # Half of the capacity of ten links carries something; victims are a third of what is sent.
+    assert lines[9].split() == ["kuijia", "2000", "2000", "33.33%", "33.33%", "3.2", "4", "50.00%"]
     assert "  33.33%  s2-s4: victims 1000 of 1000, others 0 of 2000" in lines
     assert "  33.33%  s2-s4: victims 0 of 1000, others 1000 of 2000" in lines
     assert printed.err == ""
@@ -63,6 +54,83 @@ def test_ffc_sends_less_and_loses_nothing(capsys: pytest.CaptureFixture[str]) ->
     lines = capsys.readouterr().out.splitlines()
     assert lines[4].split()[:3] == ["ffc", "2000", "0%"]
     assert lines[-1] == "  nothing is lost in 5 of 5"
+
+
+def test_each_class_has_its_figures_when_there_are_several(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("two.csv").write_text("source,target,rate,priority\ns1,s4,1200,0\ns1,s4,1800,1\n")
+    assert whatif("fig1", "two.csv", "--schemes", "kuijia", "--json") == 0
+    (scheme,) = json.loads(capsys.readouterr().out)["schemes"]
+    assert [(each["priority"], each["sent"]) for each in scheme["classes"]] == [(0, 1200), (1, 1800)]
+    assert whatif("fig1", "two.csv", "--schemes", "kuijia") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("class")] == ["class 0", "class 1"]
+    rows = [line.split()[:2] for line in lines if line.startswith("kuijia ")]
+    assert rows[:3] == [["kuijia", "3000"], ["kuijia", "1200"], ["kuijia", "1800"]]
+
+
+def test_a_failure_that_cuts_a_pair_off_is_a_loss_of_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    assert whatif("fig1", "fig1", "--schemes", "kuijia,ffc", "--failures", "nodes") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "  100.00%  s1: victims 3000 of 3000, others 0 of 0" in lines
+    assert "  100.00%  s1: victims 2000 of 2000, others 0 of 0" in lines
+
+
+def test_the_worst_failures_are_ranked_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert whatif("gscale", "gscale", "--schemes", "recompute", "--json") == 0
+    (scheme,) = json.loads(capsys.readouterr().out)["schemes"]
+    losses = [each["lost"] for each in scheme["worst"]]
+    assert len(losses) == 19
+    assert losses == sorted(losses, reverse=True)
+    assert losses[0] == pytest.approx(scheme["all"]["lost_worst"])
+
+
+def test_several_kinds_of_failures_and_a_sample_of_each(capsys: pytest.CaptureFixture[str]) -> None:
+    def names(*options: str) -> list[list[str]]:
+        command = ("--schemes", "kuijia,rescaling", "--failures", "links,pairs", "--json", *options)
+        assert whatif("gscale", "gscale", *command) == 0
+        outcomes = json.loads(capsys.readouterr().out)["outcomes"]
+        schemes = ("kuijia", "rescaling")
+        return [[each["failure"] for each in outcomes if each["scheme"] == scheme] for scheme in schemes]
+
+    every, _ = names()
+    assert len(every) == 19 + 171
+    drawn, of_rescaling = names("--sample", "25", "--seed", "3")
+    assert drawn == of_rescaling
+    assert drawn[:19] == every[:19]
+    assert len(set(drawn[19:])) == 25
+    assert set(drawn) < set(every)
+    assert drawn == names("--sample", "25", "--seed", "3")[0]
+    assert drawn != names("--sample", "25", "--seed", "4")[0]
+
+
+def test_ffc_protects_against_as_many_failures_as_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert whatif("fig1", "fig1", "--schemes", "ffc", "--protect", "2", "--failures", "links,pairs") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[4].split()[:3] == ["ffc", "1000", "0%"]
+
+
+def test_recompute_may_find_new_tunnels(capsys: pytest.CaptureFixture[str]) -> None:
+    lost = []
+    for options in ((), ("--new-tunnels",)):
+        assert whatif("gscale", "gscale", "--schemes", "recompute", "--tunnels", "2", "--json", *options) == 0
+        lost.append(json.loads(capsys.readouterr().out)["schemes"][0]["all"]["lost"])
+    assert lost[1] < lost[0]
+
+
+def test_switches_programmed_beforehand_divide_victims_of_two_tunnels_otherwise() -> None:
+    Path("skewed.yaml").write_text(
+        "nodes: [a, b, c, d, e, z]\nlinks:\n"
+        + "".join(
+            f"  - {{a: {a}, b: {b}, capacity: {capacity}}}\n"
+            for a, b, capacity in (("a", "b", 400), ("a", "c", 300), ("a", "d", 200), ("a", "e", 100))
+        )
+        + "".join(f"  - {{a: {middle}, b: z, capacity: 1000}}\n" for middle in "bcde")
+    )
+    Path("skewed.csv").write_text("source,target,rate\na,z,1000\n")
+    for split in ("proportional", "failover-order"):
+        options = ("--tunnels", "4", "--failures", "pairs", "--schemes", "kuijia", "--split", split, "-o", split)
+        assert whatif("skewed.yaml", "skewed.csv", *options) == 0
+    assert Path("proportional", "whatif.csv").read_text() != Path("failover-order", "whatif.csv").read_text()
 
 
 def test_json_and_csv_hold_every_outcome(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,6 +168,17 @@ def test_udp_loses_in_proportion(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (("--schemes", "kuijia,magic"), "option:--schemes: 'magic' is unknown, expected one of kuijia,"),
         (("--failures", "ducts"), "option:--failures: 'ducts' is unknown, expected links, pairs, nodes or a CSV file"),
+        (("--failures", "links,links"), "option:--failures: 'links,links' has a kind twice, expected each kind once"),
+        (("--sample", "0"), "kuijia whatif: argument --sample: '0', expected a whole number, one or more"),
+        (("--protect", "3"), "option:--protect: every pair can be cut off by 3 failed edges, expected at most 2"),
+        (
+            ("--schemes", "kuijia", "--protect", "1"),
+            "option:--protect: no scheme that is compared has this option, expected ffc in --schemes",
+        ),
+        (
+            ("--schemes", "kuijia", "--new-tunnels"),
+            "option:--new-tunnels: no scheme that is compared has this option, expected recompute in --schemes",
+        ),
         (("--failures", "missing.csv"), "missing.csv: cannot be read"),
         (("--schemes", "kuijia,"), "kuijia whatif: argument --schemes: 'kuijia,', expected names separated by commas"),
         (("-o", "file/out"), "file/out: cannot be written to"),
