@@ -6,12 +6,17 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+
+from testbed.unread_frames import count_unread_frames
 
 PROC = Path("/proc")
 
 MAX_STEAL = 0.05
-MAX_SWITCH = 0.90
+MAX_UNREAD = 2.0
+"""Frames a second. A run on links of 50 Mbit/s with 30 of them carried 4 % less than was planned, others none."""
+
 MAX_SWITCH_WAITING = 0.70
 """Runs with 0.6 still met every bar; the wait is in turns of a few milliseconds, less than the queues hold."""
 
@@ -28,6 +33,7 @@ class Load:
         switch: in which the process that forwards packets ran; above 1 when several of its threads did. None when the
             kernel forwards them.
         switch_waiting: in which its main thread, which does the forwarding, could have run but had no processor.
+        unread: frames a second that it was too late to read. None when the kernel forwards them.
     """
 
     idle: float
@@ -35,18 +41,19 @@ class Load:
     softirq: float
     switch: float | None
     switch_waiting: float | None
+    unread: float | None
 
 
 def overload(load: Load) -> tuple[str, ...]:
     """In words, what of the load disturbs the timing of packets; empty when nothing does.
 
-    That the processors are never idle alone does not.
+    That the processors are never idle alone does not, nor that the switch takes a whole one (`testbed.unread_frames`).
     """
     reasons = []
     if load.steal > MAX_STEAL:
         reasons.append(f"the hypervisor took {load.steal:.0%} of the processors' time, more than {MAX_STEAL:.0%}")
-    if load.switch is not None and load.switch > MAX_SWITCH:
-        reasons.append(f"ovs-vswitchd used {load.switch:.0%} of a processor, more than {MAX_SWITCH:.0%}")
+    if load.unread is not None and load.unread > MAX_UNREAD:
+        reasons.append(f"ovs-vswitchd lost {load.unread:.1f} frames/s unread, more than {MAX_UNREAD:g}")
     if load.switch_waiting is not None and load.switch_waiting > MAX_SWITCH_WAITING:
         reasons.append(
             f"ovs-vswitchd waited for a processor {load.switch_waiting:.0%} of the time,"
@@ -63,6 +70,7 @@ class _Look:
     switch: float | None
     switch_waiting: float | None
     """Both in seconds."""
+    unread: int | None
 
 
 class LoadWatch:
@@ -72,9 +80,17 @@ class LoadWatch:
         switch_pid: the process that forwards packets, None when the kernel forwards them.
         proc: where to look.
         clock: seconds.
+        count_unread: of the process that forwards packets.
     """
 
-    def __init__(self, switch_pid: int | None, proc: Path = PROC, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        switch_pid: int | None,
+        proc: Path = PROC,
+        clock: Callable[[], float] = time.monotonic,
+        count_unread: Callable[[int], int] = count_unread_frames,
+    ) -> None:
+        self._count_unread = None if switch_pid is None else partial(count_unread, switch_pid)
         self._switch = None if switch_pid is None else proc / str(switch_pid)
         self._proc = proc
         self._clock = clock
@@ -93,6 +109,7 @@ class LoadWatch:
             softirq=ticks[_SOFTIRQ] / all_ticks,
             switch=_share(before.switch, now.switch, seconds),
             switch_waiting=_share(before.switch_waiting, now.switch_waiting, seconds),
+            unread=_share(before.unread, now.unread, seconds),
         )
 
     def _look(self) -> _Look:
@@ -102,6 +119,7 @@ class LoadWatch:
             processors=tuple(int(field) for field in first_line.split()[1 : 1 + _KINDS]),
             switch=self._switch_seconds(),
             switch_waiting=self._switch_waiting_seconds(),
+            unread=None if self._count_unread is None else self._count_unread(),
         )
 
     def _switch_seconds(self) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -57,7 +57,7 @@ class CutRecord:
     def invalid(self) -> tuple[str, ...]:
         """Why the cut must not be used, in words; empty for a good one."""
         # A switch that takes up every packet alone is never idle long before it is late: what counts is how late it is.
-        reasons = list(overload(replace(self.load, switch=None)))
+        reasons = list(overload(self.load))
         if self.sender_pause_in_gap > MAX_SENDER_PAUSE:
             limit = f"more than {_ms(MAX_SENDER_PAUSE)} ms"
             reasons.append(f"the sender itself paused for {_ms(self.sender_pause_in_gap)} ms, {limit}")

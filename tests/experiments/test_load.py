@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pytest
 from experiments.load import Load, LoadWatch, overload
 
 SWITCH = 77
-QUIET = Load(idle=0.5, steal=0.0, softirq=0.05, switch=0.65, switch_waiting=0.02)
+QUIET = Load(idle=0.5, steal=0.0, softirq=0.05, switch=0.97, switch_waiting=0.02, unread=0.1)
 
 
 def look(proc: Path, *, user: int, idle: int, steal: int, switch_ticks: int, waited_ns: int) -> None:
@@ -27,10 +27,16 @@ def clock() -> Iterator[float]:
     yield from (100.0, 110.0)
 
 
+def counter(*counts: int) -> Callable[[int], int]:
+    """What a switch has lost at each look."""
+    numbers = iter(counts)
+    return lambda _: next(numbers)
+
+
 def test_shares_are_of_the_time_between_the_looks(tmp_path: Path) -> None:
     ticks_per_second = os.sysconf("SC_CLK_TCK")
     look(tmp_path, user=1000, idle=5000, steal=0, switch_ticks=200, waited_ns=1_000_000_000)
-    watch = LoadWatch(SWITCH, tmp_path, clock().__next__)
+    watch = LoadWatch(SWITCH, tmp_path, clock().__next__, counter(10, 45))
     switch_ticks = 200 + 4 * ticks_per_second
     look(tmp_path, user=1600, idle=5300, steal=100, switch_ticks=switch_ticks, waited_ns=3_500_000_000)
     load = watch.load()
@@ -38,32 +44,33 @@ def test_shares_are_of_the_time_between_the_looks(tmp_path: Path) -> None:
     assert load.steal == pytest.approx(0.1)
     assert load.switch == pytest.approx(0.4)
     assert load.switch_waiting == pytest.approx(0.25)
+    assert load.unread == pytest.approx(3.5)
 
 
 def test_a_kernel_that_forwards_has_no_switch_process(tmp_path: Path) -> None:
     look(tmp_path, user=0, idle=0, steal=0, switch_ticks=0, waited_ns=0)
     load = LoadWatch(None, tmp_path, clock().__next__).load()
-    assert (load.switch, load.switch_waiting) == (None, None)
+    assert (load.switch, load.switch_waiting, load.unread) == (None, None, None)
 
 
 def test_a_kernel_without_schedstat_is_looked_at_all_the_same(tmp_path: Path) -> None:
     look(tmp_path, user=0, idle=0, steal=0, switch_ticks=0, waited_ns=0)
     (tmp_path / str(SWITCH) / "schedstat").unlink()
-    load = LoadWatch(SWITCH, tmp_path, clock().__next__).load()
+    load = LoadWatch(SWITCH, tmp_path, clock().__next__, counter(0, 0)).load()
     assert load.switch == 0
     assert load.switch_waiting is None
 
 
 def test_a_quiet_machine_is_believed() -> None:
     assert overload(QUIET) == ()
-    assert overload(replace(QUIET, idle=0.0, switch=None, switch_waiting=None)) == ()
+    assert overload(replace(QUIET, idle=0.0, switch=None, switch_waiting=None, unread=None)) == ()
 
 
 @pytest.mark.parametrize(
     ("load", "reason"),
     [
         (replace(QUIET, steal=0.2), "the hypervisor took 20% of the processors' time"),
-        (replace(QUIET, switch=0.97), "ovs-vswitchd used 97% of a processor"),
+        (replace(QUIET, unread=30.0), "ovs-vswitchd lost 30.0 frames/s unread"),
         (replace(QUIET, switch_waiting=0.8), "ovs-vswitchd waited for a processor 80% of the time"),
     ],
 )

@@ -19,7 +19,7 @@ from experiments.recovery_report import (
 )
 from experiments.recovery_run import recovery_plan
 
-IDLE = Load(idle=0.9, steal=0.0, softirq=0.0, switch=1.1, switch_waiting=0.1)
+IDLE = Load(idle=0.9, steal=0.0, softirq=0.0, switch=1.1, switch_waiting=0.1, unread=0.0)
 CUT = CutRecord(
     link=("4", "7"),
     position=1,

@@ -11,7 +11,7 @@ from experiments.update import FLOWS_PER_PAIR, PAIRS, PLANS, UpdateOptions, conf
 from experiments.update_run import PhaseResult, interval_of, missed_bars, table_text, update_plan
 from testbed.lab import PlanUpdate
 
-IDLE = Load(0.5, 0.0, 0.1, 0.2, 0.1)
+IDLE = Load(0.5, 0.0, 0.1, 0.2, 0.1, 0.0)
 CHANGE = PlanUpdate((("s1", "s4"),), (), (("s1", "s2", "s4"),), 1, 2.1)
 
 
