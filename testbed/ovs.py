@@ -18,7 +18,7 @@ from pathlib import Path
 
 from testbed.commands import run_command
 from testbed.errors import TestbedError
-from testbed.processes import processes_with_environment, send_signal, wait_for_end
+from testbed.processes import give_priority, processes_with_environment, send_signal, wait_for_end
 from testbed.unixctl import ControlSocket
 
 SCHEMA_PATHS = (
@@ -106,7 +106,8 @@ class PrivateOvs(Ovs):
         run_command(["ovsdb-tool", "create", str(database), str(_schema())])
         self._start_daemon("ovsdb-server", str(database), f"--remote=p{self.database}")
         self.vsctl("--no-wait", "init")
-        self._start_daemon("ovs-vswitchd", self.database, niceness=SWITCH_NICENESS)
+        self._start_daemon("ovs-vswitchd", self.database)
+        give_priority(self.switch_pid(), SWITCH_NICENESS)
 
     def stop(self) -> None:
         """End both daemons and delete their files; a daemon that does not answer is killed."""
@@ -114,11 +115,11 @@ class PrivateOvs(Ovs):
         self._stop_daemon("ovsdb-server", "exit")
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def _start_daemon(self, name: str, *arguments: str, niceness: int = 0) -> None:
+    def _start_daemon(self, name: str, *arguments: str) -> None:
         # The environment is how the daemons find a place for the sockets that no option names, such as s1.mgmt.
         places = [self._place(folder) for folder in ("RUN", "LOG", "DB", "SYSCONF")]
         options = ["--detach", "--pidfile", "--log-file", "-vconsole:off"]
-        run_command(["env", *places, "nice", "-n", str(niceness), name, *arguments, *options])
+        run_command(["env", *places, name, *arguments, *options])
 
     def _place(self, folder: str) -> str:
         return f"OVS_{folder}DIR={self.directory}"

@@ -136,6 +136,14 @@ def _end(pids: Iterable[int], entry: str, grace: float) -> list[int]:
             os.close(handle)
 
 
+def give_priority(pid: int, niceness: int, proc: Path = PROC) -> None:
+    """Run a process before others, also those of other sessions (sched(7), autogroup), if the caller may do that."""
+    with suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, pid, niceness)
+        with suppress(FileNotFoundError):
+            (proc / str(pid) / "autogroup").write_text(f"{niceness}")
+
+
 def send_signal(handle: int, signal_number: signal.Signals) -> None:
     """Signal the process of this pidfd, if it has not ended."""
     with suppress(ProcessLookupError):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,6 +17,7 @@ from testbed.processes import (
     ancestors,
     boot_id,
     end_processes_with_environment,
+    give_priority,
     own_identity,
     owns_socket,
     processes_with_environment,
@@ -123,3 +125,18 @@ def test_a_socket_is_told_from_those_of_other_ports_states_and_processes(
         assert not owns_socket(os.getpid(), LISTENING, port ^ 1)
         assert not owns_socket(started[0].pid, LISTENING, port)
     assert not owns_socket(os.getpid(), LISTENING, port)
+
+
+def test_priority_is_given_within_and_beyond_the_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[tuple[int, int, int]] = []
+    monkeypatch.setattr(os, "setpriority", lambda *arguments: given.append(arguments))
+    (tmp_path / "77").mkdir()
+    (tmp_path / "77" / "autogroup").write_text("/autogroup-5 nice 0\n")
+    give_priority(77, -10, tmp_path)
+    assert given == [(os.PRIO_PROCESS, 77, -10)]
+    assert (tmp_path / "77" / "autogroup").read_text() == "-10"
+
+
+def test_who_may_not_give_priority_goes_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "setpriority", Mock(side_effect=PermissionError))
+    give_priority(77, -10, tmp_path)
