@@ -16,7 +16,8 @@ from te_solver.errors import InputError, key_path
 from te_solver.text import read_text, write_text
 
 FORMAT = "kuijia-result"
-VERSION = 1
+VERSION = 2
+"""Version 1 has no `parameters`, and of flows no `priority` and `sent`; it is read as well."""
 
 Role = Literal["aboriginal", "victim", "direct", "indirect"]
 """`victim`: its tunnel crosses the failed link. `direct`: it shares a link with a victim's new tunnel. `indirect`: it
@@ -43,6 +44,9 @@ class FlowResult:
         tunnel_before, tunnel_after: the nodes of the tunnel it was seen to use, None when it was not seen.
         low_after: whether it was seen in the low queue after the failure, None when it was not seen.
         series: its goodput over time; empty for backends without time.
+        priority: the class of its traffic, 0 the most important.
+        sent: mean rate in Mbit/s, of the same bytes as goodput, that a UDP flow was sent with after the failure; None
+            for TCP, which sends no more than arrives.
     """
 
     name: str
@@ -57,6 +61,8 @@ class FlowResult:
     tunnel_after: tuple[str, ...] | None = None
     low_after: bool | None = None
     series: Series = field(default_factory=lambda: Series((), (), ()))
+    priority: int = 0
+    sent: float | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -65,7 +71,9 @@ class FlowResult:
 
     @property
     def loss(self) -> float | None:
-        """The part it lost; below zero when it gained."""
+        """The part lost: of UDP of what is sent after the failure, of TCP of its goodput, negative for a gain."""
+        if self.sent is not None:
+            return 1 - self.after / self.sent if self.sent > 0 else None
         return None if self.ratio is None else 1 - self.ratio
 
 
@@ -118,6 +126,7 @@ class Result:
         published: the paper's figures for this scheme, None where it has none.
         invalid: why the run must not be used; empty for a good one.
         manifest: what it was measured with: versions, machine, options, calibration, load.
+        parameters: what the experiment varies from run to run, beside the scheme and the failed link.
     """
 
     experiment: str
@@ -135,6 +144,7 @@ class Result:
     checks: tuple[Check, ...]
     invalid: tuple[str, ...]
     manifest: Mapping[str, Any]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def flow(self, name: str) -> FlowResult:
         return next(flow for flow in self.flows if flow.name == name)

@@ -35,6 +35,14 @@ def test_a_result_comes_back_from_a_file_as_it_was(tmp_path: Path) -> None:
     assert load_result(tmp_path / "result.json") == original
 
 
+def test_a_file_of_the_version_before_is_read() -> None:
+    old = data() | {"version": 1}
+    del old["parameters"]
+    for each in old["flows"]:
+        del each["priority"], each["sent"]
+    assert result_from_json(old, "old.json") == result("kuijia", TABLE_2_KUIJIA, checks=(CHECK,))
+
+
 @given(before=st.just(0.0) | st.floats(1e-6, 1e6), after=st.floats(0, 1e6), low=st.none() | st.booleans())
 def test_every_flow_comes_back_as_it_was(before: float, after: float, low: bool | None) -> None:  # noqa: FBT001
     made = replace(result("kuijia", TABLE_2_KUIJIA), flows=(flow("f1", before, after, low_after=low),))
@@ -54,10 +62,15 @@ def test_a_flow_that_had_nothing_has_no_loss() -> None:
     assert flow("f1", 2.0, 3.0).loss == pytest.approx(-0.5)
 
 
+def test_the_loss_of_udp_is_that_of_the_packets_sent_after_the_failure() -> None:
+    assert replace(flow("f1", 2.0, 1.5), sent=2.5).loss == pytest.approx(0.4)
+    assert replace(flow("f1", 2.0, 0.0), sent=0.0).loss is None
+
+
 @pytest.mark.parametrize(
     ("path", "value", "place"),
     [
-        (("version",), 2, "version"),
+        (("version",), 3, "version"),
         (("format",), "kuijia-plan", "format"),
         (("capacity",), 0, "capacity"),
         (("repetition",), 0, "repetition"),
