@@ -13,9 +13,10 @@ from experiments.output import OutputFolder
 from experiments.progress import Progress
 from kuijia_app.cli.common_options import whole_number
 from kuijia_app.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
-from kuijia_app.cli.whatif_failures import FAILURES, chosen_failures
+from kuijia_app.cli.whatif_failures import FAILURES, chosen_failures, chosen_probabilities
 from te_solver.demands import Demand
 from te_solver.errors import InputError, UnsoundError
+from te_solver.failure_probabilities import PUBLISHED
 from te_solver.failures import Failure
 from te_solver.plan import MAX_TUNNELS_PER_PAIR
 from te_solver.topology import Topology
@@ -82,6 +83,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what a tunnel's traffic is on a full link: one TCP connection, or as many as it offers Mbit/s "
         "(default: %(default)s)",
     )
+    parser.add_argument(
+        "--probabilities",
+        metavar="WHICH",
+        help=f"how likely links or failures are, for availability: a CSV file, or published: {', '.join(PUBLISHED)}",
+    )
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="write whatif.json and whatif.csv there")
 
 
@@ -90,6 +96,8 @@ def run(args: argparse.Namespace) -> int:
     topology = read_topology(args)
     demands = read_demands(args, topology)
     failures = chosen_failures(args.failures, topology, args.sample, args.seed)
+    probabilities = None if args.probabilities is None else chosen_probabilities(args.probabilities, topology, failures)
+    from experiments.whatif.study import Likelihood, Study  # noqa: PLC0415
     from kuijia_app.cli.whatif_report import as_csv, as_json, summary  # noqa: PLC0415
     from te_solver.schemes.registry import scheme_names  # noqa: PLC0415
 
@@ -102,7 +110,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         contenders = _contenders(args, topology, demands, progress)
         outcomes = _outcomes(args, contenders, failures, progress)
-        data = as_json(topology, contenders, outcomes)
+        likelihood = None if probabilities is None else Likelihood(args.probabilities, probabilities)
+        study = Study(topology, contenders, failures, outcomes, likelihood)
+        data = as_json(study)
         if folder is not None:
             folder.write_json("whatif.json", data)
             folder.write_text("whatif.csv", as_csv(outcomes))
@@ -115,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
 
         print(json.dumps(data, indent=1, allow_nan=False))
         return 0
-    print("\n".join(summary(topology, contenders, outcomes, None if args.verbose else _WORST)))
+    print("\n".join(summary(study, None if args.verbose else _WORST)))
     if folder is not None:
         print(f"wrote {', '.join(str(folder.path / name) for name in folder.written)}")
     return 0

@@ -1,13 +1,17 @@
-"""Which failures `kuijia whatif` goes through: kinds by name, a file's, or some of them drawn by a seed."""
+"""Which failures `kuijia whatif` goes through, kinds by name, a file's, or some drawn by a seed; and how likely."""
 
 from __future__ import annotations
 
 import random
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from te_solver.errors import InputError
+from te_solver.errors import InputError, UnsoundError
+from te_solver.failure_probabilities import PUBLISHED, FailureProbabilities, from_counts
 from te_solver.failures import Failure, link_pairs, single_links, single_nodes
 from te_solver.failures_file import load_failures
+from te_solver.probabilities_file import load_probabilities
 from te_solver.topology import Topology
 
 FAILURES = {"links": single_links, "pairs": link_pairs, "nodes": single_nodes}
@@ -38,6 +42,29 @@ def chosen_failures(which: str, topology: Topology, sample: int | None, seed: in
         if not of_kind:
             raise InputError("option", "--failures", "nothing fails", f"a network with {name}")
     return tuple(failure for _, of_kind in kinds for failure in _drawn(of_kind, sample, seed))
+
+
+def chosen_probabilities(which: str, topology: Topology, failures: Sequence[Failure]) -> FailureProbabilities:
+    """The probabilities of the failures that `which` gives: a name from `PUBLISHED` or a CSV file.
+
+    What a file leaves out goes to stderr.
+
+    Raises:
+        InputError: neither, or it gives these failures none.
+    """
+    if which in PUBLISHED:
+        try:
+            return from_counts(topology, failures, PUBLISHED[which])
+        except UnsoundError as error:
+            raise InputError("option", "--probabilities", error.problem, error.expected) from error
+    if not Path(which).suffix:
+        expected = f"{', '.join(PUBLISHED)} or a CSV file"
+        raise InputError("option", "--probabilities", f"{which!r} is unknown", expected)
+    notes: list[str] = []
+    found = load_probabilities(Path(which), topology, failures, notes.append)
+    for note in notes:
+        print(f"note: {which}: {note}", file=sys.stderr)
+    return found
 
 
 def _drawn(failures: tuple[Failure, ...], sample: int | None, seed: int) -> tuple[Failure, ...]:

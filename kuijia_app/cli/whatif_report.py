@@ -7,11 +7,12 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
+from experiments.whatif.study import Likelihood, Study
+from simulator.flow.availability import GUARANTEED, KEPT, Availability, Bounds
 from simulator.flow.comparison import ABORIGINAL, Comparison, compare, ranked, recovery
 from simulator.flow.failure_impact import Role
 from simulator.flow.what_if import Contender, Outcome, loss_share
 from te_solver.formats.notes import counted
-from te_solver.topology import Topology
 
 FORMAT = "kuijia-whatif"
 VERSION = 1
@@ -20,35 +21,31 @@ _SUMS = ("sent", "failure_loss", "congestion_loss", "goodput")
 _NOTHING = 5e-5
 """A share of loss that is shown as zero."""
 
-
-def outcomes_of(contender: Contender, outcomes: Sequence[Outcome]) -> list[Outcome]:
-    return [outcome for outcome in outcomes if outcome.scheme == contender.scheme.name]
+_THREE_NINES = GUARANTEED.index(0.999)
 
 
-def summary(
-    topology: Topology, contenders: Sequence[Contender], outcomes: Sequence[Outcome], worst: int | None
-) -> Iterator[str]:
+def summary(study: Study, worst: int | None) -> Iterator[str]:
     """The schemes side by side, then for each its worst failures, at most as many as `worst` if that is given."""
-    failures = len(outcomes) // len(contenders)
-    plan = contenders[0].traffic.plan
-    classes = contenders[0].traffic.classes
-    yield f"{topology.name}: {counted(failures, 'failure')}, {counted(len(plan.pairs), 'pair')}"
-    yield from _comparison(contenders, outcomes, None)
-    if len(classes) > 1:
-        for priority in classes:
-            yield from ("", f"class {priority}", *_comparison(contenders, outcomes, priority))
-    yield from _recoveries(contenders, outcomes)
-    for contender in contenders:
-        mine = outcomes_of(contender, outcomes)
-        yield from ("", f"worst failures under {contender.scheme.name} (Mbit/s lost)", *_worst_lines(mine, worst))
+    pairs = counted(len(study.contenders[0].traffic.plan.pairs), "pair")
+    yield f"{study.topology.name}: {counted(len(study.failures), 'failure')}, {pairs}"
+    yield from _comparison(study, None)
+    if len(study.classes) > 1:
+        for priority in study.classes:
+            yield from ("", f"class {priority}", *_comparison(study, priority))
+    yield from _recoveries(study)
+    if study.likelihood is not None:
+        yield from _availability(study, study.likelihood)
+    for contender in study.contenders:
+        yield from ("", f"worst failures under {contender.scheme.name} (Mbit/s lost)")
+        yield from _worst_lines(study.of(contender), worst)
 
 
-def _comparison(contenders: Sequence[Contender], outcomes: Sequence[Outcome], priority: int | None) -> Iterator[str]:
+def _comparison(study: Study, priority: int | None) -> Iterator[str]:
     yield ""
     yield "                              lost, mean of all failures    worst         lost of these roles   aboriginal"
     yield "scheme                   sent     all  failure  congestion      all  victim  direct  indirect        worst"
-    for contender in contenders:
-        yield _comparison_line(compare(contender, outcomes_of(contender, outcomes), priority))
+    for contender in study.contenders:
+        yield _comparison_line(compare(contender, study.of(contender), priority))
 
 
 def _comparison_line(of: Comparison) -> str:
@@ -60,18 +57,33 @@ def _comparison_line(of: Comparison) -> str:
     )
 
 
-def _recoveries(contenders: Sequence[Contender], outcomes: Sequence[Outcome]) -> Iterator[str]:
+def _recoveries(study: Study) -> Iterator[str]:
     yield ""
     yield "                       goodput, Mbit/s     changes tunnel    links over capacity   capacity"
     yield "scheme                   mean    worst      mean     worst       mean      worst     vacant"
-    for contender in contenders:
-        mine = outcomes_of(contender, outcomes)
+    for contender in study.contenders:
+        mine = study.of(contender)
         rates, effort = compare(contender, mine), recovery(contender, mine)
         yield (
             f"{rates.scheme:<22}{rates.goodput_mean:>7.6g}{rates.goodput_least:>9.6g}"
             f"{percent(effort.moved_mean):>10}{percent(effort.moved_most):>10}"
             f"{effort.overloaded_mean:>11.1f}{effort.overloaded_most:>11}{percent(effort.vacant):>11}"
         )
+
+
+def _availability(study: Study, likelihood: Likelihood) -> Iterator[str]:
+    chances = likelihood.probabilities
+    yield ""
+    yield f"availability by {likelihood.source}: nothing fails {chances.none:.4%}, failures not gone through"
+    yield f"{chances.unlisted:.4%}, which count as everything lost and as nothing lost"
+    for priority in (None, *(study.classes if len(study.classes) > 1 else ())):
+        yield "" if priority is None else f"class {priority}"
+        yield "                            expected        all that is          a pair loses nothing      of the demand"
+        yield "scheme                  of the demand      sent arrives            mean           worst      99.9% of time"
+        for contender in study.contenders:
+            of = study.availability(contender, priority)
+            figures = (of.throughput, of.kept[0], of.pair_mean, of.pair_worst, of.guaranteed[_THREE_NINES])
+            yield f"{of.scheme:<22}" + "".join(f"{span(each):>16}" for each in figures)
 
 
 def _worst_lines(mine: Sequence[Outcome], worst: int | None) -> Iterator[str]:
@@ -94,13 +106,19 @@ def percent(share: float) -> str:
     return f"{share:.2%}" if share > _NOTHING else "0%"
 
 
-def as_json(topology: Topology, contenders: Sequence[Contender], outcomes: Sequence[Outcome]) -> dict[str, object]:
-    """All outcomes; rates in Mbit/s."""
-    return {
+def span(bounds: Bounds) -> str:
+    """Both bounds as percentages, one number where they do not differ in what is shown."""
+    low, high = f"{bounds.low * 100:.2f}", f"{bounds.high * 100:.2f}"
+    return f"{low}%" if low == high else f"{low}-{high}%"
+
+
+def as_json(study: Study) -> dict[str, object]:
+    """All outcomes and what they come to; rates in Mbit/s."""
+    data: dict[str, object] = {
         "format": FORMAT,
         "version": VERSION,
-        "topology": topology.name,
-        "schemes": [_scheme_as_json(contender, outcomes_of(contender, outcomes)) for contender in contenders],
+        "topology": study.topology.name,
+        "schemes": [_scheme_as_json(study, contender) for contender in study.contenders],
         "outcomes": [
             {
                 "scheme": outcome.scheme,
@@ -113,26 +131,58 @@ def as_json(topology: Topology, contenders: Sequence[Contender], outcomes: Seque
                     for (priority, role), of_role in outcome.sums.items()
                 ],
             }
-            for outcome in outcomes
+            for outcome in study.outcomes
         ],
     }
+    if study.likelihood is not None:
+        chances = study.likelihood.probabilities
+        data["probabilities"] = {
+            "source": study.likelihood.source,
+            "none": chances.none,
+            "unlisted": chances.unlisted,
+            "failures": [
+                {"failure": failure.name, "probability": probability}
+                for failure, probability in zip(study.failures, chances.of, strict=True)
+            ],
+        }
+    return data
 
 
-def _scheme_as_json(contender: Contender, mine: Sequence[Outcome]) -> dict[str, object]:
+def _scheme_as_json(study: Study, contender: Contender) -> dict[str, object]:
     plan = contender.traffic.plan
+    mine = study.of(contender)
     return {
         "name": contender.scheme.name,
         "objective": plan.objective,
         "protected_failures": plan.protected_failures,
         "demand": contender.demand(),
         "sent": contender.sent(),
-        "all": _comparison_as_json(compare(contender, mine)),
+        "all": _figures_as_json(study, contender, None),
         "classes": [
-            {"priority": priority, **_comparison_as_json(compare(contender, mine, priority))}
-            for priority in contender.traffic.classes
+            {"priority": priority, **_figures_as_json(study, contender, priority)} for priority in study.classes
         ],
         "recovery": asdict(recovery(contender, mine)),
         "worst": [{"failure": outcome.failure, "lost": loss_share(outcome.total())} for outcome in ranked(mine)],
+    }
+
+
+def _figures_as_json(study: Study, contender: Contender, priority: int | None) -> dict[str, object]:
+    data = _comparison_as_json(compare(contender, study.of(contender), priority))
+    if study.likelihood is not None:
+        data["availability"] = _availability_as_json(study.availability(contender, priority))
+    return data
+
+
+def _availability_as_json(found: Availability) -> dict[str, object]:
+    return {
+        "throughput": asdict(found.throughput),
+        "kept": [{"share": share, **asdict(bounds)} for share, bounds in zip(KEPT, found.kept, strict=True)],
+        "guaranteed": [
+            {"probability": probability, **asdict(bounds)}
+            for probability, bounds in zip(GUARANTEED, found.guaranteed, strict=True)
+        ],
+        "pair_mean": asdict(found.pair_mean),
+        "pair_worst": {**asdict(found.pair_worst), "pair": list(found.worst_pair)},
     }
 
 

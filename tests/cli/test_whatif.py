@@ -37,9 +37,11 @@ def test_the_summary_sets_the_schemes_side_by_side(capsys: pytest.CaptureFixture
 
 def test_the_summary_is_that_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "whatif.md").read_text()
-    shown = page.split("```")[1].strip().splitlines()
+    _, shown, _, shown_availability, *_ = page.split("```")
     assert whatif("gscale", "gscale") == 0
-    assert capsys.readouterr().out.splitlines()[: len(shown)] == shown
+    assert capsys.readouterr().out.startswith(shown.strip())
+    assert whatif("gscale", "gscale", "--failures", "links,pairs", "--probabilities", "table1-5min") == 0
+    assert shown_availability.strip() in capsys.readouterr().out
 
 
 def test_only_the_worst_failures_are_named_unless_all_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,6 +135,19 @@ def test_switches_programmed_beforehand_divide_victims_of_two_tunnels_otherwise(
     assert Path("proportional", "whatif.csv").read_text() != Path("failover-order", "whatif.csv").read_text()
 
 
+def test_availability_follows_from_probabilities_of_links(capsys: pytest.CaptureFixture[str]) -> None:
+    # Any single failure costs a third. All five links up: .99^5 = .95099; one down: 5 * .01 * .99^4 = .04803.
+    Path("p.csv").write_text("a,b,probability\ns1,s2,.01\ns2,s4,.01\ns1,s4,.01\ns1,s3,.01\ns3,s4,.01\n")
+    assert whatif("fig1", "fig1", "--schemes", "kuijia", "--probabilities", "p.csv") == 0
+    lines = capsys.readouterr().out.splitlines()
+    row = [line.split() for line in lines if line.startswith("kuijia ")][2]
+    assert row == ["kuijia", "98.30-98.40%", "95.10-95.20%", "95.10-95.20%", "95.10-95.20%", "66.67%"]
+    assert whatif("fig1", "fig1", "--schemes", "kuijia", "--probabilities", "p.csv", "--json") == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["probabilities"]["none"] == pytest.approx(0.99**5)
+    assert data["schemes"][0]["all"]["availability"]["pair_worst"]["pair"] == ["s1", "s4"]
+
+
 def test_json_and_csv_hold_every_outcome(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert whatif("fig1", "fig1", "--schemes", "kuijia,precomputed", "--failures", "nodes", "-o", "out", "--json") == 0
     data = json.loads(capsys.readouterr().out)
@@ -178,6 +193,15 @@ def test_udp_loses_in_proportion(capsys: pytest.CaptureFixture[str]) -> None:
         (
             ("--schemes", "kuijia", "--new-tunnels"),
             "option:--new-tunnels: no scheme that is compared has this option, expected recompute in --schemes",
+        ),
+        (
+            ("--probabilities", "table1"),
+            "option:--probabilities: 'table1' is unknown, expected table1-2min",
+        ),
+        (("--probabilities", "none.csv"), "none.csv: cannot be read"),
+        (
+            ("--probabilities", "table1-5min", "--failures", "nodes"),
+            "option:--probabilities: failure 's1' takes a node down, whose probability links do not tell, expected",
         ),
         (("--failures", "missing.csv"), "missing.csv: cannot be read"),
         (("--schemes", "kuijia,"), "kuijia whatif: argument --schemes: 'kuijia,', expected names separated by commas"),

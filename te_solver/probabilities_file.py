@@ -1,0 +1,89 @@
+"""Reads the probabilities of links or of whole failures from CSV, naming the line of whatever is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from te_solver.errors import InputError, UnsoundError, quoted
+from te_solver.failure_probabilities import FailureProbabilities, from_links, from_names
+from te_solver.failures import Failure
+from te_solver.formats.csv_rows import csv_rows
+from te_solver.formats.notes import Note, counted, unheard
+from te_solver.text import require_number
+from te_solver.topology import Topology
+
+_LINKS = ("a", "b", "probability")
+_NAMES = ("failure", "probability")
+_EXPECTED = "a,b,probability or failure,probability"
+_PROBABILITY = "a probability, at least 0 and below 1"
+_MOST = 1 + 1e-9
+"""What probabilities of failures may add up to: one, and their rounding."""
+
+
+def load_probabilities(
+    path: Path, topology: Topology, failures: Sequence[Failure], note: Note = unheard
+) -> FailureProbabilities:
+    """The probabilities that a CSV file gives the failures.
+
+    With the header `a,b,probability` a line says how likely the cable between `a` and `b` is down, independently of
+    all others; cables without a line never fail, which is noted. With the header `failure,probability` it says how
+    likely exactly that failure is, by its name; those without a line never happen, and nothing fails with the
+    probability that is left. Empty lines and lines that start with `#` are left out.
+
+    Raises:
+        InputError: anything else; its place is the line.
+    """
+    rows = csv_rows(path, "a list of probabilities", _EXPECTED)
+    number, header = next(rows, (0, ()))
+    if header not in {_LINKS, _NAMES}:
+        raise InputError(path, number or "", "the header is missing", _EXPECTED)
+    lines: dict[tuple[str, ...], tuple[int, float]] = {}
+    for number, row in rows:
+        if len(row) != len(header):
+            raise InputError(path, number, f"{len(row)} columns", f"{len(header)}, as in the header")
+        *key, text = row
+        what = _cable(path, number, key, topology) if header == _LINKS else tuple(key)
+        if what in lines:
+            raise InputError(
+                path, number, f"{'-'.join(key)} has a probability in line {lines[what][0]}", "one line each"
+            )
+        lines[what] = number, _probability(path, number, text)
+    if not lines:
+        raise InputError(path, "", "there is no probability", f"the header {_EXPECTED} and at least one line after it")
+    if header == _NAMES:
+        return _of_names(path, failures, {name: line for (name,), line in lines.items()})
+    missing = len(topology.edges) - len(lines)
+    if missing:
+        note(f"{counted(missing, 'link has', 'links have')} no probability: they never fail")
+    try:
+        return from_links(topology, failures, {frozenset(ends): share for ends, (_, share) in lines.items()})
+    except UnsoundError as error:
+        raise InputError(path, "", error.problem, error.expected) from error
+
+
+def _of_names(path: Path, failures: Sequence[Failure], lines: dict[str, tuple[int, float]]) -> FailureProbabilities:
+    total = sum(share for _, share in lines.values())
+    if total > _MOST:
+        raise InputError(path, "", f"the probabilities add up to {total:g}", "at most 1")
+    try:
+        named = {name: share for name, (_, share) in lines.items()}
+        return from_names(failures, named, none=max(0.0, 1 - total))
+    except UnsoundError as error:
+        number, _ = lines[str(error.where[0])]
+        raise InputError(path, number, error.problem, error.expected) from error
+
+
+def _cable(path: Path, number: int, ends: Sequence[str], topology: Topology) -> tuple[str, ...]:
+    a, b = ends
+    if not (topology.has_link(a, b) or topology.has_link(b, a)):
+        problem = f"there is no link between {quoted(a)} and {quoted(b)}"
+        raise InputError(path, number, problem, f"a link of {topology.name}")
+    return tuple(sorted(ends))
+
+
+def _probability(path: Path, number: int, text: str) -> float:
+    share = require_number(text, path, number, "probability", _PROBABILITY)
+    if not 0 <= share < 1:
+        raise InputError(path, number, f"probability {share:g}", _PROBABILITY)
+    return share

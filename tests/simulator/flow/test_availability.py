@@ -1,0 +1,71 @@
+"""Availability figures against what is computed by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulator.flow.availability import Availability, Bounds, availability
+from simulator.flow.what_if import Contender, what_if
+from te_solver.failure_probabilities import from_links
+from te_solver.failures import link_pairs, single_links
+from te_solver.schemes.kuijia import Kuijia
+from te_solver.schemes.precomputed import Precomputed
+from te_solver.schemes.traffic import PlannedTraffic
+from tests.simulator.flow.test_failure_impact import figure_1
+
+UP = 0.99
+
+
+def both(bounds: Bounds) -> tuple[float, float]:
+    return bounds.low, bounds.high
+
+
+def figures(rate: float, *, pairs_of_links: bool = False) -> Availability:
+    """Figure 1's network, each link down one time in a hundred; three tunnels that carry `rate` each, links of 1000."""
+    traffic: PlannedTraffic = figure_1(rate)
+    topology = traffic.plan.topology
+    failures = (*single_links(topology), *(link_pairs(topology) if pairs_of_links else ()))
+    contender = Contender(Kuijia(), traffic)
+    down = {frozenset(edge): 1 - UP for edge in topology.edges}
+    return availability(contender, list(what_if([contender], failures)), from_links(topology, failures, down))
+
+
+def test_every_single_failure_costs_a_third_of_full_links() -> None:
+    found = figures(1000)
+    none, one = UP**5, 5 * (1 - UP) * UP**4
+    unlisted = 1 - none - one
+    third_lost = none + one * 2 / 3
+    assert both(found.throughput) == pytest.approx((third_lost, third_lost + unlisted))
+    assert both(found.kept[0]) == both(found.kept[-1]) == pytest.approx((none, none + unlisted))
+    # .951 of the time all, .999 of the time two thirds, and how it is in the other .001 nobody said.
+    assert [both(each) for each in found.guaranteed] == [
+        (1, 1),
+        pytest.approx((2 / 3, 2 / 3)),
+        pytest.approx((2 / 3, 2 / 3)),
+        pytest.approx((0, 2 / 3)),
+    ]
+    assert both(found.pair_mean) == both(found.pair_worst) == pytest.approx((none, none + unlisted))
+    assert found.worst_pair == ("s1", "s4")
+
+
+def test_two_failures_count_when_they_are_listed() -> None:
+    # 500 on each tunnel: one failure leaves 1000 + 1000 for 1500. Two leave 1000 when they are of different tunnels,
+    # 8 of the 10, and cost nothing more than one when they are of the same.
+    found = figures(500, pairs_of_links=True)
+    none, one, two = UP**5, 5 * (1 - UP) * UP**4, (1 - UP) ** 2 * UP**3
+    everything = none + one + 2 * two
+    assert found.kept[0].low == pytest.approx(everything)
+    assert found.throughput.low == pytest.approx(everything + 8 * two * 2 / 3)
+    assert found.pair_worst.low == pytest.approx(everything)
+
+
+def test_schemes_that_withhold_are_not_better_for_it() -> None:
+    traffic = figure_1(1000)
+    failures = tuple(single_links(traffic.plan.topology))
+    down = {frozenset(edge): 1 - UP for edge in traffic.plan.topology.edges}
+    contender = Contender(Precomputed(), traffic)
+    found = availability(
+        contender, list(what_if([contender], failures)), from_links(traffic.plan.topology, failures, down)
+    )
+    assert found.throughput.low == pytest.approx(figures(1000).throughput.low)
+    assert found.pair_mean.low == pytest.approx(figures(1000).pair_mean.low)
