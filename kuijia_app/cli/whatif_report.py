@@ -78,8 +78,8 @@ def _availability(study: Study, likelihood: Likelihood) -> Iterator[str]:
     yield f"{chances.unlisted:.4%}, which count as everything lost and as nothing lost"
     for priority in (None, *(study.classes if len(study.classes) > 1 else ())):
         yield "" if priority is None else f"class {priority}"
-        yield "                            expected        all that is          a pair loses nothing      of the demand"
-        yield "scheme                  of the demand      sent arrives            mean           worst      99.9% of time"
+        head = ("of the demand", "all arrives", "pair, mean", "pair, worst", "99.9% of time")
+        yield f"{'scheme':<22}" + "".join(f"{each:>16}" for each in head)
         for contender in study.contenders:
             of = study.availability(contender, priority)
             figures = (of.throughput, of.kept[0], of.pair_mean, of.pair_worst, of.guaranteed[_THREE_NINES])
