@@ -5,6 +5,21 @@ from pathlib import Path
 import pybind11
 from setuptools import Extension, find_packages, setup
 
+
+def core(package: str) -> Extension:
+    """The compiled module `_core` of a package."""
+    sources = Path(package) / "core"
+    return Extension(
+        f"{package.replace('/', '.')}._core",
+        sources=sorted(map(str, sources.glob("*.cpp"))),
+        depends=sorted(map(str, sources.glob("*.hpp"))),
+        include_dirs=[pybind11.get_include()],
+        language="c++",
+        # Sums are the same on every machine: no instruction does two operations with one rounding.
+        extra_compile_args=["-std=c++20", "-O3", "-fvisibility=hidden", "-ffp-contract=off"],
+    )
+
+
 setup(
     name="kuijia",
     version="0.1.0",
@@ -15,22 +30,12 @@ setup(
     packages=find_packages(
         include=[
             f"{name}{sub}"
-            for name in ("te_solver", "kuijia_app", "simulator", "testbed", "experiments")
+            for name in ("te_solver", "kuijia_app", "hedera", "simulator", "testbed", "experiments")
             for sub in ("", ".*")
         ]
     ),
     package_data={"": ["py.typed", "**/*.yaml", "**/*.csv", "**/*.json", "*.pyi"]},
-    ext_modules=[
-        Extension(
-            "simulator.flow._core",
-            sources=sorted(map(str, Path("simulator/flow/core").glob("*.cpp"))),
-            depends=sorted(map(str, Path("simulator/flow/core").glob("*.hpp"))),
-            include_dirs=[pybind11.get_include()],
-            language="c++",
-            # Sums are the same on every machine: no instruction does two operations with one rounding.
-            extra_compile_args=["-std=c++20", "-O3", "-fvisibility=hidden", "-ffp-contract=off"],
-        )
-    ],
+    ext_modules=[core("simulator/flow"), core("hedera")],
     install_requires=[
         "cvxpy>=1.5",
         "highspy>=1.7",

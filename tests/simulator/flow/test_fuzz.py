@@ -6,7 +6,8 @@ import shutil
 
 import pytest
 
-from tests.simulator.flow.fuzz import COMPILER, fuzz
+from tests.sanitized import COMPILER
+from tests.simulator.flow.fuzz import fuzz
 
 
 @pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"{COMPILER} is not installed")

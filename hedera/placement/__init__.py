@@ -1,0 +1,1 @@
+"""Which way each large flow goes: one small interface, one file for each way of deciding."""

@@ -1,0 +1,51 @@
+"""ECMP: all flows stay where the switches' hash sends them; and what such a hash does."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedera.fabric import HASHED, Fabric, Ints, Vector, crosses
+from hedera.placement.interface import Elephants, Placement
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+
+
+class Ecmp(Placement):
+    """Places nothing."""
+
+    name = "ecmp"
+
+    def place(self, fabric: Fabric, flows: Elephants, capacity: Vector) -> Ints:  # noqa: ARG002
+        return np.full(flows.size, HASHED, np.int32)
+
+
+def hashed_labels(fabric: Fabric, keys: NDArray[np.uint64], seed: int) -> Ints:
+    """Where a hash of flows' headers sends them; `keys` stand for the headers, `seed` for the switches' hash function.
+
+    SplitMix64's mixing function, whose every output bit depends on every bit of the key.
+    """
+    with np.errstate(over="ignore"):
+        word = keys + np.uint64(seed + 1) * _GOLDEN
+        word = (word ^ (word >> np.uint64(30))) * _MULTIPLIERS[0]
+        word = (word ^ (word >> np.uint64(27))) * _MULTIPLIERS[1]
+        word ^= word >> np.uint64(31)
+    labels: Ints = ((word >> np.uint64(32)) * np.uint64(fabric.labels) >> np.uint64(32)).astype(np.int32)
+    return labels
+
+
+def around_dead_links(fabric: Fabric, source: Ints, target: Ints, label: Ints, capacity: Vector) -> Ints:
+    """The labels, but for flows with a dead link on the path the next one that has none, if there is one."""
+    dead = capacity <= 0
+    if not dead.any():
+        return label
+    living: Ints = label.copy()
+    cut = crosses(fabric.flow_paths(source, target, label), dead)
+    for flow in np.flatnonzero(cut).tolist():
+        for step in range(1, fabric.labels):
+            other = (int(label[flow]) + step) % fabric.labels
+            if not dead[list(fabric.path(int(source[flow]), int(target[flow]), other))].any():
+                living[flow] = other
+                break
+    return living

@@ -1,0 +1,28 @@
+"""The placements by name, as users ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hedera.placement.ecmp import Ecmp
+from hedera.placement.global_first_fit import GlobalFirstFit
+from hedera.placement.interface import Placement
+from hedera.placement.simulated_annealing import SimulatedAnnealing
+from te_solver.errors import InputError
+
+_MAKERS: dict[str, Callable[[], Placement]] = {
+    Ecmp.name: Ecmp,
+    GlobalFirstFit.name: GlobalFirstFit,
+    SimulatedAnnealing.name: SimulatedAnnealing,
+}
+
+
+def placement_names() -> tuple[str, ...]:
+    return tuple(_MAKERS)
+
+
+def make_placement(name: str) -> Placement:
+    """A new placement of this name with its default options; raises InputError when there is none."""
+    if name not in _MAKERS:
+        raise InputError("placement", name, "is unknown", f"one of {', '.join(_MAKERS)}")
+    return _MAKERS[name]()

@@ -1,0 +1,149 @@
+"""Simulated annealing: a search for the label (core switch) by which each destination host is best reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedera import _core
+from hedera.fabric import HASHED, Fabric, Ints, Vector
+from hedera.placement.interface import UNIT, Elephants, Placement, amounts, without_dead_paths
+
+SMALL_NETWORK = 16
+"""Hosts up to which the search is warmer, as in the paper's testbed."""
+
+_GREED_OF_SMALL, _GREED_OF_LARGE = 0.5, 1000.0
+
+
+@dataclass(frozen=True)
+class Annealing:
+    """How to search.
+
+    Attributes:
+        iterations: states that are tried in a round.
+        greed: a state worse by e interfaces is accepted with probability exp(-greed * e * iterations / left), the
+            paper's exp(c * (E - E') / T) with c = greed * T0; None for 0.5 in networks of up to 16 hosts, else 1000.
+        movement_fee: what it costs to move a flow that has been placed before, in parts of its demand.
+        seed: of all random choices.
+    """
+
+    iterations: int = 1000
+    greed: float | None = None
+    movement_fee: float = 0.0
+    seed: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Seats:
+    """Slots, each of which has a label for good, and seats one host or none; every pod has all labels equally often.
+
+    A pod has as many slots as hosts or more. As the search only ever exchanges what sits in two slots of a pod, hosts
+    of a pod share a label only where there are more hosts than labels.
+    """
+
+    label: Ints
+    pod_first: Ints
+    block_first: Ints
+
+    @classmethod
+    def of(cls, fabric: Fabric) -> Seats:
+        sizes = np.diff(fabric.pod_first)
+        rows = np.maximum(1, -(-sizes // fabric.labels))
+        label = np.concatenate([np.repeat(np.arange(fabric.labels), row) for row in rows.tolist()])
+        pod_first = np.concatenate([[0], np.cumsum(rows * fabric.labels)])
+        block = label * fabric.blocks // fabric.labels
+        begins = np.union1d(np.flatnonzero(np.diff(block)) + 1, pod_first)
+        return cls(label.astype(np.int32), pod_first.astype(np.int32), begins.astype(np.int32))
+
+    def draw(self, fabric: Fabric, random: np.random.Generator) -> Ints:
+        """A random host, or -1, for each slot."""
+        host = np.full(self.label.size, -1, np.int32)
+        for pod, (begin, end) in enumerate(zip(self.pod_first[:-1], self.pod_first[1:], strict=True)):
+            members = np.arange(fabric.pod_first[pod], fabric.pod_first[pod + 1], dtype=np.int32)
+            host[begin + random.permutation(end - begin)[: members.size]] = members
+        return host
+
+    def labels_of(self, host: Ints, hosts: int) -> Ints:
+        """The label of each host, shape (H,), of those in these slots."""
+        label = np.empty(hosts, np.int32)
+        label[host[host >= 0]] = self.label[host >= 0]
+        return label
+
+
+class SimulatedAnnealing(Placement):
+    """Minimises what links between switches are exceeded by, in sum; the next round begins where the last one ended.
+
+    Where priorities differ, the flows of each are placed one after the other on what those before have left; the
+    search then remembers a state for each.
+    """
+
+    name = "simulated-annealing"
+
+    def __init__(self, annealing: Annealing | None = None) -> None:
+        self._annealing = annealing or Annealing()
+        self._round = 0
+        self._fabric: Fabric | None = None
+        self._seats: Seats | None = None
+        self._hosts: dict[int, Ints] = {}
+
+    def place(self, fabric: Fabric, flows: Elephants, capacity: Vector) -> Ints:
+        if fabric is not self._fabric or self._seats is None:
+            self._fabric, self._seats, self._hosts = fabric, Seats.of(fabric), {}
+        self._round += 1
+        priorities = np.unique(flows.priority).tolist()
+        if len(priorities) == 1:
+            return self._placed(fabric, self._seats, flows, capacity, priorities[0])
+        choice = np.full(flows.size, HASHED, np.int32)
+        left = capacity.copy()
+        for priority in priorities:
+            members = np.flatnonzero(flows.priority == priority)
+            of_priority = flows.some(members)
+            found = self._placed(fabric, self._seats, of_priority, left, priority)
+            choice[members] = found
+            left = left_over(fabric, of_priority.choosing(found), left)
+        return choice
+
+    def _placed(self, fabric: Fabric, seats: Seats, flows: Elephants, capacity: Vector, priority: int) -> Ints:
+        annealing = self._annealing
+        host = self._hosts.get(priority)
+        if host is None:
+            host = seats.draw(fabric, np.random.default_rng([annealing.seed, priority & 0xFFFFFFFF]))
+        demand = amounts(flows.demand, fabric)
+        greed = annealing.greed
+        if greed is None:
+            greed = _GREED_OF_SMALL if fabric.hosts <= SMALL_NETWORK else _GREED_OF_LARGE
+        found, *_ = _core.anneal(
+            fabric.routes(flows.source, flows.target),
+            demand,
+            amounts(capacity, fabric),
+            seats.label,
+            host,
+            (seats.pod_first, seats.block_first, fabric.edge_first),
+            self._fees(fabric, flows, demand),
+            (annealing.iterations, greed, UNIT, _seed(annealing.seed, self._round)),
+        )
+        self._hosts[priority] = found
+        choice = seats.labels_of(found, fabric.hosts)[flows.target]
+        return without_dead_paths(fabric, flows, choice, capacity)
+
+    def _fees(self, fabric: Fabric, flows: Elephants, demand: Ints) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        fees = np.zeros(fabric.hosts)
+        if self._annealing.movement_fee:
+            placed = flows.choice != HASHED
+            np.add.at(fees, flows.target[placed], demand[placed] * self._annealing.movement_fee)
+        return np.floor(fees).astype(np.int64)
+
+
+def left_over(fabric: Fabric, flows: Elephants, capacity: Vector) -> Vector:
+    """What placed flows leave of links if they get what they ask for."""
+    placed = flows.some(flows.choice != HASHED)
+    paths = fabric.flow_paths(placed.source, placed.target, placed.choice)
+    taken = np.zeros(capacity.size)
+    np.add.at(taken, paths.links, np.repeat(placed.demand, np.diff(paths.first)))
+    # A link that is full is not dead: flows of lower priority may have no other.
+    return np.where(capacity > 0, np.maximum(capacity - taken, np.minimum(capacity, fabric.nic_rate / UNIT)), 0.0)
+
+
+def _seed(*numbers: int) -> int:
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])

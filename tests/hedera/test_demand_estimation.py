@@ -1,0 +1,134 @@
+"""Demand estimation: the paper's example step by step, known sums, and the kernel against its reference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hedera.demand_estimation import estimate_demands
+from hedera.fabric import Ints
+from hedera.matrices import all_to_all, authors_matrices
+from hedera.reference import demand_estimation as reference
+
+A, B, C, X, Y = range(5)
+EXAMPLE = [(A, X), (A, Y), (B, Y), (C, Y)]
+
+SUMS = {
+    "rand0": 11.0,
+    "rand1": 12.0,
+    "rand2": 12.0,
+    "hotspot": 12.0,
+    "randx2": 13.5,
+    "randx3": 41 / 3,
+    "randx4": 13.425,
+}
+ROUNDS = {"randx2": 3, "randx3": 4, "randx4": 4}
+
+
+def ends(pairs: list[tuple[int, int]]) -> tuple[Ints, Ints]:
+    source, target = np.array(pairs, np.int32).reshape(-1, 2).T
+    return np.ascontiguousarray(source), np.ascontiguousarray(target)
+
+
+def test_the_papers_example_step_by_step() -> None:
+    demand, converged = [0.0] * 4, [False] * 4
+    of_sender, of_receiver = [[0, 1], [2], [3]], [[0], [1, 2, 3]]
+    for flows in of_sender:
+        reference._send(flows, demand, converged)
+    assert demand == [1 / 2, 1 / 2, 1, 1]
+    for flows in of_receiver:
+        reference._receive(flows, demand, converged)
+    assert demand == [1 / 2, 1 / 3, 1 / 3, 1 / 3]
+    assert converged == [False, True, True, True]
+    for flows in of_sender:
+        reference._send(flows, demand, converged)
+    assert demand == pytest.approx([2 / 3, 1 / 3, 1 / 3, 1 / 3])
+    for flows in of_receiver:
+        reference._receive(flows, demand, converged)
+    assert demand == pytest.approx([2 / 3, 1 / 3, 1 / 3, 1 / 3])
+
+
+def test_the_papers_example_in_the_kernel() -> None:
+    found = estimate_demands(5, *ends(EXAMPLE), 900.0)
+    assert found.demand.tolist() == pytest.approx([600, 300, 300, 300])
+    assert found.settled
+
+
+@pytest.mark.parametrize("name", authors_matrices())
+def test_sums_over_the_authors_matrices(name: str) -> None:
+    matrix = authors_matrices()[name]
+    found = estimate_demands(16, matrix.source, matrix.target, 1.0)
+    expected = SUMS.get(name, 16.0)
+    if name in {"rand3", "rand4"}:
+        expected = len(set(matrix.target.tolist()))  # single flows, of which every receiver takes one in sum
+    assert found.demand.sum() == pytest.approx(expected, abs=1e-9)
+
+
+def test_all_to_all_fills_all_interfaces() -> None:
+    matrix = all_to_all(16)
+    assert estimate_demands(16, matrix.source, matrix.target, 1.0).demand.sum() == pytest.approx(16.0, abs=1e-9)
+
+
+@st.composite
+def flows_between_few_hosts(draw: st.DrawFn) -> tuple[int, Ints, Ints]:
+    hosts = draw(st.integers(1, 12))
+    host = st.integers(0, hosts - 1)
+    return hosts, *ends(draw(st.lists(st.tuples(host, host), max_size=40)))
+
+
+@settings(deadline=None)
+@given(flows_between_few_hosts())
+def test_the_kernel_is_its_reference(case: tuple[int, Ints, Ints]) -> None:
+    fast, slow = estimate_demands(*case, 1.0), reference.estimate_demands(*case, 1.0)
+    assert fast.demand.tolist() == pytest.approx(slow.demand.tolist(), abs=1e-9)
+    assert fast.settled
+    assert slow.settled
+
+
+@settings(deadline=None)
+@given(flows_between_few_hosts())
+def test_no_interface_is_exceeded_and_every_flow_is_held_back_by_one(case: tuple[int, Ints, Ints]) -> None:
+    hosts, source, target = case
+    demand = estimate_demands(*case, 1.0).demand
+    sent = np.bincount(source, demand, hosts)
+    received = np.bincount(target, demand, hosts)
+    assert max(sent.max(initial=0), received.max(initial=0)) <= 1 + 1e-6
+    assert np.maximum(sent[source], received[target]).tolist() == pytest.approx([1.0] * source.size, abs=1e-6)
+
+
+@settings(deadline=None)
+@given(flows_between_few_hosts())
+def test_flows_of_one_pair_are_alike(case: tuple[int, Ints, Ints]) -> None:
+    hosts, source, target = case
+    demand = estimate_demands(*case, 1.0).demand
+    pair = source.astype(np.int64) * hosts + target
+    for each in np.unique(pair):
+        assert np.ptp(demand[pair == each]) <= 1e-9
+
+
+def test_random_traffic_of_a_large_network_settles_and_agrees() -> None:
+    random = np.random.default_rng(5)
+    source, target = random.integers(0, 1024, (2, 5000)).astype(np.int32)
+    fast, slow = estimate_demands(1024, source, target, 1.0), reference.estimate_demands(1024, source, target, 1.0)
+    assert fast.settled
+    assert np.abs(fast.demand - slow.demand).max() <= 1e-7
+
+
+@pytest.mark.parametrize(
+    ("hosts", "source", "target", "problem"),
+    [
+        (2, [2], [0], r"source\[0\]: expected a number of what there is"),
+        (2, [0, 1], [1, -1], r"target\[1\]: expected a number of what there is"),
+        (2, [0, 1], [1], "target: expected as many as sources"),
+    ],
+)
+def test_hosts_that_there_are_not_are_refused(hosts: int, source: list[int], target: list[int], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        estimate_demands(hosts, np.array(source, np.int32), np.array(target, np.int32), 1.0)
+
+
+def test_without_flows_there_is_nothing_to_estimate() -> None:
+    found = estimate_demands(3, *ends([]), 1.0)
+    assert (found.demand.size, found.rounds, found.settled) == (0, 1, True)

@@ -1,0 +1,15 @@
+"""The kernels survive whatever they are given."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tests.hedera.fuzz import fuzz
+from tests.sanitized import COMPILER
+
+
+@pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"{COMPILER} is not installed")
+def test_sanitizers_find_nothing_in_the_kernels_on_arbitrary_input() -> None:
+    assert fuzz(10_000).startswith("10000 cases, ")
