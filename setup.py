@@ -39,6 +39,7 @@ setup(
     install_requires=[
         "cvxpy>=1.5",
         "highspy>=1.7",
+        "joblib>=1.4",
         "jsonschema>=4.17",
         "matplotlib>=3.7",
         "networkx>=3.2",
@@ -48,6 +49,7 @@ setup(
         "scipy>=1.11",
         "topohub>=1.5",
     ],
+    extras_require={"cluster": ["distributed>=2024.8"]},
     # ryu-manager is optional and has no extra here: c65ryu pins an eventlet that does not run on these Pythons.
     # requirements/ holds the versions that do.
     entry_points={"console_scripts": ["kuijia = kuijia_app.cli.main:main"]},
