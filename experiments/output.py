@@ -53,8 +53,8 @@ class OutputFolder:
         self._note(name)
 
     def remove_if_empty(self) -> None:
-        """Remove what folders were made for it, if nothing has been written."""
-        if not self.written:
+        """Remove what folders were made for it, if there is nothing in them."""
+        if self._made and not any(self.path.iterdir()):
             for folder in self._made:
                 folder.rmdir()
             self._made.clear()

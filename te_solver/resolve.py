@@ -86,13 +86,17 @@ class WarmThroughput:
     """Divides demands as `maximise_throughput` does, and is quick when it is called for the same tunnels again.
 
     What schemes take as their solver. It is warm for one `Incidence` at a time, the one that it was last called with.
+
+    Args:
+        fewest_hops: see `ThroughputResolver`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, fewest_hops: bool = True) -> None:
+        self._fewest_hops = fewest_hops
         self._resolver: ThroughputResolver | None = None
 
     def __call__(self, incidence: Incidence, capacity: Vector, demand: Vector, /) -> Allocation:
         """See `ThroughputResolver.solve`."""
         if self._resolver is None or self._resolver.incidence is not incidence:
-            self._resolver = ThroughputResolver(incidence)
+            self._resolver = ThroughputResolver(incidence, fewest_hops=self._fewest_hops)
         return self._resolver.solve(capacity, demand)

@@ -66,16 +66,16 @@ class Impact:
     Attributes:
         rerouting: the scheme's answer.
         before: Mbit/s of each pair that arrived before the failure, shape (P,).
+        flows: the sub-flows as the model took them.
         goodput: Mbit/s of each sub-flow that arrive, shape (S,).
-        role: a `Role` for each sub-flow, shape (S,).
         load: Mbit/s that each link carries, shape (L,).
         dropped: Mbit/s of inelastic traffic that each link drops, shape (L,).
     """
 
     rerouting: Rerouting
     before: Vector
+    flows: Flows
     goodput: Vector
-    role: NDArray[np.int8]
     load: Vector
     dropped: Vector
 
@@ -88,6 +88,11 @@ class Impact:
     def failure_loss(self) -> Vector:
         """Mbit/s of each pair that were sent before and do not enter the network now, shape (P,)."""
         return self.rerouting.lost
+
+    @cached_property
+    def role(self) -> NDArray[np.int8]:
+        """A `Role` for each sub-flow, shape (S,)."""
+        return _roles(self.rerouting, self.flows)
 
     @cached_property
     def tunnel_goodput(self) -> Vector:
@@ -157,6 +162,10 @@ class FailureModel:
         level = 2 * self._traffic.priority[self._traffic.tunnels.pair]
         return share(self._traffic.capacity, self.flows(self._traffic.tunnels, tunnels, self._traffic.sent, level))
 
+    @cached_property
+    def _pairs_before(self) -> Vector:
+        return self._traffic.tunnels.sums(self.before.goodput)
+
     def impact(self, rerouting: Rerouting) -> Impact:
         """What becomes of the traffic once the scheme's answer is in force.
 
@@ -169,8 +178,7 @@ class FailureModel:
         capacity = np.where(rerouting.damage.failed_links, 0.0, self._traffic.capacity)
         flows = self.flows(rerouting.tunnels, rerouting.carrier, rerouting.offered, rerouting.level)
         shares = share(capacity, flows)
-        before = self._traffic.tunnels.sums(self.before.goodput)
-        return Impact(rerouting, before, shares.goodput, _roles(rerouting, flows), shares.load, shares.dropped)
+        return Impact(rerouting, self._pairs_before, flows, shares.goodput, shares.load, shares.dropped)
 
     def flows(
         self, tunnels: TunnelColumns, carrier: Indices, offered: Vector, level: Indices, part: ArrayLike = 1.0

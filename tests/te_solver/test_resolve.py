@@ -124,9 +124,9 @@ def test_schemes_keep_their_resolver_as_long_as_the_tunnels_stay(monkeypatch: py
     made: list[Incidence] = []
 
     class Counted(ThroughputResolver):
-        def __init__(self, incidence: Incidence) -> None:
+        def __init__(self, incidence: Incidence, *, fewest_hops: bool) -> None:
             made.append(incidence)
-            super().__init__(incidence)
+            super().__init__(incidence, fewest_hops=fewest_hops)
 
     monkeypatch.setattr("te_solver.resolve.ThroughputResolver", Counted)
     solver = WarmThroughput()
