@@ -7,6 +7,7 @@ import argparse
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
+from experiments.sweep.workers import workers_from
 
 FULL_GRAPHS = FULL_RUNS = 10
 """Those of the paper: ten random graphs, ten draws of pairs on each."""
@@ -31,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     reproduces="Figure 4",
     backends=("flow",),
     configure=configure,
+    sweeps=True,
 )
 def fig4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # The optimiser takes seconds to import, which listing the experiments should not cost.
@@ -41,4 +43,4 @@ def fig4(settings: Settings, args: argparse.Namespace, output: OutputFolder, pro
         size = (FULL_GRAPHS, FULL_RUNS)
     elif settings.quick:
         size = (_QUICK_GRAPHS, _QUICK_RUNS)
-    return run_figure(settings, *size, output, progress)
+    return run_figure(settings, *size, workers_from(args), output, progress)

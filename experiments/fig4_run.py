@@ -14,14 +14,15 @@ from matplotlib.figure import Figure
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
+from experiments.sweep.sweep import Sweep, swept
+from experiments.sweep.workers import Workers
 from simulator.flow.failure_impact import FailureModel
 from te_solver.demands import Demand
 from te_solver.failures import single_links
-from te_solver.parallel import in_processes, processors
 from te_solver.resolve import WarmThroughput
 from te_solver.schemes.registry import make_scheme
 from te_solver.schemes.traffic import PlannedTraffic
-from te_solver.solve import solve
+from te_solver.solve import Planner
 from te_solver.topology import Link, Topology
 from te_solver.tunnels import TunnelFinder
 
@@ -44,24 +45,31 @@ class Draw:
     run: int
 
 
-Losses = dict[tuple[str, float], float]
-"""Scheme and demand to the mean over all failed links of the part of the throughput that is lost."""
+Losses = dict[str, list[float]]
+"""Scheme to the mean over all failed links of the part of the throughput that is lost, for each demand."""
 
 
-def run_figure(settings: Settings, graphs: int, runs: int, output: OutputFolder, progress: Progress) -> Outcome:
-    """Compute all draws on all processors, write the curves as text, JSON and picture."""
-    draws = [Draw(graph, run) for graph, run in product(range(1, graphs + 1), range(1, runs + 1))]
-    found: list[Losses] = []
-    progress.show(f"fig4: 0 of {len(draws)} draws")
-    for losses in in_processes(losses_of, settings, draws, min(processors(), len(draws))):
-        found.append(losses)
-        progress.show(f"fig4: {len(found)} of {len(draws)} draws")
-    data = summary(draws, found)
-    text = table_text(data)
-    output.write_json("fig4.json", data)
-    output.write_text("fig4.txt", f"{text}\n")
-    output.write_with("fig4.png", figure(data).savefig)
+def run_figure(
+    settings: Settings, graphs: int, runs: int, workers: Workers, output: OutputFolder, progress: Progress
+) -> Outcome:
+    """Compute all draws, a case of the sweep each; write the curves as text, JSON and picture."""
+    with swept(figure_sweep(settings, graphs, runs), workers, output, progress) as found:
+        data = summary(found)
+        text = table_text(data)
+        output.write_json("fig4.json", data)
+        output.write_text("fig4.txt", f"{text}\n")
+        output.write_with("fig4.png", figure(data).savefig)
     return Outcome(text, data, tuple(missed_bars(data)))
+
+
+def figure_sweep(settings: Settings, graphs: int, runs: int) -> Sweep[Settings, Settings, Draw]:
+    draws = [Draw(graph, run) for graph, run in product(range(1, graphs + 1), range(1, runs + 1))]
+    told = {"seed": settings.seed, "capacity": settings.capacity, "graphs": graphs, "runs": runs}
+    return Sweep("fig4", told, settings, prepare=_as_it_is, work=losses_of, cases=draws)
+
+
+def _as_it_is(settings: Settings) -> Settings:
+    return settings
 
 
 def losses_of(settings: Settings, draw: Draw) -> Losses:
@@ -70,17 +78,19 @@ def losses_of(settings: Settings, draw: Draw) -> Losses:
     random = np.random.default_rng([settings.seed, draw.graph, draw.run])
     pairs = random_pairs(topology, random)
     failures = tuple(single_links(topology))
-    finder = TunnelFinder(topology)
-    losses: Losses = {}
+    tunnels = dict(zip(pairs, TunnelFinder(topology).tunnels_of_pairs(pairs, TUNNELS), strict=True))
+    losses: Losses = {name: [] for name in SCHEMES}
     for demand in DEMANDS:
         demands = [Demand(*pair, demand * settings.capacity) for pair in pairs]
-        traffic = PlannedTraffic.of(solve(topology, demands, TUNNELS, finder=finder))
+        # A planner of their own: of plans that are equally good, which one it makes depends on those it made before.
+        traffic = PlannedTraffic.of(Planner(topology, tunnels, demands).plan())
         model = FailureModel(traffic)
         before = float(model.before.goodput.sum())
-        for name in SCHEMES:
-            scheme = make_scheme(name, WarmThroughput())
+        for name, of_demands in losses.items():
+            # What is lost is the same over whichever of the tunnels victims go that have room for them.
+            scheme = make_scheme(name, WarmThroughput(fewest_hops=False))
             after = [float(model.impact(scheme.reroute(traffic, failure)).goodput.sum()) for failure in failures]
-            losses[name, demand] = fmean(1 - each / before for each in after)
+            of_demands.append(fmean(1 - each / before for each in after))
     return losses
 
 
@@ -107,14 +117,17 @@ def random_pairs(topology: Topology, random: np.random.Generator) -> list[tuple[
     return pairs
 
 
-def summary(draws: Sequence[Draw], found: Sequence[Losses]) -> dict[str, object]:
+def summary(found: Sequence[Losses]) -> dict[str, object]:
     """The curves, means over all draws, and the largest distance between them."""
-    curves = {name: [fmean(losses[name, demand] for losses in found) for demand in DEMANDS] for name in SCHEMES}
+    curves = {
+        name: [fmean(of_draws) for of_draws in zip(*(losses[name] for losses in found), strict=True)]
+        for name in SCHEMES
+    }
     gaps = [ours - theirs for ours, theirs in zip(curves["kuijia"], curves["precomputed"], strict=True)]
     return {
         "experiment": "fig4",
         "backend": "flow",
-        "draws": len(draws),
+        "draws": len(found),
         "demands": list(DEMANDS),
         "loss": curves,
         "largest_gap": max(gaps),

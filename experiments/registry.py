@@ -62,6 +62,7 @@ class Experiment:
         backends: what it can run on, the default first.
         configure: adds the options of its own to `kuijia run`; experiments of a family share one.
         run: measures, writes its files and reports; raises KuijiaError when it cannot.
+        sweeps: whether it is a sweep, which `experiments.sweep.workers.workers_from` tells who works on.
     """
 
     name: str
@@ -70,13 +71,14 @@ class Experiment:
     backends: tuple[str, ...]
     configure: Configure
     run: Runner
+    sweeps: bool = False
 
 
 _registered: dict[str, Experiment] = {}
 
 
 def experiment(
-    name: str, *, title: str, reproduces: str, backends: tuple[str, ...], configure: Configure
+    name: str, *, title: str, reproduces: str, backends: tuple[str, ...], configure: Configure, sweeps: bool = False
 ) -> Callable[[Runner], Runner]:
     """Register the decorated function as the experiment `name`.
 
@@ -87,7 +89,7 @@ def experiment(
     def register(run: Runner) -> Runner:
         if name in _registered:
             raise ValueError(f"two experiments are called {name}")
-        _registered[name] = Experiment(name, title, reproduces, backends, configure, run)
+        _registered[name] = Experiment(name, title, reproduces, backends, configure, run, sweeps)
         return run
 
     return register

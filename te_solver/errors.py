@@ -30,6 +30,10 @@ class InputError(KuijiaError, ValueError):
         super().__init__(f"{where}: {problem}, expected {expected}")
 
 
+class InterruptedWorkError(KeyboardInterrupt):
+    """Somebody pressed Ctrl-C: the message says in one line what is kept of the work and how it goes on."""
+
+
 class SolverError(KuijiaError):
     """The optimiser gave no usable answer: the message says what it answered instead."""
 

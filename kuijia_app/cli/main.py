@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NoReturn, Protocol
 
 from kuijia_app.cli.common_options import add_common_options
-from te_solver.errors import KuijiaError
+from te_solver.errors import InterruptedWorkError, KuijiaError
 
 VERBS = {
     "solve": "kuijia_app.cli.solve",
@@ -66,8 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KuijiaError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_status
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(stop if isinstance(stop, InterruptedWorkError) else "interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         _silence_stdout()  # whoever read our output has seen enough

@@ -12,8 +12,9 @@ from experiments.motivation import positive_count, positive_number
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Settings, all_experiments, find_experiment
+from experiments.sweep.workers import add_workers, refuse_workers
 from kuijia_app.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
-from te_solver.errors import InputError, KuijiaError
+from te_solver.errors import InputError, InterruptedWorkError, KuijiaError
 
 HELP = "reproduce a table or figure of the paper"
 
@@ -55,6 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--repetitions", type=positive_count, default=1, metavar="N", help="measure everything N times (default: 1)"
     )
     parser.add_argument("--quick", action="store_true", help="measure for a shorter time, which is less exact")
+    add_workers(parser)
     for configure_family in dict.fromkeys(each.configure for each in experiments):
         configure_family(parser)
 
@@ -69,6 +71,8 @@ def run(args: argparse.Namespace) -> int:
             f"{experiment.name} cannot run on {backend}",
             f"one of {', '.join(experiment.backends)}",
         )
+    if not experiment.sweeps:
+        refuse_workers(args, f"{experiment.name} is no sweep", [each.name for each in all_experiments() if each.sweeps])
     settings = Settings(
         backend=backend,
         capacity=args.capacity,
@@ -83,6 +87,8 @@ def run(args: argparse.Namespace) -> int:
     progress = Progress(sys.stderr)
     try:
         outcome = experiment.run(settings, args, output, progress)
+    except InterruptedWorkError:
+        raise  # says itself what is kept
     except KeyboardInterrupt:
         progress.say(f"stopped; {_what_is_done(output)}")
         raise

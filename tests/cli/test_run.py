@@ -15,6 +15,7 @@ from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, find_experiment
 from kuijia_app.cli import run as run_verb
 from kuijia_app.cli.main import main
+from te_solver.errors import InterruptedWorkError
 
 Run = Callable[[Settings, argparse.Namespace, OutputFolder, Progress], Outcome]
 
@@ -35,6 +36,11 @@ def replace_runner(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
         (["table2", "--framework", "nox"], "argument --framework: invalid choice: 'nox'"),
         (["table2", "--slots", "63"], "argument --slots: invalid choice: 63"),
         (["table2", "--cut", "s1-s3"], "argument --cut: invalid choice: 's1-s3'"),
+        (["table2", "--workers", "2"], "option:--workers: table2 is no sweep, expected one of fig4"),
+        (["table2", "--cluster", "tcp://a:1"], "option:--cluster: table2 is no sweep, expected one of fig4"),
+        (["fig4", "--workers", "0"], "argument --workers: '0', expected a whole number from 1 to 4096"),
+        (["fig4", "--cluster", "a:1"], "argument --cluster: 'a:1', expected an address such as tcp://host:8786"),
+        (["fig4", "--workers", "2", "--cluster", "tcp://a:1"], "argument --cluster: not allowed with argument"),
         (["table2", "--kill-controller"], "option:--kill-controller: one end of the failed tunnel cannot"),
     ],
 )
@@ -99,6 +105,17 @@ def test_a_missed_bar_is_status_1_and_names_the_number(
     output = capsys.readouterr()
     assert output.out == "the table\n"
     assert output.err.splitlines()[-1] == "error: f3 after/before is 0.9"
+
+
+def test_an_interrupted_sweep_says_itself_what_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*_: object) -> Outcome:
+        raise InterruptedWorkError("stopped; all is kept")
+
+    replace_runner(monkeypatch, run)
+    assert main(["run", "fig4", "-o", str(tmp_path)]) == 130
+    assert capsys.readouterr().err == "stopped; all is kept\n"
 
 
 def test_an_interrupt_says_what_is_done(

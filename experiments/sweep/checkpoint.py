@@ -1,0 +1,155 @@
+"""The file that keeps the finished cases of a sweep: appended to line by line, and refused by any other sweep."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from te_solver.errors import InputError
+
+FORMAT = "kuijia-sweep"
+
+_SYNC_SECONDS = 1.0
+"""A line outlives this process as soon as it is added, and the machine within this time."""
+
+_ANOTHER_WAY = "the same command as then, another -o, or no such file"
+
+
+class Checkpoint:
+    """Finished cases in a file: the first line says of which sweep, each other one holds a case.
+
+    A last line that was cut off is dropped: its case is worked on again.
+
+    Args:
+        path: the file, which is made where there is none.
+        sweep: what the results depend on, as JSON data: settings by name, among them how many `cases` there are.
+
+    Attributes:
+        done: the results of finished cases by number.
+
+    Raises:
+        InputError: the file is another sweep's, is damaged, is in use, or cannot be written.
+    """
+
+    def __init__(self, path: Path, sweep: Mapping[str, Any]) -> None:
+        self.path = path
+        self.done: dict[int, Any] = {}
+        self._synced = time.monotonic()
+        try:
+            self._file = path.open("a+b", buffering=0)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        try:
+            self._lock()
+            self._read(dict(sweep))
+        except BaseException:
+            self._file.close()
+            raise
+
+    def add(self, case: int, text: str) -> None:
+        """Keep a result, given as JSON text; raises InputError when it cannot be written."""
+        self._append(f"[{case}, {text}]\n")
+        if time.monotonic() - self._synced >= _SYNC_SECONDS:
+            self._sync()
+        self.done[case] = json.loads(text)
+
+    def close(self) -> None:
+        """Leave the file for a later run, or remove it where it keeps nothing."""
+        if self._file.closed:
+            return
+        if self.done:
+            self._sync()
+        else:
+            self.path.unlink(missing_ok=True)
+        self._file.close()
+
+    def remove(self) -> None:
+        """Once the sweep's own files are written, it is of no more use."""
+        self.path.unlink(missing_ok=True)
+        self._file.close()
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(
+                self.path, "", "another run is writing to it", "one run at a time, or another -o"
+            ) from error
+
+    def _read(self, sweep: dict[str, Any]) -> None:
+        header = json.dumps({"format": FORMAT, **sweep}, allow_nan=False) + "\n"
+        self._file.seek(0)
+        content = self._file.read()
+        whole = content[: content.rfind(b"\n") + 1]
+        if not whole and header.encode().startswith(content):
+            self._begin(header)
+            return
+        first, *others = whole.splitlines() or [content]
+        told = "; ".join(_differences(self._header(first), json.loads(header)))
+        if told and others:
+            raise InputError(self.path, "", f"holds what another run has finished ({told})", _ANOTHER_WAY)
+        if told:
+            self._begin(header)
+            return
+        for number, line in enumerate(others, start=2):
+            case, result = self._case(line, number, sweep["cases"])
+            self.done[case] = result
+        self._cut(len(whole))
+
+    def _begin(self, header: str) -> None:
+        self._cut(0)
+        self._append(header)
+
+    def _case(self, line: bytes, number: int, cases: int) -> tuple[int, Any]:
+        try:
+            case, result = json.loads(line)
+        except (ValueError, TypeError):
+            case, result = None, None
+        if type(case) is not int or not 0 <= case < cases:
+            raise InputError(self.path, number, "is no finished case", "a file as a sweep left it, or none")
+        return case, result
+
+    def _header(self, line: bytes) -> dict[str, Any]:
+        try:
+            header = json.loads(line)
+        except ValueError:
+            header = None
+        if not isinstance(header, dict) or header.get("format") != FORMAT:
+            raise InputError(self.path, "", "is no checkpoint of a sweep", "another -o, or no such file")
+        return header
+
+    def _cut(self, length: int) -> None:
+        try:
+            self._file.truncate(length)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _append(self, line: str) -> None:
+        try:
+            if self._file.write(line.encode()) != len(line.encode()):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _sync(self) -> None:
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self._synced = time.monotonic()
+
+    def _unwritable(self, error: OSError) -> InputError:
+        return InputError(self.path, "", f"cannot be written ({error.strerror})", "space and permission")
+
+
+def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Iterator[str]:
+    for key in {**theirs, **ours}:
+        before, now = theirs.get(key), ours.get(key)
+        if before != now:
+            yield "another version of the program" if key == "code" else f"{key} was {before}, is {now}"

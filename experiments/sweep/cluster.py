@@ -1,0 +1,81 @@
+"""Works on a sweep with the workers of a dask scheduler."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from experiments.sweep.work import Answer, Assignment, answer
+from te_solver.errors import InputError, KuijiaError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Case = TypeVar("Case")
+
+_CONNECT_SECONDS = 10
+_WORKER_SECONDS = 60
+
+
+class ClusterError(KuijiaError):
+    """The cluster did not do the work."""
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Client]:
+    """A connection to the scheduler at `address`, such as `tcp://host:8786`.
+
+    Raises:
+        InputError: there is no scheduler, or this machine has not the package to talk to one.
+    """
+    expected = "the address of a running dask scheduler, such as tcp://host:8786"
+    try:
+        from distributed import Client  # noqa: PLC0415
+    except ImportError as error:
+        problem = f"the package {error.name} is missing"
+        raise InputError("option", "--cluster", problem, "the extra `cluster` of kuijia to be installed") from error
+    try:
+        client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InputError("option", "--cluster", f"{address} does not answer", expected) from error
+    with client:
+        yield client
+
+
+def cluster_answers(
+    client: Client, address: str, assignment: Assignment[Any, Any, Case], cases: Mapping[int, Case]
+) -> Generator[Answer, None, None]:
+    """An answer for each case, in any order; cases whose worker was lost are given to another one.
+
+    Raises:
+        ClusterError: there are no workers, they are lost again and again, or the scheduler is.
+    """
+    from distributed import KilledWorker, as_completed  # noqa: PLC0415
+    from distributed.client import FutureCancelledError  # noqa: PLC0415
+
+    try:
+        client.wait_for_workers(1, timeout=_WORKER_SECONDS)
+        # As a task of its own it can be had again when all workers that hold it are lost.
+        shared = client.submit(_unpickled, pickle.dumps(assignment))
+        futures = client.map(_answer, *zip(*cases.items(), strict=True), assignment=shared, pure=False)
+        for future in as_completed(futures, loop=client.loop):
+            yield future.result()
+    except TimeoutError as error:
+        raise ClusterError(f"the scheduler at {address} has no workers, expected one at least") from error
+    except KilledWorker as error:
+        raise ClusterError(f"workers of {address} were lost again and again, perhaps for lack of memory") from error
+    except FutureCancelledError as error:
+        raise ClusterError(f"the scheduler at {address} was lost") from error
+    except ImportError as error:
+        raise ClusterError(f"workers of {address} lack {error.name}, expected kuijia to be installed there") from error
+
+
+def _unpickled(content: bytes) -> Assignment[Any, Any, Any]:
+    assignment: Assignment[Any, Any, Any] = pickle.loads(content)  # noqa: S301  # comes from this module
+    return assignment
+
+
+def _answer(number: int, case: object, assignment: Assignment[Any, Any, Any]) -> Answer:
+    return answer(assignment, number, case)

@@ -1,0 +1,113 @@
+"""Works on a sweep with the processors of this machine, through joblib."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+import warnings
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from joblib import Parallel, delayed, parallel_config
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.process_executor import BrokenProcessPool
+
+from experiments.sweep.work import Answer, Assignment, answer
+from te_solver.errors import KuijiaError
+
+Case = TypeVar("Case")
+
+_ATTEMPTS = 3
+"""How often workers may be killed without a single case being finished in between."""
+
+
+class WorkersKilledError(KuijiaError):
+    """Processes of this sweep are killed again and again."""
+
+
+def local_answers(
+    assignment: Assignment[Any, Any, Case], cases: Mapping[int, Case], processes: int
+) -> Generator[Answer, None, None]:
+    """An answer for each case, in any order; with one process the work is done in this one.
+
+    Cases whose worker was killed are given to another one.
+
+    Raises:
+        WorkersKilledError: that does not help.
+    """
+    if processes == 1:
+        yield from (answer(assignment, number, case) for number, case in cases.items())
+        return
+    left = dict(cases)
+    attempts = 0
+    while left:
+        try:
+            for each in _pool_answers(assignment, dict(left), min(processes, len(left))):
+                del left[each.case]
+                attempts = 0
+                yield each
+        except BrokenProcessPool as error:
+            attempts += 1
+            if attempts == _ATTEMPTS:
+                problem = f"workers were killed {attempts} times in a row, perhaps for lack of memory"
+                raise WorkersKilledError(f"{problem}, expected room for {processes} or fewer --workers") from error
+
+
+def _pool_answers(
+    assignment: Assignment[Any, Any, Case], cases: Mapping[int, Case], processes: int
+) -> Generator[Answer, None, None]:
+    settings = parallel_config(
+        backend="loky",
+        n_jobs=max(processes, 2),
+        inner_max_num_threads=1,
+        max_nbytes=None,
+        initializer=_start,
+        initargs=(assignment, os.getpid()),
+    )
+    with settings, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+        tasks = (delayed(_answer)(number, case) for number, case in cases.items())
+        with _no_interrupts():
+            # In batches an answer would have to wait for others, and would be lost with them.
+            answers = Parallel(return_as="generator_unordered", batch_size=1)(tasks)
+        try:
+            yield from answers
+        finally:
+            answers.close()  # kills the workers unless all is done
+            get_reusable_executor(reuse=True).shutdown(wait=True)
+
+
+@contextmanager
+def _no_interrupts() -> Iterator[None]:
+    """What is started in here is not reached by Ctrl-C, which this process hears too, and ends its workers."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+_assigned: list[Assignment[Any, Any, Any]] = []
+"""In a worker: what it works on."""
+
+
+def _start(assignment: Assignment[Any, Any, Any], parent: int) -> None:
+    _assigned[:] = [assignment]
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End this worker when the process that started it is gone, however that ended."""
+    try:
+        alive = os.pidfd_open(parent)
+    except ProcessLookupError:
+        os._exit(1)
+    select.select([alive], [], [])
+    os._exit(1)
+
+
+def _answer(number: int, case: object) -> Answer:
+    return answer(_assigned[0], number, case)

@@ -1,0 +1,163 @@
+"""What a sweep is, and how one is run: the results come in the order of the cases, whoever works on them and when."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic
+
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.sweep.checkpoint import Checkpoint
+from experiments.sweep.cluster import cluster_answers, connected
+from experiments.sweep.local import local_answers
+from experiments.sweep.work import Answer, Assignment, Case, Context, Ready, code_version
+from experiments.sweep.workers import Workers
+from te_solver.errors import InterruptedWorkError, KuijiaError
+
+
+@dataclass(frozen=True)
+class Sweep(Generic[Context, Ready, Case]):
+    """The same work on many cases.
+
+    A result may depend on the context and its case alone, not on which cases a process has worked on before: then it
+    is the same whatever the number of workers, and whether or not the sweep was interrupted.
+
+    Attributes:
+        name: what users know it by, also the name of its checkpoint.
+        settings: what the results depend on, as JSON data; a checkpoint of other settings is refused.
+        context: what all cases need; it is pickled and goes to every worker once.
+        prepare: makes of the context what `work` takes, once for each thread that works; at the top of a module.
+        work: the result of a case as JSON data; at the top of a module. A KuijiaError ends the sweep.
+        cases: pickled one by one; worth some 10 ms each, as all of them are held and handed out by one process.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    context: Context
+    prepare: Callable[[Context], Ready]
+    work: Callable[[Ready, Case], Any]
+    cases: Sequence[Case]
+
+
+class CaseError(KuijiaError):
+    """One case of a sweep ended with an error for the user, whose exit status this has."""
+
+    def __init__(self, message: str, exit_status: int) -> None:
+        super().__init__(message)
+        self.exit_status = exit_status
+
+
+@contextmanager
+def swept(
+    sweep: Sweep[Context, Ready, Case], workers: Workers, output: OutputFolder | None, progress: Progress
+) -> Iterator[list[Any]]:
+    """The results of all cases, in their order, for as long as it takes to write the sweep's own files.
+
+    Finished cases are kept in a checkpoint in `output`: run again with the same folder, a sweep goes on with the rest.
+    The checkpoint is removed when the block ends without an error. Without a folder nothing is kept.
+
+    Raises:
+        InputError: the checkpoint is another sweep's or cannot be written, or the cluster cannot be reached.
+        KuijiaError: a case ended with an error, or workers are killed again and again; finished cases are kept.
+        InterruptedWorkError: somebody pressed Ctrl-C; finished cases are kept.
+    """
+    code = code_version()
+    checkpoint = None
+    if output is not None:
+        identity = {"sweep": sweep.name, "cases": len(sweep.cases), "code": code, **sweep.settings}
+        checkpoint = Checkpoint(output.path / f"{sweep.name}.checkpoint", identity)
+    try:
+        assignment = Assignment(sweep.prepare, sweep.work, sweep.context, code)
+        yield _results(sweep, assignment, workers, checkpoint, progress)
+    except BaseException:
+        if checkpoint is not None:
+            checkpoint.close()
+        raise
+    if checkpoint is not None:
+        checkpoint.remove()
+
+
+def _results(
+    sweep: Sweep[Context, Ready, Case],
+    assignment: Assignment[Context, Ready, Case],
+    workers: Workers,
+    checkpoint: Checkpoint | None,
+    progress: Progress,
+) -> list[Any]:
+    """The results in the order of the cases, those of the checkpoint without work."""
+    done = {} if checkpoint is None else checkpoint.done
+    left = {number: case for number, case in enumerate(sweep.cases) if number not in done}
+    show = _shower(sweep, len(done), progress)
+    try:
+        with _answers(assignment, left, workers) as answers:
+            for each in answers:
+                if each.error_status is not None:
+                    message = f"{sweep.name}, case {each.case + 1} of {len(sweep.cases):,}: {each.text}"
+                    raise CaseError(message, each.error_status)
+                if checkpoint is None:
+                    done[each.case] = json.loads(each.text)
+                else:
+                    checkpoint.add(each.case, each.text)
+                show(len(done))
+    except KeyboardInterrupt as error:
+        raise InterruptedWorkError(f"stopped; {_kept(sweep, len(done), checkpoint)}") from error
+    except KuijiaError:
+        if checkpoint is not None and done:
+            progress.say(_kept(sweep, len(done), checkpoint))
+        raise
+    return [done[number] for number in range(len(sweep.cases))]
+
+
+@contextmanager
+def _answers(
+    assignment: Assignment[Context, Ready, Case], cases: Mapping[int, Case], workers: Workers
+) -> Iterator[Iterator[Answer]]:
+    """The answers as they come; whoever works on them stops when the block ends."""
+    if not cases:
+        yield iter(())
+    elif workers.cluster is None:
+        with closing(local_answers(assignment, cases, workers.processes)) as answers:
+            yield answers
+    else:
+        with (
+            connected(workers.cluster) as client,
+            closing(cluster_answers(client, workers.cluster, assignment, cases)) as answers,
+        ):
+            yield answers
+
+
+def _shower(sweep: Sweep[Any, Any, Any], before: int, progress: Progress) -> Callable[[int], None]:
+    """Tells people how many cases are done, of which `before` from an earlier run, and how long the rest takes."""
+    total = len(sweep.cases)
+    started = time.monotonic()
+    if before:
+        progress.say(f"{sweep.name}: {before:,} of {total:,} cases were finished by an earlier run")
+
+    def show(done: int) -> None:
+        spent = time.monotonic() - started
+        left = spent / (done - before) * (total - done)
+        progress.show(f"{sweep.name}: {done:,} of {total:,} cases, {duration(left)} left")
+
+    progress.show(f"{sweep.name}: {before:,} of {total:,} cases")
+    return show
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it: 45 s, 3 min 20 s, 2 h 5 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def _kept(sweep: Sweep[Any, Any, Any], done: int, checkpoint: Checkpoint | None) -> str:
+    cases = f"{done:,} of {len(sweep.cases):,} cases were finished"
+    if checkpoint is None or not done:
+        return f"{cases}, nothing is kept"
+    return f"{cases} and are kept: the same command with -o {checkpoint.path.parent} goes on from there"

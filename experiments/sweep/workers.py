@@ -1,0 +1,57 @@
+"""Who works on a sweep, and the options that say so."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kuijia_app.cli.common_options import whole_number
+from te_solver.errors import InputError
+from te_solver.parallel import processors
+
+_ADDRESS = re.compile(r"(tcp|tls)://[^\s/]+:\d+")
+_MOST_PROCESSES = 4096
+
+
+@dataclass(frozen=True)
+class Workers:
+    """So many processes of this machine, or the workers of a dask scheduler at an address."""
+
+    processes: int
+    cluster: str | None = None
+
+
+def add_workers(parser: argparse.ArgumentParser) -> None:
+    """Add --workers and --cluster, of which one can be given."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--workers",
+        type=whole_number(1, _MOST_PROCESSES),
+        metavar="N",
+        help="processes that a sweep runs in (default: one per processor)",
+    )
+    group.add_argument(
+        "--cluster",
+        type=_address,
+        metavar="ADDRESS",
+        help="run a sweep on the workers of a dask scheduler, such as tcp://host:8786",
+    )
+
+
+def workers_from(args: argparse.Namespace) -> Workers:
+    return Workers(processors() if args.workers is None else args.workers, args.cluster)
+
+
+def refuse_workers(args: argparse.Namespace, problem: str, sweeps: Sequence[str]) -> None:
+    """Raises InputError when the options were given to something that is no sweep."""
+    for option, value in (("--workers", args.workers), ("--cluster", args.cluster)):
+        if value is not None:
+            raise InputError("option", option, problem, f"one of {', '.join(sweeps)}")
+
+
+def _address(text: str) -> str:
+    if not _ADDRESS.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r}, expected an address such as tcp://host:8786")
+    return text

@@ -1,0 +1,54 @@
+"""A sweep that tests can stop midway: after some cases all others wait for a file.
+
+`main` takes a folder and, for a cluster, the address of a scheduler.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.sweep.sweep import Sweep, swept
+from experiments.sweep.workers import Workers
+
+CASES = 30
+FREE = 12
+"""Cases that do not wait: the first ones that are begun."""
+
+_LINE = "{:4d} {:8d}\n"
+_DEADLINE_SECONDS = 60.0
+
+
+def prepare(folder: Path) -> Path:
+    return folder
+
+
+def work(folder: Path, case: int) -> dict[str, Any]:
+    """Notes who worked on which case in the file `worked`, and waits for the file `go`."""
+    deadline = time.monotonic() + _DEADLINE_SECONDS
+    line = _LINE.format(case, os.getpid())
+    with (folder / "worked").open("a") as worked:
+        worked.write(line)
+        worked.flush()
+        begun = worked.tell() // len(line)
+    while begun > FREE and not (folder / "go").exists():
+        if time.monotonic() > deadline:
+            raise TimeoutError("nobody lets this sweep go on")
+        time.sleep(0.01)
+    return {"case": case, "third": case / 3}
+
+
+def run(folder: Path, workers: Workers) -> None:
+    sweep = Sweep("held", {"seed": 1}, folder, prepare, work, range(CASES))
+    output = OutputFolder(folder / "results")
+    with swept(sweep, workers, output, Progress(sys.stderr)) as results:
+        output.write_json("held.json", results)
+
+
+def main(folder: str, *address: str) -> None:
+    run(Path(folder), Workers(2, *address))

@@ -1,0 +1,58 @@
+"""Starts sweeps and the processes of a cluster, and waits for them to be where a test wants them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.experiments.sweep.held import FREE
+
+ROOT = Path(__file__).resolve().parents[3]
+
+_DEADLINE_SECONDS = 60.0
+
+
+def python(*arguments: str) -> subprocess.Popen[str]:
+    """A Python process at the root of the project."""
+    command = [sys.executable, *arguments]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def held_sweep(folder: Path, *address: str) -> subprocess.Popen[str]:
+    # As a module that is run it would have a name under which workers cannot import it.
+    script = "import sys; from tests.experiments.sweep.held import main; main(*sys.argv[1:])"
+    return python("-c", script, str(folder), *address)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _DEADLINE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def wait_until_held(sweep: subprocess.Popen[str], folder: Path) -> None:
+    """Until all cases are finished that do not wait."""
+    checkpoint = folder / "results" / "held.checkpoint"
+    wait_until(lambda: sweep.poll() is not None or _lines(checkpoint) == 1 + FREE)
+    assert sweep.poll() is None
+
+
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def worked(folder: Path) -> list[tuple[int, int]]:
+    """The cases that were begun so far, each with the process that did."""
+    return [(int(case), int(process)) for case, process in map(str.split, (folder / "worked").read_text().splitlines())]
+
+
+def gone(process: int) -> bool:
+    """Whether a process is no more, or only waits for its parent to take note."""
+    try:
+        return (Path("/proc") / str(process) / "stat").read_text().rsplit(") ", 1)[1].startswith("Z")
+    except FileNotFoundError:
+        return True

@@ -1,0 +1,83 @@
+"""Sweeps on a real dask scheduler with workers of its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from experiments.progress import Progress
+from experiments.sweep import cluster
+from experiments.sweep.cluster import ClusterError, connected
+from experiments.sweep.sweep import Sweep, swept
+from experiments.sweep.workers import Workers
+from te_solver.errors import InputError
+from tests.experiments.sweep import held
+from tests.experiments.sweep.processes import held_sweep, python, wait_until, wait_until_held, worked
+
+
+@contextmanager
+def running(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    with python("-m", *arguments) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """Of a scheduler without workers."""
+    file = tmp_path / "scheduler.json"
+    arguments = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
+    with running("distributed.cli.dask_scheduler", *arguments):
+        wait_until(lambda: file.exists() and bool(file.read_text()))
+        yield json.loads(file.read_text())["address"]
+
+
+def test_a_cluster_that_loses_a_worker_gives_the_same_bytes_as_this_machine(tmp_path: Path, address: str) -> None:
+    there, here = tmp_path / "there", tmp_path / "here"
+    there.mkdir()
+    here.mkdir()
+    worker = ("distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "1", "--no-dashboard")
+    with ExitStack() as stack:
+        for number in range(2):
+            folder = ("--local-directory", str(tmp_path / f"worker-{number}"))
+            stack.enter_context(running(*worker, *folder))
+        with connected(address) as client:
+            client.wait_for_workers(2, timeout=60)
+        process = stack.enter_context(held_sweep(there, address))
+        wait_until_held(process, there)
+        wait_until(lambda: len({each for _, each in worked(there)}) == 2)
+        os.kill(worked(there)[-1][1], signal.SIGKILL)
+        (there / "go").touch()
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+    (here / "go").touch()
+    held.run(here, Workers(2))
+    assert (there / "results" / "held.json").read_bytes() == (here / "results" / "held.json").read_bytes()
+
+
+def test_a_scheduler_that_does_not_answer_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 0.2)
+    with pytest.raises(InputError, match=r"^option:--cluster: tcp://127\.0\.0\.1:1 does not answer, expected the"):
+        run(Workers(1, "tcp://127.0.0.1:1"))
+
+
+def test_a_scheduler_without_workers_is_told_in_one_line(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_WORKER_SECONDS", 0.2)
+    with pytest.raises(ClusterError, match="has no workers, expected one at least"):
+        run(Workers(1, address))
+
+
+def run(workers: Workers) -> None:
+    sweep = Sweep("idle", {}, Path(), held.prepare, held.work, range(3))
+    with swept(sweep, workers, None, Progress(io.StringIO())):
+        pass
