@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import permutations, product
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from experiments.gscale.aggregates import aggregates_of, roles_of
+from experiments.result import Result
 from te_solver.demands import Demand
 from te_solver.networks import shipped_network
 from te_solver.plan import Plan
@@ -100,13 +101,32 @@ def grid(
     )
 
 
+def parameters_of(case: Case, plan: Plan) -> dict[str, Any]:
+    """What a result says of its case beyond what every result says."""
+    return {
+        "traffic": case.traffic,
+        "demand": case.demand,
+        "pairs": [list(pair) for pair in dict.fromkeys((pair.source, pair.target) for pair in plan.pairs)],
+        "planned_share": PLANNED_SHARE,
+    }
+
+
+def case_of(result: Result) -> Case:
+    """The case that a result is of; raises ValueError when it is of none."""
+    try:
+        traffic, demand = result.parameters["traffic"], result.parameters["demand"]
+    except KeyError as error:
+        raise ValueError(f"a result of {result.experiment} without {error}") from error
+    return Case(traffic, demand, result.failure.link, result.scheme, result.repetition)
+
+
 def plan_of(case: Case, capacity: float, seed: int) -> Plan:
     """The plan that is in force before the link of a case fails; the same for all its links and both schemes.
 
     The network is Gscale with links of `capacity` Mbit/s. The paper's program of greatest throughput has many answers
     for light demands, and a simplex method likes those that leave tunnels empty, on which the paper's two aggregates
-    per tunnel would send nothing: of the answers of greatest throughput and fewest hops, the plan divides each pair's
-    traffic as evenly over its tunnels as it can (`kuijia solve --spread`).
+    per tunnel would send nothing: the plan divides what each pair is allocated as evenly over its tunnels as it can
+    (`kuijia solve --spread`).
 
     Args:
         case: whose plan it is.

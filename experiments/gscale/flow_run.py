@@ -1,0 +1,89 @@
+"""Computes a case in the fluid model: what each aggregate gets before and after the failure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from itertools import pairwise
+
+from experiments.gscale.aggregates import aggregates_of, roles_of
+from experiments.gscale.scenario import Case, parameters_of, plan_of
+from experiments.registry import Settings
+from experiments.result import Failure, FlowResult, Result, Role, Window
+from experiments.wanted_flow import WantedFlow
+from simulator.flow.model import Flows, share
+from te_solver.plan import Tunnel
+from te_solver.topology import Topology
+
+_NO_TIME = Window(0.0, 0.0)
+
+
+def compute(case: Case, settings: Settings) -> Result:
+    """The result of a case.
+
+    Each aggregate is one flow: of TCP one that shares full links alike with all others, as a single connection does,
+    of UDP one that is sent at its rate whatever becomes of it. Each class of traffic has a queue, under Kuijia one more
+    below it for its victims; queues are served in strict priority.
+    """
+    began = time.time()
+    plan = plan_of(case, settings.capacity, settings.seed)
+    flows = aggregates_of(plan, case.link)
+    role = roles_of(flows, case.link)
+    before = _goodput(plan.topology, case, [flow.tunnel for flow in flows], flows, {})
+    low = {flow.name: case.scheme == "kuijia" and role[flow.name] == "victim" for flow in flows}
+    after = _goodput(plan.topology, case, [flow.backup for flow in flows], flows, low)
+    return Result(
+        experiment="gscale",
+        backend=settings.backend,
+        scheme=case.scheme,
+        seed=settings.seed,
+        repetition=case.repetition,
+        capacity=settings.capacity,
+        started_at=began,
+        failure=Failure(case.link, 0.0, {}),
+        before=_NO_TIME,
+        after=_NO_TIME,
+        flows=tuple(
+            _result(case, flow, role[flow.name], (before[flow.name], after[flow.name]), low=low[flow.name])
+            for flow in flows
+        ),
+        published=None,
+        checks=(),
+        invalid=(),
+        manifest={"settings": asdict(settings), "duration": time.time() - began},
+        parameters=parameters_of(case, plan),
+    )
+
+
+def _goodput(
+    topology: Topology, case: Case, tunnels: Sequence[Tunnel], flows: Sequence[WantedFlow], low: Mapping[str, bool]
+) -> dict[str, float]:
+    """Mbit/s of each flow over its tunnel; those that are `low` wait in the victims' queue of their class."""
+    position = {link.ends: number for number, link in enumerate(topology.links)}
+    offered = Flows.of(
+        [[position[hop] for hop in pairwise(tunnel.nodes)] for tunnel in tunnels],
+        [flow.offered for flow in flows],
+        level=[2 * flow.priority + low.get(flow.name, False) for flow in flows],
+        elastic=case.protocol == "tcp",
+    )
+    goodput = share([link.capacity for link in topology.links], offered).goodput
+    return dict(zip((flow.name for flow in flows), goodput.tolist(), strict=True))
+
+
+def _result(case: Case, flow: WantedFlow, role: Role, rates: tuple[float, float], *, low: bool) -> FlowResult:
+    return FlowResult(
+        name=flow.name,
+        role=role,
+        protocol=case.protocol,
+        source=flow.source,
+        target=flow.target,
+        offered=flow.offered,
+        before=rates[0],
+        after=rates[1],
+        tunnel_before=flow.tunnel.nodes,
+        tunnel_after=flow.backup.nodes,
+        low_after=low,
+        priority=flow.priority,
+        sent=flow.offered if case.protocol == "udp" else None,
+    )
