@@ -14,7 +14,13 @@ from te_solver.errors import InputError
 
 Framework = Literal["os-ken", "ryu"]
 
-_MODULES = ("experiments.motivation", "experiments.fig4", "experiments.recovery", "experiments.update")
+_MODULES = (
+    "experiments.motivation",
+    "experiments.fig4",
+    "experiments.recovery",
+    "experiments.update",
+    "experiments.hedera.matrices",
+)
 """The modules that hold experiments; importing one registers what it holds."""
 
 

@@ -15,6 +15,7 @@ from te_solver.errors import KuijiaError
 
 Ints = NDArray[np.int32]
 Vector = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Routes: TypeAlias = _core.FatTreeRoutes | _core.TableRoutes
 
 HASHED = -1
@@ -49,6 +50,7 @@ class Fabric(ABC):
         blocks: how many neighbours towards the top an edge switch has; equal parts of the labels belong to each.
         edge_first: where the hosts of each edge switch begin, and where the last ones end.
         pod_first: likewise for pods, parts of the network that only top switches connect.
+        inner: whether a link lies between switches, shape (L,).
     """
 
     nic_rate: float
@@ -57,6 +59,7 @@ class Fabric(ABC):
     blocks: int
     edge_first: Ints
     pod_first: Ints
+    inner: Flags
 
     @property
     def hosts(self) -> int:
@@ -99,8 +102,8 @@ class Fabric(ABC):
             raise UnknownHostError(f"host {named} is unknown, the network has hosts 0 to {self.hosts - 1}")
 
 
-def crosses(paths: Paths, links: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def crosses(paths: Paths, links: Flags) -> Flags:
     """Which of F flows have one of the marked links, shape (L,), on their paths; shape (F,)."""
     crossed = np.concatenate([[0], np.cumsum(links[paths.links])])
-    found: NDArray[np.bool_] = crossed[paths.first[1:]] > crossed[paths.first[:-1]]
+    found: Flags = crossed[paths.first[1:]] > crossed[paths.first[:-1]]
     return found

@@ -42,6 +42,8 @@ class FatTree(Fabric):
         self.nic_rate = nic_rate
         self.cables = k * half * half
         self.capacity = np.full(_LAYERS * self.cables, nic_rate)
+        self.inner = np.ones(self.capacity.size, dtype=np.bool_)
+        self.inner[: self.cables] = self.inner[-self.cables :] = False
         self.labels = half * half
         self.blocks = half
         self.edge_first = np.arange(0, self.cables + 1, half, dtype=np.int32)

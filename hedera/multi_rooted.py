@@ -35,11 +35,11 @@ class MultiRooted(Fabric):
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
         neighbours = topology.neighbours
-        leaves = [node for node in topology.nodes if len(neighbours[node]) == 1]
+        leaves = {node for node in topology.nodes if len(neighbours[node]) == 1}
         if not leaves:
             raise UnsoundError(("nodes",), "no node with one neighbour", "hosts, which have one")
         rank = {node: number for number, node in enumerate(topology.nodes)}
-        by_pod = self._pods(set(leaves), rank)
+        by_pod = self._pods(leaves, rank)
         self._edges = [edge for edges in by_pod for edge in edges]
         hosts_of = {edge: [node for node in neighbours[edge] if len(neighbours[node]) == 1] for edge in self._edges}
         self.host_names = tuple(host for edge in self._edges for host in hosts_of[edge])
@@ -48,6 +48,7 @@ class MultiRooted(Fabric):
         self.pod_first = _first([sum(len(hosts_of[edge]) for edge in edges) for edges in by_pod])
         self.capacity = np.array([link.capacity for link in topology.links])
         self._position = {link.ends: number for number, link in enumerate(topology.links)}
+        self.inner = np.array([not leaves.intersection(link.ends) for link in topology.links])
         self.nic_rate = self._rate_of_hosts()
         self._towards: dict[str, dict[str, int]] = {}
         self._ways: dict[tuple[str, str], int] = {}

@@ -35,6 +35,7 @@ def test_a_fat_tree_is_the_same_read_as_any_graph(k: int) -> None:
     assert (read.labels, read.blocks, read.nic_rate) == (tree.labels, tree.blocks, tree.nic_rate)
     assert read.edge_first.tolist() == tree.edge_first.tolist()
     assert read.pod_first.tolist() == tree.pod_first.tolist()
+    assert read.inner.tolist() == tree.inner.tolist()
     for source in {0, tree.hosts - 1}:
         for target in range(tree.hosts):
             assert read.path_count(source, target) == tree.path_count(source, target)

@@ -41,14 +41,6 @@ def estimated(fabric: Fabric, name: str) -> Elephants:
     return Elephants.of(matrix.source, matrix.target, demand)
 
 
-def between_switches(fabric: Fabric) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    inner = np.ones(fabric.links, np.bool_)
-    for host in range(fabric.hosts):
-        other = (host + 1) % fabric.hosts
-        inner[[fabric.path(host, other, 0)[0], fabric.path(other, host, 0)[-1]]] = False
-    return inner
-
-
 @settings(deadline=None, max_examples=40)
 @given(st.data())
 def test_nothing_is_placed_on_dead_links(data: st.DataObject) -> None:
@@ -68,7 +60,7 @@ def test_first_fit_never_fills_links_beyond_their_capacity(data: st.DataObject) 
     fabric = data.draw(fabrics())
     flows = data.draw(elephants(fabric, priorities=3))
     choice = GlobalFirstFit().place(fabric, flows, fabric.capacity)
-    inner = between_switches(fabric)
+    inner = fabric.inner
     rounding = 1e-3 * fabric.nic_rate  # each of up to 20 demands is rounded down to a part in 2^16
     assert (loads(fabric, flows, choice)[inner] <= fabric.capacity[inner] + rounding).all()
 

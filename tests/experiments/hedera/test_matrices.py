@@ -1,0 +1,68 @@
+"""The authors' matrices: the goodput model is theirs where nothing blocks, and figures are judged and written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.hedera import matrices_run
+from experiments.hedera.goodput import non_blocking, tcp_goodput, utilisation
+from experiments.hedera.matrices_run import Row, missed_bars, published, row_of, summary, table_text
+from hedera.fat_tree import FatTree
+from hedera.matrices import authors_matrices
+from kuijia_app.cli.main import main
+
+TREE = FatTree(4)
+
+
+@pytest.mark.parametrize("name", published()["rows"])
+def test_goodput_without_blocking_is_the_authors(name: str) -> None:
+    """rand0 to rand2 have made the constants; the others have not."""
+    matrix = authors_matrices()[name]
+    paths = TREE.flow_paths(matrix.source, matrix.target, np.zeros(matrix.source.size, np.int32))
+    total = tcp_goodput(non_blocking(TREE), paths).sum()
+    assert total == pytest.approx(published()["rows"][name][0], rel=0.03)
+
+
+def test_more_flows_use_more_of_a_link() -> None:
+    used = utilisation(np.arange(1.0, 50.0))
+    assert (np.diff(used) > 0).all()
+    assert used[0] > 0.75  # a saw-tooth between half and all
+    assert used[-1] < 1
+
+
+def test_annealing_reaches_what_the_network_can_carry() -> None:
+    row = row_of(TREE, authors_matrices()["stride8"], range(1, 3))
+    assert row.parts["simulated-annealing"] == pytest.approx([1.0, 1.0])
+    assert max(row.parts["ecmp"]) < 0.9
+
+
+def data_with(part: float) -> dict[str, Any]:
+    names = (*matrices_run.PLACEMENTS, *matrices_run.BY_RATES)
+    rows = [Row(name, 12529.0, {name: [part] for name in names}) for name in published()["rows"]]
+    return summary(rows, published())
+
+
+def test_figures_that_are_off_are_reported() -> None:
+    missed = missed_bars(data_with(0.5))
+    assert [line.split(":")[0].split(" reaches")[0] for line in missed] == [
+        *("rand0", "annealing", "ecmp", "global-first-fit", "global-first-fit")
+    ]
+    assert "published" in table_text(data_with(0.5))
+
+
+def test_the_table_is_written_beside_what_was_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = {name: authors_matrices()[name] for name in ("rand0", "randbij3")}
+    monkeypatch.setattr(matrices_run, "authors_matrices", lambda: few)
+    main(["run", "hedera-matrices", "--quick", "-o", str(tmp_path)])
+    data = json.loads((tmp_path / "hedera-matrices.json").read_text())
+    assert data["matrices"]["rand0"]["published"]["non-blocking"] == 9009
+    assert "published" not in data["matrices"]["randbij3"]
+    assert "rand0" in capsys.readouterr().out
+    assert (tmp_path / "hedera-matrices.png").read_bytes().startswith(b"\x89PNG")
