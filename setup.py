@@ -35,7 +35,7 @@ setup(
         ]
     ),
     package_data={"": ["py.typed", "**/*.yaml", "**/*.csv", "**/*.json", "*.pyi"]},
-    ext_modules=[core("simulator/flow"), core("hedera")],
+    ext_modules=[core("simulator/flow"), core("simulator/packet"), core("hedera")],
     install_requires=[
         "cvxpy>=1.5",
         "highspy>=1.7",

@@ -1,0 +1,88 @@
+// Whether a queue takes a packet, and whether it marks it.
+#pragma once
+
+#include "packets.hpp"
+#include "random.hpp"
+#include "units.hpp"
+
+namespace kuijia::packet {
+
+enum class Marking : std::uint8_t { none, threshold, red };
+enum class Overflow : std::uint8_t { tail, random };
+
+struct QueueRules {
+    std::int64_t limit;  // bytes that may wait, without the packet that is being sent
+    std::int64_t low;    // bytes: of a threshold or of red
+    std::int64_t high;   // bytes, of red only
+    double probability;  // of red only: at `high`
+    double weight;       // of red only: of a new packet in the average
+    std::int64_t shaped; // bit/s of the token bucket that packets wait for; 0 for none
+    std::int64_t burst;  // bytes in a full bucket
+    Marking marking;
+    Overflow overflow;   // which packet goes when one does not fit: the new one, or one of all, by size
+    bool mark_random;    // a mark is put on one of all packets, by size, instead of on the new one
+};
+
+enum class Verdict : std::uint8_t { take, mark, drop };
+
+// Random early detection (Floyd and Jacobson, 1993), on bytes. What cannot be marked is dropped (RFC 3168 section 7).
+class Red {
+  public:
+    Verdict judge(const QueueRules &rules, bool ecn_capable, std::int64_t waiting, std::int64_t missed, Random &random) {
+        for (; missed > 0 && average_ >= 1; --missed)
+            average_ *= 1 - rules.weight;
+        average_ += rules.weight * (static_cast<double>(waiting) - average_);
+        const auto low = static_cast<double>(rules.low);
+        const auto high = static_cast<double>(rules.high);
+        if (average_ < low) {
+            since_last_ = -1;
+            return Verdict::take;
+        }
+        since_last_ += 1;
+        if (average_ >= high) {
+            since_last_ = 0;
+            return Verdict::drop;
+        }
+        const double chance = rules.probability * (average_ - low) / (high - low);
+        if (since_last_ * chance < 1 && random.unit() >= chance / (1 - since_last_ * chance))
+            return Verdict::take;
+        since_last_ = 0;
+        return ecn_capable ? Verdict::mark : Verdict::drop;
+    }
+
+  private:
+    double average_ = 0;
+    double since_last_ = -1; // packets that were taken since the last one that was not
+};
+
+class Gate {
+  public:
+    explicit Gate(const QueueRules &rules) : rules_(rules) {}
+
+    const QueueRules &rules() const { return rules_; }
+    bool fits(const Packet &packet, std::int64_t waiting) const { return waiting + packet.size <= rules_.limit; }
+
+    // `waiting` bytes are in the queue, which has been empty for `idle`.
+    Verdict judge(const Packet &packet, std::int64_t waiting, Time idle, Rate rate, Random &random) {
+        if (rules_.marking == Marking::red) {
+            const auto verdict =
+                red_.judge(rules_, packet.ecn_capable, waiting, idle / rate.of(usual_packet), random);
+            if (verdict == Verdict::drop)
+                return verdict;
+            return fits(packet, waiting) ? verdict : Verdict::drop;
+        }
+        if (!fits(packet, waiting))
+            return Verdict::drop;
+        // RFC 8257 section 3.1.
+        const bool marks = rules_.marking == Marking::threshold && waiting > rules_.low && packet.ecn_capable;
+        return marks ? Verdict::mark : Verdict::take;
+    }
+
+  private:
+    static constexpr std::uint32_t usual_packet = 500; // of those that red imagines in an idle queue
+
+    QueueRules rules_;
+    Red red_;
+};
+
+} // namespace kuijia::packet

@@ -1,0 +1,105 @@
+// Congestion control: how a sender's window grows with acknowledgements and shrinks with losses and marks.
+//
+// Windows are in segments. Losses and marks within one window count once: that is the sender's business.
+#pragma once
+
+#include "units.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <variant>
+
+namespace kuijia::packet {
+
+struct Window {
+    double size;
+    double threshold = std::numeric_limits<double>::infinity(); // of slow start
+
+    bool slow_start() const { return size < threshold; }
+};
+
+// What the sender knows when it acts on acknowledgements.
+struct Moment {
+    Time now;
+    Time round_trip; // smoothed; 0 when not yet measured
+};
+
+inline constexpr double smallest_window = 2; // after a loss, in segments (RFC 5681 equation 4)
+
+// Slow start of RFC 5681 section 3.1 with appropriate byte counting (RFC 3465): by what was acknowledged, at most `limit`
+// segments for one acknowledgement. What is left when the threshold is reached.
+double slow_start(Window &window, double acknowledged, double limit);
+
+// RFC 5681 section 3.1; what NewReno (RFC 6582) and SACK (RFC 6675) use.
+class Reno {
+  public:
+    explicit Reno(double limit) : limit_(limit) {}
+
+    void grow(Window &window, double acknowledged, const Moment &moment);
+    void lost(Window &window, double in_flight, const Moment &moment);
+    void marked(Window &window, double in_flight, const Moment &moment) { lost(window, in_flight, moment); }
+    void timed_out(Window &window, double in_flight, const Moment &moment) { lost(window, in_flight, moment); }
+    void observe(std::uint32_t, std::uint32_t, bool, std::uint32_t) {}
+
+  private:
+    double limit_;
+};
+
+// RFC 9438, without the HyStart++ that it recommends.
+class Cubic {
+  public:
+    explicit Cubic(double limit) : limit_(limit) {}
+
+    void grow(Window &window, double acknowledged, const Moment &moment);
+    void lost(Window &window, double in_flight, const Moment &moment);
+    void marked(Window &window, double in_flight, const Moment &moment) { lost(window, in_flight, moment); }
+    void timed_out(Window &window, double in_flight, const Moment &moment);
+    void observe(std::uint32_t, std::uint32_t, bool, std::uint32_t) {}
+
+  private:
+    void begin_epoch(const Window &window, Time now);
+
+    static constexpr double beta = 0.7;  // section 4.6
+    static constexpr double scale = 0.4; // C of section 5
+
+    double limit_;
+    double most_ = 0;      // W_max
+    double before_ = 0;    // cwnd_prior
+    double plateau_ = 0;   // K, seconds
+    double reno_ = 0;      // W_est
+    Time epoch_ = never;   // when this congestion avoidance began; never: it has not
+    bool timed_out_ = false;
+};
+
+// RFC 8257; losses as Reno's.
+class Dctcp {
+  public:
+    Dctcp(double limit, double gain) : reno_(limit), gain_(gain) {}
+
+    void grow(Window &window, double acknowledged, const Moment &moment) { reno_.grow(window, acknowledged, moment); }
+    void lost(Window &window, double in_flight, const Moment &moment) { reno_.lost(window, in_flight, moment); }
+    void timed_out(Window &window, double in_flight, const Moment &moment) { lost(window, in_flight, moment); }
+
+    // Section 3.3 number 9.
+    void marked(Window &window, double, const Moment &) {
+        window.size = std::max(window.size * (1 - alpha_ / 2), smallest_window);
+        window.threshold = window.size;
+    }
+
+    // Section 3.3 numbers 4 to 8: `acknowledged` segments up to `first_missing`, which were marked or not, while `next` is
+    // the next that is sent.
+    void observe(std::uint32_t first_missing, std::uint32_t acknowledged, bool were_marked, std::uint32_t next);
+
+  private:
+    Reno reno_;
+    double gain_;
+    double alpha_ = 1;
+    std::uint32_t window_end_ = 0;
+    std::uint64_t acknowledged_ = 0;
+    std::uint64_t marked_ = 0;
+};
+
+using CongestionControl = std::variant<Reno, Cubic, Dctcp>;
+
+} // namespace kuijia::packet

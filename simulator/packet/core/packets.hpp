@@ -1,0 +1,117 @@
+// Packets, the pool that they live in, and lists of them.
+#pragma once
+
+#include "units.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace kuijia::packet {
+
+using PacketId = std::uint32_t;
+inline constexpr PacketId no_packet = 0xffffffff;
+
+enum class Kind : std::uint8_t { data, acknowledgement, opening, opened };
+
+// Segments [begin, end).
+struct Range {
+    std::uint32_t begin;
+    std::uint32_t end;
+    std::uint32_t size() const { return end - begin; }
+    bool operator==(const Range &) const = default;
+};
+
+inline constexpr std::size_t most_blocks = 3;
+
+// One line of cache.
+struct alignas(64) Packet {
+    Time at;                 // when it is at the far end of the link that it waits for or is on
+    Time sent;               // when its sender sent it; an acknowledgement carries that of the data it answers
+    PacketId next;           // the one behind it in its list
+    std::uint32_t hop;       // where in the table of routes its link stands
+    std::uint32_t flow;
+    std::uint32_t number;    // data: which segment; acknowledgement: the first one that is missing
+    std::uint32_t size : 24; // bytes on the wire
+    Kind kind : 2;
+    bool ecn_capable : 1;
+    bool marked : 1; // congestion experienced (RFC 3168)
+    bool echo : 1;   // an acknowledgement says that what it answers was marked
+    std::uint32_t blocks : 3;
+    std::uint8_t level;      // strict priority, 0 first
+    Range sacked[most_blocks]; // RFC 2018
+};
+static_assert(sizeof(Packet) == 64);
+
+class PacketPool {
+  public:
+    Packet &operator[](PacketId id) { return chunks_[id >> chunk_bits][id & (chunk_size - 1)]; }
+    const Packet &operator[](PacketId id) const { return chunks_[id >> chunk_bits][id & (chunk_size - 1)]; }
+
+    PacketId take() {
+        if (free_ == no_packet)
+            grow();
+        const auto id = free_;
+        free_ = (*this)[id].next;
+        ++in_use_;
+        return id;
+    }
+
+    void give_back(PacketId id) {
+        (*this)[id].next = free_;
+        free_ = id;
+        --in_use_;
+    }
+
+    std::size_t in_use() const { return in_use_; }
+    std::size_t capacity() const { return chunks_.size() * chunk_size; }
+
+  private:
+    static constexpr unsigned chunk_bits = 12;
+    static constexpr std::size_t chunk_size = std::size_t{1} << chunk_bits;
+
+    void grow() {
+        const auto first = static_cast<PacketId>(capacity());
+        chunks_.push_back(std::make_unique_for_overwrite<Packet[]>(chunk_size));
+        for (auto id = first + chunk_size; id-- > first;) {
+            (*this)[static_cast<PacketId>(id)].next = free_;
+            free_ = static_cast<PacketId>(id);
+        }
+    }
+
+    std::vector<std::unique_ptr<Packet[]>> chunks_;
+    PacketId free_ = no_packet;
+    std::size_t in_use_ = 0;
+};
+
+// First in, first out, linked through the packets.
+struct PacketList {
+    PacketId head = no_packet;
+    PacketId tail = no_packet;
+
+    bool empty() const { return head == no_packet; }
+
+    void append(PacketPool &pool, PacketId id) {
+        pool[id].next = no_packet;
+        if (empty())
+            head = id;
+        else
+            pool[tail].next = id;
+        tail = id;
+    }
+
+    PacketId take_first(const PacketPool &pool) {
+        const auto id = head;
+        head = pool[id].next;
+        return id;
+    }
+
+    // Takes out `id`, which stands behind `before`, or first when that is `no_packet`.
+    void remove(PacketPool &pool, PacketId before, PacketId id) {
+        (before == no_packet ? head : pool[before].next) = pool[id].next;
+        if (tail == id)
+            tail = before;
+    }
+};
+
+} // namespace kuijia::packet

@@ -1,0 +1,94 @@
+// An output port with the link behind it.
+#pragma once
+
+#include "admission.hpp"
+#include "backlog.hpp"
+#include "packets.hpp"
+#include "random.hpp"
+#include "units.hpp"
+
+#include <cstdint>
+
+namespace kuijia::packet {
+
+struct PortCounters {
+    std::uint64_t sent_packets = 0;
+    std::uint64_t sent_bytes = 0;
+    std::uint64_t dropped_packets = 0; // by the queue
+    std::uint64_t dropped_bytes = 0;
+    std::uint64_t marked_packets = 0;
+    std::uint64_t lost_packets = 0; // by the link, because it had failed or loses packets anyway
+};
+
+inline constexpr std::uint32_t no_scheduler = 0xffffffff;
+
+// Of a port with a single queue, first in, first out, it is known when a packet comes when it will go. Such a port needs
+// no event when a transmission ends: waiting packets already stand in the list of those on the link, and which of them
+// have gone is looked up when somebody asks. Ports with a scheduler use the list for what is on the link only.
+struct Port {
+    PacketList link; // in order of arrival at the far end
+    Rate rate;
+    Time delay = 0;
+    double loss = 0;
+    Time free_at = 0; // when the last packet so far will have been sent
+    PacketId first_waiting = no_packet;
+    std::uint32_t scheduler = no_scheduler;
+    std::uint32_t input = 0; // which of its far node's inputs the link is
+    bool up = true;
+    Backlog backlog;
+    Gate gate;
+    PortCounters counters;
+
+    Port(Rate rate_, Time delay_, const QueueRules &rules) : rate(rate_), delay(delay_), gate(rules) {}
+
+    // What follows is for ports without a scheduler.
+
+    bool offer(PacketPool &pool, PacketId id, Time now, Random &random) {
+        settle(pool, now);
+        auto &packet = pool[id];
+        const auto idle = now > free_at ? now - free_at : 0;
+        switch (gate.judge(packet, backlog.bytes(), idle, rate, random)) {
+        case Verdict::drop:
+            ++counters.dropped_packets;
+            counters.dropped_bytes += packet.size;
+            return false;
+        case Verdict::mark:
+            packet.marked = true;
+            ++counters.marked_packets;
+            break;
+        case Verdict::take: break;
+        }
+        if (free_at > now) {
+            if (first_waiting == no_packet)
+                first_waiting = id;
+            backlog.add(now, packet.size);
+            free_at += rate.of(packet.size);
+        } else {
+            free_at = now + rate.of(packet.size);
+            count_sent(packet);
+        }
+        packet.at = free_at + delay;
+        link.append(pool, id);
+        return true;
+    }
+
+    // Takes note of the packets whose transmission has begun by now.
+    void settle(const PacketPool &pool, Time now) {
+        while (first_waiting != no_packet) {
+            const auto &packet = pool[first_waiting];
+            const auto began = packet.at - delay - rate.of(packet.size);
+            if (began > now)
+                break;
+            backlog.remove(began, packet.size);
+            count_sent(packet);
+            first_waiting = packet.next;
+        }
+    }
+
+    void count_sent(const Packet &packet) {
+        ++counters.sent_packets;
+        counters.sent_bytes += packet.size;
+    }
+};
+
+} // namespace kuijia::packet

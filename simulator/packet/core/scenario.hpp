@@ -1,0 +1,73 @@
+// What is simulated, as plain data, and whether it makes sense.
+#pragma once
+
+#include "scheduler.hpp"
+#include "tcp_sender.hpp"
+#include "units.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace kuijia::packet {
+
+struct LinkRules {
+    std::int64_t bits_per_second;
+    Time delay;
+    double loss; // probability with which a packet is lost on the way
+    std::uint32_t queueing; // which of the scenario's queueing rules
+    std::uint32_t input;    // which of its far node's inputs the link is
+};
+
+// A single queue when there is one set of rules and the order is strict; it is then served without a scheduler.
+using Queueing = SchedulerRules;
+
+enum class FlowKind : std::uint8_t { tcp, constant_rate, listed };
+
+struct FlowRules {
+    FlowKind kind;
+    std::uint8_t level;
+    std::uint32_t rules;    // tcp: which of the scenario's; listed: which of its lists
+    std::uint32_t forward;  // which of its routes
+    std::uint32_t backward; // of acknowledgements
+    Time start;
+    std::uint64_t bytes;          // tcp: to deliver, 0 for no end; constant_rate: to send, headers included, 0 for no end
+    std::int64_t bits_per_second; // constant_rate: of packets with their headers
+    std::uint32_t packet;         // constant_rate: bytes of a packet with its header
+};
+
+struct ListedPacket {
+    Time time;
+    std::uint32_t size;
+};
+
+struct LinkChange {
+    Time time;
+    std::uint32_t link;
+    bool up;
+};
+
+struct RouteChange {
+    Time time;
+    std::uint32_t flow;
+    std::uint32_t forward;
+    std::uint32_t backward;
+};
+
+struct Scenario {
+    std::uint64_t seed = 0;
+    std::vector<LinkRules> links;
+    std::vector<Queueing> queueings;
+    std::vector<std::vector<std::uint32_t>> routes; // links in order
+    std::vector<TcpRules> tcp;
+    std::vector<std::vector<ListedPacket>> lists;
+    std::vector<FlowRules> flows;
+    std::vector<LinkChange> link_changes;
+    std::vector<RouteChange> route_changes;
+    std::vector<std::uint32_t> probed; // links whose queues are sampled
+    Time probed_every = never;
+
+    // Throws std::invalid_argument that says what is wrong.
+    void validate() const;
+};
+
+} // namespace kuijia::packet

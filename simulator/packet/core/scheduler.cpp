@@ -1,0 +1,75 @@
+#include "scheduler.hpp"
+
+namespace kuijia::packet {
+
+Scheduler::Scheduler(const SchedulerRules &rules) : classifier_(rules.classifier), order_(rules.order) {
+    for (std::size_t queue = 0; queue < rules.queues.size(); ++queue)
+        queues_.emplace_back(rules.queues[queue], rules.weights[queue]);
+}
+
+// When the bucket holds the first packet's bytes. A bucket that is empty is full again after `burst` at its rate.
+Time Scheduler::Queue::earliest(const PacketPool &pool) const {
+    if (!shaped())
+        return 0;
+    const auto burst = token_rate.of(static_cast<std::uint32_t>(gate.rules().burst));
+    return full_at + token_rate.of(pool[packets.head].size) - burst;
+}
+
+PacketId Scheduler::Queue::take(PacketPool &pool, Time now) {
+    const auto id = packets.take_first(pool);
+    const auto size = pool[id].size;
+    backlog.remove(now, size);
+    if (packets.empty())
+        empty_since = now;
+    if (shaped())
+        full_at = std::max(full_at, now) + token_rate.of(size);
+    return id;
+}
+
+Scheduler::Choice Scheduler::choose(PacketPool &pool, Time now) {
+    auto retry = never;
+    const auto size = queues_.size();
+    const auto first = order_ == Order::strict ? 0 : turn_;
+    // One more than there are: the queue whose turn it is may have had its packets, and be the only one all the same.
+    for (std::size_t step = 0; step <= size; ++step) {
+        const auto place = first + step < size ? first + step : (first + step) % size;
+        auto &queue = queues_[place];
+        if (order_ == Order::round_robin && step == 0 && served_ >= queue.weight)
+            continue;
+        if (queue.packets.empty())
+            continue;
+        if (const auto earliest = queue.earliest(pool); earliest > now) {
+            retry = std::min(retry, earliest);
+            continue;
+        }
+        if (order_ == Order::round_robin) {
+            served_ = step == 0 ? served_ + 1 : 1;
+            turn_ = place;
+        }
+        return {queue.take(pool, now), never};
+    }
+    return {no_packet, retry};
+}
+
+PacketId Scheduler::flush(PacketPool &pool, Time now) {
+    for (auto &queue : queues_)
+        if (!queue.packets.empty())
+            return queue.take(pool, now);
+    return no_packet;
+}
+
+PacketId Scheduler::drawn(const PacketPool &pool, const Queue &queue, PacketId added, Random &random,
+                          PacketId &before) {
+    const auto total = static_cast<std::uint64_t>(queue.backlog.bytes()) + pool[added].size;
+    auto left = random.below(total);
+    before = no_packet;
+    for (auto id = queue.packets.head; id != no_packet; id = pool[id].next) {
+        if (left < pool[id].size)
+            return id;
+        left -= pool[id].size;
+        before = id;
+    }
+    return added;
+}
+
+} // namespace kuijia::packet

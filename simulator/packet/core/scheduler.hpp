@@ -1,0 +1,117 @@
+// Several queues in front of one port: which one a packet goes to, and which one is served next.
+#pragma once
+
+#include "admission.hpp"
+#include "backlog.hpp"
+#include "packets.hpp"
+#include "port.hpp"
+#include "random.hpp"
+
+#include <vector>
+
+namespace kuijia::packet {
+
+// By the packet's level (one queue per level), or by the input it came in through (one queue per crosspoint).
+enum class Classifier : std::uint8_t { level, input };
+
+// Strict: the first queue that has something. Round robin: each in turn, as many packets as its weight.
+enum class Order : std::uint8_t { strict, round_robin };
+
+struct SchedulerRules {
+    Classifier classifier;
+    Order order;
+    std::vector<QueueRules> queues;
+    std::vector<std::uint32_t> weights;
+};
+
+class Scheduler {
+  public:
+    explicit Scheduler(const SchedulerRules &rules);
+
+    // Puts a packet into its queue, or drops it or others in its place; those it drops are given back to the pool and
+    // handed to `dropped` before.
+    template <typename Dropped>
+    void offer(PacketPool &pool, PacketId id, std::uint32_t input, Port &port, Time now, Random &random,
+               const Dropped &dropped);
+
+    struct Choice {
+        PacketId packet;
+        Time retry; // when there is none: when there may be one, `never` when all queues are empty
+    };
+
+    // Takes out the packet that is sent next.
+    Choice choose(PacketPool &pool, Time now);
+
+    // Takes out any packet, `no_packet` when there is none.
+    PacketId flush(PacketPool &pool, Time now);
+
+    std::size_t queues() const { return queues_.size(); }
+    std::int64_t bytes(std::size_t queue) const { return queues_[queue].backlog.bytes(); }
+
+  private:
+    struct Queue {
+        Gate gate;
+        std::uint32_t weight;
+        PacketList packets;
+        Backlog backlog;
+        Time empty_since = 0;
+        Rate token_rate;
+        Time full_at = 0; // when the token bucket would be full again
+
+        Queue(const QueueRules &rules, std::uint32_t weight_)
+            : gate(rules), weight(weight_), token_rate(rules.shaped > 0 ? rules.shaped : 1) {}
+
+        bool shaped() const { return gate.rules().shaped > 0; }
+        Time earliest(const PacketPool &pool) const;
+        PacketId take(PacketPool &pool, Time now);
+    };
+
+    // One of the queue's packets and the new one, each with a probability in proportion to its size.
+    static PacketId drawn(const PacketPool &pool, const Queue &queue, PacketId added, Random &random, PacketId &before);
+
+    Classifier classifier_;
+    Order order_;
+    std::vector<Queue> queues_;
+    std::size_t turn_ = 0;
+    std::uint32_t served_ = 0; // packets of the queue whose turn it is
+};
+
+template <typename Dropped>
+void Scheduler::offer(PacketPool &pool, PacketId id, std::uint32_t input, Port &port, Time now, Random &random,
+                      const Dropped &dropped) {
+    const std::size_t wanted = classifier_ == Classifier::level ? pool[id].level : input;
+    auto &queue = queues_[wanted < queues_.size() ? wanted : queues_.size() - 1];
+    const auto drop = [&](PacketId lost) {
+        ++port.counters.dropped_packets;
+        port.counters.dropped_bytes += pool[lost].size;
+        dropped(lost);
+    };
+    if (queue.gate.rules().overflow == Overflow::random) {
+        while (!queue.gate.fits(pool[id], queue.backlog.bytes())) {
+            PacketId before = no_packet;
+            const auto lost = drawn(pool, queue, id, random, before);
+            if (lost == id)
+                return drop(lost);
+            queue.packets.remove(pool, before, lost);
+            queue.backlog.remove(now, pool[lost].size);
+            port.backlog.remove(now, pool[lost].size);
+            drop(lost);
+        }
+    }
+    const auto idle = queue.packets.empty() ? now - queue.empty_since : 0;
+    const auto verdict = queue.gate.judge(pool[id], queue.backlog.bytes(), idle, port.rate, random);
+    if (verdict == Verdict::drop)
+        return drop(id);
+    if (verdict == Verdict::mark) {
+        PacketId before = no_packet;
+        const auto chosen = queue.gate.rules().mark_random ? drawn(pool, queue, id, random, before) : id;
+        auto &packet = pool[chosen];
+        packet.marked = packet.ecn_capable;
+        port.counters.marked_packets += packet.marked;
+    }
+    queue.packets.append(pool, id);
+    queue.backlog.add(now, pool[id].size);
+    port.backlog.add(now, pool[id].size);
+}
+
+} // namespace kuijia::packet

@@ -1,0 +1,57 @@
+// The receiving half of a TCP connection: what has arrived, and when that is acknowledged.
+#pragma once
+
+#include "packets.hpp"
+#include "ranges.hpp"
+#include "tcp_sender.hpp"
+#include "units.hpp"
+
+#include <array>
+
+namespace kuijia::packet {
+
+class TcpReceiver {
+  public:
+    TcpReceiver(const TcpRules &rules, std::uint32_t segments) : rules_(&rules), segments_(segments) {}
+
+    // One segment can call for two acknowledgements: one of those before it, whose marks differ, and its own.
+    struct Acknowledgement {
+        std::uint32_t number; // first segment that is missing
+        Time sent;            // when the segment that it answers was sent
+        bool echo;
+        std::uint8_t blocks;
+        std::array<Range, most_blocks> sacked;
+    };
+    struct Acknowledgements {
+        std::uint8_t count = 0;
+        std::array<Acknowledgement, 2> all;
+    };
+
+    Acknowledgements received(const Packet &packet, Time now);
+
+    // When `timed_out` is to be called: `never` while no acknowledgement is held back.
+    Time deadline() const { return deadline_; }
+    Acknowledgement timed_out();
+
+    bool finished() const { return missing_ == segments_; }
+    std::uint32_t in_order() const { return missing_; }
+    // Different segments that have arrived, in order or not.
+    std::uint32_t arrived() const { return missing_ + beyond_.count(); }
+
+  private:
+    Acknowledgement acknowledgement(Time sent);
+    void note_block(Range block);
+
+    const TcpRules *rules_;
+    std::uint32_t segments_;
+    std::uint32_t missing_ = 0; // RCV.NXT
+    std::uint32_t held_ = 0;    // segments whose acknowledgement is held back
+    Time held_sent_ = 0;        // when the first of them was sent (RFC 7323 section 4.3)
+    Time deadline_ = never;
+    bool marked_ = false;       // DCTCP.CE of RFC 8257 section 3.2
+    std::uint8_t blocks_ = 0;
+    std::array<std::uint32_t, most_blocks> recent_{}; // a segment of each of the last blocks, the newest first
+    RangeSet beyond_;
+};
+
+} // namespace kuijia::packet

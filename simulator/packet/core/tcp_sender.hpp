@@ -1,0 +1,101 @@
+// The sending half of a TCP connection: what to send next, and when to give up waiting.
+//
+// It knows nothing of the network: it is told of acknowledgements and of the time, and asked for segments. Segments are
+// numbered from 0, all but the last of full size, so that counting segments is counting bytes.
+#pragma once
+
+#include "congestion.hpp"
+#include "packets.hpp"
+#include "ranges.hpp"
+#include "units.hpp"
+
+namespace kuijia::packet {
+
+enum class Control : std::uint8_t { reno, cubic, dctcp };
+
+struct TcpRules {
+    Control control;
+    bool sack;
+    bool handshake;
+    bool ecn;
+    std::uint32_t payload;        // bytes in a full segment
+    std::uint32_t header;         // bytes on the wire besides; the size of an acknowledgement without SACK blocks
+    double initial_window;        // segments
+    std::uint32_t receive_window; // segments
+    double counting_limit;        // L of RFC 3465
+    double gain;                  // g of DCTCP
+    Time first_timeout;
+    Time least_timeout;
+    Time most_timeout;
+    std::uint32_t card_packets;      // that wait in the host's card at most, 0 for no limit
+    std::uint32_t acknowledge_every; // full segments that arrived in order
+    Time acknowledge_within;
+};
+
+struct TcpCounters {
+    std::uint32_t sent = 0;
+    std::uint32_t retransmitted = 0;
+    std::uint32_t timeouts = 0;
+    std::uint32_t recoveries = 0;
+};
+
+class TcpSender {
+  public:
+    TcpSender(const TcpRules &rules, std::uint32_t segments);
+
+    // Something to send at `now`, as far as windows and what is there allow.
+    enum class Sends : std::uint8_t { nothing, opening, segment };
+    struct Next {
+        Sends what;
+        std::uint32_t number;
+    };
+    Next next(Time now);
+
+    void opened(Time now, Time sent);
+    void acknowledged(const Packet &packet, Time now);
+
+    // When `timed_out` is to be called, unless something changes before: `never` while nothing is outstanding.
+    Time deadline() const { return deadline_; }
+    void timed_out(Time now);
+
+    bool finished() const { return first_missing_ == segments_; }
+    std::uint32_t acknowledged_segments() const { return first_missing_; }
+    std::uint32_t outstanding() const { return next_ - first_missing_; }
+    double window() const { return window_.size; }
+    Time round_trip() const { return smoothed_; }
+    const TcpCounters &counters() const { return counters_; }
+
+  private:
+    enum class State : std::uint8_t { closed, opening, open, recovery, loss };
+
+    double in_flight() const;
+    std::uint32_t lost_and_not_resent() const;
+    void note_sacked(const Packet &packet, std::uint32_t advanced);
+    void measure(Time sample);
+    void restart_timer(Time now);
+    void recover(Time now);
+    void react_to_mark(Time now);
+
+    const TcpRules *rules_;
+    CongestionControl control_;
+    Window window_;
+    std::uint32_t segments_;
+    std::uint32_t first_missing_ = 0; // SND.UNA
+    std::uint32_t next_ = 0;          // SND.NXT
+    std::uint32_t lost_below_ = 0;    // what is below and not acknowledged is lost (IsLost of RFC 6675)
+    std::uint32_t resent_below_ = 0;  // HighRxt of RFC 6675, plus one
+    std::uint32_t recovery_end_ = 0;  // RecoveryPoint
+    std::uint32_t mark_end_ = 0;      // marks of segments below have been reacted to
+    std::uint32_t duplicates_ = 0;    // of the last acknowledgement, without SACK: segments that must have arrived
+    bool must_send_ = false;          // the first segment of a recovery goes out whatever is in flight
+    State state_ = State::closed;
+    std::uint8_t backoff_ = 0;
+    Time smoothed_ = 0; // SRTT of RFC 6298
+    Time variation_ = 0;
+    Time timeout_;
+    Time deadline_ = never;
+    RangeSet sacked_;
+    TcpCounters counters_;
+};
+
+} // namespace kuijia::packet

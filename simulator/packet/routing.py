@@ -1,0 +1,84 @@
+"""Equal-cost multipath: which of the shortest paths a flow takes, as the hashes of the switches on it decide."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Set as AbstractSet
+
+from simulator.packet.network import Network
+from te_solver.errors import KuijiaError
+
+_MASK = (1 << 64) - 1
+
+
+class NoPathError(KuijiaError):
+    """Two hosts are not connected."""
+
+
+class Ecmp:
+    """Shortest paths by number of links, hosts not being on the way of others' packets.
+
+    Every switch hashes a flow's number anew, so that choices at one switch tell nothing of those at the next.
+    """
+
+    def __init__(self, network: Network, seed: int = 0, failed: AbstractSet[int] = frozenset()) -> None:
+        self._network = network
+        self._seed = seed
+        self._alive = [[link for link in links if link not in failed] for links in network.outputs]
+        self._hosts = frozenset(network.hosts)
+        self._incoming: list[list[int]] = [[] for _ in range(network.nodes)]
+        for links in self._alive:
+            for link in links:
+                self._incoming[network.links[link].target].append(link)
+        self._next: dict[int, list[list[int]]] = {}
+
+    def route(self, source: int, target: int, flow: int) -> list[int]:
+        """The links of the flow's path.
+
+        Raises:
+            NoPathError: there is none.
+        """
+        choices = self._next.get(target) or self._toward(target)
+        links, node = [], source
+        while node != target:
+            options = choices[node]
+            if not options:
+                raise NoPathError(f"no path leads from node {source} to node {target}")
+            link = options[self._hash(flow, node) % len(options)] if len(options) > 1 else options[0]
+            links.append(link)
+            node = self._network.links[link].target
+        return links
+
+    def _toward(self, target: int) -> list[list[int]]:
+        """Of each node the links that begin its shortest paths to the target."""
+        links = self._network.links
+        distance = [-1] * self._network.nodes
+        distance[target] = 0
+        choices: list[list[int]] = [[] for _ in range(self._network.nodes)]
+        waiting = deque([target])
+        while waiting:
+            node = waiting.popleft()
+            if node in self._hosts and node != target:
+                continue
+            for link in self._incoming[node]:
+                before = links[link].source
+                if distance[before] < 0:
+                    distance[before] = distance[node] + 1
+                    waiting.append(before)
+                if distance[before] == distance[node] + 1:
+                    choices[before].append(link)
+        for options in choices:
+            options.sort()
+        self._next[target] = choices
+        return choices
+
+    def _hash(self, flow: int, node: int) -> int:
+        return _mixed(_mixed(self._seed * 0x9E3779B97F4A7C15 + flow) + node)
+
+
+def _mixed(value: int) -> int:
+    """The finaliser of splitmix64: all bits of the result depend on all of the value."""
+    value = (value + 0x9E3779B97F4A7C15) & _MASK
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
+    return value ^ (value >> 31)

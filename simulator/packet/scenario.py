@@ -1,0 +1,200 @@
+"""From networks, flows and settings to the plain arrays that the core takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.packet import _core
+from simulator.packet.flows import Flows
+from simulator.packet.network import Network
+from simulator.packet.queues import core_queueing, smallest_limit
+from simulator.packet.routing import Ecmp, NoPathError
+from simulator.packet.transports import ConstantRate, Packets, Tcp, largest_packet
+from simulator.packet.units import LONGEST, bits_per_second, picoseconds
+from te_solver.errors import UnsoundError
+
+_TCP, _CONSTANT_RATE, _LISTED = range(3)
+
+_Routes = dict[tuple[int, ...], int]
+_Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Outage:
+    """A link that fails, one way.
+
+    Attributes:
+        link: its number.
+        fails: seconds.
+        detected: seconds after which flows are routed around it.
+        heals: when it comes back, in seconds; never when infinite. It is used again `detected` later.
+    """
+
+    link: int
+    fails: float
+    detected: float = 0.0
+    heals: float = float("inf")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is not network and not traffic.
+
+    Attributes:
+        seed: of everything random: hashes of flows, queues that drop at random, the order of simultaneous events.
+        outages: links that fail.
+        probed: links whose queues are looked at regularly.
+        probe_every: seconds between two looks.
+    """
+
+    seed: int = 1
+    outages: Sequence[Outage] = ()
+    probed: Sequence[int] = ()
+    probe_every: float = LONGEST
+
+
+def core_scenario(network: Network, groups: Sequence[Flows], setting: Setting) -> _core.Scenario:
+    """What the core simulates; flows are numbered through all groups.
+
+    Raises:
+        UnsoundError: it makes no sense; the message says why.
+        NoPathError: a flow has no way to its target.
+    """
+    _check_sizes(network, groups)
+    scenario = _core.Scenario(setting.seed)
+    _set_links(scenario, network)
+    _set_flows(scenario, network, groups, setting)
+    scenario.set_probes(list(setting.probed), int(picoseconds(setting.probe_every)))
+    return scenario
+
+
+def _check_sizes(network: Network, groups: Sequence[Flows]) -> None:
+    """A queue that some packet never fits into would let no flow through."""
+    size = max((largest_packet(group.transport) for group in groups), default=0)
+    for number, link in enumerate(network.links):
+        if (limit := smallest_limit(link.queueing)) < size:
+            where = ("links", number, "queueing")
+            raise UnsoundError(where, f"its limit of {limit} bytes is less than a packet", f"{size} or more")
+
+
+def _set_links(scenario: _core.Scenario, network: Network) -> None:
+    kinds: dict[tuple[int, int], int] = {}  # the same queueing at switches of as many inputs is told to the core once
+    queueings: list[_core.Queueing] = []
+    for link in network.links:
+        key = (id(link.queueing), network.inputs[link.source])
+        if key not in kinds:
+            kinds[key] = len(queueings)
+            queueings.append(core_queueing(link.queueing, max(1, network.inputs[link.source])))
+    scenario.set_queueings(queueings)
+    scenario.set_links(
+        np.array([bits_per_second(link.rate) for link in network.links], np.int64),
+        picoseconds([link.delay for link in network.links]),
+        np.array([link.loss for link in network.links], np.float64),
+        np.array([kinds[id(link.queueing), network.inputs[link.source]] for link in network.links], np.uint32),
+        np.array([link.input for link in network.links], np.uint32),
+    )
+
+
+def _set_flows(scenario: _core.Scenario, network: Network, groups: Sequence[Flows], setting: Setting) -> None:
+    scenario.set_tcp([group.transport.rules() for group in groups if isinstance(group.transport, Tcp)])
+    for group in groups:
+        if isinstance(group.transport, Packets):
+            scenario.add_list(picoseconds(group.transport.times), np.asarray(group.transport.sizes, np.uint32))
+    kinds, rules, rates, packets = [], [], [], []
+    seen = {Tcp: 0, ConstantRate: 0, Packets: 0}
+    for group in groups:
+        transport = group.transport
+        kind = (
+            _TCP if isinstance(transport, Tcp) else _CONSTANT_RATE if isinstance(transport, ConstantRate) else _LISTED
+        )
+        kinds.append(np.full(group.count, kind, np.uint8))
+        rules.append(np.full(group.count, seen[type(transport)], np.uint32))
+        seen[type(transport)] += 1
+        constant = transport if isinstance(transport, ConstantRate) else None
+        rates.append(np.full(group.count, bits_per_second(constant.rate) if constant else 0, np.int64))
+        packets.append(np.full(group.count, constant.packet if constant else 0, np.uint32))
+    pairs = [pair for group in groups for pair in zip(group.source.tolist(), group.target.tolist(), strict=True)]
+    routes: _Routes = {}
+    current = _routed(Ecmp(network, setting.seed), pairs, routes)
+    _set_outages(scenario, network, pairs, routes, current, setting)
+    scenario.set_flows(
+        kind=_joined(kinds, np.uint8),
+        level=_joined([group.level for group in groups], np.uint8),
+        rules=_joined(rules, np.uint32),
+        forward=np.array([forward for forward, _ in current], np.uint32),
+        backward=np.array([backward for _, backward in current], np.uint32),
+        start=picoseconds(_joined([group.start for group in groups], np.float64)),
+        size=_joined([group.size for group in groups], np.uint64),
+        rate=_joined(rates, np.int64),
+        packet=_joined(packets, np.uint32),
+    )
+    scenario.set_routes(
+        np.cumsum([0, *map(len, routes)], dtype=np.int64),
+        np.array([link for route in routes for link in route], np.uint32),
+    )
+
+
+def _routed(
+    ecmp: Ecmp, pairs: Sequence[_Pair], routes: _Routes, otherwise: Sequence[_Pair] | None = None
+) -> list[_Pair]:
+    """Each flow's route and that of its acknowledgements, as places in `routes`, which takes up new ones.
+
+    Flows without a path keep their routes of `otherwise`.
+    """
+
+    def place(source: int, target: int, flow: int) -> int:
+        return routes.setdefault(tuple(ecmp.route(source, target, flow)), len(routes))
+
+    placed = []
+    for flow, (one, other) in enumerate(pairs):
+        try:
+            placed.append((place(one, other, flow), place(other, one, flow)))
+        except NoPathError:
+            if otherwise is None:
+                raise
+            placed.append(otherwise[flow])
+    return placed
+
+
+def _set_outages(
+    scenario: _core.Scenario,
+    network: Network,
+    pairs: Sequence[_Pair],
+    routes: _Routes,
+    current: Sequence[_Pair],
+    setting: Setting,
+) -> None:
+    """Links that fail and heal, and flows that are routed anew when that is detected, where there is another way."""
+    outages = setting.outages
+    changes = [(outage.fails, outage.link, False) for outage in outages]
+    changes += [(outage.heals, outage.link, True) for outage in outages if outage.heals <= LONGEST]
+    scenario.set_link_changes(
+        picoseconds([time for time, _, _ in changes]),
+        np.array([link for _, link, _ in changes], np.uint32),
+        np.array([up for _, _, up in changes], np.bool_),
+    )
+    moved: list[tuple[float, int, int, int]] = []
+    known = {time + outage.detected for outage in outages for time in (outage.fails, outage.heals) if time <= LONGEST}
+    for moment in sorted(known):
+        failed = {
+            outage.link
+            for outage in outages
+            if outage.fails + outage.detected <= moment < outage.heals + outage.detected
+        }
+        after = _routed(Ecmp(network, setting.seed, failed), pairs, routes, current)
+        moved += [
+            (moment, flow, *new) for flow, (old, new) in enumerate(zip(current, after, strict=True)) if old != new
+        ]
+        current = after
+    times, flows, forward, backward = zip(*moved, strict=True) if moved else ((), (), (), ())
+    scenario.set_route_changes(
+        picoseconds(times), np.array(flows, np.uint32), np.array(forward, np.uint32), np.array(backward, np.uint32)
+    )
+
+
+def _joined(columns: Sequence[NDArray[np.generic]], kind: type[np.generic]) -> NDArray[np.generic]:
+    return np.concatenate([*columns, np.empty(0, kind)]).astype(kind)

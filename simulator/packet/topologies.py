@@ -1,0 +1,96 @@
+"""Networks that experiments use again and again; hosts come first and are numbered from 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simulator.packet.network import Network
+from simulator.packet.queues import Queueing
+
+
+def single_switch(hosts: int, rate: float, delay: float, queueing: Queueing) -> Network:
+    """Hosts around one switch; `queueing` is at its outputs."""
+    network = _with_hosts(hosts)
+    switch = network.add_switch()
+    for host in range(hosts):
+        network.connect((host, switch), rate, delay)
+        network.connect((switch, host), rate, delay, queueing=queueing)
+    return network
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """The link that all flows of a dumbbell cross.
+
+    Attributes:
+        rate: Mbit/s.
+        delay: seconds.
+        queueing: in front of it.
+        loss: probability with which it loses a packet.
+    """
+
+    rate: float
+    delay: float
+    queueing: Queueing
+    loss: float = 0.0
+
+
+def dumbbell(pairs: int, rate: float, delay: float, bottleneck: Bottleneck) -> Network:
+    """Hosts 0 to `pairs` - 1 on the left, as many on the right, and one link each way between two switches.
+
+    The bottleneck is the link from left to right, the last but one; the other way queues nothing and loses nothing.
+    """
+    network = _with_hosts(2 * pairs)
+    left, right = network.add_switch(), network.add_switch()
+    for host in range(2 * pairs):
+        switch = left if host < pairs else right
+        network.connect((host, switch), rate, delay)
+        network.connect((switch, host), rate, delay)
+    network.connect(
+        (left, right), bottleneck.rate, bottleneck.delay, queueing=bottleneck.queueing, loss=bottleneck.loss
+    )
+    network.connect((right, left), bottleneck.rate, bottleneck.delay)
+    return network
+
+
+@dataclass(frozen=True)
+class LeafSpine:
+    """Every leaf is linked to every spine, hosts to leaves.
+
+    Attributes:
+        leaves: how many.
+        spines: how many.
+        hosts_per_leaf: how many.
+        host_rate: Mbit/s of hosts' links.
+        fabric_rate: Mbit/s of the links between leaves and spines.
+        delay: seconds of every link.
+    """
+
+    leaves: int
+    spines: int
+    hosts_per_leaf: int
+    host_rate: float
+    fabric_rate: float
+    delay: float
+
+    def network(self, queueing: Queueing) -> Network:
+        """With this at all outputs of switches."""
+        network = _with_hosts(self.leaves * self.hosts_per_leaf)
+        leaves = [network.add_switch() for _ in range(self.leaves)]
+        spines = [network.add_switch() for _ in range(self.spines)]
+        for host in network.hosts:
+            leaf = leaves[host // self.hosts_per_leaf]
+            network.connect((host, leaf), self.host_rate, self.delay)
+            network.connect((leaf, host), self.host_rate, self.delay, queueing=queueing)
+        for leaf in leaves:
+            for spine in spines:
+                for ends in ((leaf, spine), (spine, leaf)):
+                    network.connect(ends, self.fabric_rate, self.delay, queueing=queueing)
+        return network
+
+
+def _with_hosts(hosts: int) -> Network:
+    network = Network()
+    for _ in range(hosts):
+        network.add_host()
+    return network

@@ -1,0 +1,124 @@
+"""How flows send: TCP and what its parts are set to, packets at a constant rate, packets at given times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.packet import _core
+from simulator.packet.units import picoseconds
+
+
+class Congestion(Enum):
+    """Who decides about the window: NewReno (RFC 5681, 6582), Cubic (RFC 9438), DCTCP (RFC 8257)."""
+
+    NEW_RENO = "newreno"
+    CUBIC = "cubic"
+    DCTCP = "dctcp"
+
+
+@dataclass(frozen=True)
+class Tcp:
+    """TCP in one direction.
+
+    Attributes:
+        congestion: congestion control.
+        sack: selective acknowledgements and recovery by them (RFC 2018, 6675); else NewReno's recovery (RFC 6582).
+        ecn: data is capable of ECN; None for "with DCTCP".
+        handshake: a packet there and one back come before the data.
+        payload: bytes of a full segment.
+        header: bytes of everything else on the wire; an acknowledgement without SACK blocks has nothing but this.
+        initial_window: segments (RFC 6928).
+        receive_window: segments.
+        counting_limit: segments by which an acknowledgement lets the window grow at most in slow start (L of RFC 3465).
+        dctcp_gain: weight g of the newest window in the estimate of marked segments (RFC 8257 section 4.2).
+        first_timeout: seconds until something is sent again before there is a round-trip time (RFC 6298).
+        min_timeout: seconds that a retransmission timeout lasts at least.
+        max_timeout: seconds that it lasts at most, doubled or not.
+        card_packets: of the flow in its host's card at most, as with Linux's TCP small queues; 0 for no limit.
+        ack_every: full segments in order that one acknowledgement answers; 2 with delayed acknowledgements (RFC 5681).
+        ack_delay: seconds that an acknowledgement is held back at most.
+    """
+
+    congestion: Congestion = Congestion.CUBIC
+    sack: bool = True
+    ecn: bool | None = None
+    handshake: bool = False
+    payload: int = 1460
+    header: int = 40
+    initial_window: float = 10
+    receive_window: int = 2**31
+    counting_limit: float = 2
+    dctcp_gain: float = 1 / 16
+    first_timeout: float = 1.0
+    min_timeout: float = 0.2
+    max_timeout: float = 60.0
+    card_packets: int = 8
+    ack_every: int = 1
+    ack_delay: float = 0.04
+
+    def rules(self) -> _core.TcpRules:
+        controls = {
+            Congestion.NEW_RENO: _core.Control.RENO,
+            Congestion.CUBIC: _core.Control.CUBIC,
+            Congestion.DCTCP: _core.Control.DCTCP,
+        }
+        return _core.TcpRules(
+            control=controls[self.congestion],
+            sack=self.sack,
+            handshake=self.handshake,
+            ecn=self.congestion is Congestion.DCTCP if self.ecn is None else self.ecn,
+            payload=self.payload,
+            header=self.header,
+            initial_window=self.initial_window,
+            receive_window=self.receive_window,
+            counting_limit=self.counting_limit,
+            gain=self.dctcp_gain,
+            first_timeout=int(picoseconds(self.first_timeout)),
+            least_timeout=int(picoseconds(self.min_timeout)),
+            most_timeout=int(picoseconds(self.max_timeout)),
+            card_packets=self.card_packets,
+            acknowledge_every=self.ack_every,
+            acknowledge_within=int(picoseconds(self.ack_delay)),
+        )
+
+
+@dataclass(frozen=True)
+class ConstantRate:
+    """UDP at a constant rate; nobody acknowledges it.
+
+    Attributes:
+        rate: Mbit/s on the wire.
+        packet: bytes of a packet, headers included.
+    """
+
+    rate: float
+    packet: int = 1500
+
+
+@dataclass(frozen=True, eq=False)
+class Packets:
+    """Single packets at given times; nobody acknowledges them.
+
+    Attributes:
+        times: seconds, in order, shape (P,).
+        sizes: bytes on the wire, shape (P,).
+    """
+
+    times: NDArray[np.float64]
+    sizes: NDArray[np.int64]
+
+
+Transport = Tcp | ConstantRate | Packets
+
+
+def largest_packet(transport: Transport) -> int:
+    """Bytes on the wire of the largest packet that it sends."""
+    if isinstance(transport, Tcp):
+        return transport.payload + transport.header
+    if isinstance(transport, ConstantRate):
+        return transport.packet
+    return int(transport.sizes.max(initial=0))

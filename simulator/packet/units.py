@@ -1,0 +1,35 @@
+"""From Mbit/s and seconds to the core's whole numbers and back."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simulator.packet import _core
+from te_solver.errors import UnsoundError
+
+PICOSECONDS = 10**12
+LONGEST = _core.LONGEST / PICOSECONDS
+"""Seconds: 26 days, beyond which nothing can be simulated."""
+
+
+def bits_per_second(rate: float) -> int:
+    """A rate of Mbit/s in bit/s."""
+    return round(rate * 1e6)
+
+
+def picoseconds(time: ArrayLike) -> NDArray[np.int64]:
+    """Seconds in picoseconds.
+
+    Raises:
+        UnsoundError: a time is negative, not finite, or more than 26 days.
+    """
+    values = np.asarray(time, np.float64)
+    if not np.all((values >= 0) & (values <= LONGEST)):
+        raise UnsoundError((), "a time is negative or too long", f"0 to {LONGEST:.0f} s")
+    return np.rint(values * PICOSECONDS).astype(np.int64)
+
+
+def seconds(time: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Picoseconds in seconds; infinite for what never happened."""
+    return np.where(time == _core.NEVER, np.inf, time / PICOSECONDS)

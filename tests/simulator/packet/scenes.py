@@ -1,0 +1,130 @@
+"""Small scenarios that several tests look at."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from simulator.packet.flows import Flows
+from simulator.packet.network import Network
+from simulator.packet.queues import Crosspoints, Fifo, Queueing, Red, RoundRobin, StrictPriority, Threshold, TokenBucket
+from simulator.packet.scenario import Outage, Setting
+from simulator.packet.simulation import Simulation
+from simulator.packet.topologies import Bottleneck, LeafSpine, dumbbell, single_switch
+from simulator.packet.transports import Congestion, ConstantRate, Tcp, Transport
+
+
+def bottleneck(
+    queueing: Queueing, *, pairs: int = 1, rate: float = 100.0, delay: float = 1e-3, loss: float = 0.0
+) -> Network:
+    """A dumbbell whose hosts are ten times as fast as the link between its switches."""
+    return dumbbell(pairs, 10 * rate, delay / 2, Bottleneck(rate, delay, queueing, loss))
+
+
+def bottleneck_link(network: Network) -> int:
+    """The link that all data of a dumbbell crosses."""
+    return len(network.links) - 2
+
+
+def require_conserved(simulation: Simulation) -> None:
+    """Every packet has arrived, was dropped or lost, or is where it can be counted."""
+    totals = simulation.totals()
+    links = simulation.link_results()
+    assert totals.made == totals.arrived + totals.dropped + totals.lost + totals.in_flight
+    assert totals.dropped == links.dropped_packets.sum()
+    assert totals.lost == links.lost_packets.sum()
+    assert (links.queued >= 0).all()
+    assert (links.queued_peak >= links.queued).all()
+    flows = simulation.flow_results()
+    assert totals.data_arrived == flows.arrived.sum()
+    assert (flows.sent >= flows.arrived + flows.dropped).all()
+    if totals.in_flight == 0:
+        assert (links.queued == 0).all()
+        assert (links.on_link == 0).all()
+        assert (flows.sent == flows.arrived + flows.dropped).all()
+
+
+def queues() -> st.SearchStrategy[Fifo]:
+    marking = st.sampled_from([None, Threshold(3_000), Red(3_000, 20_000, weight=0.1), Red(1_000, 9_000)])
+    shaping = st.sampled_from([None, None, TokenBucket(50.0, 3_000)])
+    return st.builds(
+        Fifo,
+        limit=st.sampled_from([1_600, 6_000, 40_000]),
+        marking=marking,
+        random_drop=st.booleans(),
+        random_mark=st.booleans(),
+        shaping=shaping,
+    )
+
+
+def queueings() -> st.SearchStrategy[Queueing]:
+    several = st.lists(queues(), min_size=1, max_size=3)
+    return st.one_of(
+        queues(),
+        st.builds(Crosspoints, queues()),
+        st.builds(StrictPriority, several),
+        several.flatmap(
+            lambda chosen: st.builds(
+                RoundRobin,
+                st.just(chosen),
+                st.lists(st.integers(1, 3), min_size=len(chosen), max_size=len(chosen)),
+            )
+        ),
+    )
+
+
+def transports() -> st.SearchStrategy[Transport]:
+    tcp = st.builds(
+        Tcp,
+        congestion=st.sampled_from(Congestion),
+        sack=st.booleans(),
+        handshake=st.booleans(),
+        initial_window=st.sampled_from([1, 4, 10]),
+        first_timeout=st.just(0.05),
+        min_timeout=st.sampled_from([0.0002, 0.01]),
+        card_packets=st.sampled_from([0, 1, 8]),
+        ack_every=st.integers(1, 3),
+        ack_delay=st.just(0.001),
+    )
+    return tcp | st.builds(ConstantRate, rate=st.sampled_from([3.7, 90.0]), packet=st.sampled_from([100, 1500]))
+
+
+@st.composite
+def simulations(draw: st.DrawFn) -> Simulation:
+    """Any queues, any transports, links that fail."""
+    queueing = draw(queueings())
+    network = draw(
+        st.sampled_from(
+            [
+                single_switch(4, 100.0, 1e-5, queueing),
+                LeafSpine(2, 2, 2, 100.0, 40.0, 3.3e-5).network(queueing),
+            ]
+        )
+    )
+    groups = []
+    for _ in range(draw(st.integers(1, 3))):
+        count = draw(st.integers(1, 4))
+        source = np.array(draw(st.lists(st.integers(0, 3), min_size=count, max_size=count)))
+        groups.append(
+            Flows.of(
+                source,
+                (source + draw(st.integers(1, 3))) % 4,
+                draw(transports()),
+                size=draw(st.lists(st.integers(1, 200_000), min_size=count, max_size=count)),
+                start=draw(st.lists(st.sampled_from([0.0, 0.001, 0.0123]), min_size=count, max_size=count)),
+                level=draw(st.lists(st.integers(0, 4), min_size=count, max_size=count)),
+            )
+        )
+    outages = draw(
+        st.lists(
+            st.builds(
+                Outage,
+                link=st.integers(0, len(network.links) - 1),
+                fails=st.sampled_from([0.0, 0.002, 0.01]),
+                detected=st.sampled_from([0.0, 0.001]),
+                heals=st.sampled_from([0.02, 0.5]),
+            ),
+            max_size=2,
+        )
+    )
+    return Simulation(network, groups, Setting(seed=draw(st.integers(0, 2**32)), outages=outages))

@@ -1,0 +1,15 @@
+"""The compiled core survives whatever it is given."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tests.sanitized import COMPILER
+from tests.simulator.packet.fuzz import fuzz
+
+
+@pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"{COMPILER} is not installed")
+def test_sanitizers_find_nothing_in_the_core_on_arbitrary_input() -> None:
+    assert fuzz(3_000).startswith("3000 cases, ")

@@ -1,0 +1,158 @@
+"""TCP over one bottleneck, beside what the RFCs and known laws say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from simulator.packet.flows import Flows
+from simulator.packet.queues import Fifo, Threshold
+from simulator.packet.scenario import Setting
+from simulator.packet.simulation import Simulation
+from simulator.packet.transports import Congestion, Tcp
+from tests.simulator.packet.scenes import bottleneck, bottleneck_link, require_conserved
+
+SEGMENT = 1500
+SHARE = 1460 / SEGMENT
+"""Of a link that is payload."""
+ROUND_TRIP = 4e-3
+"""Seconds of delay there and back over the dumbbell of `bottleneck`, without what sending takes."""
+
+
+@pytest.mark.parametrize("congestion", Congestion)
+@pytest.mark.parametrize("sack", [True, False])
+def test_one_flow_fills_a_link_with_a_buffer_of_a_round_trip(congestion: Congestion, *, sack: bool) -> None:
+    network = bottleneck(Fifo(limit=50_000, marking=Threshold(20_000)))
+    simulation = Simulation(network, [Flows.of(0, 1, Tcp(congestion=congestion, sack=sack))])
+    simulation.run(1.0)
+    begun = simulation.flow_results().goodput
+    simulation.run(4.0)
+    goodput = (simulation.flow_results().goodput - begun) * 8 / 3.0 / 1e6
+    assert goodput == pytest.approx(100.0 * SHARE, rel=0.01)
+    require_conserved(simulation)
+
+
+def test_slow_start_doubles_the_window_every_round_trip() -> None:
+    network = bottleneck(Fifo(), rate=1e5)
+    segments = np.array([10, 30, 70, 150])
+    flows = Flows.of(np.zeros(4, int), 1, Tcp(initial_window=10), size=segments * 1460, start=np.arange(4.0))
+    simulation = Simulation(network, [flows])
+    simulation.run()
+    round_trips = simulation.flow_results().completion / ROUND_TRIP
+    assert round_trips == pytest.approx([0.5, 1.5, 2.5, 3.5], abs=0.05)
+
+
+def test_a_handshake_takes_a_round_trip() -> None:
+    network = bottleneck(Fifo())
+    plain, opened = Tcp(), Tcp(handshake=True)
+    first = Simulation(network, [Flows.of(0, 1, plain, size=1000)])
+    second = Simulation(network, [Flows.of(0, 1, opened, size=1000)])
+    first.run()
+    second.run()
+    difference = second.flow_results().finished - first.flow_results().finished
+    assert difference == pytest.approx(ROUND_TRIP, rel=0.01)
+
+
+def test_delayed_acknowledgements_halve_their_number() -> None:
+    network = bottleneck(Fifo())
+    counts = []
+    for every in (1, 2):
+        simulation = Simulation(network, [Flows.of(0, 1, Tcp(ack_every=every), size=1460 * 1000)])
+        simulation.run()
+        counts.append(simulation.totals().arrived - simulation.totals().data_arrived)
+    assert counts == [1000, 500]
+
+
+@pytest.mark.parametrize("sack", [True, False])
+def test_losses_are_repaired_without_timeouts_and_nothing_else_is_sent_again(*, sack: bool) -> None:
+    network = bottleneck(Fifo(), loss=0.001)
+    transport = Tcp(congestion=Congestion.NEW_RENO, sack=sack, receive_window=60)
+    simulation = Simulation(network, [Flows.of(0, 1, transport, size=20_000_000)])
+    simulation.run()
+    results = simulation.flow_results()
+    assert results.dropped > 5
+    assert results.timeouts == 0
+    assert results.retransmitted == results.dropped
+
+
+def test_a_tail_that_is_lost_is_repaired_by_a_timeout() -> None:
+    network = bottleneck(Fifo(limit=3_000))
+    simulation = Simulation(network, [Flows.of(0, 1, Tcp(min_timeout=0.05), size=10 * 1460)])
+    simulation.run()
+    results = simulation.flow_results()
+    assert results.timeouts >= 1
+    assert results.goodput == 10 * 1460
+    assert results.completion > 0.05
+
+
+@pytest.mark.parametrize("loss", [0.002, 0.01])
+def test_reno_keeps_to_the_square_root_law(loss: float) -> None:
+    """Mathis et al., 1997: with an acknowledgement for every segment, sqrt(3 / 2 p) segments per round trip."""
+    network = bottleneck(Fifo(), rate=10_000.0, delay=10e-3, loss=loss)
+    transport = Tcp(congestion=Congestion.NEW_RENO, counting_limit=1)
+    simulation = Simulation(network, [Flows.of(0, 1, transport)])
+    simulation.run(400.0)
+    results = simulation.flow_results()
+    rate = float(results.goodput[0]) / 1460 / 400.0
+    losses = float(results.recoveries[0]) / float(results.sent[0])  # several losses of a window count once
+    assert rate == pytest.approx(np.sqrt(1.5 / losses) / 40e-3, rel=0.1)
+
+
+def test_cubic_keeps_to_its_own_law() -> None:
+    """RFC 9438 figure 5: (C (3 + b) / 4 (1 - b))^1/4 RTT^3/4 / p^3/4 segments, of losses at equal distances.
+
+    A drop-tail queue makes such losses. The law knows nothing of fast convergence, which costs a single flow something.
+    """
+    network = bottleneck(Fifo(limit=60_000), rate=500.0, delay=25e-3)
+    simulation = Simulation(network, [Flows.of(0, 1, Tcp(counting_limit=1))])
+    simulation.run(40.0)
+    before = simulation.flow_results()
+    simulation.run(160.0)
+    after = simulation.flow_results()
+    loss = float(after.recoveries[0] - before.recoveries[0]) / float(after.sent[0] - before.sent[0])
+    window = float(after.goodput[0] - before.goodput[0]) / 1460 / 120.0 * 100e-3
+    assert window == pytest.approx((0.4 * 3.7 / 1.2) ** 0.25 * (100e-3 / loss) ** 0.75, rel=0.15)
+
+
+@pytest.mark.parametrize("flows", [1, 2, 8])
+def test_dctcp_keeps_its_queue_where_its_analysis_says(flows: int) -> None:
+    """Alizadeh et al., SIGCOMM 2010, section 3.3: N flows of window W* peak N above the threshold K.
+
+    The amplitude is sqrt(N (C RTT + K) / 2), in packets.
+    """
+    threshold = 40
+    network = bottleneck(
+        Fifo(limit=10**7, marking=Threshold(threshold * SEGMENT)), pairs=flows, rate=1000.0, delay=1e-4
+    )
+    link = bottleneck_link(network)
+    hosts = np.arange(flows)
+    setting = Setting(probed=[link], probe_every=1e-5)
+    simulation = Simulation(network, [Flows.of(hosts, hosts + flows, Tcp(congestion=Congestion.DCTCP))], setting)
+    simulation.run(0.5)
+    times, queued = simulation.probes()
+    packets = queued[times > 0.2, 0] / SEGMENT
+    in_pipe = 1000e6 * 4e-4 / 8 / SEGMENT
+    amplitude = np.sqrt(flows * (in_pipe + threshold) / 2)
+    assert packets.max() == pytest.approx(threshold + flows, abs=0.25 * amplitude + 3)
+    assert packets.mean() == pytest.approx(threshold + flows - amplitude / 2, rel=0.25)
+    assert simulation.flow_results().dropped.sum() == 0
+
+
+def test_flows_of_equal_round_trips_share_a_link() -> None:
+    network = bottleneck(Fifo(limit=60_000, marking=Threshold(15_000)), pairs=4)
+    hosts = np.arange(4)
+    for congestion in Congestion:
+        simulation = Simulation(network, [Flows.of(hosts, hosts + 4, Tcp(congestion=congestion))])
+        simulation.run(20.0)
+        goodput = simulation.flow_results().goodput.astype(float)
+        assert goodput.sum() ** 2 / (4 * (goodput**2).sum()) > 0.95  # Jain's index
+
+
+def test_a_receive_window_limits_the_rate() -> None:
+    simulation = Simulation(bottleneck(Fifo(), rate=1e4), [Flows.of(0, 1, replace(Tcp(), receive_window=10))])
+    simulation.run(1.0)
+    rate = float(simulation.flow_results().goodput[0])
+    assert rate == pytest.approx(10 * 1460 / ROUND_TRIP, rel=0.02)
+    assert simulation.flow_states().window[0] < 30
