@@ -12,13 +12,13 @@ from experiments.load import Load, LoadWatch
 from experiments.result import Failure, FlowResult, Series, Window
 from experiments.roles import FlowPaths, roles
 from experiments.wanted_flow import WantedFlow
-from kuijia_app.queues import PLAIN_LAYOUT
+from kuijia_app.queues import PLAIN_LAYOUT, QueueLayout
 from testbed.errors import TestbedError
 from testbed.failures import LinkEvent
 from testbed.hash_probe import FlowKey, LabelObserver, Mark
 from testbed.iperf import UDP_FRAME, UDP_PAYLOAD, Goodput, IperfFlow, IperfRun
 from testbed.lab import Lab
-from testbed.offered_rate import PACED_SECONDS, OfferedRate, limit_offered_rates
+from testbed.offered_rate import BURST_SECONDS, PACED_SECONDS, OfferedRate, limit_offered_rates
 from testbed.ovs import Datapath
 
 OBSERVE_SECONDS = 2.0
@@ -36,8 +36,6 @@ _NOTICE_SECONDS = 2.0
 
 _END_SECONDS = 1.0
 """Between the end of the last window and that of the flows."""
-
-_LOW = PLAIN_LAYOUT.classes[0].victim.traffic_class
 
 Show = Callable[[str], None]
 Marks = Mapping[FlowKey, Mark]
@@ -60,6 +58,14 @@ class Timing:
     def total(self) -> int:
         """How long the flows last, in whole seconds."""
         return math.ceil(self.warmup + self.before + _NOTICE_SECONDS + self.settle + self.after + _END_SECONDS)
+
+
+@dataclass(frozen=True)
+class Sending:
+    """How hosts send by TCP: the congestion control, and for how many seconds a flow may catch up with its limit."""
+
+    congestion_control: str = "cubic"
+    burst_seconds: float = BURST_SECONDS
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,7 @@ class Recording:
 
 
 def record_failure(
-    lab: Lab, flows: Sequence[MeasuredFlow], cut: Cut, timing: Timing, congestion_control: str, show: Show
+    lab: Lab, flows: Sequence[MeasuredFlow], cut: Cut, timing: Timing, sending: Sending, show: Show
 ) -> Recording:
     """Start the flows, cut the link, wait, stop; the link stays cut.
 
@@ -109,16 +115,16 @@ def record_failure(
         flows: what runs; at most one for each source port of a site.
         cut: what is cut and how.
         timing: how long everything takes.
-        congestion_control: of TCP.
+        sending: how the hosts send.
         show: told the present goodput of all flows, several times a second.
 
     Raises:
         TestbedError: a flow failed, or the cut took too long to be noticed.
     """
     for site in sorted({flow.wanted.source for flow in flows}):
-        limits = [_limit(flow) for flow in flows if flow.wanted.source == site]
+        limits = [_limit(flow, sending) for flow in flows if flow.wanted.source == site]
         limit_offered_rates(lab.network.host(site), limits)
-    iperf_flows = [_iperf_flow(flow, congestion_control) for flow in flows]
+    iperf_flows = [_iperf_flow(flow, sending) for flow in flows]
     link = "-".join(cut.link)
     broken = {tunnel.path_id for tunnel in lab.plan.tunnels if tunnel.crosses(*cut.link)}
     with IperfRun(lab.network, iperf_flows, timing.total, timing.interval) as run:
@@ -153,14 +159,17 @@ def record_failure(
     )
 
 
-def evaluate(recording: Recording, flows: Sequence[MeasuredFlow], cut: Cut) -> tuple[FlowResult, ...]:
-    """What each flow got, with its role and the tunnels it was seen to use.
+def evaluate(
+    recording: Recording, flows: Sequence[MeasuredFlow], cut: Cut, layout: QueueLayout = PLAIN_LAYOUT
+) -> tuple[FlowResult, ...]:
+    """What each flow got, with its role, the tunnels it was seen to use and whether it was in a queue for victims.
 
     Raises:
         TestbedError: a flow was seen on another tunnel than wanted, or its goodput is not known of a whole window.
     """
     paths = {flow.wanted.name: FlowPaths(flow.wanted.tunnel.nodes, flow.wanted.backup.nodes) for flow in flows}
     role = roles(paths, cut.link)
+    low = {served.priority: served.victim.traffic_class for served in layout.classes}
     results = []
     for flow in flows:
         wanted, goodput = flow.wanted, recording.goodput[flow.wanted.name]
@@ -172,6 +181,7 @@ def evaluate(recording: Recording, flows: Sequence[MeasuredFlow], cut: Cut) -> t
                 )
         try:
             before, after = goodput.mean(*recording.before), goodput.mean(*recording.after)
+            sent = goodput.mean_sent(*recording.after) if flow.key.protocol == "udp" else None
         except ValueError as error:
             raise TestbedError(f"flow {wanted.name}: {error}") from error
         results.append(
@@ -186,8 +196,10 @@ def evaluate(recording: Recording, flows: Sequence[MeasuredFlow], cut: Cut) -> t
                 after=after,
                 tunnel_before=wanted.tunnel.nodes if mark_before is not None else None,
                 tunnel_after=wanted.backup.nodes if mark_after is not None else None,
-                low_after=mark_after.traffic_class == _LOW if mark_after else None,
+                low_after=mark_after.traffic_class == low[wanted.priority] if mark_after else None,
                 series=_series(goodput, recording.started_at),
+                priority=wanted.priority,
+                sent=sent,
             )
         )
     return tuple(results)
@@ -204,14 +216,14 @@ def windows_of(recording: Recording) -> tuple[Window, Window]:
     return before, after
 
 
-def _limit(flow: MeasuredFlow) -> OfferedRate:
+def _limit(flow: MeasuredFlow, sending: Sending) -> OfferedRate:
     """What tc lets through: TCP flows fill it, UDP flows send their rate by themselves and are only spread by it."""
     if flow.key.protocol == "tcp":
-        return OfferedRate(flow.key.source_port, flow.wanted.offered)
+        return OfferedRate(flow.key.source_port, flow.wanted.offered, sending.burst_seconds)
     return OfferedRate(flow.key.source_port, flow.wanted.offered * _PACING_HEADROOM, PACED_SECONDS)
 
 
-def _iperf_flow(flow: MeasuredFlow, congestion_control: str) -> IperfFlow:
+def _iperf_flow(flow: MeasuredFlow, sending: Sending) -> IperfFlow:
     is_tcp = flow.key.protocol == "tcp"
     return IperfFlow(
         flow.wanted.name,
@@ -221,7 +233,7 @@ def _iperf_flow(flow: MeasuredFlow, congestion_control: str) -> IperfFlow:
         flow.key.server_port,
         protocol=flow.key.protocol,
         rate=None if is_tcp else flow.wanted.offered * UDP_PAYLOAD / UDP_FRAME,
-        congestion_control=congestion_control if is_tcp else None,
+        congestion_control=sending.congestion_control if is_tcp else None,
         source_address=flow.key.source_address,
         code_point=flow.key.code_point,
     )

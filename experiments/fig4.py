@@ -6,7 +6,7 @@ import argparse
 
 from experiments.output import OutputFolder
 from experiments.progress import Progress
-from experiments.registry import Outcome, Settings, experiment
+from experiments.registry import Outcome, Settings, experiment, no_options
 from experiments.sweep.workers import workers_from
 
 FULL_GRAPHS = FULL_RUNS = 10
@@ -16,22 +16,12 @@ _GRAPHS, _RUNS = 2, 2
 _QUICK_GRAPHS, _QUICK_RUNS = 1, 1
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("fig4")
-    group.add_argument(
-        "--full",
-        action="store_true",
-        help=f"all {FULL_GRAPHS} graphs with {FULL_RUNS} draws of pairs each, as in the paper "
-        f"(default: {_GRAPHS} with {_RUNS}, with --quick {_QUICK_GRAPHS} with {_QUICK_RUNS})",
-    )
-
-
 @experiment(
     "fig4",
     title="every link of random graphs fails: throughput lost by original and by precomputed weights",
     reproduces="Figure 4",
     backends=("flow",),
-    configure=configure,
+    configure=no_options,
     sweeps=True,
 )
 def fig4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:

@@ -6,7 +6,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from experiments.emulation import Cut, MeasuredFlow, Timing, evaluate, failure_of, record_failure, windows_of
+from experiments.emulation import Cut, MeasuredFlow, Sending, Timing, evaluate, failure_of, record_failure, windows_of
 from experiments.flow_search import find_flows
 from experiments.judge import judge, uncarried
 from experiments.load import overload
@@ -118,7 +118,7 @@ def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
         wanted = wanted_flows(table, case.flow_tunnels, job.plan)
         keys = find_flows(lab, wanted, cut.link, settings.seed)
         flows = [MeasuredFlow(flow, keys[flow.name]) for flow in wanted]
-        recording = record_failure(lab, flows, cut, _timing(options), options.congestion_control, show)
+        recording = record_failure(lab, flows, cut, _timing(options), Sending(options.congestion_control), show)
     results = evaluate(recording, flows, cut)
     before, after = windows_of(recording)
     try:

@@ -20,6 +20,7 @@ _MODULES = (
     "experiments.recovery",
     "experiments.update",
     "experiments.hedera.matrices",
+    "experiments.gscale.command",
 )
 """The modules that hold experiments; importing one registers what it holds."""
 
@@ -78,6 +79,10 @@ class Experiment:
     configure: Configure
     run: Runner
     sweeps: bool = False
+
+
+def no_options(parser: argparse.ArgumentParser) -> None:
+    """For experiments that have no options of their own."""
 
 
 _registered: dict[str, Experiment] = {}

@@ -8,7 +8,8 @@ from dataclasses import asdict
 from itertools import pairwise
 
 from experiments.gscale.aggregates import aggregates_of, roles_of
-from experiments.gscale.scenario import Case, parameters_of, plan_of
+from experiments.gscale.cases import Case
+from experiments.gscale.scenario import parameters_of, plan_of
 from experiments.registry import Settings
 from experiments.result import Failure, FlowResult, Result, Role, Window
 from experiments.wanted_flow import WantedFlow

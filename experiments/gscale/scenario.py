@@ -1,15 +1,16 @@
-"""The cases of the evaluation on Gscale and the plan of each: network, random pairs, demands, tunnels, rates; pure."""
+"""The plan of each case of the evaluation on Gscale: network, random pairs, demands, tunnels, rates; pure."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import permutations, product
-from typing import Any, Literal, get_args
+from typing import Any
 
 from experiments.gscale.aggregates import aggregates_of, roles_of
+from experiments.gscale.cases import DEMANDS, LINKS, Case, Edge
 from experiments.result import Result
 from te_solver.demands import Demand
 from te_solver.networks import shipped_network
@@ -19,18 +20,7 @@ from te_solver.solve import solve
 from te_solver.topology import Topology
 from te_solver.topology_file import load_topology
 
-Traffic = Literal["tcp", "udp", "priorities"]
-"""`priorities` is TCP in two classes of traffic (section 5.4), the others are one class (sections 5.2 and 5.3)."""
-
-Edge = tuple[str, str]
-
-TRAFFICS: tuple[Traffic, ...] = get_args(Traffic)
-DEMANDS = (0.8, 1.0, 1.2, 1.4, 1.6)
-"""Of every pair, in parts of what may be planned on a link."""
-
-LINKS: tuple[Edge, ...] = (("2", "3"), ("7", "9"), ("10", "11"))
-SCHEMES = ("rescaling", "kuijia")
-PAIRS, TUNNELS, REPETITIONS = 5, 3, 3
+PAIRS, TUNNELS = 5, 3
 
 PLANNED_SHARE = 0.95
 """The part of a link that plans may fill. Hosts limit the frames that they send; the labels of these (0.3 % of them),
@@ -44,61 +34,6 @@ HIGH, LOW = 0, 1
 
 _NOTHING = 1e-3
 """In parts of a link; below it the optimiser's tolerances decide."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """One run: a kind of traffic, the demand of every pair in parts of a link, the link that fails, what then happens.
-
-    Cases are ordered by repetition first, so that a campaign that was cut short has whole repetitions.
-
-    Raises:
-        ValueError: a value that the evaluation does not have.
-    """
-
-    traffic: Traffic
-    demand: float
-    link: Edge
-    scheme: str
-    repetition: int
-
-    def __post_init__(self) -> None:
-        known = ((self.traffic, TRAFFICS), (self.demand, DEMANDS), (self.link, LINKS), (self.scheme, SCHEMES))
-        for value, values in known:
-            if value not in values:
-                raise ValueError(f"{value} is none of {', '.join(map(str, values))}")
-        if self.repetition < 1:
-            raise ValueError(f"repetition {self.repetition}, expected one or more")
-
-    @property
-    def name(self) -> str:
-        """Such as `tcp-1.2-2-3-kuijia-1`; its result is in the file of this name."""
-        return f"{self.traffic}-{self.demand:g}-{'-'.join(self.link)}-{self.scheme}-{self.repetition}"
-
-    @property
-    def protocol(self) -> Literal["tcp", "udp"]:
-        return "udp" if self.traffic == "udp" else "tcp"
-
-    def __lt__(self, other: Case) -> bool:
-        return self._rank < other._rank
-
-    @property
-    def _rank(self) -> tuple[int, int, float, int, int]:
-        traffic, link, scheme = (TRAFFICS.index(self.traffic), LINKS.index(self.link), SCHEMES.index(self.scheme))
-        return self.repetition, traffic, self.demand, link, scheme
-
-
-def grid(
-    traffics: Iterable[Traffic],
-    demands: Iterable[float] = DEMANDS,
-    links: Iterable[Edge] = LINKS,
-    schemes: Iterable[str] = SCHEMES,
-    repetitions: int = REPETITIONS,
-) -> tuple[Case, ...]:
-    """Every combination as a case, in the order of cases."""
-    return tuple(
-        sorted(Case(*values) for values in product(traffics, demands, links, schemes, range(1, repetitions + 1)))
-    )
 
 
 def parameters_of(case: Case, plan: Plan) -> dict[str, Any]:

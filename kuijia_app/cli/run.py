@@ -53,9 +53,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"hash slots per pair of sites (default: {DEFAULT_SLOT_COUNT})",
     )
     parser.add_argument(
-        "--repetitions", type=positive_count, default=1, metavar="N", help="measure everything N times (default: 1)"
+        "--repetitions",
+        type=positive_count,
+        metavar="N",
+        help="measure everything N times (default: 1; with gscale --full, as in the paper, 3)",
     )
-    parser.add_argument("--quick", action="store_true", help="measure for a shorter time, which is less exact")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--quick", action="store_true", help="measure less and for a shorter time, which is less exact")
+    length.add_argument(
+        "--full", action="store_true", help="all that the paper has, for fig4 and gscale (default: a part of it)"
+    )
     add_workers(parser)
     for configure_family in dict.fromkeys(each.configure for each in experiments):
         configure_family(parser)
@@ -78,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         capacity=args.capacity,
         framework=args.framework,
         slots=args.slots,
-        repetitions=args.repetitions,
+        repetitions=args.repetitions or 1,
         quick=args.quick,
         seed=args.seed,
     )

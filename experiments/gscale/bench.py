@@ -1,0 +1,164 @@
+"""Measures cases on the emulated Gscale: one lab for those that differ in the link that fails and in the protocol."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from types import TracebackType
+
+from experiments.emulation import Cut, MeasuredFlow, Sending, Timing, evaluate, failure_of, record_failure, windows_of
+from experiments.flow_search import find_flows
+from experiments.gscale.aggregates import aggregates_of
+from experiments.gscale.cases import Case, Traffic
+from experiments.gscale.scenario import parameters_of, plan_of
+from experiments.load import overload
+from experiments.registry import Settings
+from experiments.result import FlowResult, Result
+from kuijia_app.queue_layouts import PLAIN
+from testbed.iperf import UDP_FRAME, UDP_PAYLOAD
+from testbed.lab import Lab, LabOptions
+from testbed.machine import Machine
+from testbed.manifest import describe_run
+from testbed.network import NetworkOptions
+
+EXPERIMENT = "gscale"
+BUFFER_PACKETS = 50
+"""Length of a queue: 30 ms of a link of 20 Mbit/s."""
+
+SENDING = Sending(burst_seconds=0.1)
+"""With the usual half second, flows on a full link would for ten seconds catch up with what they missed at first."""
+
+CARRIED = 0.98
+"""Of what is planned, what has to get through before the failure."""
+
+TCP_PAYLOAD, TCP_FRAME = 1448, 1514
+"""Bytes: with time stamps, and of the Ethernet frame without checksum."""
+
+_PAYLOAD_SHARE = {"tcp": TCP_PAYLOAD / TCP_FRAME, "udp": UDP_PAYLOAD / UDP_FRAME}
+
+_TCP = Timing(warmup=3, before=5, settle=10, after=20, interval=0.2)
+_UDP = Timing(warmup=1.5, before=3, settle=1, after=5, interval=0.2)
+_QUICK_TCP = Timing(warmup=3, before=3, settle=4, after=6, interval=0.2)
+_QUICK_UDP = Timing(warmup=1.5, before=2, settle=1, after=3, interval=0.2)
+
+_OVERHEAD_SECONDS = 5.0
+"""Of a run beside its traffic: looking for flows, starting and ending them."""
+
+_LAYOUTS: dict[Traffic, str] = {"tcp": PLAIN, "udp": PLAIN, "priorities": "four"}
+
+
+def timing_of(case: Case, *, quick: bool) -> Timing:
+    """TCP is watched longer: under rescaling it may take twenty seconds to settle (Table 4)."""
+    if case.protocol == "udp":
+        return _QUICK_UDP if quick else _UDP
+    return _QUICK_TCP if quick else _TCP
+
+
+def expected_seconds(case: Case, *, quick: bool) -> float:
+    """How long a case takes, about."""
+    return timing_of(case, quick=quick).total + _OVERHEAD_SECONDS
+
+
+@dataclass(frozen=True)
+class BenchKey:
+    """What a lab is built for; cases that have it in common can be measured in the same one."""
+
+    layout: str
+    demand: float
+    scheme: str
+    repetition: int
+
+    @classmethod
+    def of(cls, case: Case) -> BenchKey:
+        return cls(_LAYOUTS[case.traffic], case.demand, case.scheme, case.repetition)
+
+
+class Bench:
+    """A calibrated lab, all links up, for all cases that share their key with the one it is made for.
+
+    A context manager. After an error the lab may be in any state: leave the block and enter another.
+    """
+
+    def __init__(self, case: Case, settings: Settings, machine: Machine, show: Callable[[str], None]) -> None:
+        """`machine` is what the manifests tell of; `show` is told what is going on."""
+        self._case = case
+        self._settings = settings
+        self._machine = machine
+        self._show = show
+        self._undo = ExitStack()
+
+    def __enter__(self) -> Bench:
+        case, settings = self._case, self._settings
+        plan = plan_of(case, settings.capacity, settings.seed)
+        options = LabOptions(
+            scheme=case.scheme,
+            slot_count=settings.slots,
+            layout=_LAYOUTS[case.traffic],
+            framework=settings.framework,
+            network=NetworkOptions(buffer_packets=BUFFER_PACKETS),
+        )
+        with ExitStack() as undo:
+            self._lab = undo.enter_context(Lab(plan, options, self._show))
+            self._show("calibrating the links")
+            self._calibration = self._lab.calibrate()
+            self._undo = undo.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._undo.close()
+
+    def measure(self, case: Case) -> Result:
+        """Run a case of the lab's key; the result may be invalid, and says then why.
+
+        Raises:
+            TestbedError: something failed.
+        """
+        lab, settings, began = self._lab, self._settings, time.time()
+        wanted = aggregates_of(lab.plan, case.link)
+        cut = Cut(case.link)
+        timing = timing_of(case, quick=settings.quick)
+        self._show("looking for flows that are hashed to the wanted tunnels")
+        keys = find_flows(lab, wanted, case.link, settings.seed, case.protocol)
+        flows = [MeasuredFlow(flow, keys[flow.name]) for flow in wanted]
+        recording = record_failure(lab, flows, cut, timing, SENDING, self._show)
+        lab.heal(*case.link)
+        results = evaluate(recording, flows, cut, lab.network.options.layout)
+        before, after = windows_of(recording)
+        return Result(
+            experiment=EXPERIMENT,
+            backend=settings.backend,
+            scheme=case.scheme,
+            seed=settings.seed,
+            repetition=case.repetition,
+            capacity=settings.capacity,
+            started_at=recording.started_at,
+            failure=failure_of(recording, cut),
+            before=before,
+            after=after,
+            flows=results,
+            published=None,
+            checks=(),
+            invalid=(*overload(recording.load), *uncarried(results)),
+            manifest={
+                **describe_run(self._machine, lab.network, self._calibration, began, time.time() - began),
+                "settings": asdict(settings),
+                "timing": asdict(timing),
+                "sending": asdict(SENDING),
+                "sources": {name: asdict(key) for name, key in keys.items()},
+                "load": asdict(recording.load),
+            },
+            parameters=parameters_of(case, lab.plan),
+        )
+
+
+def uncarried(flows: Sequence[FlowResult]) -> tuple[str, ...]:
+    """In words, how the network failed to carry before the failure what was planned on it."""
+    planned = sum(flow.offered * _PAYLOAD_SHARE[flow.protocol] for flow in flows)
+    carried = sum(flow.before for flow in flows)
+    if carried >= CARRIED * planned:
+        return ()
+    return (f"before the cut {carried:.1f} of {planned:.1f} Mbit/s planned got through, less than {CARRIED:.0%}",)

@@ -1,0 +1,76 @@
+"""The cases of the evaluation on Gscale: pure data, quick to import."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal, get_args
+
+Traffic = Literal["tcp", "udp", "priorities"]
+"""`priorities` is TCP in two classes of traffic (section 5.4), the others are one class (sections 5.2 and 5.3)."""
+
+Edge = tuple[str, str]
+
+TRAFFICS: tuple[Traffic, ...] = get_args(Traffic)
+DEMANDS = (0.8, 1.0, 1.2, 1.4, 1.6)
+"""Of every pair, in parts of what may be planned on a link."""
+
+LINKS: tuple[Edge, ...] = (("2", "3"), ("7", "9"), ("10", "11"))
+SCHEMES = ("rescaling", "kuijia")
+REPETITIONS = 3
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: a kind of traffic, the demand of every pair in parts of a link, the link that fails, what then happens.
+
+    Cases are ordered by repetition first, so that a campaign that was cut short has whole repetitions.
+
+    Raises:
+        ValueError: a value that the evaluation does not have.
+    """
+
+    traffic: Traffic
+    demand: float
+    link: Edge
+    scheme: str
+    repetition: int
+
+    def __post_init__(self) -> None:
+        known = ((self.traffic, TRAFFICS), (self.demand, DEMANDS), (self.link, LINKS), (self.scheme, SCHEMES))
+        for value, values in known:
+            if value not in values:
+                raise ValueError(f"{value} is none of {', '.join(map(str, values))}")
+        if self.repetition < 1:
+            raise ValueError(f"repetition {self.repetition}, expected one or more")
+
+    @property
+    def name(self) -> str:
+        """Such as `tcp-1.2-2-3-kuijia-1`; its result is in the file of this name."""
+        return f"{self.traffic}-{self.demand:g}-{'-'.join(self.link)}-{self.scheme}-{self.repetition}"
+
+    @property
+    def protocol(self) -> Literal["tcp", "udp"]:
+        return "udp" if self.traffic == "udp" else "tcp"
+
+    def __lt__(self, other: Case) -> bool:
+        return self._rank < other._rank
+
+    @property
+    def _rank(self) -> tuple[int, int, float, int, int]:
+        traffic, link, scheme = (TRAFFICS.index(self.traffic), LINKS.index(self.link), SCHEMES.index(self.scheme))
+        return self.repetition, traffic, self.demand, link, scheme
+
+
+def grid(
+    traffics: Iterable[Traffic],
+    demands: Iterable[float] = DEMANDS,
+    links: Iterable[Edge] = LINKS,
+    schemes: Iterable[str] = SCHEMES,
+    repetitions: int = REPETITIONS,
+) -> tuple[Case, ...]:
+    """Every combination as a case, in the order of cases."""
+    return tuple(
+        sorted(Case(*values) for values in product(traffics, demands, links, schemes, range(1, repetitions + 1)))
+    )

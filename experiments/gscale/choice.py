@@ -1,0 +1,78 @@
+"""Which of the paper's cases a command asks for."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from experiments.gscale.cases import DEMANDS, LINKS, REPETITIONS, TRAFFICS, Case, Edge, Traffic, grid
+from te_solver.text import parse_number
+
+DEFAULT_DEMANDS = (0.8, 1.2, 1.6)
+QUICK_DEMANDS, QUICK_LINKS = (1.2,), (("7", "9"),)
+
+_T = TypeVar("_T")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("gscale")
+    group.add_argument(
+        "--traffic",
+        type=_list_of(TRAFFICS, _traffic),
+        metavar="KIND[,KIND]",
+        help=f"of {', '.join(TRAFFICS)} (default: those that the experiment shows)",
+    )
+    group.add_argument(
+        "--demands",
+        type=_list_of(DEMANDS, parse_number),
+        metavar="D[,D]",
+        help=f"of every pair, in parts of a link: {_listed(DEMANDS)} (default: {_listed(DEFAULT_DEMANDS)}, with --quick"
+        f" {_listed(QUICK_DEMANDS)}, with --full all)",
+    )
+    group.add_argument(
+        "--links",
+        type=_list_of(LINKS, _link),
+        metavar="A-B[,A-B]",
+        help=f"that fail, one at a time: {_listed(LINKS)} (default: all, with --quick {_listed(QUICK_LINKS)})",
+    )
+
+
+def cases_from(args: argparse.Namespace, traffics: Sequence[Traffic]) -> tuple[Case, ...]:
+    """The cases that options ask for.
+
+    Args:
+        args: with the options of `configure`, and `quick`, `full`, `schemes` and `repetitions` of `kuijia run`.
+        traffics: what the experiment shows.
+    """
+    demands = args.demands or (DEMANDS if args.full else QUICK_DEMANDS if args.quick else DEFAULT_DEMANDS)
+    links = args.links or (QUICK_LINKS if args.quick else LINKS)
+    repetitions = args.repetitions or (REPETITIONS if args.full else 1)
+    return grid(args.traffic or traffics, demands, links, args.schemes, repetitions)
+
+
+def _list_of(known: Sequence[_T], parse: Callable[[str], _T | None]) -> Callable[[str], tuple[_T, ...]]:
+    """A command-line argument of different known values; argparse turns the error into its message."""
+
+    def parsed(text: str) -> tuple[_T, ...]:
+        values = [parse(word) for word in text.split(",")]
+        chosen = tuple(value for value in values if value is not None and value in known)
+        if len(set(chosen)) < len(values):
+            raise argparse.ArgumentTypeError(f"{text} is not a list of different ones of {_listed(known)}")
+        return chosen
+
+    return parsed
+
+
+def _traffic(word: str) -> Traffic | None:
+    return next((traffic for traffic in TRAFFICS if traffic == word), None)
+
+
+def _link(word: str) -> Edge | None:
+    """A link by its ends, in either order."""
+    ends = tuple(word.split("-"))
+    return next((link for link in LINKS if ends in {link, link[::-1]}), None)
+
+
+def _listed(values: Sequence[object]) -> str:
+    return ", ".join("-".join(value) if isinstance(value, tuple) else f"{value}" for value in values)

@@ -1,0 +1,27 @@
+"""Gets the results of cases: measured on the emulated network, those that a folder holds already left as they are."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+from experiments.gscale.bench import Bench
+from experiments.gscale.campaign import Campaign, CampaignOutcome, Measuring, Show
+from experiments.gscale.cases import Case
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Settings
+from testbed.machine import require_emulation
+
+
+def measure(cases: tuple[Case, ...], settings: Settings, output: OutputFolder, progress: Progress) -> CampaignOutcome:
+    """Measure those of the cases that have no valid result in the folder yet, writing each as it is had.
+
+    Raises:
+        InputError: the machine cannot run an emulation, or the folder holds results of other settings.
+    """
+    machine = require_emulation()
+
+    def open_bench(case: Case, show: Show) -> AbstractContextManager[Measuring]:
+        return Bench(case, settings, machine, show)
+
+    return Campaign(cases, settings, output, open_bench, progress).run()

@@ -1,0 +1,170 @@
+"""A campaign measures what is missing, believes no run of a busy machine, and survives failures and its own death."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.gscale.campaign import BUSY_ATTEMPTS, FAILED_ATTEMPTS, LOG_NAME, Campaign, CampaignOutcome, Show
+from experiments.gscale.cases import Case, grid
+from experiments.gscale.flow_run import compute
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Settings
+from experiments.result import Result, load_result
+from te_solver.errors import InputError
+from testbed.errors import TestbedError
+
+SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, quick=True, seed=1)
+CASES = grid(("tcp", "udp"), (0.8, 1.2), (("2", "3"), ("7", "9")), repetitions=1)
+BUSY = ("the machine was busy",)
+
+Measure = Callable[[Case], Result]
+
+
+class Benches:
+    """Places to measure in, and what was done there."""
+
+    def __init__(self, measure: Measure) -> None:
+        self._measure = measure
+        self.measured: list[list[Case]] = []
+        self.open = 0
+
+    @contextmanager
+    def __call__(self, _: Case, show: Show) -> Iterator[Benches]:
+        self.measured.append([])
+        self.open += 1
+        show("starting")
+        try:
+            yield self
+        finally:
+            self.open -= 1
+
+    def measure(self, case: Case) -> Result:
+        self.measured[-1].append(case)
+        return self._measure(case)
+
+    @property
+    def all_measured(self) -> list[Case]:
+        return [case for cases in self.measured for case in cases]
+
+
+def good(case: Case) -> Result:
+    return compute(case, SETTINGS)
+
+
+class Troubled:
+    """Good results but for some cases, whose first runs end as told."""
+
+    def __init__(self, troubles: dict[Case, Sequence[str]]) -> None:
+        self._left = {case: list(ends) for case, ends in troubles.items()}
+
+    def __call__(self, case: Case) -> Result:
+        end = self._left[case].pop(0) if self._left.get(case) else "good"
+        if end == "fails":
+            raise TestbedError("ovs-vswitchd has died")
+        return replace(good(case), invalid=BUSY) if end == "busy" else good(case)
+
+
+def run(folder: Path, measure: Measure, cases: Sequence[Case] = CASES) -> tuple[CampaignOutcome, Benches]:
+    benches = Benches(measure)
+    campaign = Campaign(cases, SETTINGS, OutputFolder(folder), benches, Progress(io.StringIO()))
+    return campaign.run(), benches
+
+
+def outcomes(folder: Path) -> list[str]:
+    return [attempt["outcome"] for attempt in json.loads((folder / LOG_NAME).read_text())["attempts"]]
+
+
+def test_every_case_has_a_file_and_those_that_can_share_a_lab_do(tmp_path: Path) -> None:
+    outcome, benches = run(tmp_path, good)
+    assert [result.flows for result in outcome.results] == [good(case).flows for case in CASES]
+    assert not outcome.given_up
+    assert sorted(benches.all_measured) == sorted(CASES)
+    for group in benches.measured:
+        assert len(group) == 2  # the links
+        assert len({(case.traffic, case.demand, case.scheme) for case in group}) == 1
+    for case in CASES:
+        assert load_result(tmp_path / f"{case.name}.json").flows == good(case).flows
+    assert outcomes(tmp_path) == ["measured"] * len(CASES)
+
+
+def test_what_is_there_is_not_measured_again(tmp_path: Path) -> None:
+    run(tmp_path, good, CASES[:3])
+    outcome, benches = run(tmp_path, good)
+    assert sorted(benches.all_measured) == sorted(CASES[3:])
+    assert len(outcome.results) == len(CASES)
+    _, benches = run(tmp_path, good)
+    assert benches.measured == []
+
+
+def test_a_campaign_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    done = iter(range(5))
+
+    def killed_at_the_sixth(case: Case) -> Result:
+        if next(done, None) is None:
+            raise KeyboardInterrupt
+        return good(case)
+
+    benches = Benches(killed_at_the_sixth)
+    with pytest.raises(KeyboardInterrupt):
+        Campaign(CASES, SETTINGS, OutputFolder(tmp_path), benches, Progress(io.StringIO())).run()
+    assert benches.open == 0
+    outcome, again = run(tmp_path, good)
+    assert len(again.all_measured) == len(CASES) - 5
+    assert len(outcome.results) == len(CASES)
+    assert len(outcomes(tmp_path)) == len(CASES)
+
+
+def test_runs_of_a_busy_machine_are_repeated_in_the_same_lab(tmp_path: Path) -> None:
+    outcome, benches = run(tmp_path, Troubled({CASES[0]: ["busy", "busy"]}))
+    assert len(outcome.results) == len(CASES)
+    assert benches.measured[0][:4] == [CASES[0]] * 3 + [benches.measured[0][3]]
+    assert outcomes(tmp_path)[:3] == ["invalid", "invalid", "measured"]
+
+
+def test_a_case_that_is_never_valid_is_reported_and_tried_again_by_the_next_campaign(tmp_path: Path) -> None:
+    outcome, _ = run(tmp_path, Troubled({CASES[0]: ["busy"] * BUSY_ATTEMPTS}))
+    assert list(outcome.given_up) == [CASES[0].name]
+    assert "the machine was busy" in outcome.given_up[CASES[0].name]
+    assert len(outcome.results) == len(CASES) - 1
+    outcome, benches = run(tmp_path, good)
+    assert benches.all_measured == [CASES[0]]
+    assert len(outcome.results) == len(CASES)
+
+
+def test_a_failed_case_is_measured_once_more_in_a_new_lab(tmp_path: Path) -> None:
+    outcome, benches = run(tmp_path, Troubled({CASES[0]: ["fails"]}))
+    assert len(outcome.results) == len(CASES)
+    assert benches.measured[0] == [CASES[0]]
+    assert benches.measured[1][0] == CASES[0]
+    assert outcomes(tmp_path)[:2] == ["failed", "measured"]
+
+
+def test_a_case_that_fails_again_is_reported_and_the_others_are_measured(tmp_path: Path) -> None:
+    outcome, benches = run(tmp_path, Troubled({CASES[0]: ["fails"] * FAILED_ATTEMPTS}))
+    assert outcome.given_up == {CASES[0].name: "ovs-vswitchd has died"}
+    assert len(outcome.results) == len(CASES) - 1
+    assert not (tmp_path / f"{CASES[0].name}.json").exists()
+    assert benches.all_measured.count(CASES[0]) == FAILED_ATTEMPTS
+
+
+def test_results_of_other_settings_are_not_mixed_in(tmp_path: Path) -> None:
+    run(tmp_path, good, CASES[:1])
+    other = replace(SETTINGS, capacity=10.0)
+    with pytest.raises(InputError) as caught:
+        Campaign(CASES, other, OutputFolder(tmp_path), Benches(good), Progress(io.StringIO()))
+    assert caught.value.source == str(tmp_path / f"{CASES[0].name}.json")
+    assert "capacity" in str(caught.value)
+
+
+def test_the_progress_tells_the_number_of_the_run_and_how_long_is_left(tmp_path: Path) -> None:
+    stream = io.StringIO()
+    Campaign(CASES[:1], SETTINGS, OutputFolder(tmp_path), Benches(good), Progress(stream)).run()
+    assert stream.getvalue() == f"{CASES[0].name} (1 of 1, 0:00:24 left): starting\n"

@@ -1,0 +1,54 @@
+"""What a command asks for is the paper's grid, a part of it, or the cases that are named."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from experiments.gscale.cases import DEMANDS, LINKS, REPETITIONS, SCHEMES, Case
+from experiments.gscale.choice import cases_from, configure
+
+BOTH = ("tcp", "udp")
+
+
+def chosen(*words: str) -> tuple[Case, ...]:
+    parser = argparse.ArgumentParser()
+    for flag in ("--quick", "--full"):
+        parser.add_argument(flag, action="store_true")
+    parser.add_argument("--repetitions", type=int)
+    parser.add_argument("--schemes", default=SCHEMES)
+    configure(parser)
+    return cases_from(parser.parse_args(words), ("tcp", "udp"))
+
+
+def test_full_is_the_papers_grid() -> None:
+    cases = chosen("--full")
+    assert len(cases) == len(set(cases)) == len(BOTH) * len(DEMANDS) * len(LINKS) * len(SCHEMES) * REPETITIONS
+    assert max(case.repetition for case in chosen("--full", "--repetitions", "1")) == 1
+
+
+def test_less_is_measured_unless_all_is_asked_for() -> None:
+    assert len(chosen("--quick")) < len(chosen()) < len(chosen("--full", "--repetitions", "1"))
+
+
+def test_cases_can_be_named() -> None:
+    cases = chosen("--traffic", "udp", "--demands", "1.0,1.6", "--links", "9-7")
+    assert [case.name for case in cases] == [
+        "udp-1-7-9-rescaling-1",
+        "udp-1-7-9-kuijia-1",
+        "udp-1.6-7-9-rescaling-1",
+        "udp-1.6-7-9-kuijia-1",
+    ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--traffic", "sctp"), ("--demands", "0.9"), ("--demands", "1,1"), ("--links", "1-2"), ("--links", "2-3,3-2")],
+)
+def test_what_the_evaluation_does_not_have_is_refused(
+    words: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        chosen(*words)
+    assert f"{words[1]} is not a list of different ones of" in capsys.readouterr().err
