@@ -34,11 +34,12 @@ setup(
             for sub in ("", ".*")
         ]
     ),
-    package_data={"": ["py.typed", "**/*.yaml", "**/*.csv", "**/*.json", "*.pyi"]},
+    package_data={"": ["py.typed", "**/*.yaml", "**/*.csv", "**/*.json", "**/*.j2", "*.pyi"]},
     ext_modules=[core("simulator/flow"), core("simulator/packet"), core("hedera")],
     install_requires=[
         "cvxpy>=1.5",
         "highspy>=1.7",
+        "jinja2>=3.1",
         "joblib>=1.4",
         "jsonschema>=4.17",
         "matplotlib>=3.7",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from te_solver.errors import InputError
-from te_solver.text import write_text
+from te_solver.text import write_bytes, write_text
 
 
 class OutputFolder:
@@ -37,6 +37,10 @@ class OutputFolder:
 
     def write_text(self, name: str, text: str) -> None:
         write_text(self.path / name, text)
+        self._note(name)
+
+    def write_bytes(self, name: str, content: bytes) -> None:
+        write_bytes(self.path / name, content)
         self._note(name)
 
     def write_with(self, name: str, write: Callable[[Path], None]) -> None:

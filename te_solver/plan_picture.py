@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from io import BytesIO
-
 import matplotlib as mpl
-import networkx as nx
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
@@ -15,14 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
+from te_solver.layout import Positions, laid_out
+from te_solver.picture_file import picture_bytes, plain
 from te_solver.plan import Plan
-from te_solver.topology import Link, Topology
-
-_TIMELESS: dict[str, dict[str, None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-"""What keeps the date out of a file: the same plan makes the same bytes."""
-
-_STRESS_NODES = 300
-"""Up to so many nodes the layout in which distances match hops is quick enough."""
+from te_solver.topology import Link
 
 _NAMED_NODES = 150
 _SHOWN_CHARACTERS = 14
@@ -42,11 +34,6 @@ _LINE_POINTS = 5.0
 _COARSE_NODES = 50
 """Networks with more are drawn with finer lines."""
 
-_FLATTEST = 0.5
-"""Height by width below which a network is stretched."""
-
-Positions = dict[str, NDArray[np.float64]]
-
 
 def plan_picture(plan: Plan, suffix: str, seed: int = 1) -> bytes:
     """The content of a picture file with this suffix, such as ".svg"; `seed` places nodes where chance decides.
@@ -56,16 +43,12 @@ def plan_picture(plan: Plan, suffix: str, seed: int = 1) -> bytes:
     Raises:
         ValueError: a suffix that matplotlib has no kind of picture for.
     """
-    content = BytesIO()
-    with mpl.rc_context({"svg.hashsalt": "kuijia"}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")
-        plan_figure(plan, seed).savefig(content, format=suffix[1:], metadata=_TIMELESS.get(suffix))
-    return content.getvalue()
+    return picture_bytes(plan_figure(plan, seed), suffix)
 
 
 def plan_figure(plan: Plan, seed: int = 1) -> Figure:
     """Every link as a line beside the one back, to the right of it as seen by its traffic, coloured by utilisation."""
-    positions = _layout(plan.topology, seed)
+    positions = laid_out(plan.topology, seed)
     width = float(np.clip(2.4 * len(positions) ** 0.5, 7, 18))
     height = width * max(y for _, y in positions.values()) - width * min(y for _, y in positions.values())
     figure = Figure(figsize=(width, height + _FURNITURE_INCHES), dpi=150, layout="constrained")
@@ -83,29 +66,7 @@ def plan_figure(plan: Plan, seed: int = 1) -> Figure:
 def _title(plan: Plan) -> str:
     demand = sum(pair.demand for pair in plan.pairs)
     allocated = sum(pair.allocated for pair in plan.pairs)
-    return _plain(f"{plan.topology.name}, {plan.objective}: {allocated:g} of {demand:g} Mbit/s")
-
-
-def _layout(topology: Topology, seed: int) -> Positions:
-    """A place for every node, the network lying along the horizontal, its width being one, its height less."""
-    graph: nx.Graph[str] = nx.Graph()
-    graph.add_nodes_from(topology.nodes)
-    graph.add_edges_from(topology.edges)
-    if len(graph) <= _STRESS_NODES and nx.is_connected(graph):
-        is_planar, _ = nx.check_planarity(graph)
-        # Starting from a drawing without crossings leaves few of them.
-        placed = nx.kamada_kawai_layout(graph, pos=nx.planar_layout(graph) if is_planar else None)
-    else:
-        placed = nx.spring_layout(graph, seed=seed, iterations=200)
-    places = np.array([placed[node] for node in topology.nodes])
-    places = places - places.mean(axis=0)
-    _, _, axes = np.linalg.svd(places, full_matrices=False)
-    turned = places @ axes.T
-    # A main axis has no direction: the first node is put to the left and up.
-    turned = turned * np.where(turned[0] * (1, -1) > 0, -1, 1)
-    wide, high = np.ptp(turned, axis=0)
-    stretched = turned / (wide, high / np.clip(high / wide, _FLATTEST, 1) if high > 0 else 1)
-    return dict(zip(topology.nodes, stretched, strict=True))
+    return plain(f"{plan.topology.name}, {plan.objective}: {allocated:g} of {demand:g} Mbit/s")
 
 
 def _draw_links(axes: Axes, plan: Plan, positions: Positions, thickness: float, apart: float) -> None:
@@ -156,10 +117,5 @@ def _draw_nodes(axes: Axes, positions: Positions) -> None:
     box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": "black"}
     for name, (x, y) in positions.items():
         shown = name if len(name) <= _SHOWN_CHARACTERS else f"{name[: _SHOWN_CHARACTERS - 1]}…"
-        axes.text(x, y, _plain(shown), fontsize=7, ha="center", va="center", bbox=box, zorder=4)
+        axes.text(x, y, plain(shown), fontsize=7, ha="center", va="center", bbox=box, zorder=4)
     axes.update_datalim(list(positions.values()))
-
-
-def _plain(text: str) -> str:
-    """The text as it is, though dollar signs mean formulas to matplotlib."""
-    return text.replace("$", r"\$")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -30,6 +30,8 @@ class Link:
 class Topology:
     """Nodes in file order and directed links, at most one link per ordered node pair.
 
+    `positions` is for pictures only: where the network's file puts nodes, to the east and to the north, in any unit.
+
     Raises:
         UnsoundError: a name that is empty, repeated or not printable, a link to an unknown node or to its own node,
             two links in the same direction between the same nodes, a capacity that is not positive and finite, a
@@ -39,6 +41,7 @@ class Topology:
     name: str
     nodes: tuple[str, ...]
     links: tuple[Link, ...]
+    positions: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False, compare=False)
     _link_by_ends: dict[tuple[str, str], Link] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

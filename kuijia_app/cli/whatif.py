@@ -22,6 +22,7 @@ from te_solver.plan import MAX_TUNNELS_PER_PAIR
 from te_solver.topology import Topology
 
 if TYPE_CHECKING:
+    from experiments.whatif.study import Study
     from simulator.flow.what_if import Contender, Outcome
 
 HELP = "tell which failures of a network would hurt which traffic, and what each scheme would change"
@@ -88,12 +89,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="WHICH",
         help=f"how likely links or failures are, for availability: a CSV file, or published: {', '.join(PUBLISHED)}",
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="write whatif.json and whatif.csv there")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="write the report, its pictures and all figures there"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     # The optimiser takes a second to import, which neither --help nor bad input should cost.
-    topology = read_topology(args)
+    assumptions: list[str] = []
+    topology = read_topology(args, assumptions)
     demands = read_demands(args, topology)
     failures = chosen_failures(args.failures, topology, args.sample, args.seed)
     probabilities = None if args.probabilities is None else chosen_probabilities(args.probabilities, topology, failures)
@@ -116,6 +120,7 @@ def run(args: argparse.Namespace) -> int:
         if folder is not None:
             folder.write_json("whatif.json", data)
             folder.write_text("whatif.csv", as_csv(outcomes))
+            _write_report(args, folder, study, assumptions)
     finally:
         progress.close()
         if folder is not None:
@@ -129,6 +134,18 @@ def run(args: argparse.Namespace) -> int:
     if folder is not None:
         print(f"wrote {', '.join(str(folder.path / name) for name in folder.written)}")
     return 0
+
+
+def _write_report(args: argparse.Namespace, folder: OutputFolder, study: Study, assumptions: Sequence[str]) -> None:
+    from experiments.whatif.figures import figures  # noqa: PLC0415
+    from experiments.whatif.html_report import html_report  # noqa: PLC0415
+    from kuijia_app.cli.whatif_provenance import provenance  # noqa: PLC0415
+    from te_solver.picture_file import picture_bytes  # noqa: PLC0415
+
+    folder.write_text("whatif.html", html_report(study, provenance(args, assumptions), args.seed))
+    for name, figure in figures(study).items():
+        for suffix in (".svg", ".pdf"):
+            folder.write_bytes(f"{name}{suffix}", picture_bytes(figure, suffix))
 
 
 def _require_used(args: argparse.Namespace) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from te_solver.connectivity import connected_parts
 from te_solver.errors import InputError, UnsoundError, quoted
 from te_solver.formats.notes import Note, counted
+from te_solver.text import parse_number
 from te_solver.topology import POSITIVE_RATE, Link, Topology
 
 DEFAULT_CAPACITY = 1000.0
@@ -42,6 +43,7 @@ class NetworkDraft:
         self._note = note
         self._labels: dict[str, str] = {}
         self._directions: dict[tuple[str, str], _Direction] = {}
+        self._positions: dict[str, tuple[float, float]] = {}
         self._edges = 0
         self._without_capacity = 0
         self._loops = 0
@@ -51,6 +53,12 @@ class NetworkDraft:
         if identity in self._labels:
             raise InputError(self._source, place, f"node {quoted(identity)} is given twice", "different nodes")
         self._labels[identity] = _printable(label or "")
+
+    def put_node(self, identity: str, east: str | None, north: str | None) -> None:
+        """Where a picture shows the node, as the file says it; what is no number says nothing."""
+        x, y = parse_number(east or ""), parse_number(north or "")
+        if x is not None and y is not None and math.isfinite(x) and math.isfinite(y):
+            self._positions[identity] = x, y
 
     def add_edge(
         self,
@@ -110,7 +118,8 @@ class NetworkDraft:
             for a, b in ends_in_order
         )
         try:
-            topology = Topology(self._name, tuple(names.values()), links)
+            positions = {names[identity]: position for identity, position in self._positions.items()}
+            topology = Topology(self._name, tuple(names.values()), links, positions)
         except UnsoundError as error:
             raise InputError(self._source, "", error.problem, error.expected) from error
         self._note_edges()

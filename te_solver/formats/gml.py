@@ -47,7 +47,9 @@ def read_gml(path: Path, default_capacity: float | None, note: Note) -> Topology
         raise InputError(path, "", "there is no graph [ ... ]", _EXPECTED)
     draft = NetworkDraft(path, path.stem, default_capacity, note)
     for node in graph.all("node"):
-        draft.add_node(_required(path, node, "id"), node.texts.get("label"), node.line)
+        identity = _required(path, node, "id")
+        draft.add_node(identity, node.texts.get("label"), node.line)
+        draft.put_node(identity, node.texts.get("Longitude"), node.texts.get("Latitude"))
     note_hyperedge_nodes(sum(node.texts.get("hyperedge") == "1" for node in graph.all("node")), note)
     directed = graph.texts.get("directed") == "1"
     for edge in graph.all("edge"):

@@ -47,7 +47,9 @@ class _Reader:
         for node in graph.all("node"):
             attributes = self._attributes(node, "node")
             hyperedge_nodes += attributes.get("hyperedge") in {"1", "true"}
-            self._draft.add_node(self._required(node, "id"), attributes.get("label"), node.line)
+            identity = self._required(node, "id")
+            self._draft.add_node(identity, attributes.get("label"), node.line)
+            self._draft.put_node(identity, attributes.get("Longitude"), attributes.get("Latitude"))
         note_hyperedge_nodes(hyperedge_nodes, self._note)
         hyperedges = list(graph.all("hyperedge"))
         for number, hyperedge in enumerate(hyperedges, start=1):

@@ -40,6 +40,7 @@ def read_sndlib_topology(path: Path, default_capacity: float | None, note: Note)
     draft = NetworkDraft(path, path.stem, default_capacity, note)
     for node, line in network.nodes:
         draft.add_node(node, place=line)
+        draft.put_node(node, *network.positions.get(node, (None, None)))
     given = {(link.source, link.target) for link in network.links}
     directed = bool(given) and all((target, source) in given for source, target in given)
     from_modules = 0

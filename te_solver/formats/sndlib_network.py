@@ -29,9 +29,13 @@ class SndlibDemand:
 
 @dataclass
 class SndlibNetwork:
-    """What a network file holds, as it stands there; `unit` is empty where the file does not say."""
+    """What a network file holds, as it stands there; `unit` is empty where the file does not say.
+
+    `positions` are the longitude and latitude, or x and y, of nodes that have them.
+    """
 
     nodes: list[tuple[str, int]] = field(default_factory=list)
+    positions: dict[str, tuple[str, str]] = field(default_factory=dict)
     links: list[SndlibLink] = field(default_factory=list)
     demands: list[SndlibDemand] = field(default_factory=list)
     unit: str = ""

@@ -25,6 +25,10 @@ def parse_sndlib_xml(path: Path) -> SndlibNetwork:
     if unit is not None:
         network.unit = unit.text
     network.nodes += [(_identity(path, node), node.line) for node in _items(root, "networkStructure", "nodes", "node")]
+    for node in _items(root, "networkStructure", "nodes", "node"):
+        x, y = _inside(node, "coordinates", "x"), _inside(node, "coordinates", "y")
+        if x is not None and y is not None:
+            network.positions[_identity(path, node)] = x.text, y.text
     network.links += [_link(path, link) for link in _items(root, "networkStructure", "links", "link")]
     network.demands += [_demand(path, demand) for demand in _items(root, "demands", "demand")]
     return network

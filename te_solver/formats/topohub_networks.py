@@ -36,6 +36,7 @@ def read_topohub_topology(name: str, default_capacity: float | None, note: Note)
     draft = NetworkDraft(name, name.rpartition("/")[2], default_capacity, note)
     for node in network["nodes"]:
         draft.add_node(str(node["id"]), node.get("name"))
+        draft.put_node(str(node["id"]), *map(str, node.get("pos", ("", ""))))
     for edge in network["edges"]:
         delay = round(edge.get("dist", 0.0) / _FIBRE_KM_PER_SECOND, _DELAY_DIGITS)
         draft.add_edge(str(edge["source"]), str(edge["target"]), None, delay, directed=network["directed"])

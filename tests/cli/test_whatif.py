@@ -161,9 +161,26 @@ def test_json_and_csv_hold_every_outcome(folder: Path, capsys: pytest.CaptureFix
 
 def test_the_same_question_has_the_same_answer() -> None:
     for folder in ("one", "other"):
-        assert whatif("gscale", "gscale", "-o", folder) == 0
-    for name in ("whatif.json", "whatif.csv"):
+        assert whatif("fig1", "fig1", "-o", folder) == 0
+    pictures = [
+        f"loss-{name}.{suffix}" for name in ("distribution", "ranked", "and-vacancy") for suffix in ("svg", "pdf")
+    ]
+    assert sorted(os.listdir("one")) == sorted(["whatif.csv", "whatif.html", "whatif.json", *pictures])  # noqa: PTH208
+    for name in os.listdir("one"):  # noqa: PTH208  # names only
         assert Path("one", name).read_bytes() == Path("other", name).read_bytes()
+
+
+def test_the_report_tells_how_it_is_made_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert whatif("fig1", "fig1", "--schemes", "kuijia", "--failures", "pairs", "--sample", "4", "-o", "out") == 0
+    page = Path("out", "whatif.html").read_text()
+    command = (
+        "kuijia whatif fig1 fig1 --tunnels 3 --schemes kuijia --failures pairs --sample 4 --seed 1 "
+        "--split proportional --weighting equal"
+    )
+    assert command in page
+    capsys.readouterr()
+    assert whatif(*command.split()[2:], "-o", "again") == 0
+    assert Path("again", "whatif.html").read_text() == page
 
 
 def test_failures_may_be_those_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:

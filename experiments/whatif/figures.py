@@ -1,0 +1,139 @@
+"""Pictures of a what-if study: how losses are distributed, whose they are, and what capacity they are bought with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+from matplotlib.transforms import offset_copy
+
+from experiments.whatif.study import Study
+from simulator.flow.comparison import ABORIGINAL, compare, ranked
+from simulator.flow.failure_impact import Role
+from simulator.flow.what_if import Outcome, loss_share
+
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
+"""Okabe and Ito's, told apart with any kind of colour vision."""
+
+_LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1)))
+_MARKS = "osD^vPX"
+_VICTIMS, _OTHERS = "#d55e00", "#0072b2"
+_COLUMNS = 3
+_APART_POINTS = 9.0
+"""Between schemes that leave as much capacity vacant."""
+
+_SIZE = (6.4, 3.8)
+_PANEL = (3.1, 2.5)
+
+
+def figures(study: Study) -> dict[str, Figure]:
+    """All pictures by the names of their files, without suffix."""
+    return {
+        "loss-distribution": loss_distribution(study),
+        "loss-and-vacancy": loss_and_vacancy(study),
+        "loss-ranked": ranked_losses(study),
+    }
+
+
+def loss_distribution(study: Study) -> Figure:
+    """For each scheme, the share of failures that cost more than so much of the traffic sent."""
+    figure = Figure(figsize=_SIZE, layout="constrained")
+    axes = figure.subplots()
+    for position, contender in enumerate(study.contenders):
+        losses = np.sort([loss_share(outcome.total()) for outcome in study.of(contender)])
+        more = 1 - np.arange(1, losses.size + 1) / losses.size
+        axes.step(
+            np.concatenate([[0], losses, [1]]),
+            np.concatenate([[1], more, [0]]),
+            where="post",
+            color=_COLOURS[position % len(_COLOURS)],
+            linestyle=_LINES[position % len(_LINES)],
+            label=contender.scheme.name,
+        )
+    most = max(loss_share(outcome.total()) for outcome in study.outcomes)
+    axes.set_xlim(0, min(1.0, most * 1.08) or 1.0)
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel("part of the traffic sent that is lost")
+    axes.set_ylabel("failures that cost more")
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    return figure
+
+
+def ranked_losses(study: Study) -> Figure:
+    """A panel for each scheme: its failures by what they cost, victims' part below, that of others above."""
+    rows = -(-len(study.contenders) // _COLUMNS)
+    columns = min(_COLUMNS, len(study.contenders))
+    width, height = _PANEL
+    figure = Figure(figsize=(max(width * columns, width + 2), height * rows + 0.5), layout="constrained")
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for panel in panels[len(study.contenders) :]:
+        panel.set_visible(False)
+    for panel, contender in zip(panels, study.contenders, strict=False):
+        worst_first = ranked(study.of(contender))
+        victims, others = _lost(worst_first, (Role.VICTIM,)), _lost(worst_first, ABORIGINAL)
+        rank = np.arange(len(worst_first) + 1) + 0.5
+        panel.stairs(victims, rank, fill=True, color=_VICTIMS, label="victims")
+        panel.stairs(
+            victims + others,
+            rank,
+            baseline=victims,
+            fill=True,
+            facecolor=_OTHERS,
+            hatch="////",
+            edgecolor="white",
+            linewidth=0,
+            label="aboriginal traffic",
+        )
+        panel.set_title(contender.scheme.name, fontsize="medium")
+        panel.grid(axis="y", alpha=0.3)
+    panels[0].set_xlim(0.5, len(study.failures) + 0.5)
+    panels[0].set_ylim(bottom=0)
+    panels[0].yaxis.set_major_formatter(PercentFormatter(1.0))
+    figure.supxlabel("failures, the worst first", fontsize="medium")
+    figure.supylabel("lost of all traffic sent", fontsize="medium")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
+    return figure
+
+
+def loss_and_vacancy(study: Study) -> Figure:
+    """Each scheme by the capacity that it leaves vacant and what failures cost, the mean and a line up to the worst."""
+    figure = Figure(figsize=_SIZE, layout="constrained")
+    axes = figure.subplots()
+    for position, contender in enumerate(study.contenders):
+        found = compare(contender, study.of(contender))
+        colour = _COLOURS[position % len(_COLOURS)]
+        # Schemes on one plan leave the same capacity: side by side they can be told apart.
+        aside = _APART_POINTS * (position - (len(study.contenders) - 1) / 2)
+        beside = offset_copy(axes.transData, figure, x=aside, units="points")
+        mean_to_worst = [found.lost, found.lost_worst]
+        axes.plot([contender.vacant] * 2, mean_to_worst, color=colour, linewidth=1, marker="_", transform=beside)
+        axes.plot(
+            contender.vacant,
+            found.lost,
+            marker=_MARKS[position % len(_MARKS)],
+            color=colour,
+            linestyle="none",
+            label=contender.scheme.name,
+            transform=beside,
+        )
+        axes.update_datalim([(contender.vacant, 0.0), (contender.vacant, found.lost_worst)])
+    axes.margins(x=0.25)
+    axes.autoscale_view()
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("capacity that carries nothing before anything fails")
+    axes.set_ylabel("lost of the traffic sent: mean, worst")
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    return figure
+
+
+def _lost(outcomes: Sequence[Outcome], roles: Sequence[Role]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """What these roles lose in each failure, as a share of all traffic sent."""
+    return np.array([outcome.total(roles).lost / (outcome.total().sent or 1.0) for outcome in outcomes])

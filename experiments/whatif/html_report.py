@@ -1,0 +1,163 @@
+"""A what-if study as one HTML page that needs nothing else: figures, maps, tables, what they mean and how they came."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from matplotlib.figure import Figure
+
+from experiments.whatif.figures import figures
+from experiments.whatif.network_map import NetworkMap, network_map
+from experiments.whatif.study import Study
+from simulator.flow.availability import GUARANTEED, KEPT, Availability, Bounds
+from simulator.flow.comparison import ABORIGINAL, OLD, Comparison, Recovery, compare, ranked, recovery
+from simulator.flow.failure_impact import Role
+from simulator.flow.what_if import Contender, Outcome, loss_share
+from te_solver.formats.notes import counted
+from te_solver.layout import mapped
+from te_solver.picture_file import picture_bytes
+
+LISTED = 25
+"""Failures that the page lists for each scheme; a file has all."""
+
+_NAMED_LINKS = 3
+_NOTHING = 5e-5
+
+_CAPTIONS = {
+    "loss-distribution": "How many of the failures cost more than a given part of the traffic sent.",
+    "loss-and-vacancy": "What a scheme leaves vacant beforehand, and what failures cost it: the mean and the worst.",
+    "loss-ranked": "Each failure by what it costs, and who loses it.",
+}
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How a study was made.
+
+    Attributes:
+        command: what makes it again.
+        versions: of the programs, by name.
+        assumptions: what readers of files assumed, a sentence each.
+    """
+
+    command: str
+    versions: Mapping[str, str]
+    assumptions: Sequence[str] = field(default=())
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A failure in a scheme's list."""
+
+    rank: int
+    outcome: Outcome
+    lost: float
+    probability: float | None
+    overloaded: str
+
+
+@dataclass(frozen=True)
+class _Scheme:
+    """What the page shows of one scheme."""
+
+    name: str
+    objective: str
+    figures: Comparison
+    recovery: Recovery
+    worst: str
+    classes: Sequence[Comparison]
+    maps: Sequence[tuple[str, NetworkMap]]
+    rows: Sequence[_Row]
+    harmless: int
+    unlisted: int
+
+
+def html_report(study: Study, provenance: Provenance, seed: int = 1) -> str:
+    """The page; `seed` places nodes where neither a file nor distances do."""
+    environment = Environment(
+        loader=PackageLoader("experiments.whatif", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"percent": _percent, "rate": _rate, "span": _span}
+    places = mapped(study.topology, seed)
+    maps = (("all traffic", OLD), ("aboriginal traffic, whose own tunnels survive", ABORIGINAL))
+    schemes = [
+        _scheme(study, contender, [(title, network_map(study, contender, places, roles)) for title, roles in maps])
+        for contender in study.contenders
+    ]
+    classes = study.classes if len(study.classes) > 1 else ()
+    return environment.get_template("report.html.j2").render(
+        study=study,
+        demand=study.contenders[0].demand(),
+        schemes=schemes,
+        classes=classes,
+        pictures=[(name, _CAPTIONS[name], _data_uri(figure)) for name, figure in figures(study).items()],
+        availability=[(priority, _availability(study, priority)) for priority in (None, *classes)],
+        kept=KEPT,
+        guaranteed=GUARANTEED,
+        provenance=provenance,
+        listed=LISTED,
+        Role=Role,
+        ABORIGINAL=ABORIGINAL,
+    )
+
+
+def _scheme(study: Study, contender: Contender, maps: Sequence[tuple[str, NetworkMap]]) -> _Scheme:
+    outcomes = study.of(contender)
+    chances: dict[str, float] = {}
+    if study.likelihood is not None:
+        names = (failure.name for failure in study.failures)
+        chances = dict(zip(names, study.likelihood.probabilities.of, strict=True))
+    hurting = [outcome for outcome in ranked(outcomes) if loss_share(outcome.total()) > _NOTHING]
+    plan = contender.traffic.plan
+    protected = f", survives any {counted(plan.protected_failures, 'failed link')}" if plan.protected_failures else ""
+    return _Scheme(
+        contender.scheme.name,
+        f"{plan.objective}{protected}",
+        compare(contender, outcomes),
+        recovery(contender, outcomes),
+        hurting[0].failure if hurting else "none",
+        [compare(contender, outcomes, priority) for priority in study.classes],
+        maps,
+        [
+            _Row(rank, each, loss_share(each.total()), chances.get(each.failure), _links(each))
+            for rank, each in enumerate(hurting[:LISTED], start=1)
+        ],
+        harmless=len(outcomes) - len(hurting),
+        unlisted=max(0, len(hurting) - LISTED),
+    )
+
+
+def _availability(study: Study, priority: int | None) -> list[Availability]:
+    if study.likelihood is None:
+        return []
+    return [study.availability(contender, priority) for contender in study.contenders]
+
+
+def _links(outcome: Outcome) -> str:
+    named = ", ".join(f"{a}→{b}" for a, b in outcome.overloaded[:_NAMED_LINKS])
+    more = len(outcome.overloaded) - _NAMED_LINKS
+    return f"{named} and {more} more" if more > 0 else named or "none"
+
+
+def _data_uri(figure: Figure) -> str:
+    return f"data:image/svg+xml;base64,{b64encode(picture_bytes(figure, '.svg')).decode()}"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.2%}" if share > _NOTHING else "0"
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:,.6g}"
+
+
+def _span(bounds: Bounds) -> str:
+    low, high = f"{100 * bounds.low:.2f}", f"{100 * bounds.high:.2f}"
+    return f"{low}%" if low == high else f"{low}\u2013{high}%"
