@@ -23,7 +23,7 @@ from te_solver.picture_file import picture_bytes
 LISTED = 25
 """Failures that the page lists for each scheme; a file has all."""
 
-_NAMED_LINKS = 3
+_NAMED_LINKS = 2
 _NOTHING = 5e-5
 
 _CAPTIONS = {
@@ -155,7 +155,8 @@ def _percent(share: float) -> str:
 
 
 def _rate(rate: float) -> str:
-    return f"{rate:,.6g}"
+    """Without decimals where three digits stand before the point."""
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
 
 
 def _span(bounds: Bounds) -> str:

@@ -63,7 +63,7 @@ class MapLink:
 
 @dataclass(frozen=True)
 class MapNode:
-    """A node as a dot, its `label` empty where there are too many for names, else above it or `label_below` it."""
+    """A node as a dot; its `label`, where there are not too many, stands `label_below` its middle."""
 
     x: float
     y: float
@@ -75,10 +75,14 @@ class MapNode:
 
 @dataclass(frozen=True)
 class NetworkMap:
-    """All shapes, those of the smallest losses first, so that large ones are drawn over them."""
+    """All shapes, the links of the smallest losses first, so that large ones are drawn over them.
+
+    `named` tells whether nodes have labels.
+    """
 
     width: float
     height: float
+    named: bool
     links: Sequence[MapLink]
     nodes: Sequence[MapNode]
     bands: Sequence[Band]
@@ -103,7 +107,7 @@ def network_map(study: Study, contender: Contender, places: Positions, roles: Se
         dots.append(MapNode(*spots[node], css, title, label, _BELOW if is_below else _ABOVE))
     seen = {link.css for link in links} | {dot.css for dot in dots}
     bands = (*BANDS, UNTRIED) if UNTRIED.css in seen else BANDS
-    return NetworkMap(WIDTH, height, links, dots, bands)
+    return NetworkMap(WIDTH, height, named, links, dots, bands)
 
 
 def _costs(study: Study, contender: Contender, roles: Sequence[Role]) -> dict[Part, float]:

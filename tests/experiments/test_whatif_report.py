@@ -158,6 +158,14 @@ def test_links_that_no_failure_has_are_told_apart_and_failed_nodes_are_coloured(
     assert ends[0].css == "b5"
 
 
+def test_a_study_in_which_nothing_is_lost_has_its_page() -> None:
+    of = study()
+    beside = Failure("spur", ((ENDS[1], "alone"),))
+    page = Page(html_report(study((beside,)), PROVENANCE))
+    assert "Nothing is lost in 1 of 1 failures." in page.words
+    assert set(figures(study((beside,)))) == set(figures(of))
+
+
 @pytest.mark.parametrize("suffix", [".svg", ".pdf"])
 def test_pictures_are_the_same_bytes_whenever_they_are_drawn(suffix: str) -> None:
     once, again = ({name: picture_bytes(each, suffix) for name, each in figures(study()).items()} for _ in range(2))
