@@ -1,4 +1,4 @@
-"""Figures that the paper printed, one JSON file for each of its tables."""
+"""Numbers that the paper printed or drew, one JSON file for each of its tables and figures."""
 
 from __future__ import annotations
 
@@ -38,3 +38,24 @@ def published_throughput(table: str) -> PublishedThroughput:
     """The figures of a table, such as `table2`; raises FileNotFoundError for a table that is not held."""
     data = json.loads(files(__name__).joinpath(f"{table}.json").read_text(encoding="utf-8"))
     return PublishedThroughput(data["source"], data["capacity"], data["offered"], data["before"], data["after"])
+
+
+@dataclass(frozen=True)
+class PublishedCurves:
+    """The numbers of a figure: for each curve by its label what it has at which `x`, and in which unit."""
+
+    source: str
+    quantity: str
+    curves: Mapping[str, Mapping[str, float]]
+
+    def at(self, curve: str, x: float | str) -> float | None:
+        """The number at `x`; None where the paper has none."""
+        key = x if isinstance(x, str) else str(float(x))
+        return self.curves.get(curve, {}).get(key)
+
+
+@cache
+def published_curves(figure: str) -> PublishedCurves:
+    """The numbers of a figure, such as `fig10`; raises FileNotFoundError for one that is not held."""
+    data = json.loads(files(__name__).joinpath(f"{figure}.json").read_text(encoding="utf-8"))
+    return PublishedCurves(data["source"], data["quantity"], data["curves"])

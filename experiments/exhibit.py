@@ -1,0 +1,199 @@
+"""One table or figure: our numbers with their spread beside the published ones; plain data, and the same as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from experiments.result import Check
+from te_solver.errors import InputError
+
+FORMAT = "kuijia-exhibit"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Point:
+    """One number of a line.
+
+    Attributes:
+        x: where it stands: a number, such as the demand, or a name, such as a flow's.
+        value: ours, the mean of several runs; None when it was not measured.
+        low, high: the smallest and largest of the runs.
+        runs: how many there are.
+        published: the paper's; None when it has none.
+    """
+
+    x: float | str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    runs: int = 0
+    published: float | None = None
+
+    @classmethod
+    def of(cls, x: float | str, values: Iterable[float | None], published: float | None = None) -> Point:
+        """The mean of the runs that have a value."""
+        known = [value for value in values if value is not None]
+        if not known:
+            return cls(x, published=published)
+        return cls(x, fmean(known), min(known), max(known), len(known), published)
+
+    @property
+    def deviation(self) -> float | None:
+        """Ours less the published one."""
+        return None if self.value is None or self.published is None else self.value - self.published
+
+
+@dataclass(frozen=True)
+class Line:
+    """Numbers that belong together, such as those of one scheme."""
+
+    label: str
+    points: tuple[Point, ...]
+
+    def at(self, x: float | str) -> Point:
+        """The point that stands there, an empty one when none does."""
+        return next((point for point in self.points if point.x == x), Point(x))
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A table or figure of the paper.
+
+    Attributes:
+        name: such as `fig10`.
+        reproduces: what the paper calls it.
+        backend: what our numbers come from.
+        axis: what `x` is.
+        quantity: what the numbers are, with their unit.
+        lines: all of them.
+        published: where the published numbers are from, None when there are none.
+        checks: what our numbers are held against.
+        remarks: how they are defined, and what differs from the paper; whole sentences.
+    """
+
+    name: str
+    title: str
+    reproduces: str
+    backend: str
+    axis: str
+    quantity: str
+    lines: tuple[Line, ...]
+    published: str | None = None
+    checks: tuple[Check, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return all(check.passed for check in self.checks)
+
+    @property
+    def has_values(self) -> bool:
+        """Whether any of the numbers is ours."""
+        return any(point.value is not None for line in self.lines for point in line.points)
+
+    @property
+    def columns(self) -> list[float | str]:
+        """Every `x`, once."""
+        return list(dict.fromkeys(point.x for line in self.lines for point in line.points))
+
+    def line(self, label: str) -> Line:
+        """The line of that label, an empty one when there is none."""
+        return next((line for line in self.lines if line.label == label), Line(label, ()))
+
+    def missed(self) -> Iterator[str]:
+        """The checks that failed, in words."""
+        for check in self.checks:
+            if not check.passed:
+                yield f"{self.name} ({self.backend}): {check.name} is {check.measured:.3g}, expected {check.bar}"
+
+    def largest_deviations(self) -> list[tuple[Line, Point]]:
+        """For each line that has published numbers the point that is farthest from its own, in the order of lines."""
+        found = []
+        for line in self.lines:
+            compared = [point for point in line.points if point.deviation is not None]
+            if compared:
+                found.append((line, max(compared, key=lambda point: abs(point.deviation or 0.0))))
+        return found
+
+
+def exhibit_to_json(exhibit: Exhibit) -> dict[str, Any]:
+    """As JSON data, with what can be computed from the rest for the sake of readers."""
+    data = asdict(exhibit)
+    for check, entry in zip(exhibit.checks, data["checks"], strict=True):
+        entry["passed"] = check.passed
+    for line, entry in zip(exhibit.lines, data["lines"], strict=True):
+        for point, cell in zip(line.points, entry["points"], strict=True):
+            cell["deviation"] = point.deviation
+    return {"format": FORMAT, "version": VERSION, **data, "passed": exhibit.passed}
+
+
+def exhibit_from_json(data: object, source: str | Path) -> Exhibit:
+    """The exhibit that JSON data holds; raises InputError, with `source` as its source, when they hold none."""
+    try:
+        if not isinstance(data, dict) or (data["format"], data["version"]) != (FORMAT, VERSION):
+            raise KeyError("format")
+        fields = {key: data[key] for key in Exhibit.__dataclass_fields__}
+        lines = (Line(each["label"], tuple(map(_point, each["points"]))) for each in fields["lines"])
+        checks = (Check(each["name"], each["measured"], each["low"], each["high"]) for each in fields["checks"])
+        return Exhibit(
+            **{**fields, "lines": tuple(lines), "checks": tuple(checks), "remarks": tuple(fields["remarks"])}
+        )
+    except (KeyError, TypeError) as error:
+        raise InputError(source, "", "is no table or figure", "one that `kuijia run` wrote") from error
+
+
+def exhibit_text(exhibit: Exhibit) -> str:
+    """The numbers as a table: a row for each line, ours and the published ones, then checks and remarks."""
+    columns = exhibit.columns
+    width = max([7, *(len(_heading(x)) for x in columns)])
+    label_width = max(len(label) for label, _ in _rows(exhibit, columns)) + 2
+    lines = [
+        f"{exhibit.reproduces}: {exhibit.title} [{exhibit.backend}]",
+        f"{exhibit.quantity}, by {exhibit.axis}",
+        "",
+        f"{'':<{label_width}}" + "  ".join(f"{_heading(x):>{width}}" for x in columns),
+    ]
+    for label, cells in _rows(exhibit, columns):
+        lines.append(f"{label:<{label_width}}" + "  ".join(f"{cell:>{width}}" for cell in cells))
+    lines += ["", *check_lines(exhibit.checks)] if exhibit.checks else []
+    lines += ["", *exhibit.remarks] if exhibit.remarks else []
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def check_lines(checks: Iterable[Check]) -> list[str]:
+    return [
+        f"{'ok  ' if check.passed else 'MISS'}  {check.name}: {check.measured:.3g}, expected {check.bar}"
+        for check in checks
+    ]
+
+
+def number(value: float | None) -> str:
+    """With as many digits as are worth reading."""
+    if value is None:
+        return "-"
+    size = abs(value)
+    return f"{value:.0f}" if size >= 100 or value == round(value) else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
+
+
+def _point(data: dict[str, Any]) -> Point:
+    return Point(**{key: data[key] for key in Point.__dataclass_fields__})
+
+
+def _rows(exhibit: Exhibit, columns: Sequence[float | str]) -> Iterator[tuple[str, list[str]]]:
+    for line in exhibit.lines:
+        points = [line.at(x) for x in columns]
+        yield f"{line.label}, here", [number(point.value) for point in points]
+        if any(point.runs > 1 and point.low != point.high for point in points):
+            yield "  lowest run", [number(point.low) for point in points]
+            yield "  highest run", [number(point.high) for point in points]
+        if any(point.published is not None for point in points):
+            yield "  published", [number(point.published) for point in points]
+
+
+def _heading(x: float | str) -> str:
+    return x if isinstance(x, str) else f"{x:g}"

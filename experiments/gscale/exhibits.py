@@ -1,0 +1,45 @@
+"""The tables and figures that results of Gscale make, by name; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from experiments.exhibit import Exhibit
+from experiments.gscale.convergence_table import table_4
+from experiments.gscale.loss_figures import LOSS_FIGURES
+from experiments.gscale.scenario import Traffic, case_of
+from experiments.gscale.volume import figure_16
+from experiments.result import Result
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes an exhibit of results; of these it takes those of its traffics, and wants a `series` where it says so."""
+
+    traffics: tuple[Traffic, ...]
+    make: Callable[[Sequence[Result]], Exhibit]
+    over_time: bool = False
+
+
+MAKERS = {
+    **{figure.name: Maker(figure.traffics, figure.exhibit) for figure in LOSS_FIGURES},
+    "table4": Maker(("tcp",), table_4, over_time=True),
+    "fig16": Maker(("priorities",), figure_16),
+}
+
+
+def exhibits_of(results: Sequence[Result], names: Iterable[str] = MAKERS) -> tuple[Exhibit, ...]:
+    """Those of the named exhibits that can be made of valid results, which are all of one backend."""
+    usable = [result for result in results if not result.invalid]
+    made = []
+    for name in names:
+        maker = MAKERS[name]
+        own = [
+            result
+            for result in usable
+            if case_of(result).traffic in maker.traffics and (result.flows[0].series.start or not maker.over_time)
+        ]
+        if own:
+            made.append(maker.make(own))
+    return tuple(exhibit for exhibit in made if exhibit.has_values)

@@ -1,0 +1,230 @@
+"""What flows lose, by the part they play in a failure: figures 10 to 14 and the indirectly affected; pure.
+
+A run's loss is that of all its flows of a role together: of TCP the part of their goodput before the failure, of UDP
+the part of the packets sent after it. A figure shows means over the links that fail and the repetitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import fmean
+
+from experiments.exhibit import Exhibit, Line, Point
+from experiments.gscale.scenario import HIGH, LOW, Traffic, case_of
+from experiments.published import published_curves
+from experiments.result import Check, FlowResult, Result, Role
+
+AXIS = "demand of each pair, in parts of a link"
+TCP_LOSS, UDP_LOSS = "throughput loss (%)", "packet loss (%)"
+
+RISE_SLACK = 1.0
+"""Per cent that a rising curve may fall from one demand to the next: the draws of pairs are few."""
+
+_FLOW_MEANS_AGREE = 1.0
+"""Per cent within which it does not matter whether a loss is that of the sum or the mean of the flows' own."""
+
+
+@dataclass(frozen=True)
+class LossLine:
+    """Whose loss a line shows: a role under a scheme, with one kind of traffic, of one class."""
+
+    label: str
+    traffic: Traffic
+    role: Role
+    scheme: str
+    priority: int = HIGH
+
+    def members(self, result: Result) -> list[FlowResult]:
+        return [flow for flow in result.flows if (flow.role, flow.priority) == (self.role, self.priority)]
+
+
+@dataclass(frozen=True)
+class LossFigure:
+    """A figure of losses; `checks` are what its numbers are held against, `remarks` what is particular to it."""
+
+    name: str
+    title: str
+    reproduces: str
+    quantity: str
+    lines: tuple[LossLine, ...]
+    checks: Callable[[Exhibit], Iterable[Check]]
+    remarks: tuple[str, ...] = ()
+    has_published: bool = True
+
+    @property
+    def traffics(self) -> tuple[Traffic, ...]:
+        return tuple(dict.fromkeys(line.traffic for line in self.lines))
+
+    def exhibit(self, results: Sequence[Result]) -> Exhibit:
+        """The figure, of the results that it is about; there is at least one of these."""
+        published = published_curves(self.name) if self.has_published else None
+        lines, flow_means = [], []
+        for each in self.lines:
+            runs = [run for run in results if (case_of(run).traffic, run.scheme) == (each.traffic, each.scheme)]
+            points = []
+            for demand in sorted({case_of(run).demand for run in runs}):
+                found = [each.members(run) for run in runs if case_of(run).demand == demand]
+                drawn = published.at(each.label, demand) if published else None
+                points.append(Point.of(demand, (_per_cent(role_loss(flows)) for flows in found), drawn))
+                flow_means.append((points[-1], Point.of(demand, (_per_cent(mean_loss(flows)) for flows in found))))
+            lines.append(Line(each.label, tuple(points)))
+        figure = Exhibit(
+            self.name,
+            self.title,
+            self.reproduces,
+            results[0].backend,
+            AXIS,
+            self.quantity,
+            tuple(lines),
+            published.source if published else None,
+            remarks=(_sum_or_mean(flow_means), *self.remarks),
+        )
+        return replace(figure, checks=tuple(self.checks(figure)))
+
+
+def role_loss(flows: Sequence[FlowResult]) -> float | None:
+    """The part that flows lose together; None when they had nothing to lose."""
+    had = sum(flow.before if flow.sent is None else flow.sent for flow in flows)
+    return 1 - sum(flow.after for flow in flows) / had if had > 0 else None
+
+
+def mean_loss(flows: Sequence[FlowResult]) -> float | None:
+    """The mean of what each flow loses; None when none had anything to lose."""
+    losses = [flow.loss for flow in flows if flow.loss is not None]
+    return fmean(losses) if losses else None
+
+
+def _per_cent(part: float | None) -> float | None:
+    return None if part is None else 100 * part
+
+
+def _sum_or_mean(couples: Sequence[tuple[Point, Point]]) -> str:
+    """Whether it matters how "average loss" is understood."""
+    gaps = [
+        (abs(together.value - each.value), together, each)
+        for together, each in couples
+        if together.value is not None and each.value is not None
+    ]
+    rule = "The loss is that of a role's flows together"
+    gap, together, each = max(gaps, key=lambda found: found[0], default=(0.0, Point(0.0), Point(0.0)))
+    if gap <= _FLOW_MEANS_AGREE:
+        return f"{rule}; the mean of each flow's own loss is within {_FLOW_MEANS_AGREE:g} percentage point of it."
+    return (
+        f"{rule}; the mean of each flow's own loss differs by up to {gap:.1f} percentage points"
+        f" ({each.value:.1f} instead of {together.value:.1f} % at a demand of {together.x})."
+    )
+
+
+def _at_most(figure: Exhibit, label: str, bound: float) -> Iterator[Check]:
+    for point in figure.line(label).points:
+        if point.value is not None:
+            yield Check(f"{label}, loss in % at demand {point.x}", point.value, None, bound)
+
+
+def _reaches(figure: Exhibit, label: str, demand: float, bound: float) -> Iterator[Check]:
+    value = figure.line(label).at(demand).value
+    if value is not None:
+        yield Check(f"{label}, loss in % at demand {demand}", value, bound, None)
+
+
+def _rises(figure: Exhibit, label: str) -> Iterator[Check]:
+    values = [point.value for point in figure.line(label).points if point.value is not None]
+    if len(values) > 1:
+        fall = max(before - after for before, after in pairwise(values))
+        yield Check(f"{label}, largest fall in % from one demand to the next", fall, None, RISE_SLACK)
+
+
+def _loses_more(figure: Exhibit, label: str, other: str, since: float) -> Iterator[Check]:
+    for point in figure.line(label).points:
+        beside = figure.line(other).at(point.x).value
+        if point.value is not None and beside is not None and float(point.x) >= since:
+            yield Check(f"{label} less {other}, loss in % at demand {point.x}", point.value - beside, 0.0, None)
+
+
+def _spares_direct(kuijia: float, rescaling: float) -> Callable[[Exhibit], Iterator[Check]]:
+    def checks(figure: Exhibit) -> Iterator[Check]:
+        yield from _at_most(figure, "kuijia", kuijia)
+        yield from _rises(figure, "rescaling")
+        yield from _reaches(figure, "rescaling", 1.6, rescaling)
+
+    return checks
+
+
+def _costs_victims(figure: Exhibit) -> Iterator[Check]:
+    yield from _loses_more(figure, "kuijia", "rescaling", 1.0)
+
+
+def _hardly_affected(figure: Exhibit) -> Iterator[Check]:
+    for line in figure.lines:
+        yield from _at_most(figure, line.label, 1.0)
+
+
+def _low_class(figure: Exhibit) -> Iterator[Check]:
+    yield from _at_most(figure, "direct, kuijia", 2.0)
+    yield from _loses_more(figure, "direct, rescaling", "direct, kuijia", 1.0)
+    yield from _loses_more(figure, "victims, kuijia", "victims, rescaling", 1.0)
+
+
+def _by_scheme(traffic: Traffic, role: Role) -> tuple[LossLine, ...]:
+    return tuple(LossLine(scheme, traffic, role, scheme) for scheme in ("rescaling", "kuijia"))
+
+
+_ONE_CLASS: tuple[Traffic, ...] = ("tcp", "udp")
+_LOW_ROLES: tuple[tuple[str, Role], ...] = (("direct", "direct"), ("victims", "victim"))
+
+LOSS_FIGURES = (
+    LossFigure(
+        "fig10",
+        "throughput loss of TCP flows that a failure affects directly",
+        "Figure 10",
+        TCP_LOSS,
+        _by_scheme("tcp", "direct"),
+        _spares_direct(2.0, 5.0),
+    ),
+    LossFigure(
+        "fig11",
+        "packet loss of UDP flows that a failure affects directly",
+        "Figure 11",
+        UDP_LOSS,
+        _by_scheme("udp", "direct"),
+        _spares_direct(2.5, 7.0),
+    ),
+    LossFigure(
+        "fig12", "throughput loss of TCP victims", "Figure 12", TCP_LOSS, _by_scheme("tcp", "victim"), _costs_victims
+    ),
+    LossFigure(
+        "fig13", "packet loss of UDP victims", "Figure 13", UDP_LOSS, _by_scheme("udp", "victim"), _costs_victims
+    ),
+    LossFigure(
+        "indirect",
+        "loss of flows that a failure affects indirectly",
+        "Section 5.2",
+        "loss (%)",
+        tuple(
+            LossLine(f"{traffic}, {scheme}", traffic, "indirect", scheme)
+            for traffic in _ONE_CLASS
+            for scheme in ("rescaling", "kuijia")
+        ),
+        _hardly_affected,
+        ("The text has less than 1 % for rescaling and almost no effect for Kuijia; for UDP nothing is drawn.",),
+    ),
+    LossFigure(
+        "fig14",
+        "throughput loss of the low class of two: directly affected flows and victims",
+        "Figure 14",
+        TCP_LOSS,
+        tuple(
+            LossLine(f"{name}, {scheme}", "priorities", role, scheme, LOW)
+            for name, role in _LOW_ROLES
+            for scheme in ("rescaling", "kuijia")
+        ),
+        _low_class,
+        (
+            "The paper's curves have no numbers that can be read.",
+            "Under Kuijia victims of the high class are served before all low traffic, which loses what they take.",
+        ),
+        has_published=False,
+    ),
+)

@@ -1,0 +1,89 @@
+"""Figure 16: what passes one link before and after a failure, by class and role; pure.
+
+The paper shows one link of one run and says neither which nor at what demand. Here the run is the first of the heaviest
+demand and the first failed link there are results of, the link the one that low victims bring the most to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from experiments.exhibit import Exhibit, Line, Point
+from experiments.gscale.aggregates import aggregates_of
+from experiments.gscale.scenario import HIGH, LOW, SCHEMES, case_of, plan_of
+from experiments.published import published_curves
+from experiments.result import Result
+from experiments.wanted_flow import WantedFlow
+
+PAPERS_LINK = 1000.0
+
+_BEFORE = "before"
+_PARTS = {
+    "high, direct": (HIGH, False),
+    "high, victims": (HIGH, True),
+    "low, direct": (LOW, False),
+    "low, victims": (LOW, True),
+}
+"""Label to class, and whether these are victims."""
+
+_Hop = tuple[str, str]
+
+
+def figure_16(results: Sequence[Result]) -> Exhibit:
+    """The figure, of the runs with two classes among the results; there is at least one."""
+    published = published_curves("fig16")
+    runs = {case_of(run): run for run in results if case_of(run).traffic == "priorities"}
+    heaviest = max(case.demand for case in runs)
+    shown = min(case for case in runs if case.demand == heaviest)
+    by_scheme = {
+        case.scheme: run
+        for case, run in sorted(runs.items())
+        if (case.demand, case.link, case.repetition) == (shown.demand, shown.link, shown.repetition)
+    }
+    first = by_scheme[shown.scheme]
+    flows = {flow.name: flow for flow in aggregates_of(plan_of(shown, first.capacity, first.seed), shown.link)}
+    hop = _busiest(flows)
+    lines = []
+    for label, part in _PARTS.items():
+        points = [Point.of(_BEFORE, [_volume(first, flows, hop, part, after=False)], published.at(label, _BEFORE))]
+        for scheme in SCHEMES:
+            if scheme in by_scheme:
+                x = f"after, {scheme}"
+                volume = _volume(by_scheme[scheme], flows, hop, part, after=True)
+                points.append(Point.of(x, [volume], published.at(label, x)))
+        lines.append(Line(label, tuple(points)))
+    return Exhibit(
+        "fig16",
+        f"what passes the link {'-'.join(hop)} before and after {'-'.join(shown.link)} fails, demand {heaviest:g}",
+        "Figure 16",
+        first.backend,
+        "moment",
+        f"goodput in Mbit/s, scaled to a link of {PAPERS_LINK:g}",
+        tuple(lines),
+        published.source,
+        remarks=(
+            "Victims before the failure are those whose tunnel over this link fails elsewhere; they leave it.",
+            "The paper's link, run and demand are not known: who loses is to be compared, not how much.",
+        ),
+    )
+
+
+def _volume(run: Result, flows: Mapping[str, WantedFlow], hop: _Hop, part: tuple[int, bool], *, after: bool) -> float:
+    """Goodput of the flows of a class, victims or others, that pass a link."""
+    total = 0.0
+    for flow in run.flows:
+        wanted = flows[flow.name]
+        tunnel = wanted.backup if after else wanted.tunnel
+        if hop in tunnel.hops and part == (flow.priority, flow.role == "victim"):
+            total += flow.after if after else flow.before
+    return total * PAPERS_LINK / run.capacity
+
+
+def _busiest(flows: Mapping[str, WantedFlow]) -> _Hop:
+    """The direction of a link that the victims of the low class bring the most to."""
+    brought: dict[_Hop, float] = {}
+    for flow in flows.values():
+        if flow.priority == LOW and flow.tunnel != flow.backup:
+            for hop in flow.backup.hops:
+                brought[hop] = brought.get(hop, 0.0) + flow.offered
+    return max(brought, key=lambda hop: brought[hop])

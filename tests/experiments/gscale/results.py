@@ -1,0 +1,37 @@
+"""Results of Gscale made up for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from experiments.gscale.scenario import Case
+from experiments.result import Failure, FlowResult, Result, Role, Series, Window
+from tests.experiments.results import flow, result
+
+Kept = Mapping[Role, float]
+"""Role to the part that its one flow keeps."""
+
+
+def made_up(case: Case, kept: Kept, *, priority: int = 0, series: Series | None = None) -> Result:
+    """A run in which one flow of each role has 10 Mbit/s, of UDP sent with 10, and then keeps a part of it."""
+    flows = tuple(_flow(case, role, part, priority, series) for role, part in kept.items())
+    return replace(
+        result(case.scheme, {}),
+        experiment="gscale",
+        repetition=case.repetition,
+        failure=Failure(case.link, 10.0, {}),
+        before=Window(5.0, 10.0),
+        after=Window(20.0, 40.0),
+        flows=flows,
+        parameters={"traffic": case.traffic, "demand": case.demand},
+    )
+
+
+def _flow(case: Case, role: Role, part: float, priority: int, series: Series | None) -> FlowResult:
+    made = replace(flow("f1", 10.0, 10.0 * part), name=role, role=role, protocol=case.protocol, priority=priority)
+    return replace(
+        made,
+        sent=10.0 if case.protocol == "udp" else None,
+        series=series or made.series,
+    )

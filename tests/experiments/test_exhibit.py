@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments.exhibit import Exhibit, Line, Point, exhibit_from_json, exhibit_text, exhibit_to_json
+from experiments.result import Check
+from te_solver.errors import InputError
+
+GOOD, BAD = Check("loss", 1.0, None, 2.0), Check("rescaling at 1.6", 3.0, 5.0, None)
+
+
+def made(*checks: Check) -> Exhibit:
+    lines = (
+        Line("rescaling", (Point.of(0.8, [1.0, 3.0], 2.5), Point.of(1.6, [8.0, None], 6.0))),
+        Line("kuijia", (Point.of(0.8, [0.0]), Point.of(1.6, [None], 0.5))),
+    )
+    return Exhibit(
+        "fig10", "losses", "Figure 10", "flow", "demand", "loss (%)", lines, "the paper", checks, ("A remark.",)
+    )
+
+
+@given(st.lists(st.none() | st.floats(-100, 100), max_size=5))
+def test_a_point_is_the_mean_of_its_runs_and_lies_within_their_spread(values: list[float | None]) -> None:
+    point = Point.of(1, values)
+    known = [value for value in values if value is not None]
+    assert point.runs == len(known)
+    if known:
+        assert point.low == min(known)
+        assert point.high == max(known)
+        assert point.value == pytest.approx(sum(known) / len(known))
+    else:
+        assert (point.value, point.low, point.high) == (None, None, None)
+
+
+def test_a_deviation_needs_both_numbers() -> None:
+    rescaling, kuijia = made().lines
+    assert [point.deviation for point in (*rescaling.points, *kuijia.points)] == [-0.5, 2.0, None, None]
+
+
+def test_the_largest_deviation_of_each_line_is_found() -> None:
+    ((line, point),) = made().largest_deviations()
+    assert (line.label, point.x) == ("rescaling", 1.6)
+
+
+def test_a_missed_check_is_told_in_words() -> None:
+    assert list(made(GOOD, BAD).missed()) == ["fig10 (flow): rescaling at 1.6 is 3, expected at least 5"]
+    assert made(GOOD).passed
+    assert not made(GOOD, BAD).passed
+
+
+def test_an_exhibit_comes_back_from_json_as_it_was() -> None:
+    data = json.loads(json.dumps(exhibit_to_json(made(GOOD, BAD)), allow_nan=False))
+    assert exhibit_from_json(data, "fig10.json") == made(GOOD, BAD)
+
+
+@pytest.mark.parametrize("data", [[], {}, {"format": "kuijia-exhibit", "version": 1}, {"format": "kuijia-result"}])
+def test_what_is_no_exhibit_is_refused(data: object) -> None:
+    with pytest.raises(InputError, match=r"fig10\.json: is no table or figure"):
+        exhibit_from_json(data, "fig10.json")
+
+
+def test_the_text_has_ours_with_spread_and_the_published_in_columns() -> None:
+    assert exhibit_text(made(GOOD, BAD)).splitlines() == [
+        "Figure 10: losses [flow]",
+        "loss (%), by demand",
+        "",
+        "                     0.8      1.6",
+        "rescaling, here        2        8",
+        "  lowest run           1        8",
+        "  highest run          3        8",
+        "  published         2.50        6",
+        "kuijia, here           0        -",
+        "  published            -     0.50",
+        "",
+        "ok    loss: 1, expected at most 2",
+        "MISS  rescaling at 1.6: 3, expected at least 5",
+        "",
+        "A remark.",
+    ]
