@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Literal, get_args
 
+from experiments.result import Result
+
 Traffic = Literal["tcp", "udp", "priorities"]
 """`priorities` is TCP in two classes of traffic (section 5.4), the others are one class (sections 5.2 and 5.3)."""
 
@@ -19,6 +21,9 @@ DEMANDS = (0.8, 1.0, 1.2, 1.4, 1.6)
 LINKS: tuple[Edge, ...] = (("2", "3"), ("7", "9"), ("10", "11"))
 SCHEMES = ("rescaling", "kuijia")
 REPETITIONS = 3
+
+HIGH, LOW = 0, 1
+"""The classes of traffic of `priorities`; that of the others is the first."""
 
 
 @dataclass(frozen=True)
@@ -74,3 +79,12 @@ def grid(
     return tuple(
         sorted(Case(*values) for values in product(traffics, demands, links, schemes, range(1, repetitions + 1)))
     )
+
+
+def case_of(result: Result) -> Case:
+    """The case that a result is of; raises ValueError when it is of none."""
+    try:
+        traffic, demand = result.parameters["traffic"], result.parameters["demand"]
+    except KeyError as error:
+        raise ValueError(f"a result of {result.experiment} without {error}") from error
+    return Case(traffic, demand, result.failure.link, result.scheme, result.repetition)

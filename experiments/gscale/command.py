@@ -1,37 +1,48 @@
-"""`kuijia run gscale`: the evaluation on Gscale (section 5), every case of it."""
+"""The evaluation on Gscale (section 5) for `kuijia run`: each of its tables and figures, and all of them as `gscale`.
+
+They are made of the same runs: those that a folder holds are not measured again.
+"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
+from experiments.gscale.cases import Traffic
 from experiments.gscale.choice import cases_from, configure
 from experiments.output import OutputFolder
 from experiments.progress import Progress
-from experiments.registry import Outcome, Settings, experiment
+from experiments.registry import Outcome, Runner, Settings, experiment
 
-
-@experiment(
-    "gscale",
-    title="links of Gscale fail under demands from 0.8 to 1.6 of a link: the whole evaluation",
-    reproduces="Figures 10 to 14, Table 4",
-    backends=("emulation",),
-    configure=configure,
+_BOTH = ("emulation", "flow")
+_SINGLE: tuple[Traffic, ...] = ("tcp", "udp")
+_EXPERIMENTS: tuple[tuple[str, str, str, tuple[str, ...], tuple[Traffic, ...]], ...] = (
+    ("fig10", "Figure 10", "throughput loss of TCP flows that a failure affects directly", _BOTH, ("tcp",)),
+    ("fig11", "Figure 11", "packet loss of UDP flows that a failure affects directly", _BOTH, ("udp",)),
+    ("fig12", "Figure 12", "throughput loss of TCP victims", _BOTH, ("tcp",)),
+    ("fig13", "Figure 13", "packet loss of UDP victims", _BOTH, ("udp",)),
+    ("indirect", "Section 5.2", "loss of flows that a failure affects indirectly", _BOTH, _SINGLE),
+    ("table4", "Table 4", "how long TCP takes to settle after a failure", ("emulation",), ("tcp",)),
+    ("fig14", "Figure 14", "throughput loss of the low class of two", _BOTH, ("priorities",)),
+    ("fig16", "Figure 16", "what passes a link before and after a failure, by class", _BOTH, ("priorities",)),
+    ("gscale", "Section 5", "all of these", _BOTH, (*_SINGLE, "priorities")),
 )
-def gscale(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    # What measures takes seconds to import, which listing the experiments should not cost.
-    from experiments.gscale.losses import losses_text  # noqa: PLC0415
-    from experiments.gscale.measure import measure  # noqa: PLC0415
+"""Name, what it reproduces, title, backends, and the traffic of the runs it is made of."""
 
-    outcome = measure(cases_from(args, ("tcp", "udp", "priorities")), settings, output, progress)
-    text = losses_text(outcome.results)
-    output.write_text("gscale.txt", f"{text}\n")
-    missed = tuple(f"{name}: {reason}" for name, reason in outcome.given_up.items())
-    summary: dict[str, object] = {
-        "experiment": "gscale",
-        "published": None,
-        "passed": not missed,
-        "measured": len(outcome.results),
-        "given_up": dict(outcome.given_up),
-    }
-    output.write_json("gscale-summary.json", summary)
-    return Outcome(text, summary, missed)
+
+def _runner(name: str, traffics: Sequence[Traffic]) -> Runner:
+    def run(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+        # What measures takes seconds to import, which listing the experiments should not cost.
+        from experiments.gscale.exhibits import MAKERS  # noqa: PLC0415
+        from experiments.gscale.grid_run import run_grid  # noqa: PLC0415
+
+        names = tuple(MAKERS) if name == "gscale" else (name,)
+        return run_grid(name, names, cases_from(args, traffics), settings, output, progress)
+
+    return run
+
+
+for _name, _reproduces, _title, _backends, _traffics in _EXPERIMENTS:
+    experiment(_name, title=_title, reproduces=_reproduces, backends=_backends, configure=configure)(
+        _runner(_name, _traffics)
+    )

@@ -8,9 +8,9 @@ from itertools import product
 from statistics import median
 
 from experiments.exhibit import Exhibit, Line, Point
+from experiments.gscale.cases import LINKS, SCHEMES, case_of
 from experiments.gscale.convergence import convergence_seconds
 from experiments.gscale.loss_figures import AXIS
-from experiments.gscale.scenario import LINKS, SCHEMES, case_of
 from experiments.published import published_curves
 from experiments.result import Check, Result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 from experiments.gscale.aggregates import aggregates_of, roles_of
@@ -18,6 +18,16 @@ from te_solver.plan import Tunnel
 from te_solver.topology import Topology
 
 _NO_TIME = Window(0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class FlowModel:
+    """Where cases are computed; takes the place of the emulated network in a campaign."""
+
+    settings: Settings
+
+    def measure(self, case: Case) -> Result:
+        return compute(case, self.settings)
 
 
 def compute(case: Case, settings: Settings) -> Result:

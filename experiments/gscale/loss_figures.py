@@ -12,7 +12,7 @@ from itertools import pairwise
 from statistics import fmean
 
 from experiments.exhibit import Exhibit, Line, Point
-from experiments.gscale.scenario import HIGH, LOW, Traffic, case_of
+from experiments.gscale.cases import HIGH, LOW, Traffic, case_of
 from experiments.published import published_curves
 from experiments.result import Check, FlowResult, Result, Role
 

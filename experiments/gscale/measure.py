@@ -1,12 +1,13 @@
-"""Gets the results of cases: measured on the emulated network, those that a folder holds already left as they are."""
+"""Gets the results of cases, measured or computed; those that a folder holds already are left as they are."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 
 from experiments.gscale.bench import Bench
 from experiments.gscale.campaign import Campaign, CampaignOutcome, Measuring, Show
 from experiments.gscale.cases import Case
+from experiments.gscale.flow_run import FlowModel
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Settings
@@ -14,11 +15,13 @@ from testbed.machine import require_emulation
 
 
 def measure(cases: tuple[Case, ...], settings: Settings, output: OutputFolder, progress: Progress) -> CampaignOutcome:
-    """Measure those of the cases that have no valid result in the folder yet, writing each as it is had.
+    """Measure, or compute, those of the cases that have no valid result in the folder yet, writing each as it is had.
 
     Raises:
         InputError: the machine cannot run an emulation, or the folder holds results of other settings.
     """
+    if settings.backend == "flow":
+        return Campaign(cases, settings, output, lambda *_: nullcontext(FlowModel(settings)), progress).run()
     machine = require_emulation()
 
     def open_bench(case: Case, show: Show) -> AbstractContextManager[Measuring]:

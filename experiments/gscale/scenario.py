@@ -10,8 +10,7 @@ from itertools import permutations, product
 from typing import Any
 
 from experiments.gscale.aggregates import aggregates_of, roles_of
-from experiments.gscale.cases import DEMANDS, LINKS, Case, Edge
-from experiments.result import Result
+from experiments.gscale.cases import DEMANDS, HIGH, LINKS, LOW, Case, Edge
 from te_solver.demands import Demand
 from te_solver.networks import shipped_network
 from te_solver.plan import Plan
@@ -30,8 +29,6 @@ which every fully planned link would be overloaded before anything fails."""
 LOW_TO_HIGH = 10
 """Rate of the low class to that of the high one, in `priorities`."""
 
-HIGH, LOW = 0, 1
-
 _NOTHING = 1e-3
 """In parts of a link; below it the optimiser's tolerances decide."""
 
@@ -44,15 +41,6 @@ def parameters_of(case: Case, plan: Plan) -> dict[str, Any]:
         "pairs": [list(pair) for pair in dict.fromkeys((pair.source, pair.target) for pair in plan.pairs)],
         "planned_share": PLANNED_SHARE,
     }
-
-
-def case_of(result: Result) -> Case:
-    """The case that a result is of; raises ValueError when it is of none."""
-    try:
-        traffic, demand = result.parameters["traffic"], result.parameters["demand"]
-    except KeyError as error:
-        raise ValueError(f"a result of {result.experiment} without {error}") from error
-    return Case(traffic, demand, result.failure.link, result.scheme, result.repetition)
 
 
 def plan_of(case: Case, capacity: float, seed: int) -> Plan:

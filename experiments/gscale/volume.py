@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from experiments.exhibit import Exhibit, Line, Point
 from experiments.gscale.aggregates import aggregates_of
-from experiments.gscale.scenario import HIGH, LOW, SCHEMES, case_of, plan_of
+from experiments.gscale.cases import HIGH, LOW, SCHEMES, case_of
+from experiments.gscale.scenario import plan_of
 from experiments.published import published_curves
 from experiments.result import Result
 from experiments.wanted_flow import WantedFlow

@@ -30,6 +30,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(entries, indent=1))
         return 0
     width = max(len(each.name) for each in experiments)
+    source_width = max(len(each.reproduces) for each in experiments)
     for each in experiments:
-        print(f"{each.name:<{width}}  {each.reproduces:<8}  {each.title}  [{', '.join(each.backends)}]")
+        print(f"{each.name:<{width}}  {each.reproduces:<{source_width}}  {each.title}  [{', '.join(each.backends)}]")
     return 0

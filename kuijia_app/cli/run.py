@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -20,6 +21,9 @@ HELP = "reproduce a table or figure of the paper"
 
 DEFAULT_CAPACITY = 20.0
 FRAMEWORKS = ("os-ken", "ryu")
+
+_NAMED_FILES = 12
+"""More are only counted."""
 
 
 class BarMissedError(KuijiaError):
@@ -103,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
         progress.close()
         output.remove_if_empty()
     print(json.dumps(outcome.summary, indent=1) if args.json else outcome.text)
-    progress.say(f"wrote {', '.join(output.written)} in {output.path}")
+    progress.say(f"wrote {_named(output.written)} in {output.path}")
     if outcome.missed:
         raise BarMissedError("; ".join(outcome.missed))
     return 0
@@ -112,4 +116,8 @@ def run(args: argparse.Namespace) -> int:
 def _what_is_done(output: OutputFolder) -> str:
     if not output.written:
         return "no run was complete, nothing is written"
-    return f"complete and kept in {output.path}: {', '.join(output.written)}"
+    return f"complete and kept in {output.path}: {_named(output.written)}"
+
+
+def _named(files: Sequence[str]) -> str:
+    return ", ".join(files) if len(files) <= _NAMED_FILES else f"{len(files)} files"

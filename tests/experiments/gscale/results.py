@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from experiments.gscale.scenario import Case
+from experiments.gscale.cases import Case
 from experiments.result import Failure, FlowResult, Result, Role, Series, Window
 from tests.experiments.results import flow, result
 

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.gscale.cases import LINKS, Case, grid
+from experiments.gscale.cases import LINKS, Case, case_of, grid
 from experiments.gscale.flow_run import compute
-from experiments.gscale.scenario import case_of
 from experiments.registry import Settings
 from experiments.result import Result, result_from_json, result_to_json
 

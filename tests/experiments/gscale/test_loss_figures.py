@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from experiments.exhibit import Exhibit
+from experiments.gscale.cases import DEMANDS, LINKS, Case, grid
 from experiments.gscale.exhibits import exhibits_of
 from experiments.gscale.loss_figures import LOSS_FIGURES, mean_loss, role_loss
-from experiments.gscale.scenario import DEMANDS, LINKS, Case, grid
 from experiments.published import published_curves
 from experiments.result import Result
 from tests.experiments.gscale.results import made_up

@@ -5,8 +5,8 @@ from itertools import product
 import pytest
 
 from experiments.gscale.aggregates import aggregates_of, roles_of
-from experiments.gscale.cases import DEMANDS, LINKS, SCHEMES, TRAFFICS, Case, grid
-from experiments.gscale.scenario import LOW, LOW_TO_HIGH, PAIRS, PLANNED_SHARE, TUNNELS, pairs_of, plan_of
+from experiments.gscale.cases import DEMANDS, LINKS, LOW, SCHEMES, TRAFFICS, Case, grid
+from experiments.gscale.scenario import LOW_TO_HIGH, PAIRS, PLANNED_SHARE, TUNNELS, pairs_of, plan_of
 
 SEED, CAPACITY = 1, 20.0
 
