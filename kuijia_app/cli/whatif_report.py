@@ -42,15 +42,15 @@ def summary(study: Study, worst: int | None) -> Iterator[str]:
 
 def _comparison(study: Study, priority: int | None) -> Iterator[str]:
     yield ""
-    yield "                              lost, mean of all failures    worst         lost of these roles   aboriginal"
-    yield "scheme                   sent     all  failure  congestion      all  victim  direct  indirect        worst"
+    yield "                               lost, mean of all failures    worst         lost of these roles   aboriginal"
+    yield "scheme                    sent     all  failure  congestion      all  victim  direct  indirect        worst"
     for contender in study.contenders:
         yield _comparison_line(compare(contender, study.of(contender), priority))
 
 
 def _comparison_line(of: Comparison) -> str:
     return (
-        f"{of.scheme:<22}{of.sent:>7.6g}"
+        f"{of.scheme:<23}{of.sent:>7.6g}"
         f"{percent(of.lost):>8}{percent(of.failure_loss):>9}{percent(of.congestion_loss):>12}{percent(of.lost_worst):>9}"
         f"{percent(of.of_role[Role.VICTIM]):>8}{percent(of.of_role[Role.DIRECT]):>8}"
         f"{percent(of.of_role[Role.INDIRECT]):>10}{percent(of.aboriginal_worst):>13}"
@@ -59,13 +59,13 @@ def _comparison_line(of: Comparison) -> str:
 
 def _recoveries(study: Study) -> Iterator[str]:
     yield ""
-    yield "                       goodput, Mbit/s     changes tunnel    links over capacity   capacity"
-    yield "scheme                   mean    worst      mean     worst       mean      worst     vacant"
+    yield "                        goodput, Mbit/s     changes tunnel    links over capacity   capacity"
+    yield "scheme                    mean    worst      mean     worst       mean      worst     vacant"
     for contender in study.contenders:
         mine = study.of(contender)
         rates, effort = compare(contender, mine), recovery(contender, mine)
         yield (
-            f"{rates.scheme:<22}{rates.goodput_mean:>7.6g}{rates.goodput_least:>9.6g}"
+            f"{rates.scheme:<23}{rates.goodput_mean:>7.6g}{rates.goodput_least:>9.6g}"
             f"{percent(effort.moved_mean):>10}{percent(effort.moved_most):>10}"
             f"{effort.overloaded_mean:>11.1f}{effort.overloaded_most:>11}{percent(effort.vacant):>11}"
         )
@@ -79,11 +79,11 @@ def _availability(study: Study, likelihood: Likelihood) -> Iterator[str]:
     for priority in (None, *(study.classes if len(study.classes) > 1 else ())):
         yield "" if priority is None else f"class {priority}"
         head = ("of the demand", "all arrives", "pair, mean", "pair, worst", "99.9% of time")
-        yield f"{'scheme':<22}" + "".join(f"{each:>16}" for each in head)
+        yield f"{'scheme':<23}" + "".join(f"{each:>16}" for each in head)
         for contender in study.contenders:
             of = study.availability(contender, priority)
             figures = (of.throughput, of.kept[0], of.pair_mean, of.pair_worst, of.guaranteed[_THREE_NINES])
-            yield f"{of.scheme:<22}" + "".join(f"{span(each):>16}" for each in figures)
+            yield f"{of.scheme:<23}" + "".join(f"{span(each):>16}" for each in figures)
 
 
 def _worst_lines(mine: Sequence[Outcome], worst: int | None) -> Iterator[str]:
