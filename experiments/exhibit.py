@@ -150,16 +150,15 @@ def exhibit_from_json(data: object, source: str | Path) -> Exhibit:
 def exhibit_text(exhibit: Exhibit) -> str:
     """The numbers as a table: a row for each line, ours and the published ones, then checks and remarks."""
     columns = exhibit.columns
-    width = max([7, *(len(_heading(x)) for x in columns)])
-    label_width = max(len(label) for label, _ in _rows(exhibit, columns)) + 2
+    widths = [max(7, len(heading(x))) for x in columns]
+    rows = [("", [heading(x) for x in columns]), *_rows(exhibit, columns)]
+    label_width = max(len(label) for label, _ in rows) + 2
     lines = [
         f"{exhibit.reproduces}: {exhibit.title} [{exhibit.backend}]",
         f"{exhibit.quantity}, by {exhibit.axis}",
         "",
-        f"{'':<{label_width}}" + "  ".join(f"{_heading(x):>{width}}" for x in columns),
+        *(f"{label:<{label_width}}" + "  ".join(map(str.rjust, cells, widths)) for label, cells in rows),
     ]
-    for label, cells in _rows(exhibit, columns):
-        lines.append(f"{label:<{label_width}}" + "  ".join(f"{cell:>{width}}" for cell in cells))
     lines += ["", *check_lines(exhibit.checks)] if exhibit.checks else []
     lines += ["", *exhibit.remarks] if exhibit.remarks else []
     return "\n".join(line.rstrip() for line in lines)
@@ -195,5 +194,6 @@ def _rows(exhibit: Exhibit, columns: Sequence[float | str]) -> Iterator[tuple[st
             yield "  published", [number(point.published) for point in points]
 
 
-def _heading(x: float | str) -> str:
+def heading(x: float | str) -> str:
+    """What stands above a column."""
     return x if isinstance(x, str) else f"{x:g}"

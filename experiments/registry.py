@@ -21,6 +21,7 @@ _MODULES = (
     "experiments.update",
     "experiments.hedera.matrices",
     "experiments.gscale.command",
+    "experiments.memory",
 )
 """The modules that hold experiments; importing one registers what it holds."""
 

@@ -1,11 +1,10 @@
-"""Runs cases of Gscale and makes the tables and figures of their results, as text, JSON and picture."""
+"""Runs cases of Gscale and makes the tables and figures of their results."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.exhibit import exhibit_text, exhibit_to_json
-from experiments.exhibit_picture import exhibit_figure
+from experiments.exhibit_output import write_exhibits
 from experiments.gscale.cases import Case
 from experiments.gscale.exhibits import exhibits_of
 from experiments.gscale.measure import measure
@@ -29,18 +28,5 @@ def run_grid(
     """
     outcome = measure(cases, settings, output, progress)
     exhibits = exhibits_of(outcome.results, names)
-    for exhibit in exhibits:
-        output.write_json(f"{exhibit.name}.json", exhibit_to_json(exhibit))
-        output.write_text(f"{exhibit.name}.txt", f"{exhibit_text(exhibit)}\n")
-        output.write_with(f"{exhibit.name}.svg", exhibit_figure(exhibit).savefig)
-    missed = [f"{name}: {reason}" for name, reason in outcome.given_up.items()]
-    missed += [words for exhibit in exhibits for words in exhibit.missed()]
-    summary: dict[str, object] = {
-        "experiment": experiment,
-        "backend": settings.backend,
-        "passed": not missed,
-        "runs": len(outcome.results),
-        "given_up": dict(outcome.given_up),
-        "exhibits": [exhibit_to_json(exhibit) for exhibit in exhibits],
-    }
-    return Outcome("\n\n\n".join(map(exhibit_text, exhibits)), summary, tuple(missed))
+    failures = (f"{name}: {reason}" for name, reason in outcome.given_up.items())
+    return write_exhibits(experiment, exhibits, settings, output, failures)
