@@ -10,7 +10,7 @@ from pathlib import Path
 from experiments.progress import Progress
 from te_solver.errors import InputError
 
-_FILES = ("te_resolve", "te_large", "te_paths", "install", "verify", "flow_maxmin")
+_FILES = ("te_resolve", "te_large", "te_paths", "install", "verify", "flow_maxmin", "fig4_full")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from statistics import fmean
@@ -18,8 +18,9 @@ from experiments.sweep.sweep import Sweep, swept
 from experiments.sweep.workers import Workers
 from simulator.flow.failure_impact import FailureModel
 from te_solver.demands import Demand
-from te_solver.failures import single_links
+from te_solver.failures import Failure, single_links
 from te_solver.resolve import WarmThroughput
+from te_solver.schemes.interface import Scheme
 from te_solver.schemes.registry import make_scheme
 from te_solver.schemes.traffic import PlannedTraffic
 from te_solver.solve import Planner
@@ -74,24 +75,38 @@ def _as_it_is(settings: Settings) -> Settings:
 
 def losses_of(settings: Settings, draw: Draw) -> Losses:
     """Each demand under each scheme, every link failed in turn."""
+    losses: Losses = {name: [] for name in SCHEMES}
+    for traffic in traffic_of(settings, draw):
+        failures = tuple(single_links(traffic.plan.topology))
+        for name, of_demands in losses.items():
+            # What is lost is the same over whichever of the tunnels victims go that have room for them.
+            of_demands.append(mean_loss(traffic, make_scheme(name, WarmThroughput(fewest_hops=False)), failures))
+    return losses
+
+
+def traffic_of(settings: Settings, draw: Draw) -> Iterator[PlannedTraffic]:
+    """What is sent before anything fails, for one demand after the other."""
     topology = random_graph(settings.capacity, seed=[settings.seed, draw.graph])
     random = np.random.default_rng([settings.seed, draw.graph, draw.run])
     pairs = random_pairs(topology, random)
-    failures = tuple(single_links(topology))
     tunnels = dict(zip(pairs, TunnelFinder(topology).tunnels_of_pairs(pairs, TUNNELS), strict=True))
-    losses: Losses = {name: [] for name in SCHEMES}
     for demand in DEMANDS:
         demands = [Demand(*pair, demand * settings.capacity) for pair in pairs]
         # A planner of their own: of plans that are equally good, which one it makes depends on those it made before.
-        traffic = PlannedTraffic.of(Planner(topology, tunnels, demands).plan())
-        model = FailureModel(traffic)
-        before = float(model.before.goodput.sum())
-        for name, of_demands in losses.items():
-            # What is lost is the same over whichever of the tunnels victims go that have room for them.
-            scheme = make_scheme(name, WarmThroughput(fewest_hops=False))
-            after = [float(model.impact(scheme.reroute(traffic, failure)).goodput.sum()) for failure in failures]
-            of_demands.append(fmean(1 - each / before for each in after))
-    return losses
+        yield PlannedTraffic.of(Planner(topology, tunnels, demands).plan())
+
+
+def mean_loss(traffic: PlannedTraffic, scheme: Scheme, failures: Iterable[Failure]) -> float:
+    """The part of the throughput that a failure costs, the mean over the failures."""
+    model = FailureModel(traffic)
+    before = float(model.before.goodput.sum())
+
+    def loss(failure: Failure) -> float:
+        if not traffic.sent[~traffic.damage(failure).alive].any():
+            return 0.0  # nobody is a victim, and no scheme here does anything
+        return 1 - float(model.impact(scheme.reroute(traffic, failure)).goodput.sum()) / before
+
+    return fmean(map(loss, failures))
 
 
 def random_graph(capacity: float, seed: Sequence[int]) -> Topology:

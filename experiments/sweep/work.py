@@ -20,7 +20,7 @@ Ready = TypeVar("Ready")
 Case = TypeVar("Case")
 
 _ROOT = Path(__file__).resolve().parents[2]
-_PACKAGES = ("te_solver", "simulator", "experiments")
+_PACKAGES = ("te_solver", "kuijia_app", "hedera", "simulator", "experiments")
 _SOURCES = {".py", ".cpp", ".hpp", ".csv", ".yaml"}
 _LIBRARIES = ("cvxpy", "highspy", "networkx", "numpy", "scipy")
 

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import flow_maxmin, networks, te_large, te_paths, te_resolve, verify
+from benchmarks import fig4_full, flow_maxmin, networks, te_large, te_paths, te_resolve, verify
 from benchmarks.__main__ import as_json
 from benchmarks.measure import Apart
 from benchmarks.registry import Comparison, Setting, benchmarks
+from experiments import fig4_run
 from experiments.progress import Progress
 from kuijia_app.options import Form, PipelineOptions
 from kuijia_app.pipeline import build_tables
@@ -43,7 +44,15 @@ def complete(name: str, comparisons: Iterator[Comparison]) -> list[Comparison]:
 
 
 def test_every_benchmark_is_registered() -> None:
-    assert set(benchmarks([])) == {"te-resolve", "te-large", "te-paths", "install", "verify", "flow-maxmin"}
+    assert set(benchmarks([])) == {
+        "te-resolve",
+        "te-large",
+        "te-paths",
+        "install",
+        "verify",
+        "flow-maxmin",
+        "fig4-full",
+    }
 
 
 def test_resolving_is_compared_with_cvxpy(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,6 +74,20 @@ def test_max_min_fairness_is_compared_with_the_reference(setting: Setting, monke
     difference = comparison.detail["largest difference from the reference in Mbit/s"]
     assert isinstance(difference, float)
     assert difference <= 1e-9
+
+
+def test_figure_4_is_compared_with_cvxpy(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("NODES", 8), ("EDGES", 14), ("PAIRS", 4), ("DEMANDS", (0.8, 3.0))):
+        monkeypatch.setattr(fig4_run, name, value)
+    monkeypatch.setattr(fig4_full, "processors", lambda: 1)  # where the figure is small
+    for name, value in (("_GRAPHS", 1), ("_RUNS", 2), ("_DEMANDS_OF_PEERS", 2), ("_FAILURES_OF_PEERS", 5)):
+        monkeypatch.setattr(fig4_full, name, value)
+    once, anew = complete("fig4-full", fig4_full.fig4_full(setting))
+    assert (once.peer_name, anew.peer_name) == ("CVXPY compiled once per plan", "CVXPY built anew")
+    for comparison in (once, anew):
+        assert isinstance(comparison.detail["difference in loss"], float)
+        assert comparison.detail["difference in loss"] <= 1e-6
+        assert str(comparison.detail["problem"]).startswith("56 failures of a link")
 
 
 def test_a_fat_tree_has_paths_of_two_four_and_six_links() -> None:

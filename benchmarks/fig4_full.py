@@ -1,0 +1,122 @@
+"""Figure 4 on the paper's whole grid, beside some of its cases with their linear programs solved through CVXPY."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from benchmarks.measure import Timed, timed
+from benchmarks.registry import Comparison, Setting, benchmark, goal
+from experiments import fig4_run
+from experiments.fig4 import FULL_GRAPHS, FULL_RUNS
+from experiments.fig4_run import Draw, figure_sweep, mean_loss, traffic_of
+from experiments.registry import Settings
+from experiments.sweep.sweep import swept
+from experiments.sweep.workers import Workers
+from te_solver.failures import single_links
+from te_solver.parallel import processors
+from te_solver.programs.incidence import Incidence, Vector
+from te_solver.resolve import WarmThroughput
+from te_solver.schemes.interface import RateSolver
+from te_solver.schemes.registry import make_scheme
+
+_GRAPHS, _RUNS = FULL_GRAPHS, FULL_RUNS
+_SETTINGS = Settings("flow", 1000.0, "os-ken", 64, 1, quick=False, seed=1)
+_DEMANDS_OF_PEERS, _FAILURES_OF_PEERS = 3, 40
+"""A part of the first draw; the time that a case takes through CVXPY hardly depends on which it is."""
+
+_GOAL_SECONDS = 180.0
+
+
+@benchmark("fig4-full")
+def fig4_full(setting: Setting) -> Iterator[Comparison]:
+    processes = processors()
+    whole = timed(lambda: _losses(processes, setting))
+    cases = _GRAPHS * _RUNS * len(fig4_run.DEMANDS) * fig4_run.EDGES
+    ours = whole.seconds * processes / cases * 1e3
+    reference = _sample(lambda: WarmThroughput(fewest_hops=False))
+    detail = {
+        "problem": f"{cases:,} failures of a link, each under original and under precomputed weights, which take a "
+        f"linear program; {fig4_run.NODES} nodes, {fig4_run.EDGES} links, {fig4_run.PAIRS} pairs",
+        "s for all of them": whole.seconds,
+        "processes": processes,
+        "goals": [goal(f"at most {_GOAL_SECONDS:g} s on two processors", met=whole.seconds <= _GOAL_SECONDS)],
+    }
+    for name, solver in (("CVXPY compiled once per plan", _compiled_once), ("CVXPY built anew", _built_anew)):
+        setting.progress.show(f"{name}, some of the cases")
+        peer = _sample(solver)
+        difference = float(np.abs(np.subtract(peer.value, reference.value)).max())
+        told = {**detail, "cases of the peer": _DEMANDS_OF_PEERS * _FAILURES_OF_PEERS, "difference in loss": difference}
+        peers = peer.seconds / (_DEMANDS_OF_PEERS * _FAILURES_OF_PEERS) * 1e3
+        yield Comparison(ours, peers, name, "ms of a processor per case", told)
+
+
+def _losses(processes: int, setting: Setting) -> list[Any]:
+    with swept(figure_sweep(_SETTINGS, _GRAPHS, _RUNS), Workers(processes), None, setting.progress) as losses:
+        return losses
+
+
+def _sample(solver: Callable[[], RateSolver]) -> Timed[list[float]]:
+    """The losses of some cases; plans that they start from are there already."""
+    planned = list(islice(traffic_of(_SETTINGS, Draw(1, 1)), _DEMANDS_OF_PEERS))
+
+    def work() -> list[float]:
+        return [
+            mean_loss(
+                traffic, make_scheme(name, solver()), islice(single_links(traffic.plan.topology), _FAILURES_OF_PEERS)
+            )
+            for traffic in planned
+            for name in fig4_run.SCHEMES
+        ]
+
+    return timed(work)
+
+
+class _ThroughCvxpy:
+    """The same program as one writes it in CVXPY, solved by HiGHS as well."""
+
+    def __init__(self, *, anew: bool) -> None:
+        self._anew = anew
+        self._program: _Program | None = None
+
+    def __call__(self, incidence: Incidence, capacity: Vector, demand: Vector, /) -> _Rates:
+        if self._program is None or self._anew:
+            self._program = _Program.of(incidence)
+        program = self._program
+        program.capacity.value, program.demand.value = capacity, demand
+        program.problem.solve(solver=cp.HIGHS)
+        return _Rates(np.maximum(program.rates.value, 0.0))
+
+
+def _compiled_once() -> _ThroughCvxpy:
+    return _ThroughCvxpy(anew=False)
+
+
+def _built_anew() -> _ThroughCvxpy:
+    return _ThroughCvxpy(anew=True)
+
+
+@dataclass(frozen=True)
+class _Rates:
+    rates: Vector
+
+
+@dataclass(frozen=True)
+class _Program:
+    problem: cp.Problem
+    rates: cp.Variable
+    capacity: cp.Parameter
+    demand: cp.Parameter
+
+    @classmethod
+    def of(cls, incidence: Incidence) -> _Program:
+        rates = cp.Variable(incidence.hops.size, nonneg=True)
+        capacity = cp.Parameter(incidence.links.shape[0], nonneg=True)
+        demand = cp.Parameter(incidence.pairs.shape[0], nonneg=True)
+        bounds = [incidence.links @ rates <= capacity, incidence.pairs @ rates <= demand]
+        return cls(cp.Problem(cp.Maximize(cp.sum(rates)), bounds), rates, capacity, demand)
