@@ -86,6 +86,8 @@ class WarmThroughput:
     """Divides demands as `maximise_throughput` does, and is quick when it is called for the same tunnels again.
 
     What schemes take as their solver. It is warm for one `Incidence` at a time, the one that it was last called with.
+    What it is first called with decides between equally good answers from then on; pickled and unpickled, in another
+    process say, it begins with the same.
 
     Args:
         fewest_hops: see `ThroughputResolver`.
@@ -93,10 +95,20 @@ class WarmThroughput:
 
     def __init__(self, *, fewest_hops: bool = True) -> None:
         self._fewest_hops = fewest_hops
+        self._first: tuple[Incidence, Vector, Vector] | None = None
         self._resolver: ThroughputResolver | None = None
 
     def __call__(self, incidence: Incidence, capacity: Vector, demand: Vector, /) -> Allocation:
         """See `ThroughputResolver.solve`."""
-        if self._resolver is None or self._resolver.incidence is not incidence:
+        if self._first is None or self._first[0] is not incidence:
+            self._first = incidence, capacity.copy(), demand.copy()
             self._resolver = ThroughputResolver(incidence, fewest_hops=self._fewest_hops)
+        elif self._resolver is None:
+            self._resolver = ThroughputResolver(incidence, fewest_hops=self._fewest_hops)
+            self._resolver.solve(*self._first[1:])
+        assert self._resolver is not None, "there is one whenever there was a first call"
         return self._resolver.solve(capacity, demand)
+
+    def __getstate__(self) -> dict[str, object]:
+        """All but what HiGHS holds."""
+        return {**self.__dict__, "_resolver": None}

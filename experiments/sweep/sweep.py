@@ -18,6 +18,9 @@ from experiments.sweep.work import Answer, Assignment, Case, Context, Ready, cod
 from experiments.sweep.workers import Workers
 from te_solver.errors import InterruptedWorkError, KuijiaError
 
+_PATIENCE_SECONDS = 2.0
+"""How long the work may take before it is commented on."""
+
 
 @dataclass(frozen=True)
 class Sweep(Generic[Context, Ready, Case]):
@@ -91,7 +94,7 @@ def _results(
     """The results in the order of the cases, those of the checkpoint without work."""
     done = {} if checkpoint is None else checkpoint.done
     left = {number: case for number, case in enumerate(sweep.cases) if number not in done}
-    show = _shower(sweep, len(done), progress)
+    show = _shower(sweep, len(done), workers, progress)
     try:
         with _answers(assignment, left, workers) as answers:
             for each in answers:
@@ -130,8 +133,11 @@ def _answers(
             yield answers
 
 
-def _shower(sweep: Sweep[Any, Any, Any], before: int, progress: Progress) -> Callable[[int], None]:
-    """Tells people how many cases are done, of which `before` from an earlier run, and how long the rest takes."""
+def _shower(sweep: Sweep[Any, Any, Any], before: int, workers: Workers, progress: Progress) -> Callable[[int], None]:
+    """Tells people how many cases are done, of which `before` from an earlier run, and how long the rest takes.
+
+    What is done at once, in this process, is not worth a word.
+    """
     total = len(sweep.cases)
     started = time.monotonic()
     if before:
@@ -139,10 +145,14 @@ def _shower(sweep: Sweep[Any, Any, Any], before: int, progress: Progress) -> Cal
 
     def show(done: int) -> None:
         spent = time.monotonic() - started
+        if spent < _PATIENCE_SECONDS:
+            return
         left = spent / (done - before) * (total - done)
         progress.show(f"{sweep.name}: {done:,} of {total:,} cases, {duration(left)} left")
 
-    progress.show(f"{sweep.name}: {before:,} of {total:,} cases")
+    if before < total and workers != Workers(1):
+        who = workers.cluster or f"{workers.processes} processes"
+        progress.show(f"{sweep.name}: {before:,} of {total:,} cases, {who}")
     return show
 
 

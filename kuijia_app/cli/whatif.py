@@ -6,11 +6,13 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.output import OutputFolder
 from experiments.progress import Progress
+from experiments.sweep.workers import Workers, add_workers, workers_from
 from kuijia_app.cli.common_options import whole_number
 from kuijia_app.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
 from kuijia_app.cli.whatif_failures import FAILURES, chosen_failures, chosen_probabilities
@@ -31,6 +33,9 @@ _DEFAULT_SCHEMES = ("kuijia", "rescaling", "precomputed", "ffc", "recompute")
 
 _WORST = 5
 """Failures that the summary names for each scheme, unless -v asks for all."""
+
+_WORTH_PROCESSES = 500_000
+"""Tunnels times failures from which on other processes save more time than it takes to start them."""
 
 _PATIENCE_SECONDS = 2.0
 """How long the work may take before it is commented on."""
@@ -89,6 +94,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="WHICH",
         help=f"how likely links or failures are, for availability: a CSV file, or published: {', '.join(PUBLISHED)}",
     )
+    add_workers(parser)
     parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR", help="write the report, its pictures and all figures there"
     )
@@ -113,14 +119,14 @@ def run(args: argparse.Namespace) -> int:
     progress = Progress(sys.stderr)
     try:
         contenders = _contenders(args, topology, demands, progress)
-        outcomes = _outcomes(args, contenders, failures, progress)
-        likelihood = None if probabilities is None else Likelihood(args.probabilities, probabilities)
-        study = Study(topology, contenders, failures, outcomes, likelihood)
-        data = as_json(study)
-        if folder is not None:
-            folder.write_json("whatif.json", data)
-            folder.write_text("whatif.csv", as_csv(outcomes))
-            _write_report(args, folder, study, assumptions)
+        with _outcomes(args, contenders, failures, folder, progress) as outcomes:
+            likelihood = None if probabilities is None else Likelihood(args.probabilities, probabilities)
+            study = Study(topology, contenders, failures, outcomes, likelihood)
+            data = as_json(study)
+            if folder is not None:
+                folder.write_json("whatif.json", data)
+                folder.write_text("whatif.csv", as_csv(outcomes))
+                _write_report(args, folder, study, assumptions)
     finally:
         progress.close()
         if folder is not None:
@@ -205,20 +211,20 @@ def _contenders(
 
 
 def _outcomes(
-    args: argparse.Namespace, contenders: Sequence[Contender], failures: Sequence[Failure], progress: Progress
-) -> list[Outcome]:
-    from simulator.flow.what_if import what_if  # noqa: PLC0415
+    args: argparse.Namespace,
+    contenders: Sequence[Contender],
+    failures: Sequence[Failure],
+    folder: OutputFolder | None,
+    progress: Progress,
+) -> AbstractContextManager[list[Outcome]]:
+    from experiments.whatif.sweep import Questions, outcomes_of  # noqa: PLC0415
 
-    started = time.monotonic()
-    total = len(contenders) * len(failures)
-    found: list[Outcome] = []
-    for outcome in what_if(contenders, failures, elastic=not args.udp, weighting=args.weighting):
-        found.append(outcome)
-        spent = time.monotonic() - started
-        if spent > _PATIENCE_SECONDS:
-            left = spent / len(found) * (total - len(found))
-            progress.show(f"{outcome.scheme}: {len(found):,} of {total:,} cases, {left:.0f} s left")
-    return found
+    questions = Questions(contenders, failures, elastic=not args.udp, weighting=args.weighting)
+    options = {"split": args.split, "new_tunnels": args.new_tunnels}
+    tunnels = sum(contender.traffic.sent.size for contender in contenders)
+    asked = args.workers is not None or args.cluster is not None
+    small = tunnels * len(failures) < _WORTH_PROCESSES and not asked
+    return outcomes_of(questions, options, Workers(1) if small else workers_from(args), folder, progress)
 
 
 def _names(text: str) -> tuple[str, ...]:

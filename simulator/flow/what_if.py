@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.flow.failure_impact import FailureModel, Impact, Role, RoleSum, Weighting
+from simulator.flow.failure_impact import FailureModel, Role, RoleSum, Weighting
 from te_solver.failures import Failure
 from te_solver.schemes.interface import Scheme
 from te_solver.schemes.traffic import Flags, PlannedTraffic
@@ -97,11 +97,12 @@ def what_if(
     for contender in contenders:
         model = FailureModel(contender.traffic, elastic=elastic, weighting=weighting)
         for failure in failures:
-            impact = model.impact(contender.scheme.reroute(contender.traffic, failure))
-            yield _outcome(contender, failure, impact)
+            yield outcome_of(contender, model, failure)
 
 
-def _outcome(contender: Contender, failure: Failure, impact: Impact) -> Outcome:
+def outcome_of(contender: Contender, model: FailureModel, failure: Failure) -> Outcome:
+    """One failure under one scheme; raises what `what_if` raises. The model is one of the contender's traffic."""
+    impact = model.impact(contender.scheme.reroute(contender.traffic, failure))
     links = contender.traffic.plan.topology.links
     answer = impact.rerouting
     return Outcome(

@@ -80,7 +80,7 @@ def test_figure_4_is_compared_with_cvxpy(setting: Setting, monkeypatch: pytest.M
     for name, value in (("NODES", 8), ("EDGES", 14), ("PAIRS", 4), ("DEMANDS", (0.8, 3.0))):
         monkeypatch.setattr(fig4_run, name, value)
     monkeypatch.setattr(fig4_full, "processors", lambda: 1)  # where the figure is small
-    for name, value in (("_GRAPHS", 1), ("_RUNS", 2), ("_DEMANDS_OF_PEERS", 2), ("_FAILURES_OF_PEERS", 5)):
+    for name, value in (("_GRAPHS", 1), ("_RUNS", 2), ("_EVERY_DEMAND", 1), ("_EVERY_FAILURE", 3)):
         monkeypatch.setattr(fig4_full, name, value)
     once, anew = complete("fig4-full", fig4_full.fig4_full(setting))
     assert (once.peer_name, anew.peer_name) == ("CVXPY compiled once per plan", "CVXPY built anew")
@@ -88,6 +88,7 @@ def test_figure_4_is_compared_with_cvxpy(setting: Setting, monkeypatch: pytest.M
         assert isinstance(comparison.detail["difference in loss"], float)
         assert comparison.detail["difference in loss"] <= 1e-6
         assert str(comparison.detail["problem"]).startswith("56 failures of a link")
+        assert comparison.detail["cases compared"] == 2 * 5
 
 
 def test_a_fat_tree_has_paths_of_two_four_and_six_links() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -134,3 +136,16 @@ def test_schemes_keep_their_resolver_as_long_as_the_tunnels_stay(monkeypatch: py
     for incidence in (case, case, other):
         assert solver(incidence, RHOMBUS_CASE.capacity, RHOMBUS_CASE.demand).rates.sum() == pytest.approx(30)
     assert [incidence is case for incidence in made] == [True, False]
+
+
+@settings(max_examples=30)
+@given(changing_cases())
+def test_a_copy_of_a_solver_gives_the_same_answers(
+    problem: tuple[Case, list[Bounds]],
+) -> None:
+    case, bounds = problem
+    solver = WarmThroughput()
+    for each in bounds[:-1]:
+        solver(case.incidence, *each)
+    incidence, copied = deepcopy((case.incidence, solver))  # as pickle does it
+    assert copied(incidence, *bounds[-1]).rates.tolist() == solver(case.incidence, *bounds[-1]).rates.tolist()

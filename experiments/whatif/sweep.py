@@ -1,0 +1,135 @@
+"""A what-if study as a sweep: some failures under one scheme at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, astuple, dataclass, field
+from itertools import chain
+from typing import Any
+
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.sweep.sweep import Sweep, swept
+from experiments.sweep.workers import Workers
+from simulator.flow.failure_impact import FailureModel, Role, RoleSum, Weighting
+from simulator.flow.what_if import Contender, Outcome, outcome_of
+from te_solver.failures import Failure
+from te_solver.plan_file import plan_to_json
+
+_FAILURES_AT_ONCE = 16
+"""Of one case of the sweep."""
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """What is asked; the same for all cases.
+
+    Attributes:
+        contenders: the schemes; solvers that they have were first called for their plan's own problem.
+        failures: of the plans' topology.
+        elastic, weighting: see `FailureModel`.
+    """
+
+    contenders: Sequence[Contender]
+    failures: Sequence[Failure]
+    elastic: bool
+    weighting: Weighting
+
+
+@dataclass(frozen=True)
+class Part:
+    """One case: a contender by its place, and the failures from `first` until before `end`."""
+
+    contender: int
+    first: int
+    end: int
+
+
+@dataclass(frozen=True, eq=False)
+class Ready:
+    """The questions, and a model for each contender that was asked for."""
+
+    questions: Questions
+    models: dict[int, FailureModel] = field(default_factory=dict)
+
+    def model(self, contender: int) -> FailureModel:
+        if contender not in self.models:
+            asked = self.questions
+            traffic = asked.contenders[contender].traffic
+            self.models[contender] = FailureModel(traffic, elastic=asked.elastic, weighting=asked.weighting)
+        return self.models[contender]
+
+
+@contextmanager
+def outcomes_of(
+    questions: Questions, options: Mapping[str, Any], workers: Workers, output: OutputFolder | None, progress: Progress
+) -> Iterator[list[Outcome]]:
+    """Every failure under every scheme, as `simulator.flow.what_if.what_if` gives them.
+
+    A checkpoint in `output` keeps what is finished until the block, which writes what is made of it, has ended.
+
+    Args:
+        questions: the schemes and the failures.
+        options: of the schemes, as JSON data: what the outcomes depend on beside plans and failures.
+        workers: who works on them.
+        output: the folder for the checkpoint, None for none.
+        progress: tells people how long it takes.
+
+    Raises:
+        KuijiaError, InterruptedWorkError: see `experiments.sweep.sweep.swept`.
+    """
+    with swept(what_if_sweep(questions, options), workers, output, progress) as parts:
+        yield [_outcome(data) for data in chain.from_iterable(parts)]
+
+
+def what_if_sweep(questions: Questions, options: Mapping[str, Any]) -> Sweep[Questions, Ready, Part]:
+    count = len(questions.failures)
+    parts = [
+        Part(contender, first, min(first + _FAILURES_AT_ONCE, count))
+        for contender in range(len(questions.contenders))
+        for first in range(0, count, _FAILURES_AT_ONCE)
+    ]
+    told = {
+        "network": questions.contenders[0].traffic.plan.topology.name,
+        "schemes": [contender.scheme.name for contender in questions.contenders],
+        "failures": f"{count} ({_digest([asdict(failure) for failure in questions.failures])})",
+        "plans": _digest([_plan(contender) for contender in questions.contenders]),
+        "elastic": questions.elastic,
+        "weighting": questions.weighting,
+        **options,
+    }
+    return Sweep("whatif", told, questions, Ready, _work, parts)
+
+
+def _work(ready: Ready, part: Part) -> list[dict[str, Any]]:
+    asked = ready.questions
+    contender, model = asked.contenders[part.contender], ready.model(part.contender)
+    return [_as_json(outcome_of(contender, model, failure)) for failure in asked.failures[part.first : part.end]]
+
+
+def _plan(contender: Contender) -> dict[str, Any]:
+    """The plan without what differs when it is made again."""
+    return {**plan_to_json(contender.traffic.plan), "solve_seconds": None}
+
+
+def _digest(data: object) -> str:
+    return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:12]
+
+
+def _as_json(outcome: Outcome) -> dict[str, Any]:
+    sums = [[priority, int(role), *astuple(of_role)] for (priority, role), of_role in outcome.sums.items()]
+    return {**vars(outcome), "sums": sums}
+
+
+def _outcome(data: Mapping[str, Any]) -> Outcome:
+    return Outcome(
+        **{
+            **data,
+            "sums": {(priority, Role(role)): RoleSum(*of_role) for priority, role, *of_role in data["sums"]},
+            "overloaded": tuple((a, b) for a, b in data["overloaded"]),
+            "hurt": tuple(data["hurt"]),
+        }
+    )
