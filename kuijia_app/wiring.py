@@ -5,6 +5,7 @@ The controller and the testbed both derive it from the same Plan, so neither has
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
@@ -13,6 +14,31 @@ from te_solver.topology import Topology
 
 MAX_SITES = 0xFFFF
 """Each site has a /24 of 10.0.0.0/8."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A host and where it is connected.
+
+    Attributes:
+        name: as users know it.
+        switch, port: its end of the network.
+        address: its own one.
+        prefix: all those it answers to.
+        capacity: of its cable, in Mbit/s; None: as much as the links of its switch can bring, and all it can send.
+    """
+
+    name: str
+    switch: str
+    port: int
+    address: IPv4Address
+    prefix: IPv4Network
+    capacity: float | None = None
+
+    @property
+    def mac(self) -> str:
+        """A locally administered address, 02:00 followed by the IPv4 address."""
+        return ":".join(f"{octet:02x}" for octet in (2, 0, *self.address.packed))
 
 
 @dataclass(frozen=True)
@@ -54,12 +80,24 @@ class Wiring:
     def host_port(self, switch: str) -> int:
         return len(self.topology.neighbours[switch]) + 1
 
+    @cached_property
+    def sites(self) -> tuple[Site, ...]:
+        """All hosts. Here there is one for each switch, and it has its name."""
+        return tuple(
+            Site(switch, switch, self.host_port(switch), self.host_address(switch), self.prefix(switch))
+            for switch in self.topology.nodes
+        )
+
+    def ports(self, switch: str) -> range:
+        """The numbers of its ports, those of hosts last."""
+        return range(1, len(self.topology.neighbours[switch]) + self._host_counts[switch] + 1)
+
+    @cached_property
+    def _host_counts(self) -> Counter[str]:
+        return Counter(site.switch for site in self.sites)
+
     def prefix(self, switch: str) -> IPv4Network:
         return IPv4Network((int(IPv4Address("10.0.0.0")) + (self.datapath_id(switch) << 8), 24))
 
     def host_address(self, switch: str) -> IPv4Address:
         return self.prefix(switch)[1]
-
-    def host_mac(self, switch: str) -> str:
-        """A locally administered address, 02:00 followed by the host's IPv4 address."""
-        return ":".join(f"{octet:02x}" for octet in (2, 0, *self.host_address(switch).packed))

@@ -46,14 +46,12 @@ class LabTopo(Topo):  # type: ignore[misc]
     """Our topology and wiring in Mininet's terms."""
 
     def build(self, topology: Topology, wiring: Wiring) -> None:
-        sites = {node: (str(wiring.host_address(node)), wiring.host_mac(node)) for node in topology.nodes}
+        sites = wiring.sites
         for node in topology.nodes:
-            neighbours = [
-                (address, mac, str(wiring.prefix(other))) for other, (address, mac) in sites.items() if other != node
-            ]
             self.addSwitch(bridge_name(wiring, node), dpid=f"{wiring.datapath_id(node):x}")
-            own = str(wiring.prefix(node))
-            self.addHost(host_name(wiring, node), ip=f"{sites[node][0]}/8", prefix=own, neighbours=neighbours)
+        for number, site in enumerate(sites, start=1):
+            others = [(str(other.address), other.mac, str(other.prefix)) for other in sites if other is not site]
+            self.addHost(host_name(number), ip=f"{site.address}/8", prefix=str(site.prefix), neighbours=others)
         for a, b in topology.edges:
             ports = wiring.port(a, b), wiring.port(b, a)
             macs = {
@@ -61,10 +59,9 @@ class LabTopo(Topo):  # type: ignore[misc]
                 for end, node, port in zip((1, 2), (a, b), ports, strict=True)
             }
             self.addLink(bridge_name(wiring, a), bridge_name(wiring, b), *ports, **macs, up=None)
-        for node in topology.nodes:
-            port = wiring.host_port(node)
-            macs = {"addr1": _port_mac(wiring, node, port), "addr2": sites[node][1]}
-            self.addLink(bridge_name(wiring, node), host_name(wiring, node), port, 0, **macs, up=None)
+        for number, site in enumerate(sites, start=1):
+            macs = {"addr1": _port_mac(wiring, site.switch, site.port), "addr2": site.mac}
+            self.addLink(bridge_name(wiring, site.switch), host_name(number), site.port, 0, **macs, up=None)
 
 
 class PortsOnlySwitch(Switch):  # type: ignore[misc]
@@ -87,8 +84,16 @@ class LabHost(Host):  # type: ignore[misc]
     """
 
     def config(self, ip: str, prefix: str, neighbours: list[tuple[str, str, str]], **_: Any) -> None:  # noqa: ANN401
-        """`prefix` is the site's; `neighbours` are address, MAC address and prefix of the other sites."""
+        """`prefix` is the site's; `neighbours` are address, MAC address and prefix of the other sites.
+
+        A prefix that is the address alone needs no route.
+        """
         interface = f"{self.name}-eth0"
+        routes = [
+            ["route", "add", theirs, "via", address] for address, _, theirs in neighbours if theirs != f"{address}/32"
+        ]
+        if prefix != f"{ip.partition('/')[0]}/32":
+            routes.append(["route", "add", "local", prefix])
         with network_of(self.pid):
             disable_ipv6()
             run_batch(
@@ -101,8 +106,7 @@ class LabHost(Host):  # type: ignore[misc]
                         ["neighbour", "replace", address, "lladdr", mac, "dev", interface, "nud", "permanent"]
                         for address, mac, _ in neighbours
                     ),
-                    ["route", "add", "local", prefix, "dev", "lo"],
-                    *(["route", "add", theirs, "via", address, "dev", interface] for address, _, theirs in neighbours),
+                    *([*route, "dev", "lo" if "local" in route else interface] for route in routes),
                 ],
             )
             offloads = [word for feature in ("tx", "rx", "tso", "gso", "gro") for word in (feature, "off")]

@@ -13,12 +13,13 @@ def port_name(wiring: Wiring, switch: str, port: int) -> str:
     return f"{bridge_name(wiring, switch)}-eth{port}"
 
 
-def host_name(wiring: Wiring, switch: str) -> str:
-    return f"h{wiring.datapath_id(switch)}"
+def host_name(number: int) -> str:
+    """Of the host at this position in the wiring's sites, counted from 1."""
+    return f"h{number}"
 
 
-def host_interface(wiring: Wiring, switch: str) -> str:
-    return f"{host_name(wiring, switch)}-eth0"
+def host_interface(number: int) -> str:
+    return f"{host_name(number)}-eth0"
 
 
 def bfd_watched_name(wiring: Wiring, switch: str, path_id: int) -> str:

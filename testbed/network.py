@@ -1,4 +1,4 @@
-"""The emulated network of a topology: real switches, real queues, a host per site.
+"""The emulated network of a topology: real switches, real queues, and the hosts of its wiring.
 
 It is built in the network namespace of the thread that calls `start`, normally a private one (see
 `testbed.network_namespace`), and everything on it is to be called in that namespace.
@@ -28,8 +28,9 @@ from testbed.hosts import Host
 from testbed.machine_objects import claim_machine_objects, interfaces, remove_machine_objects, require_free_names
 from testbed.mininet_network import HOST_MTU, LINK_MTU, LabMininet
 from testbed.names import bridge_name, host_interface, host_name, port_name
+from testbed.network_namespace import network_of
 from testbed.ovs import SYSTEM_DIRECTORY, Datapath, Ovs, PrivateOvs, kernel_datapath_available
-from testbed.queues import MAX_CAPACITY, MIN_CAPACITY, htb_commands, tag_filter_commands
+from testbed.queues import MAX_CAPACITY, MIN_CAPACITY, htb_commands, interface_rate_commands, tag_filter_commands
 from testbed.run_directory import MachineObject, RunDirectory
 from testbed.send_buffer import enlarge_send_buffers
 
@@ -174,9 +175,13 @@ class Network:
     ) -> None:
         self.stop()
 
-    def host(self, node: str) -> Host:
-        self._require_node(node)
-        return self._hosts[node]
+    def host(self, name: str) -> Host:
+        if name not in self._hosts:
+            expected = f"one of {', '.join(self._hosts)}"
+            raise InputError(
+                "testbed", name, "there is no such node" if name not in self.topology.nodes else "has no host", expected
+            )
+        return self._hosts[name]
 
     def bridge(self, switch: str) -> str:
         self._require_node(switch)
@@ -188,12 +193,22 @@ class Network:
         return port_name(self.wiring, switch, port)
 
     def port_capacity(self, switch: str, port: int) -> float:
-        """Rate of the port's queues in Mbit/s; a host's port carries what all links of its switch can bring."""
+        """Rate of the port's queues in Mbit/s.
+
+        A host's port whose capacity is not given carries what all links of its switch can bring.
+        """
         neighbour = self.wiring.neighbour_at(switch, port)
         if neighbour is not None:
             return self.topology.link(switch, neighbour).capacity
+        given = self._given_capacities.get((switch, port))
+        if given is not None:
+            return given
         arriving = sum(self.topology.link(other, switch).capacity for other in self.topology.neighbours[switch])
         return arriving or max(link.capacity for link in self.topology.links)  # nothing arrives at a site without links
+
+    @cached_property
+    def _given_capacities(self) -> dict[tuple[str, int], float | None]:
+        return {(site.switch, site.port): site.capacity for site in self.wiring.sites}
 
     @cached_property
     def _cables(self) -> BfdCables:
@@ -202,10 +217,10 @@ class Network:
     @cached_property
     def _bridges(self) -> tuple[Bridge, ...]:
         def ports(switch: str) -> tuple[Port, ...]:
-            last = self.wiring.host_port(switch)
+            links = len(self.topology.neighbours[switch])
             return tuple(
-                Port(self.interface(switch, number), number, HOST_MTU if number == last else LINK_MTU)
-                for number in range(1, last + 1)
+                Port(self.interface(switch, number), number, LINK_MTU if number <= links else HOST_MTU)
+                for number in self.wiring.ports(switch)
             )
 
         return tuple(
@@ -222,10 +237,9 @@ class Network:
         undo.callback(mininet.stop)
         undo.callback(self._delete_cables)
         mininet.build()
-        for node in self.topology.nodes:
-            holder = mininet[host_name(self.wiring, node)].pid
-            address = self.wiring.host_address(node)
-            self._hosts[node] = Host(node, address, host_interface(self.wiring, node), holder)
+        for number, site in enumerate(self.wiring.sites, start=1):
+            holder = mininet[host_name(number)].pid
+            self._hosts[site.name] = Host(site.name, site.address, host_interface(number), holder)
         run_batch("ip", [["link", "set", port.interface, "up"] for bridge in self._bridges for port in bridge.ports])
 
     def _end_programs(self) -> None:
@@ -235,7 +249,7 @@ class Network:
     def _delete_cables(self) -> None:
         """Delete one end of every veth pair; with it goes the other."""
         cables = [self.interface(a, self.wiring.port(a, b)) for a, b in self.topology.edges]
-        cables += [self.interface(node, self.wiring.host_port(node)) for node in self.topology.nodes]
+        cables += [self.interface(site.switch, site.port) for site in self.wiring.sites]
         present = interfaces()
         run_batch("ip", [["link", "delete", cable] for cable in cables if cable in present])
 
@@ -257,6 +271,7 @@ class Network:
             for port in bridge.ports
         }
         run_batch("tc", _flat(htb_commands(name, rate, layout, buffer_packets) for name, rate in capacities.items()))
+        self._limit_hosts()
         if self.ovs.datapath is Datapath.KERNEL:
             return
         run_batch("tc", _flat(tag_filter_commands(name, layout, self.options.tagging) for name in capacities))
@@ -264,6 +279,17 @@ class Network:
         packet_out = f"in_port=controller packet={_HARMLESS_FRAME} actions=output:1"
         self.ovs.ofctl("packet-out", self._bridges[0].name, packet_out)
         enlarge_send_buffers(self.ovs.switch_pid())
+
+    def _limit_hosts(self) -> None:
+        """Hold hosts whose capacity is given to it in what they send, too."""
+        for site in self.wiring.sites:
+            if site.capacity is None:
+                continue
+            host = self._hosts[site.name]
+            with network_of(host.namespace_pid):
+                # A single frame at a time: TCP would else hand tc up to 64 kB at once.
+                run_batch("ip", [["link", "set", "dev", host.interface, "gso_max_segs", "1"]])
+                run_batch("tc", interface_rate_commands(host.interface, site.capacity, self.options.buffer_packets))
 
     def _require_node(self, node: str) -> None:
         if node not in self.topology.nodes:

@@ -66,6 +66,18 @@ def htb_commands(interface: str, capacity: float, layout: QueueLayout, buffer_pa
     return [command.split() for command in commands]
 
 
+def interface_rate_commands(interface: str, capacity: float, buffer_packets: int) -> list[Command]:
+    """Arguments of the `tc` commands that let a host send `capacity` Mbit/s at most through `interface`."""
+    rate = f"{round(capacity * 1000)}kbit"
+    burst = f"burst {MAX_FRAME} cburst {MAX_FRAME} quantum {MAX_FRAME}"
+    commands = [
+        f"qdisc add dev {interface} root handle 1: htb default 1",
+        f"class add dev {interface} parent 1: classid 1:1 htb rate {rate} ceil {rate} {burst}",
+        f"qdisc add dev {interface} parent 1:1 pfifo limit {buffer_packets}",
+    ]
+    return [command.split() for command in commands]
+
+
 def tag_filter_commands(interface: str, layout: QueueLayout, tagging: Tagging) -> list[Command]:
     """Arguments of the `tc` commands that let a packet's tag choose its queue; labels do so whatever the tagging.
 

@@ -33,7 +33,7 @@ def test_sites_beyond_the_first_255_spread_over_the_second_octet() -> None:
     assert wiring.prefix("n0") == IPv4Network("10.0.1.0/24")
     assert wiring.prefix("n299") == IPv4Network("10.1.44.0/24")
     assert wiring.host_address("n299") == IPv4Address("10.1.44.1")
-    assert wiring.host_mac("n299") == "02:00:0a:01:2c:01"
+    assert wiring.sites[299].mac == "02:00:0a:01:2c:01"
 
 
 def test_more_sites_than_prefixes_are_refused() -> None:
