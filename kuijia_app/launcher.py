@@ -1,4 +1,4 @@
-"""Runs the controller application on os-ken, which comes without a launcher of its own."""
+"""Runs an application on os-ken, which comes without a launcher of its own."""
 
 from __future__ import annotations
 
@@ -6,23 +6,22 @@ import logging
 import signal
 import socket
 from collections.abc import Mapping
+from importlib import import_module
 from typing import NoReturn
 
 from os_ken import cfg
 from os_ken.base.app_manager import AppManager
 from os_ken.lib import hub
 
-from kuijia_app.controller import OPTION_GROUP
 from te_solver.errors import InputError, KuijiaError
 
-APPLICATION = "kuijia_app.controller"
 
+def run_application(application: str, listen_host: str, listen_port: int, options: Mapping[str, object]) -> NoReturn:
+    """Serve switches until the process is ended.
 
-def run_controller(listen_host: str, listen_port: int, options: Mapping[str, object]) -> NoReturn:
-    """Serve switches until the process is ended; `options` are those of section [kuijia] (see kuijia_app.controller).
-
-    To be called in the main thread. An interrupt (SIGINT) ends the process at once: the framework has no way to end
-    its threads, which would keep it alive.
+    `application` is the name of a module, such as `kuijia_app.controller`; `options` are those of the section that its
+    OPTION_GROUP names. To be called in the main thread. An interrupt (SIGINT) ends the process at once: the framework
+    has no way to end its threads, which would keep it alive.
 
     Raises:
         InputError: the address cannot be listened on.
@@ -31,15 +30,16 @@ def run_controller(listen_host: str, listen_port: int, options: Mapping[str, obj
     _require_free(listen_host, listen_port)
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     logging.getLogger("os_ken").setLevel(logging.WARNING)
+    group = import_module(application).OPTION_GROUP  # which also registers the options
     cfg.CONF(
         [f"--ofp-listen-host={listen_host}", f"--ofp-tcp-listen-port={listen_port}"],
         project="kuijia",
         default_config_files=[],
     )
     for name, value in options.items():
-        cfg.CONF.set_override(name, value, group=OPTION_GROUP)
+        cfg.CONF.set_override(name, value, group=group)
     manager = AppManager.get_instance()
-    manager.load_apps([APPLICATION])
+    manager.load_apps([application])
     contexts = manager.create_contexts()
     services = manager.instantiate_apps(**contexts)
     signal.signal(signal.SIGINT, signal.SIG_DFL)

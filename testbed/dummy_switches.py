@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 from kuijia_app.ofctl_text import flows_text, groups_text
 from kuijia_app.rules import SwitchTables
@@ -13,6 +14,7 @@ from kuijia_app.wiring import Wiring
 from te_solver.plan import Plan
 from testbed.ovs import Datapath, PrivateOvs
 
+_Self = TypeVar("_Self", bound="DummyNetwork")
 _COUNTERS = re.compile(r"(duration|n_packets|n_bytes)=[^,]*, ")
 
 
@@ -24,23 +26,22 @@ class _DummyOvs(PrivateOvs):
         super()._start_daemon(name, *arguments, *dummy)
 
 
-class DummyBridges:
-    """The switches of a plan, wired to nothing.
+class DummyNetwork:
+    """The switches of a wiring, but wired to nothing.
 
-    `extra_ports` are ports besides those to neighbours and the host; with `captured` what leaves a port is written to
+    `extra_ports` are ports besides those to neighbours and hosts; with `captured` what leaves a port is written to
     the file `capture(switch, port)`.
     """
 
     def __init__(
         self,
-        plan: Plan,
+        wiring: Wiring,
         directory: Path,
         extra_ports: Mapping[str, Iterable[int]] | None = None,
         *,
         captured: bool = False,
     ) -> None:
-        self.plan = plan
-        self.wiring = Wiring(plan.topology)
+        self.wiring = wiring
         self.ovs = _DummyOvs(directory / "ovs", Datapath.USERSPACE)
         self._directory = directory
         self._extra_ports = {switch: tuple(ports) for switch, ports in (extra_ports or {}).items()}
@@ -48,7 +49,7 @@ class DummyBridges:
 
     def start(self) -> None:
         self.ovs.start()
-        for switch in self.plan.topology.nodes:
+        for switch in self.wiring.topology.nodes:
             bridge = self.bridge(switch)
             arguments = ["add-br", bridge, "--", "set", "Bridge", bridge, "datapath_type=dummy", "fail_mode=secure"]
             arguments += ["protocols=OpenFlow13", f"other_config:datapath-id={self.wiring.datapath_id(switch):016x}"]
@@ -63,7 +64,7 @@ class DummyBridges:
     def stop(self) -> None:
         self.ovs.stop()
 
-    def __enter__(self) -> DummyBridges:
+    def __enter__(self: _Self) -> _Self:  # noqa: PYI019  # typing.Self is not in Python 3.10
         self.start()
         return self
 
@@ -100,7 +101,7 @@ class DummyBridges:
             self.ovs.vsctl("set", "Open_vSwitch", ".", f"external_ids:turn={turn}")
 
     def ports(self, switch: str) -> tuple[int, ...]:
-        return (*range(1, self.wiring.host_port(switch) + 1), *self._extra_ports.get(switch, ()))
+        return (*self.wiring.ports(switch), *self._extra_ports.get(switch, ()))
 
     def bridge(self, switch: str) -> str:
         return f"s{self.wiring.datapath_id(switch)}"
@@ -110,3 +111,18 @@ class DummyBridges:
 
     def capture(self, switch: str, port: int) -> Path:
         return self._directory / f"{self.interface(switch, port)}.pcap"
+
+
+class DummyBridges(DummyNetwork):
+    """The switches of a plan."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        directory: Path,
+        extra_ports: Mapping[str, Iterable[int]] | None = None,
+        *,
+        captured: bool = False,
+    ) -> None:
+        super().__init__(Wiring(plan.topology), directory, extra_ports, captured=captured)
+        self.plan = plan

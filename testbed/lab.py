@@ -21,9 +21,10 @@ from kuijia_app.slots import DEFAULT_SLOT_COUNT
 from kuijia_app.wiring import Wiring
 from te_solver.plan import Plan
 from te_solver.plan_file import save_plan
+from testbed.application_process import LISTEN_PORT, Event, Framework
 from testbed.bfd import DEFAULT_INTERVAL_MS, EndState, require_possible_interval
 from testbed.calibration import LinkCalibration, calibrate
-from testbed.controller_process import LISTEN_PORT, ControllerProcess, Event, Framework
+from testbed.controller_process import ControllerProcess
 from testbed.errors import TestbedError
 from testbed.failures import LinkEvent, fail_link, heal_link
 from testbed.faults import Faults

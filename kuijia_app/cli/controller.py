@@ -9,19 +9,19 @@ from pathlib import Path
 from kuijia_app.cli.common_options import whole_number
 from kuijia_app.cli.inputs import positive_number
 from kuijia_app.cli.table_options import add_table_options, option_words
-from kuijia_app.launcher import run_controller
+from kuijia_app.launcher import run_application
 from kuijia_app.options import pipeline_options
 from kuijia_app.rollout import DEFAULT_DRAIN
 from te_solver.plan_file import load_plan
 
 HELP = "run the OpenFlow controller for a plan, until interrupted; SIGHUP has it read the plan file again"
+APPLICATION = "kuijia_app.controller"
 DEFAULT_PORT = 6653
 LAST_PORT = 0xFFFF
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("plan", type=Path, metavar="PLAN", help="plan file, as `kuijia solve -o` writes it")
-    add_table_options(parser)
+def add_listening_options(parser: argparse.ArgumentParser) -> None:
+    """Options of every verb that waits for switches: where it does, and where it notes what happens."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument(
         "--port",
@@ -30,6 +30,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"port to listen on (default: {DEFAULT_PORT})",
     )
     parser.add_argument("--events", type=Path, help="append what happens to this file, one JSON object a line")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("plan", type=Path, metavar="PLAN", help="plan file, as `kuijia solve -o` writes it")
+    add_table_options(parser)
+    add_listening_options(parser)
     parser.add_argument(
         "--drain",
         type=positive_number,
@@ -50,4 +56,4 @@ def run(args: argparse.Namespace) -> int:
     options.update(drain=args.drain, reoptimise=args.reoptimise)
     if args.events is not None:
         options["events"] = str(args.events)
-    run_controller(args.host, args.port, options)
+    run_application(APPLICATION, args.host, args.port, options)

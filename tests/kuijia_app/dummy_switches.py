@@ -43,10 +43,6 @@ class DummySwitches(DummyBridges):
         self.controller_port = free_port()
         self._seen: Counter[tuple[str, int]] = Counter()
 
-    def __enter__(self) -> DummySwitches:
-        self.start()
-        return self
-
     def connect(self, switch: str) -> None:
         self._look_for_controller(switch, self.controller_port)
 

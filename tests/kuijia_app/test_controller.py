@@ -13,7 +13,8 @@ from kuijia_app import event_log
 from kuijia_app.options import OptionWords
 from kuijia_app.pipeline import Scheme, build_tables
 from te_solver.plan_file import save_plan
-from testbed.controller_process import ControllerProcess, Event, Framework
+from testbed.application_process import Event, Framework
+from testbed.controller_process import ControllerProcess
 from tests.kuijia_app.dummy_switches import DummySwitches, SentPacket, wait_until
 from tests.kuijia_app.plans import motivation_plan
 

@@ -17,7 +17,8 @@ from kuijia_app.options import OptionWords
 from kuijia_app.pipeline import build_tables
 from kuijia_app.plan_source import file_name_of_update
 from te_solver.plan_file import load_plan, save_plan
-from testbed.controller_process import ControllerProcess, Framework
+from testbed.application_process import Framework
+from testbed.controller_process import ControllerProcess
 from testbed.errors import TestbedError
 from tests.kuijia_app.dummy_switches import DummySwitches, free_port, wait_until
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of

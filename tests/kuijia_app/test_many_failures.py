@@ -13,7 +13,8 @@ from kuijia_app.liveness import LivenessTracker
 from kuijia_app.routes import Direction, directions
 from te_solver.networks import shipped_network
 from te_solver.topology_file import load_topology
-from testbed.controller_process import ControllerProcess, Framework
+from testbed.application_process import Framework
+from testbed.controller_process import ControllerProcess
 from tests.kuijia_app.dummy_switches import DummySwitches, SentPacket
 from tests.kuijia_app.plans import plan_of
 from tests.kuijia_app.test_controller import controller, told

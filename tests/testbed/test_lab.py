@@ -19,7 +19,7 @@ from te_solver.networks import shipped_demands, shipped_network
 from te_solver.plan import Plan
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
-from testbed.controller_process import Framework
+from testbed.application_process import Framework
 from testbed.lab import Lab, LabOptions
 from testbed.processes import processes_with_environment
 from testbed.queues import leaf_class

@@ -1,0 +1,175 @@
+"""A controller as a process of its own: started under either framework, watched through its event log."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from kuijia_app import event_log
+from testbed.commands import MODULES
+from testbed.errors import TestbedError
+from testbed.processes import LISTENING, owns_socket
+
+Framework = Literal["os-ken", "ryu"]
+Event = dict[str, Any]
+
+LISTEN_HOST = "127.0.0.1"
+LISTEN_PORT = 6653
+START_TIMEOUT = 30.0
+_STOP_TIMEOUT = 5.0
+_POLL_INTERVAL = 0.005
+SWITCH_STATES = (event_log.SWITCH_READY, event_log.SWITCH_GONE)
+
+
+class ApplicationProcess(ABC):
+    """One application that programs switches, from `start` to `stop` or `kill`.
+
+    Its event log is a file in `directory`; times in it are those of the clock `time.time`.
+    """
+
+    def __init__(self, directory: Path, framework: Framework, port: int = LISTEN_PORT) -> None:
+        self.framework = framework
+        self._directory = directory.absolute()
+        self._port = port
+        self._events_file = self._directory / "controller-events.jsonl"
+        self._output_file = self._directory / "controller.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._reading = threading.Lock()
+        self._events: list[Event] = []
+        self._events_read = 0
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int | None:
+        """Process id while it is alive."""
+        return self._process.pid if self._process is not None and self.is_alive else None
+
+    def start(self) -> None:
+        """Start it; return when it listens for switches, which are programmed as they connect (`wait_until_ready`).
+
+        Raises:
+            TestbedError: it died, or does not listen after `START_TIMEOUT` seconds.
+        """
+        with self._reading:
+            self._events_file.write_bytes(b"")
+            self._events, self._events_read = [], 0
+        with self._output_file.open("ab") as output:
+            self._process = subprocess.Popen(
+                self._command(),
+                cwd=MODULES,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        pid = self._process.pid
+        if not self.wait_for(lambda _: owns_socket(pid, LISTENING, self._port), START_TIMEOUT):
+            raise TestbedError(f"the controller does not listen after {START_TIMEOUT:g} s; see {self._output_file}")
+
+    def wait_until_ready(self, switches: Iterable[str], timeout: float = START_TIMEOUT) -> None:
+        """Wait until every switch has acknowledged all of its tables.
+
+        Raises:
+            TestbedError: the controller died, a switch refused a message, or it takes longer than `timeout` seconds.
+        """
+        missing = set(switches)
+
+        def all_ready(events: list[Event]) -> bool:
+            for event in events:
+                if event["event"] == event_log.SWITCH_ERROR:
+                    raise TestbedError(
+                        f"switch {event['switch']} refused a message of the controller: {event['error']}"
+                    )
+                if event["event"] == event_log.SWITCH_UNFIT:
+                    raise TestbedError(f"switch {event['switch']} {event['problem']}")
+            missing.difference_update(event["switch"] for event in events if event["event"] == event_log.SWITCH_READY)
+            return not missing
+
+        if not self.wait_for(all_ready, timeout):
+            raise TestbedError(
+                f"the controller has not programmed {', '.join(sorted(missing))} within {timeout:g} s; see"
+                f" {self._output_file}"
+            )
+
+    def wait_for(self, condition: Callable[[list[Event]], bool], timeout: float) -> bool:
+        """Whether `condition` holds of the events so far within `timeout` seconds.
+
+        Raises:
+            TestbedError: the controller died before.
+        """
+        deadline = time.monotonic() + timeout
+        while not condition(self.events()):
+            if not self.is_alive:
+                raise TestbedError(f"the controller has died: {self._last_words()}")
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_INTERVAL)
+        return True
+
+    def events(self) -> list[Event]:
+        """All events so far, oldest first; a line still being written is left for the next call."""
+        with self._reading, self._events_file.open("rb") as file:
+            file.seek(self._events_read)
+            complete, newline, _ = file.read().rpartition(b"\n")
+            self._events_read += len(complete) + len(newline)
+            self._events.extend(json.loads(line) for line in complete.splitlines())
+            return list(self._events)
+
+    def programmed_switches(self) -> list[str]:
+        """The switches that are connected and have acknowledged their tables; none when it is dead."""
+        last = {event["switch"]: event["event"] for event in self.events() if event["event"] in SWITCH_STATES}
+        return sorted(switch for switch, state in last.items() if state == event_log.SWITCH_READY and self.is_alive)
+
+    def kill(self) -> None:
+        """End it at once, as a crash would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def stop(self) -> None:
+        """Ask it to end, and make it if it does not."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    @abstractmethod
+    def _command(self) -> list[str]:
+        """The program and its arguments."""
+
+    def _verb(self, verb: str, *arguments: str) -> list[str]:
+        """A verb of ours, which runs the application under os-ken."""
+        command = [sys.executable, "-m", "kuijia_app.cli.main", verb, *arguments]
+        return [*command, "--host", LISTEN_HOST, "--port", str(self._port), "--events", str(self._events_file)]
+
+    def _manager(self, application: str, section: str, options: Mapping[str, object]) -> list[str]:
+        """`ryu-manager` with an application, and its options in a section of a configuration file."""
+        manager = Path(sys.executable).with_name("ryu-manager")
+        if not manager.exists():
+            raise TestbedError(f"{manager} does not exist: c65ryu is not installed beside {sys.executable}")
+        configuration = self._directory / "ryu.conf"
+        configuration.write_text(
+            "[DEFAULT]\n"
+            f"ofp_listen_host = {LISTEN_HOST}\n"
+            f"ofp_tcp_listen_port = {self._port}\n"
+            f"[{section}]\n"
+            f"events = {self._events_file}\n" + "".join(f"{name} = {value}\n" for name, value in options.items())
+        )
+        return [str(manager), "--config-file", str(configuration), application]
+
+    def _last_words(self) -> str:
+        lines = self._output_file.read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"

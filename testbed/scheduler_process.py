@@ -1,0 +1,26 @@
+"""The scheduler of a data centre's elephants as a process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from testbed.application_process import LISTEN_PORT, ApplicationProcess, Framework
+
+
+class SchedulerProcess(ApplicationProcess):
+    """`hedera.scheduler`, with options by the names that its configuration section has; None leaves the default."""
+
+    def __init__(
+        self, directory: Path, options: Mapping[str, object], framework: Framework = "os-ken", port: int = LISTEN_PORT
+    ) -> None:
+        super().__init__(directory, framework, port)
+        self._options = {name: value for name, value in options.items() if value is not None}
+
+    def _command(self) -> list[str]:
+        if self.framework == "ryu":
+            return self._manager("hedera.scheduler", "hedera", self._options)
+        options = dict(self._options)
+        topology = options.pop("topology", None)
+        words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+        return self._verb("scheduler", *([] if topology is None else [str(topology)]), *words)
