@@ -25,6 +25,7 @@ VERBS = {
     "trace": "kuijia_app.cli.trace",
     "crosscheck": "kuijia_app.cli.crosscheck",
     "controller": "kuijia_app.cli.controller",
+    "scheduler": "kuijia_app.cli.scheduler",
     "lab": "kuijia_app.cli.lab",
     "list": "kuijia_app.cli.list",
     "run": "kuijia_app.cli.run",

@@ -1,0 +1,105 @@
+"""A fabric with its switches' ports and its hosts' addresses: what the scheduler and the testbed must agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import IPv4Address, IPv4Network
+from itertools import pairwise
+
+from hedera.fabric import Fabric
+from hedera.fat_tree import FatTree
+from hedera.multi_rooted import MultiRooted
+from kuijia_app.wiring import Site, Wiring
+from te_solver.errors import UnsoundError
+from te_solver.topology import Topology
+
+_FIRST_HOST = 2
+_MOST_HOSTS_AT_EDGE = 253
+_EDGE_BITS = 8
+
+
+@dataclass(frozen=True)
+class HostedWiring(Wiring):
+    """The ports of switches among themselves, and of some of them to hosts, any number each."""
+
+    hosts: tuple[Site, ...]
+
+    @cached_property
+    def sites(self) -> tuple[Site, ...]:
+        return self.hosts
+
+
+class DataCentre:
+    """A fat-tree, or any multi-rooted graph, as it is wired and addressed.
+
+    Host number i of the fabric is site number i of the wiring. Ports of a switch count from 1: first those to other
+    switches, in the order of the topology, then those to its hosts. A fat-tree has the paper's addresses; elsewhere
+    edge switch number 256 x + y has the prefix 10.x.y.0/24, and its hosts count from .2.
+
+    Attributes:
+        fabric: hosts, links and paths.
+        topology: the same as a graph, hosts included; link number i of the fabric is its link number i.
+        wiring: of the switches, without hosts.
+
+    Raises:
+        UnsoundError: more edge switches, or hosts at one, than there are addresses.
+    """
+
+    def __init__(self, fabric: FatTree | MultiRooted) -> None:
+        self.fabric: Fabric = fabric
+        self.topology = topology = fabric.topology
+        names = _host_names(fabric)
+        hosts = set(names)
+        among_switches = Topology(
+            topology.name,
+            tuple(node for node in topology.nodes if node not in hosts),
+            tuple(link for link in topology.links if hosts.isdisjoint(link.ends)),
+        )
+        taken = {switch: len(others) for switch, others in among_switches.neighbours.items()}
+        sites = []
+        for name, address in zip(names, _addresses(fabric), strict=True):
+            switch = topology.neighbours[name][0]
+            taken[switch] += 1
+            prefix = IPv4Network((address, 32))
+            sites.append(Site(name, switch, taken[switch], address, prefix, fabric.nic_rate))
+        self.wiring = HostedWiring(among_switches, tuple(sites))
+        self._number_of = {site.address: number for number, site in enumerate(sites)}
+
+    @cached_property
+    def edges(self) -> tuple[tuple[str, IPv4Network], ...]:
+        """The switches that have hosts, with the prefix of their addresses."""
+        prefixes = {
+            site.switch: IPv4Network((int(site.address) >> _EDGE_BITS << _EDGE_BITS, 32 - _EDGE_BITS))
+            for site in self.wiring.sites
+        }
+        return tuple(prefixes.items())
+
+    def host_at(self, address: IPv4Address) -> int | None:
+        """The number of the host that has an address, None where there is none."""
+        return self._number_of.get(address)
+
+    def switch_path(self, links: Sequence[int]) -> tuple[str, ...]:
+        """The switches that a path of the fabric, from host to host, leads over."""
+        return tuple(self.topology.links[link].target for link in links[:-1])
+
+
+def _host_names(fabric: FatTree | MultiRooted) -> tuple[str, ...]:
+    return fabric.host_names if isinstance(fabric, MultiRooted) else tuple(f"h{host}" for host in range(fabric.hosts))
+
+
+def _addresses(fabric: FatTree | MultiRooted) -> list[IPv4Address]:
+    if isinstance(fabric, FatTree):
+        return [fabric.address(host) for host in range(fabric.hosts)]
+    edge_first = fabric.edge_first.tolist()
+    sizes = [end - begin for begin, end in pairwise(edge_first)]
+    if len(sizes) > 1 << (2 * _EDGE_BITS) or max(sizes) > _MOST_HOSTS_AT_EDGE:
+        problem = f"{len(sizes)} edge switches with up to {max(sizes)} hosts"
+        raise UnsoundError(("nodes",), problem, f"65536 with {_MOST_HOSTS_AT_EDGE} at most: addresses end there")
+    base = int(IPv4Address("10.0.0.0"))
+    return [
+        IPv4Address(base + (edge << _EDGE_BITS) + _FIRST_HOST + place)
+        for edge, size in enumerate(sizes)
+        for place in range(size)
+    ]

@@ -1,0 +1,52 @@
+"""Which cables between switches have failed, from what the switches at their ends say, or do not say; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hedera.tables import Cable
+from kuijia_app.wiring import Wiring
+
+
+class Links:
+    """A cable has failed when a port at one of its ends is down or missing, or when a switch there is gone."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        self._wiring = wiring
+        self._live: dict[str, dict[int, bool]] = {}
+        self._gone: set[str] = set()
+        self._told: frozenset[Cable] = frozenset()
+
+    def ports_described(self, switch: str, live: Mapping[int, bool]) -> None:
+        """The switch is there, with these ports, live or not."""
+        self._gone.discard(switch)
+        self._live[switch] = dict(live)
+
+    def port_changed(self, switch: str, port: int, *, live: bool) -> None:
+        self._live.setdefault(switch, {})[port] = live
+
+    def left(self, switch: str) -> None:
+        """The switch is no longer connected."""
+        self._gone.add(switch)
+        self._live.pop(switch, None)
+
+    def expect_all(self) -> None:
+        """Take switches that have never been there for gone."""
+        self._gone.update(switch for switch in self._wiring.topology.nodes if switch not in self._live)
+
+    def take_changed(self) -> frozenset[Cable] | None:
+        """All failed cables, if they are others than at the last call."""
+        failed = frozenset(frozenset(ends) for ends in self._wiring.topology.edges if not self._is_up(*ends))
+        if failed == self._told:
+            return None
+        self._told = failed
+        return failed
+
+    def _is_up(self, a: str, b: str) -> bool:
+        return self._end_is_up(a, b) and self._end_is_up(b, a)
+
+    def _end_is_up(self, switch: str, other: str) -> bool:
+        if switch in self._gone:
+            return False
+        ports = self._live.get(switch)
+        return ports is None or ports.get(self._wiring.port(switch, other), False)

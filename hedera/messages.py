@@ -1,0 +1,155 @@
+"""The scheduler's own OpenFlow messages: counting flows at edge switches, asking for the counts, leading elephants.
+
+Edge switches count by themselves: an entry for each host port and protocol makes the switch *learn* an entry of the
+flow's own in the counter table, which it then looks up for its counters' sake alone. No packet goes to the controller,
+and when it dies the switches go on as they are. A flow's first packet may be missing from its counters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import IPv4Address
+from typing import Any
+
+from hedera.flows import TCP, UDP, FlowKey, ScheduledEntry
+from hedera.polling import Reading
+from hedera.tables import COUNTER_TABLE, ROUTE_TABLE, SCHEDULED_PRIORITY
+from kuijia_app.rules import ETH_TYPE_IPV4
+
+COUNTING_COOKIE = 0x4845_4445_5241_0001
+COUNTER_COOKIE = 0x4845_4445_5241_0002
+SCHEDULED_COOKIE = 0x4845_4445_5241_0003
+"""They keep these entries apart from those that a controller reads back and puts right."""
+
+COUNTING_PRIORITY = 100
+COUNTER_IDLE_SECONDS = 10
+"""After this time without a packet a flow is forgotten, which bounds the counter table by the flows of that time."""
+
+_ALL_BITS = 0xFFFF_FFFF_FFFF_FFFF
+_KEEP_IN_PORT = 0xFFF8
+_PORT_FIELDS = {TCP: ("tcp_src", "tcp_dst"), UDP: ("udp_src", "udp_dst")}
+
+
+class SchedulerMessages:
+    """Builds messages for one connected switch; `datapath` is the connection object of either framework."""
+
+    def __init__(self, datapath: Any) -> None:
+        self._datapath = datapath
+        self._ofproto = datapath.ofproto
+        self._parser = datapath.ofproto_parser
+
+    def count_flows_from(self, port: int) -> list[Any]:
+        """Have the switch count what a host sends, each TCP and UDP flow apart."""
+        return [self._counting_entry(port, protocol) for protocol in _PORT_FIELDS]
+
+    def ask_for_counters(self) -> Any:
+        ofproto = self._ofproto
+        return self._parser.OFPFlowStatsRequest(
+            self._datapath,
+            table_id=COUNTER_TABLE,
+            out_port=ofproto.OFPP_ANY,
+            out_group=ofproto.OFPG_ANY,
+            cookie=COUNTER_COOKIE,
+            cookie_mask=_ALL_BITS,
+        )
+
+    def put(self, entry: ScheduledEntry, idle_timeout: int) -> Any:
+        """Lead a flow; the switch forgets it after `idle_timeout` seconds without a packet."""
+        parser, ofproto = self._parser, self._ofproto
+        actions = [parser.OFPActionGroup(entry.group_id)]
+        return parser.OFPFlowMod(
+            self._datapath,
+            cookie=SCHEDULED_COOKIE,
+            table_id=ROUTE_TABLE,
+            priority=SCHEDULED_PRIORITY,
+            idle_timeout=idle_timeout,
+            match=self._match(entry.flow),
+            instructions=[parser.OFPInstructionActions(ofproto.OFPIT_APPLY_ACTIONS, actions)],
+        )
+
+    def delete(self, entry: ScheduledEntry) -> Any:
+        return self._deletion(self._ofproto.OFPFC_DELETE_STRICT, self._match(entry.flow))
+
+    def delete_all(self) -> Any:
+        """Take away what any scheduler has put."""
+        return self._deletion(self._ofproto.OFPFC_DELETE, self._parser.OFPMatch())
+
+    def _counting_entry(self, port: int, protocol: int) -> Any:
+        parser, ofproto = self._parser, self._ofproto
+        learned = [
+            parser.NXFlowSpecMatch(src=ETH_TYPE_IPV4, dst=("eth_type_nxm", 0), n_bits=16),
+            parser.NXFlowSpecMatch(src=protocol, dst=("ip_proto_nxm", 0), n_bits=8),
+        ]
+        fields = [("ipv4_src_nxm", 32), ("ipv4_dst_nxm", 32)]
+        fields += [(f"{name}_nxm", 16) for name in _PORT_FIELDS[protocol]]
+        learned += [parser.NXFlowSpecMatch(src=(name, 0), dst=(name, 0), n_bits=bits) for name, bits in fields]
+        actions = [
+            parser.NXActionLearn(
+                table_id=COUNTER_TABLE,
+                specs=learned,
+                idle_timeout=COUNTER_IDLE_SECONDS,
+                priority=1,
+                cookie=COUNTER_COOKIE,
+            ),
+            parser.NXActionResubmitTable(in_port=_KEEP_IN_PORT, table_id=COUNTER_TABLE),
+        ]
+        return parser.OFPFlowMod(
+            self._datapath,
+            cookie=COUNTING_COOKIE,
+            table_id=0,
+            priority=COUNTING_PRIORITY,
+            match=parser.OFPMatch(in_port=port, eth_type=ETH_TYPE_IPV4, ip_proto=protocol),
+            instructions=[
+                parser.OFPInstructionActions(ofproto.OFPIT_APPLY_ACTIONS, actions),
+                parser.OFPInstructionGotoTable(ROUTE_TABLE),
+            ],
+        )
+
+    def _deletion(self, command: int, match: Any) -> Any:
+        ofproto = self._ofproto
+        return self._parser.OFPFlowMod(
+            self._datapath,
+            cookie=SCHEDULED_COOKIE,
+            cookie_mask=_ALL_BITS,
+            table_id=ROUTE_TABLE,
+            command=command,
+            priority=SCHEDULED_PRIORITY,
+            out_port=ofproto.OFPP_ANY,
+            out_group=ofproto.OFPG_ANY,
+            match=match,
+        )
+
+    def _match(self, flow: FlowKey) -> Any:
+        source_field, target_field = _PORT_FIELDS[flow.protocol]
+        fields = {
+            "eth_type": ETH_TYPE_IPV4,
+            "ip_proto": flow.protocol,
+            "ipv4_src": str(flow.source),
+            "ipv4_dst": str(flow.target),
+            source_field: flow.source_port,
+            target_field: flow.target_port,
+        }
+        return self._parser.OFPMatch(**fields)
+
+
+def are_counters(statistics: Iterable[Any]) -> bool:
+    """Whether a part of a flow statistics reply, if it is not empty, answers `ask_for_counters`."""
+    return all(each.cookie == COUNTER_COOKIE for each in statistics)
+
+
+def readings(statistics: Iterable[Any]) -> list[Reading]:
+    """The counters in a part of a reply; entries that are none of a flow's are left out."""
+    found = []
+    for each in statistics:
+        fields = dict(each.match.items())
+        names = _PORT_FIELDS.get(fields.get("ip_proto", 0))
+        if names is None or not fields.keys() >= {"ipv4_src", "ipv4_dst", *names}:
+            continue
+        flow = FlowKey(
+            IPv4Address(fields["ipv4_src"]),
+            IPv4Address(fields["ipv4_dst"]),
+            fields["ip_proto"],
+            *(fields[name] for name in names),
+        )
+        found.append(Reading(flow, each.byte_count, each.duration_sec + each.duration_nsec / 1e9))
+    return found

@@ -1,0 +1,61 @@
+"""What the scheduler is told, and the network and the placement that this means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hedera.data_centre import DataCentre
+from hedera.fat_tree import FatTree
+from hedera.multi_rooted import MultiRooted
+from hedera.placement.interface import Placement
+from hedera.placement.registry import make_placement
+from te_solver.errors import InputError, UnsoundError
+from te_solver.topology_file import load_topology
+
+SHORTEST_PERIOD = 0.1
+
+
+@dataclass(frozen=True)
+class SchedulerOptions:
+    """As users write them.
+
+    Attributes:
+        fat_tree: ports of a switch.
+        topology: a topology file, in place of a fat-tree; nodes with one neighbour are hosts.
+        nic_rate: of all links of the fat-tree, in Mbit/s; a topology file has its own.
+        placement: name of the way to place elephants; "ecmp" leaves all where the hash sends them.
+        period: seconds between two rounds.
+        idle_timeout: seconds after which the switches forget where to send a flow that has ended.
+    """
+
+    fat_tree: int = 4
+    topology: str | None = None
+    nic_rate: float = 1000.0
+    placement: str = "simulated-annealing"
+    period: float = 5.0
+    idle_timeout: int = 10
+
+
+def build(options: SchedulerOptions) -> tuple[DataCentre, Placement]:
+    """The network and the placement that are meant.
+
+    Raises:
+        InputError: one of the options means nothing.
+    """
+    if not SHORTEST_PERIOD <= options.period < float("inf"):
+        expected = f"{SHORTEST_PERIOD:g} seconds or more"
+        raise InputError("option", "period", f"{options.period:g} is too short for a round", expected)
+    if not 1 <= options.idle_timeout <= 0xFFFF:
+        raise InputError("option", "idle_timeout", f"found {options.idle_timeout}", "1 to 65535 seconds")
+    return _centre(options), make_placement(options.placement)
+
+
+def _centre(options: SchedulerOptions) -> DataCentre:
+    source = options.topology or "fat-tree"
+    try:
+        if options.topology is not None:
+            return DataCentre(MultiRooted(load_topology(Path(options.topology))))
+        return DataCentre(FatTree(options.fat_tree, options.nic_rate))
+    except UnsoundError as error:
+        raise InputError(source, str(error.where[0]), error.problem, error.expected) from error

@@ -1,0 +1,102 @@
+"""What edge switches counted, as rates of flows; pure, with the time passed in."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from hedera.flows import FlowKey
+
+WINDOW = 1.0
+"""Seconds that a rate is averaged over, at least: Open vSwitch brings counters up to date every half second only."""
+
+SILENT_POLLS = 3
+"""A switch that leaves so many polls unanswered is taken for gone: what its hosts send is no longer known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A flow's counter: bytes since the switch began to count it, `age` seconds before."""
+
+    flow: FlowKey
+    byte_count: int
+    age: float
+
+
+@dataclass
+class _Counter:
+    """Bytes at moments, in time's order, those before `WINDOW` ago dropped but for the last one."""
+
+    seen: deque[tuple[float, int]] = field(default_factory=deque)
+    rate: float = 0.0
+
+    def read(self, at: float, reading: Reading) -> None:
+        if self.seen and reading.byte_count < self.seen[-1][1]:
+            # The switch has begun anew. The rate there was holds until there is another one.
+            self.seen.clear()
+            self.seen.append((at, reading.byte_count))
+            return
+        if not self.seen and reading.age > 0:
+            self.seen.append((at - reading.age, 0))
+        self.seen.append((at, reading.byte_count))
+        while len(self.seen) > 2 and self.seen[1][0] <= at - WINDOW:
+            self.seen.popleft()
+        (begin, before), (end, now) = self.seen[0], self.seen[-1]
+        if end > begin:
+            self.rate = (now - before) * 8 / 1e6 / max(end - begin, WINDOW)
+
+
+@dataclass
+class _Switch:
+    unanswered: int = 0
+    reading: dict[FlowKey, Reading] = field(default_factory=dict)
+    counters: dict[FlowKey, _Counter] = field(default_factory=dict)
+
+
+class Polls:
+    """The rates of the flows that edge switches count, from their answers to one poll after the other.
+
+    A counter that jumps back (the switch has restarted, or has forgotten the flow and learned it anew) never makes a
+    negative rate, and one that jumps ahead none above `most_rate`, the Mbit/s of a host's interface.
+    """
+
+    def __init__(self, most_rate: float) -> None:
+        self._most_rate = most_rate
+        self._switches: dict[str, _Switch] = {}
+
+    def asked(self, switch: str) -> None:
+        """The switch is being asked for its counters; what it has begun to answer before is lost."""
+        state = self._switches.setdefault(switch, _Switch())
+        state.unanswered += 1
+        state.reading = {}
+        if state.unanswered > SILENT_POLLS:
+            state.counters = {}
+
+    def answered(self, switch: str, at: float, readings: Iterable[Reading], *, more: bool) -> None:
+        """A part of its answer, and whether more parts follow; flows that a whole answer has not are forgotten."""
+        state = self._switches.setdefault(switch, _Switch())
+        state.reading.update((reading.flow, reading) for reading in readings)
+        if more:
+            return
+        whole, state.reading, state.unanswered = state.reading, {}, 0
+        state.counters = {flow: state.counters.get(flow, _Counter()) for flow in whole}
+        for flow, reading in whole.items():
+            state.counters[flow].read(at, reading)
+
+    def gone(self, switch: str) -> None:
+        """The switch is no longer connected."""
+        self._switches.pop(switch, None)
+
+    @property
+    def silent(self) -> frozenset[str]:
+        """The switches that have left too many polls unanswered."""
+        return frozenset(name for name, state in self._switches.items() if state.unanswered > SILENT_POLLS)
+
+    def rates(self) -> Mapping[FlowKey, float]:
+        """What every flow sends, in Mbit/s."""
+        return {
+            flow: min(counter.rate, self._most_rate)
+            for state in self._switches.values()
+            for flow, counter in state.counters.items()
+        }

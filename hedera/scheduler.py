@@ -1,0 +1,309 @@
+"""The Ryu application: ECMP in all switches, and better paths for elephants, chosen anew every few moments.
+
+Runs under `ryu-manager --config-file FILE hedera.scheduler` and under `kuijia scheduler`; its options are in the
+section [hedera] of the configuration file. What it decides is decided by pure modules: `hedera.tables` (routes, around
+what has failed), `hedera.polling` (counters to rates), `hedera.rounds` (rates to entries). When it dies the switches
+keep their tables: ECMP, and the entries of elephants until these end.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from hedera import events
+from hedera.flows import ScheduledEntry
+from hedera.links import Links
+from hedera.messages import SchedulerMessages, readings
+from hedera.options import SchedulerOptions, build
+from hedera.polling import Polls
+from hedera.rounds import Rounds
+from hedera.tables import Routing
+from kuijia_app import event_log
+from kuijia_app.flap_damping import FlapDamping
+from kuijia_app.roles import generation
+from kuijia_app.rules import Group
+from kuijia_app.seam import FRAMEWORK, BaseApp, EventBase, cfg, handler, hub, ofp_event, ofproto, on, on_own
+from kuijia_app.switch_connection import ReadBack, Reports, SwitchConnection, is_live
+from te_solver.errors import InputError
+
+OPTION_GROUP = "hedera"
+_DEFAULTS = SchedulerOptions()
+OPTIONS = [
+    cfg.IntOpt("fat_tree", default=_DEFAULTS.fat_tree, help="ports of a switch of a fat-tree"),
+    cfg.StrOpt("topology", default=_DEFAULTS.topology, help="instead: a topology file, whose leaves are hosts"),
+    cfg.FloatOpt("nic_rate", default=_DEFAULTS.nic_rate, help="of a fat-tree's links, in Mbit/s"),
+    cfg.StrOpt("placement", default=_DEFAULTS.placement),
+    cfg.FloatOpt("period", default=_DEFAULTS.period, help="seconds between two rounds"),
+    cfg.IntOpt("idle_timeout", default=_DEFAULTS.idle_timeout, help="seconds an entry outlives its flow"),
+    cfg.StrOpt("events", help="file that events are appended to as JSON lines"),
+]
+cfg.CONF.register_opts(OPTIONS, group=OPTION_GROUP)
+cfg.CONF.set_default("echo_request_interval", 1.0)
+cfg.CONF.set_default("maximum_unreplied_echo_requests", 10)
+
+TICK = 0.02
+"""Seconds between two looks at the clock."""
+
+PATIENCE = 5.0
+"""Seconds after the start from which on a switch that has not connected is routed around."""
+
+_OWN_IDS = 1 << 30
+"""Transaction ids of the scheduler's own messages count from here, those of `SwitchConnection` from 1."""
+
+
+class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones
+    """Time has passed."""
+
+
+class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one of two untyped ones
+    """Everything but the clock runs in the application's own thread, one event after the other."""
+
+    OFP_VERSIONS = (ofproto.OFP_VERSION,)
+
+    def __init__(self, **contexts: object) -> None:
+        super().__init__(**contexts)
+        given = cfg.CONF[OPTION_GROUP]
+        try:
+            self._options = SchedulerOptions(**{name: getattr(given, name) for name in vars(_DEFAULTS)})
+            self._centre, placement = build(self._options)
+            self._log = event_log.EventLog(Path(given.events) if given.events else None)
+        except InputError as error:
+            # The frameworks would print a traceback.
+            print(f"error: {error}", file=sys.stderr)  # noqa: T201
+            raise SystemExit(InputError.exit_status) from error
+        self._wiring = self._centre.wiring
+        self._edges = dict(self._centre.edges)
+        self._links = Links(self._wiring)
+        self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
+        self._polls = Polls(self._centre.fabric.nic_rate)
+        self._rounds = Rounds(self._centre, placement)
+        self._routing = Routing(self._centre)
+        self._tables = self._routing.tables()
+        self._connections: dict[str, SwitchConnection] = {}
+        self._datapaths: dict[str, Any] = {}
+        self._settled: set[str] = set()
+        self._awaited: set[str] = set()
+        self._ids = count(_OWN_IDS)
+        self._generation = generation(time.time())
+        self._started_at = self._next_poll = time.monotonic()
+
+    def start(self) -> None:
+        """Begin to work: called by either framework."""
+        super().start()
+        self.threads.append(hub.spawn(self._watch_clock))
+
+    def _watch_clock(self) -> None:
+        while self.is_active:
+            hub.sleep(TICK)
+            self.send_event(self.name, Tick())
+
+    @on_own(Tick)
+    def time_passed(self, _event: Tick) -> None:
+        now = time.monotonic()
+        for switch, port in self._damping.released(now):
+            self._links.port_changed(switch, port, live=True)
+        if now - self._started_at > PATIENCE:
+            self._links.expect_all()
+        self._route_around()
+        if now >= self._next_poll:
+            self._next_poll = max(self._next_poll + self._options.period, now)
+            if self._awaited:
+                self._run_round()
+            self._poll()
+
+    @on(ofp_event.EventOFPSwitchFeatures, handler.CONFIG_DISPATCHER)
+    def switch_connected(self, event: Any) -> None:
+        datapath = event.msg.datapath
+        switch = self._wiring.switch_of(event.msg.datapath_id)
+        if switch is None:
+            self._log.write(event_log.SWITCH_UNKNOWN, datapath_id=event.msg.datapath_id)
+            self.logger.warning("switch with datapath id %d is not in the network: left alone", event.msg.datapath_id)
+            return
+        reports = Reports(
+            read=partial(self._switch_read, switch),
+            done=partial(self._switch_done, switch),
+            group_done=_nobody_waits,
+            refused=partial(self._switch_refused, switch),
+            displaced=partial(self._displaced, switch),
+        )
+        self._settled.discard(switch)
+        self._datapaths[switch] = datapath
+        connection = self._connections[switch] = SwitchConnection(datapath, switch, reports)
+        connection.start(self._generation)
+
+    @on(ofp_event.EventOFPPortDescStatsReply, handler.MAIN_DISPATCHER)
+    def ports_described(self, event: Any) -> None:
+        connection = self._connection(event.msg.datapath)
+        if connection is not None:
+            connection.ports_described(event.msg.body)
+
+    @on(ofp_event.EventOFPGroupDescStatsReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
+    def groups_described(self, event: Any) -> None:
+        connection = self._connection(event.msg.datapath)
+        if connection is not None:
+            connection.groups_described(event.msg.body)
+
+    @on(ofp_event.EventOFPFlowStatsReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
+    def flows_described(self, event: Any) -> None:
+        message = event.msg
+        connection = self._connection(message.datapath)
+        if connection is None:
+            return
+        if message.xid < _OWN_IDS:
+            connection.flows_described(message.body)
+            return
+        more = bool(message.flags & ofproto.OFPMPF_REPLY_MORE)
+        self._polls.answered(connection.switch, time.monotonic(), readings(message.body), more=more)
+        if not more and connection.switch in self._awaited:
+            self._awaited.discard(connection.switch)
+            if not self._awaited:
+                self._run_round()
+
+    @on(ofp_event.EventOFPBarrierReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
+    def barrier_replied(self, event: Any) -> None:
+        connection = self._connection(event.msg.datapath)
+        if connection is not None:
+            connection.acknowledged(event.msg.xid)
+
+    @on(ofp_event.EventOFPPortStatus, handler.MAIN_DISPATCHER)
+    def port_status(self, event: Any) -> None:
+        connection = self._connection(event.msg.datapath)
+        if connection is None:
+            return
+        switch, port = connection.switch, event.msg.desc.port_no
+        live = event.msg.reason != ofproto.OFPPR_DELETE and is_live(ofproto, event.msg.desc)
+        self._log.write(event_log.PORT_STATUS, switch=switch, port=port, live=live)
+        believed = self._damping.observed((switch, port), time.monotonic(), live=live)
+        self._links.port_changed(switch, port, live=believed)
+        self._route_around()
+
+    @on(ofp_event.EventOFPErrorMsg, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
+    def switch_answered_with_an_error(self, event: Any) -> None:
+        connection = self._connection(event.msg.datapath)
+        if connection is None:
+            return
+        if event.msg.xid < _OWN_IDS:
+            connection.error(event.msg)
+            return
+        # An entry that came too late for its group: the next round puts what is wanted then.
+        self._rounds.forget(connection.switch)
+        self._log.write(events.ENTRY_REFUSED, switch=connection.switch, type=event.msg.type, code=event.msg.code)
+
+    @on(ofp_event.EventOFPStateChange, handler.DEAD_DISPATCHER)
+    def switch_disconnected(self, event: Any) -> None:
+        connection = self._connection(event.datapath)
+        if connection is not None:
+            switch = connection.switch
+            del self._connections[switch], self._datapaths[switch]
+            self._settled.discard(switch)
+            self._polls.gone(switch)
+            self._rounds.forget(switch)
+            self._links.left(switch)
+            self._log.write(event_log.SWITCH_GONE, switch=switch)
+            self._route_around()
+
+    def _switch_read(self, switch: str, has: ReadBack) -> None:
+        missing = sorted(set(self._wiring.ports(switch)) - has.ports.keys())
+        if missing:
+            problem = f"has no port {', '.join(map(str, missing))}: its links there count as failed"
+            self._log.write(event_log.SWITCH_ERROR, switch=switch, error=problem)
+            self.logger.error("switch %s %s", switch, problem)
+        live = {port: is_up and not self._damping.is_held((switch, port)) for port, is_up in has.ports.items()}
+        self._links.ports_described(switch, live)
+        self._route_around()
+        self._connections[switch].want(self._tables[switch])
+
+    def _switch_done(self, switch: str) -> None:
+        if switch not in self._settled:
+            self._settled.add(switch)
+            self._begin_counting(switch)
+            self._log.write(event_log.SWITCH_READY, switch=switch, framework=FRAMEWORK)
+            self.logger.info("switch %s is programmed", switch)
+            self._run_round()
+
+    def _begin_counting(self, switch: str) -> None:
+        messages = SchedulerMessages(self._datapaths[switch])
+        ports = [site.port for site in self._wiring.sites if site.switch == switch]
+        self._rounds.forget(switch)
+        self._send(
+            switch, [messages.delete_all(), *(each for port in ports for each in messages.count_flows_from(port))]
+        )
+
+    def _switch_refused(self, switch: str, reason: str) -> None:
+        self._log.write(event_log.SWITCH_ERROR, switch=switch, error=reason)
+        self.logger.error("switch %s refused a message: %s", switch, reason)
+
+    def _displaced(self, switch: str, reason: str) -> None:
+        self._log.write(event_log.ROLE_LOST, switch=switch, error=reason)
+        self.logger.error("switch %s obeys another controller now (%s)", switch, reason)
+
+    def _connection(self, datapath: Any) -> SwitchConnection | None:
+        switch = self._wiring.switch_of(datapath.id or 0)
+        connection = None if switch is None else self._connections.get(switch)
+        return connection if connection is not None and connection.owns(datapath) else None
+
+    def _route_around(self) -> None:
+        """Have routes follow the links, if those that have failed are others than before."""
+        failed = self._links.take_changed()
+        if failed is None:
+            return
+        self._log.write(events.ROUTES_CHANGED, failed=sorted(sorted(cable) for cable in failed))
+        self._routing = Routing(self._centre, failed)
+        self._tables = self._routing.tables()
+        self._rounds.follow(self._routing, failed)
+        self._settled.clear()
+        for switch, connection in self._connections.items():
+            connection.want(self._tables[switch])
+
+    def _poll(self) -> None:
+        """Ask all edge switches that can be asked."""
+        self._awaited = {switch for switch in self._edges if switch in self._settled}
+        for switch in self._awaited:
+            self._polls.asked(switch)
+            self._send(switch, [SchedulerMessages(self._datapaths[switch]).ask_for_counters()])
+
+    def _run_round(self) -> None:
+        """Place elephants by what is known, unless a switch has not got the groups yet that entries use."""
+        self._awaited = set()
+        if not self._settled >= self._connections.keys():
+            return
+        began = time.perf_counter()
+        rates = self._polls.rates()
+        found = self._rounds.run(rates)
+        for switch in {entry.switch for entry in (*found.put, *found.deleted)} & self._connections.keys():
+            self._send(switch, self._entries(switch, found.put, found.deleted))
+        self._log.write(
+            events.ROUND,
+            flows=len(rates),
+            elephants=len(found.elephants),
+            moved=found.moved,
+            put=len(found.put),
+            deleted=len(found.deleted),
+            strangers=found.strangers,
+            silent=sorted(self._polls.silent),
+            seconds=time.perf_counter() - began,
+        )
+
+    def _entries(self, switch: str, put: Sequence[ScheduledEntry], deleted: Sequence[ScheduledEntry]) -> Iterable[Any]:
+        messages = SchedulerMessages(self._datapaths[switch])
+        for entry in deleted:
+            if entry.switch == switch:
+                yield messages.delete(entry)
+        for entry in put:
+            if entry.switch == switch:
+                yield messages.put(entry, self._options.idle_timeout)
+
+    def _send(self, switch: str, messages: Iterable[Any]) -> None:
+        for message in messages:
+            message.set_xid(next(self._ids))
+            self._datapaths[switch].send_msg(message)
+
+
+def _nobody_waits(_group: Group) -> None:
+    """No group is ever changed for somebody to be told of."""

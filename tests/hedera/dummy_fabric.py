@@ -1,0 +1,104 @@
+"""Real switches of a data centre on the dummy datapath, and packets carried from one to the next as cables would."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from hedera.data_centre import DataCentre
+from testbed.dummy_switches import DummyNetwork
+from testbed.unixctl import ControlSocket
+from tests.kuijia_app.dummy_switches import free_port
+
+DROPPED = "dropped"
+_PATIENCE = 2.0
+_MOST_HOPS = 12
+_PCAP_HEADER = 24
+_PCAP_RECORD = struct.Struct("<IIII")
+_TCP_AT = 14 + 20
+
+
+class DummyFabric(DummyNetwork):
+    """Switches that connect to a controller on the loopback when they are told to."""
+
+    def __init__(self, centre: DataCentre, directory: Path) -> None:
+        super().__init__(centre.wiring, directory, captured=True)
+        self.controller_port = free_port()
+        self._seen: dict[tuple[str, int], int] = defaultdict(int)
+
+    def connect(self) -> None:
+        for switch in self.wiring.topology.nodes:
+            self.ovs.vsctl("set-controller", self.bridge(switch), f"tcp:127.0.0.1:{self.controller_port}")
+
+    def set_link(self, cable: Iterable[str], state: str) -> None:
+        a, b = cable
+        for switch, other in ((a, b), (b, a)):
+            self.set_port(switch, self.wiring.port(switch, other), state)
+
+    def ways(self, flows: Mapping[int, tuple[int, int]]) -> dict[int, tuple[str, ...]]:
+        """Send a TCP packet of every flow: source port to source and target, numbers of hosts.
+
+        Returns what each crosses: switches, then a host or `DROPPED`.
+        """
+        self.ovs.appctl("revalidator/wait")
+        sites = self.wiring.sites
+        hosts = {(site.switch, site.port): site.name for site in sites}
+        ways: dict[int, tuple[str, ...]] = dict.fromkeys(flows, ())
+        places = {port: (sites[source].switch, sites[source].port) for port, (source, _) in flows.items()}
+        with ControlSocket(self.ovs.switch_control) as control:
+            for _ in range(_MOST_HOPS):
+                for source_port, (switch, port) in places.items():
+                    packet = self._packet(source_port, *flows[source_port])
+                    control.command("netdev-dummy/receive", self.interface(switch, port), packet)
+                left = self._left({source_port: switch for source_port, (switch, _) in places.items()})
+                after: dict[int, tuple[str, int]] = {}
+                for source_port, (switch, _) in places.items():
+                    out = left.get(source_port)
+                    neighbour = None if out is None else self.wiring.neighbour_at(switch, out)
+                    ways[source_port] += (switch,)
+                    if out is None:
+                        ways[source_port] += (DROPPED,)
+                    elif neighbour is None:
+                        ways[source_port] += (hosts[switch, out],)
+                    else:
+                        after[source_port] = neighbour, self.wiring.port(neighbour, switch)
+                places = after
+                if not places:
+                    return ways
+        raise AssertionError(f"a loop: {ways}")
+
+    def _packet(self, source_port: int, source: int, target: int) -> str:
+        sender, receiver = self.wiring.sites[source], self.wiring.sites[target]
+        return (
+            "in_port(1),eth(src=02:00:00:00:00:01,dst=02:00:00:00:00:02),eth_type(0x0800),"
+            f"ipv4(src={sender.address},dst={receiver.address},proto=6,tos=0,ttl=64,frag=no),"
+            f"tcp(src={source_port},dst=5001),tcp_flags(2)"
+        )
+
+    def _left(self, switches: Mapping[int, str]) -> dict[int, int]:
+        """Source port to the port that a packet left its switch by; none for those that do not."""
+        left: dict[int, int] = {}
+        deadline = time.monotonic() + _PATIENCE
+        while len(left) < len(switches) and time.monotonic() < deadline:
+            for switch in set(switches.values()):
+                for out in self.ports(switch):
+                    left.update((source_port, out) for source_port in self._newly_captured(switch, out))
+        return left
+
+    def _newly_captured(self, switch: str, port: int) -> list[int]:
+        path = self.capture(switch, port)
+        data = path.read_bytes() if path.exists() else b""
+        found = []
+        position = max(self._seen[switch, port], _PCAP_HEADER)
+        while position + _PCAP_RECORD.size <= len(data):
+            _, _, length, _ = _PCAP_RECORD.unpack_from(data, position)
+            frame = data[position + _PCAP_RECORD.size :][:length]
+            if len(frame) < length:
+                break
+            position += _PCAP_RECORD.size + length
+            found.append(struct.unpack_from("!H", frame, _TCP_AT)[0])
+        self._seen[switch, port] = position
+        return found

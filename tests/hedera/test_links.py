@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from hedera.data_centre import DataCentre
+from hedera.fat_tree import FatTree
+from hedera.links import Links
+
+WIRING = DataCentre(FatTree(4)).wiring
+CABLE = frozenset({"p0e0", "p0a0"})
+
+
+def described(switch: str, *, without: int | None = None) -> dict[int, bool]:
+    return {port: True for port in WIRING.ports(switch) if port != without}
+
+
+def all_described() -> Links:
+    links = Links(WIRING)
+    for switch in WIRING.topology.nodes:
+        links.ports_described(switch, described(switch))
+    return links
+
+
+def test_nothing_has_failed_until_a_switch_says_so() -> None:
+    assert Links(WIRING).take_changed() is None
+    assert all_described().take_changed() is None
+
+
+def test_a_port_that_goes_down_at_one_end_is_a_failed_cable_until_it_is_up_again() -> None:
+    links = all_described()
+    port = WIRING.port("p0e0", "p0a0")
+    links.port_changed("p0e0", port, live=False)
+    assert links.take_changed() == frozenset({CABLE})
+    assert links.take_changed() is None
+    links.port_changed("p0e0", port, live=True)
+    assert links.take_changed() == frozenset()
+
+
+def test_a_port_of_a_host_is_no_cable_of_the_network() -> None:
+    links = all_described()
+    links.port_changed("p0e0", WIRING.ports("p0e0")[-1], live=False)
+    assert links.take_changed() is None
+
+
+def test_a_missing_port_is_a_failed_cable() -> None:
+    links = all_described()
+    links.ports_described("p0e0", described("p0e0", without=WIRING.port("p0e0", "p0a0")))
+    assert links.take_changed() == frozenset({CABLE})
+
+
+def test_a_switch_that_is_gone_takes_all_its_cables_with_it_and_brings_them_back() -> None:
+    links = all_described()
+    links.left("c0")
+    assert links.take_changed() == frozenset({frozenset({"c0", f"p{pod}a0"}) for pod in range(4)})
+    links.ports_described("c0", described("c0"))
+    assert links.take_changed() == frozenset()
+
+
+def test_a_switch_that_never_came_is_gone_once_all_are_expected() -> None:
+    links = Links(WIRING)
+    for switch in WIRING.topology.nodes:
+        if switch != "c3":
+            links.ports_described(switch, described(switch))
+    assert links.take_changed() is None
+    links.expect_all()
+    assert links.take_changed() == frozenset({frozenset({"c3", f"p{pod}a1"}) for pod in range(4)})

@@ -1,0 +1,192 @@
+"""The scheduler against real switches: where ECMP and the scheduler send packets, and what failures change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from hedera import events
+from hedera.data_centre import DataCentre
+from hedera.fat_tree import FatTree
+from kuijia_app import event_log
+from testbed.application_process import Event, Framework
+from testbed.scheduler_process import SchedulerProcess
+from tests.hedera.dummy_fabric import DummyFabric
+
+pytestmark = pytest.mark.ovs
+
+CENTRE = DataCentre(FatTree(4, 0.001))
+"""So slow that a few packets make an elephant."""
+
+SWITCHES = CENTRE.wiring.topology.nodes
+PORTS = range(30000, 30048)
+PERIOD = 0.2
+PATIENCE = 20.0
+
+both_frameworks = pytest.mark.parametrize("framework", ["os-ken", "ryu"])
+
+
+@pytest.fixture
+def fabric(tmp_path: Path) -> Iterator[DummyFabric]:
+    with DummyFabric(CENTRE, tmp_path) as running:
+        yield running
+
+
+@contextmanager
+def scheduler(
+    fabric: DummyFabric, directory: Path, framework: Framework = "os-ken", placement: str = "simulated-annealing"
+) -> Iterator[SchedulerProcess]:
+    options = {"nic_rate": CENTRE.fabric.nic_rate, "placement": placement, "period": PERIOD}
+    process = SchedulerProcess(directory, options, framework, fabric.controller_port)
+    process.start()
+    try:
+        fabric.connect()
+        process.wait_until_ready(SWITCHES)
+        yield process
+    finally:
+        process.stop()
+
+
+def many(source: int, target: int) -> dict[int, tuple[int, int]]:
+    """Flows of one pair of hosts."""
+    return dict.fromkeys(PORTS, (source, target))
+
+
+def rounds(known: list[Event]) -> list[Event]:
+    return [event for event in known if event["event"] == events.ROUND]
+
+
+def wait_for(process: SchedulerProcess, condition: Callable[[list[Event]], bool], what: str) -> None:
+    known = len(process.events())
+    assert process.wait_for(lambda seen: condition(seen[known:]), PATIENCE), f"not within {PATIENCE:g} s: {what}"
+
+
+def wait_for_routes(process: SchedulerProcess, failed: set[frozenset[str]]) -> None:
+    """Wait until the switches have routes around these cables, and a round has passed."""
+
+    def holds(seen: list[Event]) -> bool:
+        changed = [position for position, event in enumerate(seen) if event["event"] == events.ROUTES_CHANGED]
+        if not changed or {frozenset(cable) for cable in seen[changed[-1]]["failed"]} != failed:
+            return False
+        after = seen[changed[-1] :]
+        ready = {event["switch"] for event in after if event["event"] == event_log.SWITCH_READY}
+        return ready >= set(SWITCHES) and bool(rounds(after))
+
+    assert process.wait_for(holds, PATIENCE), f"no routes around {failed}"
+
+
+@both_frameworks
+def test_ecmp_spreads_flows_evenly_over_all_core_switches(
+    fabric: DummyFabric, tmp_path: Path, framework: Framework
+) -> None:
+    with scheduler(fabric, tmp_path, framework, placement="ecmp"):
+        ways = fabric.ways(many(0, 15))
+    assert {(way[0], way[-2], way[-1]) for way in ways.values()} == {("p0e0", "p3e1", "h15")}
+    assert {len(way) for way in ways.values()} == {6}
+    cores = Counter(way[2] for way in ways.values())
+    assert cores.keys() == {"c0", "c1", "c2", "c3"}
+    assert max(cores.values()) < len(PORTS) / 2
+
+
+def elephants_fed(
+    fabric: DummyFabric, process: SchedulerProcess, flows: dict[int, tuple[int, int]]
+) -> dict[int, tuple[str, ...]]:
+    """Send packets until the scheduler has had all flows for elephants in two rounds and changed nothing in the last.
+
+    Returns the way that each flow takes then.
+    """
+    for _ in range(20):
+        ways = fabric.ways(flows)
+        known = len(rounds(process.events()))
+        wait_for(process, lambda seen: len(rounds(seen)) >= 1, "a round")
+        last = rounds(process.events())[known - 1 :]
+        if all(each["elephants"] == len(flows) and each["put"] == 0 for each in last):
+            return ways
+    raise AssertionError(f"the flows are not placed: {rounds(process.events())[-5:]}")
+
+
+STRIDE8 = {20000 + host: (host, (host + 8) % 16) for host in range(16)}
+
+
+def shared_links(ways: dict[int, tuple[str, ...]]) -> int:
+    """How many links between switches carry more than one flow."""
+    used = Counter(hop for way in ways.values() for hop in pairwise(way[:-1]))
+    return sum(count > 1 for count in used.values())
+
+
+@both_frameworks
+def test_elephants_get_paths_of_their_own_and_counting_needs_no_packet_at_the_controller(
+    fabric: DummyFabric, tmp_path: Path, framework: Framework
+) -> None:
+    with scheduler(fabric, tmp_path, framework) as process:
+        assert shared_links(fabric.ways(STRIDE8)) > 0
+        ways = elephants_fed(fabric, process, STRIDE8)
+        assert {port: way[-1] for port, way in ways.items()} == {
+            port: f"h{target}" for port, (_, target) in STRIDE8.items()
+        }
+        assert shared_links(ways) == 0
+        flows = [line for switch in SWITCHES for line in fabric.flows(switch)]
+        assert not [line for line in flows if "CONTROLLER" in line]
+        assert not [event for event in process.events() if event["event"] == events.ENTRY_REFUSED]
+
+
+def test_failed_links_are_routed_around_by_ecmp_and_for_elephants_and_healing_brings_them_back(
+    fabric: DummyFabric, tmp_path: Path
+) -> None:
+    with scheduler(fabric, tmp_path) as process:
+        elephants_fed(fabric, process, STRIDE8)
+        broken = {frozenset({"c1", "p2a0"}), frozenset({"p2a1", "p2e0"})}
+        for cable in broken:
+            fabric.set_link(cable, "down")
+        wait_for_routes(process, broken)
+        during = {**fabric.ways(STRIDE8), **fabric.ways(many(1, 8))}
+        assert {way[-1] for port, way in during.items() if port not in STRIDE8} == {"h8"}
+        assert all(way[-1] == f"h{STRIDE8[port][1]}" for port, way in during.items() if port in STRIDE8)
+        hops = {frozenset(hop) for way in during.values() for hop in pairwise(way)}
+        assert not hops & broken
+        for cable in broken:
+            fabric.set_link(cable, "up")
+        wait_for_routes(process, set())
+        assert shared_links(elephants_fed(fabric, process, STRIDE8)) == 0
+
+
+def test_a_switch_that_is_gone_is_routed_around(fabric: DummyFabric, tmp_path: Path) -> None:
+    with scheduler(fabric, tmp_path) as process:
+        fabric.ovs.vsctl("del-controller", fabric.bridge("p2a0"))
+
+        def without_it(seen: list[Event]) -> bool:
+            failed = [event["failed"] for event in seen if event["event"] == events.ROUTES_CHANGED]
+            return bool(failed) and len(failed[-1]) == 4 and bool(rounds(seen[-1:]))
+
+        assert process.wait_for(without_it, PATIENCE)
+        ways = fabric.ways(many(0, 8))
+    assert {way[-1] for way in ways.values()} == {"h8"}
+    assert "p2a0" not in {switch for way in ways.values() for switch in way}
+
+
+def test_when_the_scheduler_is_killed_ecmp_and_elephants_stay_connected_and_local_failures_are_survived(
+    fabric: DummyFabric, tmp_path: Path
+) -> None:
+    with scheduler(fabric, tmp_path) as process:
+        before = elephants_fed(fabric, process, STRIDE8)
+        process.kill()
+        assert fabric.ways(STRIDE8) == before
+        assert {way[-1] for way in fabric.ways(many(3, 12)).values()} == {"h12"}
+        fabric.set_link(before[20000][:2], "down")
+        fabric.settle()
+        after = fabric.ways(STRIDE8)
+        assert {port: way[-1] for port, way in after.items()} == {port: way[-1] for port, way in before.items()}
+        assert after[20000][1] != before[20000][1]
+
+
+def test_a_scheduler_that_starts_anew_takes_over_without_a_gap(fabric: DummyFabric, tmp_path: Path) -> None:
+    with scheduler(fabric, tmp_path) as process:
+        elephants_fed(fabric, process, STRIDE8)
+        process.kill()
+    with scheduler(fabric, tmp_path) as process:
+        assert shared_links(elephants_fed(fabric, process, STRIDE8)) == 0

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedera.data_centre import DataCentre
+from hedera.fat_tree import FatTree
+from hedera.multi_rooted import MultiRooted
+from hedera.tables import Cable, Routing
+from kuijia_app.rules import Bucket, GroupType, Output, SwitchTables, ToGroup
+
+CENTRE = DataCentre(FatTree(4))
+CABLES = [frozenset(ends) for ends in CENTRE.wiring.topology.edges]
+
+
+def ways(centre: DataCentre, tables: dict[str, SwitchTables], source: int, target: int) -> Counter[tuple[str, ...]]:
+    """Way of a packet to the slots that lead it there; it ends with `dropped` or the name of a host."""
+    wiring = centre.wiring
+    slots = max((len(group.buckets) for each in tables.values() for group in each.groups), default=1)
+    found: Counter[tuple[str, ...]] = Counter()
+    for slot in range(slots):
+        switch, crossed = wiring.sites[source].switch, []
+        while switch not in crossed:
+            crossed.append(switch)
+            port = out_port(tables[switch], centre, target, slot)
+            neighbour = None if port is None else wiring.neighbour_at(switch, port)
+            if port is None:
+                crossed.append("dropped")
+                break
+            if neighbour is None:
+                crossed += [site.name for site in wiring.sites if (site.switch, site.port) == (switch, port)]
+                break
+            switch = neighbour
+        else:
+            crossed.append("loop")
+        found[tuple(crossed)] += 1
+    return found
+
+
+def out_port(tables: SwitchTables, centre: DataCentre, target: int, slot: int) -> int | None:
+    address = centre.wiring.sites[target].address
+    matching = [entry for entry in tables.flows if entry.match.ipv4_dst is not None and address in entry.match.ipv4_dst]
+    if not matching:
+        return None
+    (action,) = max(matching, key=lambda entry: entry.priority).actions
+    if isinstance(action, ToGroup):
+        (group,) = (group for group in tables.groups if group.group_id == action.group_id)
+        assert group.group_type is GroupType.SELECT
+        (action,) = group.buckets[slot % len(group.buckets)].actions
+    assert isinstance(action, Output)
+    return action.port
+
+
+def test_slots_are_spread_evenly_over_all_equal_cost_paths() -> None:
+    for k, paths in ((4, 4), (8, 16)):
+        centre = DataCentre(FatTree(k))
+        spread = ways(centre, Routing(centre).tables(), 0, centre.fabric.hosts - 1)
+        assert len(spread) == paths
+        assert len(set(spread.values())) == 1
+
+
+def test_hosts_of_one_switch_and_of_one_pod_are_reached_by_the_shortest_ways() -> None:
+    tables = Routing(CENTRE).tables()
+    assert ways(CENTRE, tables, 0, 1).keys() == {("p0e0", "h1")}
+    assert ways(CENTRE, tables, 0, 2).keys() == {("p0e0", "p0a0", "p0e1", "h2"), ("p0e0", "p0a1", "p0e1", "h2")}
+
+
+def test_a_host_that_is_not_there_is_dropped_at_its_switch() -> None:
+    tables = Routing(CENTRE).tables()["p0e0"]
+    prefixes = [entry.match.ipv4_dst for entry in tables.flows if entry.priority == 10]
+    assert len(prefixes) == 7
+    assert not [prefix for prefix in prefixes if prefix is not None and CENTRE.wiring.sites[0].address in prefix]
+
+
+@given(st.sets(st.sampled_from(CABLES), max_size=8), st.integers(0, 15), st.integers(0, 15))
+def test_whatever_fails_packets_arrive_where_there_is_a_way_and_never_loop(
+    failed: set[Cable], source: int, target: int
+) -> None:
+    routing = Routing(CENTRE, failed)
+    ends = CENTRE.wiring.sites[source].switch, CENTRE.wiring.sites[target].switch
+    is_reachable = ends[0] == ends[1] or routing.next_hops(*ends) is not None
+    arrived = {way[-1] for way in ways(CENTRE, routing.tables(), source, target)}
+    assert arrived == ({f"h{target}"} if is_reachable else {"dropped"})
+    for way in ways(CENTRE, routing.tables(), source, target):
+        assert not {frozenset(hop) for hop in pairwise(way)} & failed
+
+
+def test_groups_keep_their_numbers_and_come_after_those_that_they_use() -> None:
+    before, after = Routing(CENTRE).tables(), Routing(CENTRE, {frozenset({"p0e0", "p0a0"})}).tables()
+    for switch in ("p1e0", "p1a0", "p0a1"):
+        assert set(before[switch].groups) <= set(after[switch].groups)
+    for tables in before.values():
+        known: set[int] = set()
+        for group in tables.groups:
+            used = {
+                action.group_id for bucket in group.buckets for action in bucket.actions if isinstance(action, ToGroup)
+            }
+            assert used <= known
+            known.add(group.group_id)
+
+
+def test_the_group_of_a_scheduled_flow_prefers_its_port_and_falls_back_to_ecmp() -> None:
+    hops = Routing(CENTRE).next_hops("p0e0", "p3e1")
+    assert hops is not None
+    port = hops.ports[1]
+    groups = {group.group_id: group for group in Routing(CENTRE).tables()["p0e0"].groups}
+    fallback = Bucket((ToGroup(hops.group_id),), watch_group=hops.group_id)
+    assert groups[hops.failover_id(port)].buckets == (Bucket((Output(port),), port), fallback)
+
+
+@pytest.mark.parametrize("k", [2, 4, 6, 10])
+def test_no_two_groups_of_a_switch_have_one_number(k: int) -> None:
+    centre = DataCentre(FatTree(k))
+    for tables in Routing(centre).tables().values():
+        numbers = [group.group_id for group in tables.groups]
+        assert len(set(numbers)) == len(numbers)
+        assert all(
+            len({action for bucket in group.buckets for action in bucket.actions}) > 1 for group in tables.groups
+        )
+
+
+def test_a_graph_from_a_file_is_wired_like_the_same_fat_tree() -> None:
+    graph = DataCentre(MultiRooted(CENTRE.topology))
+    assert [site.name for site in graph.wiring.sites] == [site.name for site in CENTRE.wiring.sites]
+    spread = ways(graph, Routing(graph).tables(), 0, 15)
+    assert spread == ways(CENTRE, Routing(CENTRE).tables(), 0, 15)
