@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 from experiments.result import Check
 from te_solver.errors import InputError
@@ -121,6 +121,15 @@ class Exhibit:
         return found
 
 
+@dataclass(frozen=True)
+class Row:
+    """A row of an exhibit's table: what it holds, what it is called, a cell for each column."""
+
+    kind: Literal["ours", "spread", "published", "difference"]
+    label: str
+    cells: tuple[str, ...]
+
+
 def exhibit_to_json(exhibit: Exhibit) -> dict[str, Any]:
     """As JSON data, with what can be computed from the rest for the sake of readers."""
     data = asdict(exhibit)
@@ -151,13 +160,17 @@ def exhibit_text(exhibit: Exhibit) -> str:
     """The numbers as a table: a row for each line, ours and the published ones, then checks and remarks."""
     columns = exhibit.columns
     widths = [max(7, len(heading(x))) for x in columns]
-    rows = [("", [heading(x) for x in columns]), *_rows(exhibit, columns)]
-    label_width = max(len(label) for label, _ in rows) + 2
+    listed = [Row("ours", "", tuple(heading(x) for x in columns)), *rows(exhibit)]
+    labels = [row.label if row.kind == "ours" else f"  {row.label}" for row in listed]
+    label_width = max(map(len, labels)) + 2
     lines = [
         f"{exhibit.reproduces}: {exhibit.title} [{exhibit.backend}]",
         f"{exhibit.quantity}, by {exhibit.axis}",
         "",
-        *(f"{label:<{label_width}}" + "  ".join(map(str.rjust, cells, widths)) for label, cells in rows),
+        *(
+            f"{label:<{label_width}}" + "  ".join(map(str.rjust, row.cells, widths))
+            for label, row in zip(labels, listed, strict=True)
+        ),
     ]
     lines += ["", *check_lines(exhibit.checks)] if exhibit.checks else []
     lines += ["", *exhibit.remarks] if exhibit.remarks else []
@@ -183,15 +196,22 @@ def _point(data: dict[str, Any]) -> Point:
     return Point(**{key: data[key] for key in Point.__dataclass_fields__})
 
 
-def _rows(exhibit: Exhibit, columns: Sequence[float | str]) -> Iterator[tuple[str, list[str]]]:
+def rows(exhibit: Exhibit) -> Iterator[Row]:
+    """The exhibit's table: for each line ours, their spread, the published numbers and how far ours are from them."""
     for line in exhibit.lines:
-        points = [line.at(x) for x in columns]
-        yield f"{line.label}, here", [number(point.value) for point in points]
+        points = [line.at(x) for x in exhibit.columns]
+
+        def cells(of: Callable[[Point], float | None], points: Sequence[Point] = points) -> tuple[str, ...]:
+            return tuple(number(of(point)) for point in points)
+
+        yield Row("ours", f"{line.label}, here", cells(lambda point: point.value))
         if any(point.runs > 1 and point.low != point.high for point in points):
-            yield "  lowest run", [number(point.low) for point in points]
-            yield "  highest run", [number(point.high) for point in points]
+            yield Row("spread", "lowest run", cells(lambda point: point.low))
+            yield Row("spread", "highest run", cells(lambda point: point.high))
         if any(point.published is not None for point in points):
-            yield "  published", [number(point.published) for point in points]
+            yield Row("published", "published", cells(lambda point: point.published))
+            if any(point.deviation is not None for point in points):
+                yield Row("difference", "difference", cells(lambda point: point.deviation))
 
 
 def heading(x: float | str) -> str:

@@ -8,6 +8,7 @@ from experiments.exhibit import Exhibit, exhibit_text, exhibit_to_json
 from experiments.exhibit_picture import exhibit_figure
 from experiments.output import OutputFolder
 from experiments.registry import Outcome, Settings
+from te_solver.picture_file import picture_bytes
 
 
 def write_exhibits(
@@ -20,7 +21,7 @@ def write_exhibits(
     for exhibit in exhibits:
         output.write_json(f"{exhibit.name}.json", exhibit_to_json(exhibit))
         output.write_text(f"{exhibit.name}.txt", f"{exhibit_text(exhibit)}\n")
-        output.write_with(f"{exhibit.name}.svg", exhibit_figure(exhibit).savefig)
+        output.write_bytes(f"{exhibit.name}.svg", picture_bytes(exhibit_figure(exhibit), ".svg"))
     missed = (*failures, *(words for exhibit in exhibits for words in exhibit.missed()))
     summary: dict[str, object] = {
         "experiment": experiment,

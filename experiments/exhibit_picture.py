@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import fill
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -9,6 +11,7 @@ from experiments.exhibit import Exhibit, Line
 
 _COLOURS = ("tab:red", "tab:blue", "tab:orange", "tab:cyan", "tab:purple", "tab:green")
 _INCHES = (5.6, 3.9)
+_LABEL_LETTERS = 18
 _GROUP = 0.8
 """Width of the bars that stand together, in parts of the distance to the next."""
 
@@ -49,7 +52,7 @@ def _draw_bars(axes: Axes, exhibit: Exhibit) -> None:
     for number, line in enumerate(exhibit.lines):
         offset = (number - (len(exhibit.lines) - 1) / 2) * width
         _draw_bars_of(axes, line, {x: at + offset for at, x in enumerate(columns)}, width, _COLOURS[number % 6])
-    axes.set_xticks(range(len(columns)), [str(x) for x in columns])
+    axes.set_xticks(range(len(columns)), [fill(str(x), _LABEL_LETTERS) for x in columns])
 
 
 def _draw_bars_of(axes: Axes, line: Line, places: dict[float | str, float], width: float, colour: str) -> None:

@@ -29,6 +29,7 @@ VERBS = {
     "lab": "kuijia_app.cli.lab",
     "list": "kuijia_app.cli.list",
     "run": "kuijia_app.cli.run",
+    "report": "kuijia_app.cli.report",
     "doctor": "kuijia_app.cli.doctor",
 }
 """Verb to the module that does it; only the module of the verb asked for is imported."""

@@ -73,6 +73,7 @@ def test_the_text_has_ours_with_spread_and_the_published_in_columns() -> None:
         "  lowest run           1        8",
         "  highest run          3        8",
         "  published         2.50        6",
+        "  difference       -0.50        2",
         "kuijia, here           0        -",
         "  published            -     0.50",
         "",

@@ -1,0 +1,200 @@
+"""What `kuijia report` tells of a folder: its tables and figures, and where our numbers are not the paper's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.exhibit import FORMAT as EXHIBIT_FORMAT
+from experiments.exhibit import Exhibit, Line, Point, exhibit_from_json, number
+from experiments.gscale.agreement import agreement
+from experiments.gscale.exhibits import exhibits_of
+from experiments.motivation_exhibit import TABLES, motivation_exhibit
+from experiments.result import FORMAT as RESULT_FORMAT
+from experiments.result import Check, Result, result_from_json
+from te_solver.errors import InputError
+from te_solver.text import read_text
+
+SAME_PART, SAME_UNITS = 0.1, 1.0
+"""A number is the published one when it is within a tenth of it, or within one unit: point, second, Mbit/s."""
+
+_ORDER = ("table2", "table3", "fig4", "fig6", "fig8", "fig10", "fig11", "indirect", "fig12", "fig13", "table4", "fig14")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a folder holds.
+
+    Attributes:
+        exhibits: in the order of the paper, emulation before models.
+        runs: how many results it has of each backend.
+        invalid: of how many of these runs nothing is used, and why, by name.
+        made_with: what the first emulated run was made with, empty without one.
+    """
+
+    exhibits: tuple[Exhibit, ...]
+    runs: Mapping[str, int]
+    invalid: Mapping[str, str]
+    made_with: Mapping[str, str]
+
+    @property
+    def lead(self) -> str:
+        """Where our numbers do not match the published ones: the first paragraph."""
+        compared = [exhibit for exhibit in self.exhibits if exhibit.largest_deviations()]
+        if not compared:
+            return "There are no published numbers to hold these against."
+        apart = [words for exhibit in compared for words in [_apart(exhibit)] if words]
+        if not apart:
+            return "All numbers that the paper gives are matched: ours are within a tenth or one unit of each."
+        agreeing = [_called(exhibit) for exhibit in compared if not _apart(exhibit)]
+        text = f"Our numbers do not match the published ones in {'; '.join(apart)}."
+        return f"{text} They match in {', '.join(agreeing)}." if agreeing else text
+
+    @property
+    def missed(self) -> list[str]:
+        """Every bar that is missed, in words."""
+        return [words for exhibit in self.exhibits for words in exhibit.missed()]
+
+
+def report_of(folder: Path) -> Report:
+    """Everything that `kuijia run` left in a folder or in folders in it.
+
+    Raises:
+        InputError: the folder holds nothing of the kind, a file cannot be read, or runs of one backend differ in
+            capacity or seed, which cannot be averaged.
+    """
+    if not folder.is_dir():
+        raise InputError(folder, "", "is no folder", "one that `kuijia run -o` wrote into")
+    results: list[Result] = []
+    exhibits: list[Exhibit] = []
+    for path in sorted(folder.rglob("*.json")):
+        data = _json(path)
+        if data.get("format") == RESULT_FORMAT:
+            results.append(result_from_json(data, path))
+        elif data.get("format") == EXHIBIT_FORMAT:
+            exhibits.append(exhibit_from_json(data, path))
+        elif data.get("experiment") == "fig4" and "loss" in data:
+            exhibits.append(_figure_4(data))
+    made = {(exhibit.name, exhibit.backend): exhibit for exhibit in (*exhibits, *_made_of(folder, results))}
+    if not made:
+        raise InputError(folder, "", "holds no results", "a folder that `kuijia run -o` wrote into")
+    return Report(
+        tuple(sorted(made.values(), key=_place)),
+        {backend: len(list(runs)) for backend, runs in _by_backend(results).items()},
+        {_run_name(result): "; ".join(result.invalid) for result in results if result.invalid},
+        _made_with(results),
+    )
+
+
+def _made_of(folder: Path, results: Sequence[Result]) -> Iterator[Exhibit]:
+    for name in TABLES:
+        for runs in _by_backend(result for result in results if result.experiment == name).values():
+            usable = [run for run in runs if not run.invalid]
+            if usable:
+                yield motivation_exhibit(usable)
+    by_backend = _by_backend(result for result in results if result.experiment == "gscale")
+    for runs in by_backend.values():
+        if len({(run.capacity, run.seed) for run in runs}) > 1:
+            raise InputError(
+                folder, "", f"runs on {runs[0].backend} differ in capacity or seed", "a folder for each of these"
+            )
+        yield from exhibits_of(runs)
+    if {"emulation", "flow"} <= by_backend.keys():
+        compared = agreement(by_backend["emulation"], by_backend["flow"])
+        if compared is not None:
+            yield compared
+
+
+def _by_backend(results: Iterable[Result]) -> dict[str, list[Result]]:
+    found: dict[str, list[Result]] = {}
+    for result in results:
+        found.setdefault(result.backend, []).append(result)
+    return found
+
+
+def _figure_4(data: Mapping[str, Any]) -> Exhibit:
+    lines = (
+        Line(
+            label, tuple(Point.of(x, [100 * loss]) for x, loss in zip(data["demands"], data["loss"][name], strict=True))
+        )
+        for name, label in (("kuijia", "original weights"), ("precomputed", "precomputed weights"))
+    )
+    return Exhibit(
+        "fig4",
+        "mean throughput lost over all single failures of random graphs",
+        "Figure 4",
+        data["backend"],
+        "demand of each pair, in parts of a link",
+        "throughput loss (%)",
+        tuple(lines),
+        checks=(Check("what original weights lose more, at most, in %", 100 * data["largest_gap"], None, 2.0),),
+        remarks=(f'The paper\'s curves have no numbers that can be read; it says that "{data["published"]}".',),
+    )
+
+
+def _apart(exhibit: Exhibit) -> str:
+    """Which of its lines are not the published ones, in words."""
+    lines = [
+        f"{line.label} {number(point.value)} instead of {number(point.published)} at {point.x}"
+        for line, point in exhibit.largest_deviations()
+        if not same_as_published(point)
+    ]
+    return f"{_called(exhibit)} ({', '.join(lines)})" if lines else ""
+
+
+def same_as_published(point: Point) -> bool:
+    """Whether a point that has both numbers has the published one."""
+    assert point.deviation is not None, "a point with both numbers"
+    assert point.published is not None, "a point with both numbers"
+    return abs(point.deviation) <= max(SAME_UNITS, SAME_PART * abs(point.published))
+
+
+def difference(exhibit: Exhibit) -> str:
+    """A sentence on where an exhibit is farthest from the published numbers; empty when it has none."""
+    parts = [
+        f"{line.label} with {number(point.value)} instead of {number(point.published)} at {point.x}"
+        for line, point in exhibit.largest_deviations()
+    ]
+    return f"Farthest from the published numbers: {'; '.join(parts)}." if parts else ""
+
+
+def _called(exhibit: Exhibit) -> str:
+    return f"{exhibit.reproduces} on {exhibit.backend}"
+
+
+def _place(exhibit: Exhibit) -> tuple[int, str, str]:
+    rank = _ORDER.index(exhibit.name) if exhibit.name in _ORDER else len(_ORDER)
+    return rank, exhibit.name, exhibit.backend
+
+
+def _run_name(result: Result) -> str:
+    varied = " ".join(f"{key} {value}" for key, value in result.parameters.items() if isinstance(value, str | float))
+    link = "-".join(result.failure.link)
+    return f"{result.experiment} {varied} {link} {result.scheme} {result.repetition}"
+
+
+def _made_with(results: Iterable[Result]) -> dict[str, str]:
+    wanted = {
+        "kuijia": "Kuijia",
+        "commit": "commit",
+        "kernel": "kernel",
+        "open_vswitch": "Open vSwitch",
+        "datapath": "datapath",
+        "iperf3": "iperf3",
+        "python": "Python",
+    }
+    manifest = next((result.manifest for result in results if result.backend == "emulation"), {})
+    return {label: str(manifest[key]) for key, label in wanted.items() if manifest.get(key)}
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(read_text(path, "a result file"))
+    except json.JSONDecodeError as error:
+        raise InputError(
+            path, error.lineno, f"malformed JSON ({error.msg})", "a file that `kuijia run` wrote"
+        ) from error
+    return data if isinstance(data, dict) else {}

@@ -1,0 +1,133 @@
+"""A report as one HTML page that needs nothing else, and as Markdown with pictures beside it."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from experiments.exhibit import Exhibit, Row, heading, rows
+from experiments.exhibit_picture import exhibit_figure
+from experiments.report import Report, difference
+from te_solver.picture_file import picture_bytes
+
+TITLE = "Kuijia: the paper's tables and figures, reproduced"
+
+
+@dataclass(frozen=True)
+class _Section:
+    """What the page shows of one exhibit; `picture` is a data URI."""
+
+    anchor: str
+    heading: str
+    exhibit: Exhibit
+    sentence: str
+    difference: str
+    picture: str
+    columns: Sequence[str]
+    rows: Sequence[Row]
+
+
+def html_page(report: Report) -> str:
+    environment = Environment(
+        loader=PackageLoader("experiments", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page: str = environment.get_template("report.html.j2").render(
+        title=TITLE,
+        report=report,
+        checked=_checked(report),
+        origin=_origin(report),
+        sections=[_section(exhibit) for exhibit in report.exhibits],
+    )
+    return page
+
+
+def markdown_page(report: Report) -> str:
+    """The same in Markdown; its pictures are those of `picture_names`, in the same folder."""
+    parts = [f"# {TITLE}", report.lead]
+    if report.missed:
+        parts.append(f"{len(report.missed)} of {_checked(report)} bars are missed:")
+        parts.append("\n".join(f"- {words}" for words in report.missed))
+    elif _checked(report):
+        parts.append(f"All {_checked(report)} bars are met.")
+    parts.append(_origin(report))
+    if report.invalid:
+        parts.append("Runs that are not used:")
+        parts.append("\n".join(f"- {name}: {reasons}" for name, reasons in report.invalid.items()))
+    for exhibit in report.exhibits:
+        parts.append(f"## {_heading(exhibit)}")
+        parts.append(f"{_sentence(exhibit)} {difference(exhibit)}".rstrip())
+        parts.append(f"![{_heading(exhibit)}]({picture_name(exhibit)})")
+        parts.append(_markdown_table(exhibit))
+        parts += exhibit.remarks
+        if exhibit.published:
+            parts.append(f"Published: {exhibit.published}.")
+        if exhibit.checks:
+            parts.append(
+                "\n".join(
+                    f"- {'met' if check.passed else '**missed**'}: {check.name}, {check.measured:.3g},"
+                    f" expected {check.bar}"
+                    for check in exhibit.checks
+                )
+            )
+    return "\n\n".join(parts) + "\n"
+
+
+def picture_name(exhibit: Exhibit) -> str:
+    """The file of an exhibit's picture."""
+    return f"{_anchor(exhibit)}.svg"
+
+
+def picture(exhibit: Exhibit) -> bytes:
+    """SVG, the same bytes for the same exhibit."""
+    return picture_bytes(exhibit_figure(exhibit), ".svg")
+
+
+def _section(exhibit: Exhibit) -> _Section:
+    return _Section(
+        _anchor(exhibit),
+        _heading(exhibit),
+        exhibit,
+        _sentence(exhibit),
+        difference(exhibit),
+        f"data:image/svg+xml;base64,{b64encode(picture(exhibit)).decode()}",
+        [heading(x) for x in exhibit.columns],
+        list(rows(exhibit)),
+    )
+
+
+def _markdown_table(exhibit: Exhibit) -> str:
+    columns = [heading(x) for x in exhibit.columns]
+    lines = [["", *columns], ["---", *["---:"] * len(columns)]]
+    lines += [[row.label, *row.cells] for row in rows(exhibit)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _heading(exhibit: Exhibit) -> str:
+    return f"{exhibit.reproduces} ({exhibit.backend})"
+
+
+def _sentence(exhibit: Exhibit) -> str:
+    return f"{exhibit.title[:1].upper()}{exhibit.title[1:]}; {exhibit.quantity}, by {exhibit.axis}."
+
+
+def _anchor(exhibit: Exhibit) -> str:
+    return f"{exhibit.name}-{exhibit.backend}".replace(" ", "-")
+
+
+def _checked(report: Report) -> int:
+    return sum(len(exhibit.checks) for exhibit in report.exhibits)
+
+
+def _origin(report: Report) -> str:
+    """How many runs of what kind, and what they were made with."""
+    runs = ", ".join(f"{count} on {backend}" for backend, count in report.runs.items())
+    made_with = ", ".join(f"{name} {value}" for name, value in report.made_with.items())
+    sentences = [f"Runs: {runs}." if runs else "", f"The emulation: {made_with}." if made_with else ""]
+    return " ".join(sentence for sentence in sentences if sentence)

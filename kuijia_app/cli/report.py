@@ -1,0 +1,46 @@
+"""`kuijia report`: all tables and figures that a folder holds, beside the published ones, as one page."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+HELP = "show the results in a folder beside the published ones, as HTML and Markdown"
+
+HTML, MARKDOWN = "report.html", "report.md"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="DIR", help="where `kuijia run -o` wrote, or a folder of such")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help=f"folder for {HTML}, {MARKDOWN} and pictures (default: DIR)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    # Drawing takes a second to import, which --help should not cost.
+    from experiments.exhibit import exhibit_to_json  # noqa: PLC0415
+    from experiments.output import OutputFolder  # noqa: PLC0415
+    from experiments.report import report_of  # noqa: PLC0415
+    from experiments.report_pages import html_page, markdown_page, picture, picture_name  # noqa: PLC0415
+
+    report = report_of(args.folder)
+    pages = {HTML: html_page(report), MARKDOWN: markdown_page(report)}
+    pictures = {picture_name(exhibit): picture(exhibit) for exhibit in report.exhibits}
+    output = OutputFolder(args.output or args.folder)
+    for name, text in pages.items():
+        output.write_text(name, text)
+    for name, drawn in pictures.items():
+        output.write_bytes(name, drawn)
+    if args.json:
+        data = {
+            "lead": report.lead,
+            "missed": report.missed,
+            "exhibits": [exhibit_to_json(exhibit) for exhibit in report.exhibits],
+        }
+        print(json.dumps(data, indent=1))
+    else:
+        print(report.lead)
+        print(f"wrote {output.path / HTML} and {MARKDOWN} with {len(pictures)} pictures")
+    return 0

@@ -1,0 +1,148 @@
+"""A report finds what runs left, says first where ours are not the published numbers, and is safe to show."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.exhibit import Exhibit, Line, Point, exhibit_to_json
+from experiments.gscale.cases import LINKS, Case, grid
+from experiments.report import report_of, same_as_published
+from experiments.report_pages import html_page, markdown_page
+from experiments.result import Result, save_result
+from kuijia_app.cli.main import main
+from te_solver.errors import InputError
+from tests.experiments.gscale.results import made_up
+from tests.experiments.results import TABLE_2_KUIJIA, TABLE_2_RESCALING, result
+
+
+def _save(folder: Path, *runs: Result) -> None:
+    folder.mkdir(exist_ok=True)
+    for number, run in enumerate(runs):
+        save_result(run, folder / f"{run.experiment}-{number}.json")
+
+
+def _rescaling(kept: float, backend: str = "emulation") -> Result:
+    run = made_up(Case("tcp", 1.2, LINKS[0], "rescaling", 1), {"direct": kept})
+    return replace(run, backend=backend)
+
+
+@pytest.mark.parametrize(
+    ("value", "published", "same"),
+    [(3.0, 2.1, True), (3.2, 2.1, False), (105.0, 100.0, True), (111.0, 100.0, False), (-0.3, 0.6, True)],
+)
+def test_a_number_is_the_published_one_within_a_tenth_or_one_unit(value: float, published: float, same: bool) -> None:  # noqa: FBT001
+    assert same_as_published(Point.of(1.0, [value], published)) is same
+
+
+def test_the_first_paragraph_says_where_numbers_do_not_match(tmp_path: Path) -> None:
+    _save(tmp_path, _rescaling(0.8), result("kuijia", TABLE_2_KUIJIA), result("rescaling", TABLE_2_RESCALING))
+    lead = report_of(tmp_path).lead
+    assert lead.startswith("Our numbers do not match the published ones in ")
+    assert "Figure 10 on emulation (rescaling 20.0 instead of 3.57 at 1.2)" in lead
+    assert "They match in Table 2 on emulation." in lead
+    page = html_page(report_of(tmp_path))
+    assert page.index("Our numbers do not match") < page.index("<h2")
+    assert markdown_page(report_of(tmp_path)).split("\n\n")[1] == lead
+
+
+def test_matching_numbers_are_said_to_match(tmp_path: Path) -> None:
+    _save(tmp_path, _rescaling(0.96))
+    assert report_of(tmp_path).lead.startswith("All numbers that the paper gives are matched")
+
+
+def test_missed_bars_are_told_before_the_figures(tmp_path: Path) -> None:
+    _save(tmp_path, made_up(Case("tcp", 1.2, LINKS[0], "kuijia", 1), {"direct": 0.9}))
+    report = report_of(tmp_path)
+    assert report.missed == ["fig10 (emulation): kuijia, loss in % at demand 1.2 is 10, expected at most 2"]
+    assert report.missed[0] in html_page(report)
+    assert report.missed[0] in markdown_page(report)
+
+
+def test_results_of_folders_below_are_found_and_each_backend_is_shown(tmp_path: Path) -> None:
+    _save(tmp_path / "a", _rescaling(0.9))
+    _save(tmp_path / "b", _rescaling(0.85, "flow"))
+    report = report_of(tmp_path)
+    assert [(each.name, each.backend) for each in report.exhibits] == [
+        ("fig10", "emulation"),
+        ("fig10", "flow"),
+        ("agreement", "emulation less flow"),
+    ]
+    agreed = report.exhibits[-1]
+    assert agreed.line("fig10, rescaling").at(1.2).value == pytest.approx(-5.0)
+    assert not agreed.passed
+
+
+def test_emulation_and_model_agree_within_three_points_and_only_of_the_same_runs(tmp_path: Path) -> None:
+    _save(tmp_path / "a", _rescaling(0.9))
+    other = made_up(Case("tcp", 1.2, LINKS[1], "rescaling", 1), {"direct": 0.2})
+    _save(tmp_path / "b", _rescaling(0.88, "flow"), replace(other, backend="flow"))
+    assert report_of(tmp_path).exhibits[-1].passed
+
+
+def test_a_run_that_is_not_used_is_named_with_its_reason(tmp_path: Path) -> None:
+    _save(tmp_path, _rescaling(0.9), replace(_rescaling(0.1), repetition=2, invalid=("too busy",)))
+    report = report_of(tmp_path)
+    assert list(report.invalid.values()) == ["too busy"]
+    assert "traffic tcp" in next(iter(report.invalid))
+    assert "too busy" in html_page(report)
+
+
+def test_saved_exhibits_and_figure_4_are_shown_too(tmp_path: Path) -> None:
+    saved = Exhibit("fig8", "<b>fields</b>", "Figure 8", "tables", "x", "y", (Line("a", (Point.of(1, [2.0]),)),))
+    (tmp_path / "fig8.json").write_text(json.dumps(exhibit_to_json(saved)))
+    curves = {"kuijia": [0.01], "precomputed": [0.02]}
+    data = {"experiment": "fig4", "backend": "flow", "demands": [0.8], "loss": curves}
+    (tmp_path / "fig4.json").write_text(json.dumps({**data, "largest_gap": 0.001, "published": "comparable"}))
+    report = report_of(tmp_path)
+    assert [each.name for each in report.exhibits] == ["fig4", "fig8"]
+    assert report.lead == "There are no published numbers to hold these against."
+    assert "&lt;b&gt;fields" in html_page(report).lower()
+
+
+def test_the_page_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
+    _save(tmp_path, *(made_up(case, {"direct": 0.95}) for case in grid(("tcp", "udp"), repetitions=1)))
+
+    links = re.findall(r'(?:src|href)="([^"]*)"', html_page(report_of(tmp_path)))
+    assert links
+    assert all(link.startswith(("data:image/svg+xml;base64,", "#")) for link in links)
+
+
+def test_runs_of_different_capacities_are_not_averaged(tmp_path: Path) -> None:
+    _save(tmp_path, _rescaling(0.9), replace(_rescaling(0.9), capacity=10.0, repetition=2))
+    with pytest.raises(InputError, match="runs on emulation differ in capacity or seed"):
+        report_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"), [(None, "holds no results"), ("{}", "holds no results"), ("{\n!", ":2: malformed JSON")]
+)
+def test_a_folder_without_results_is_refused(tmp_path: Path, content: str | None, problem: str) -> None:
+    if content is not None:
+        (tmp_path / "some.json").write_text(content)
+    with pytest.raises(InputError, match=problem):
+        report_of(tmp_path)
+
+
+def test_a_folder_that_is_not_there_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(tmp_path / "none")]) == 2
+    assert (
+        capsys.readouterr().err
+        == f"error: {tmp_path / 'none'}: is no folder, expected one that `kuijia run -o` wrote into\n"
+    )
+
+
+def test_the_command_writes_both_pages_and_the_pictures_they_show(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _save(tmp_path / "runs", _rescaling(0.9))
+    assert main(["report", str(tmp_path / "runs"), "-o", str(tmp_path / "out")]) == 0
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "report.md", "fig10-emulation.svg"}
+    assert "](fig10-emulation.svg)" in (tmp_path / "out" / "report.md").read_text()
+    assert capsys.readouterr().out.startswith("Our numbers do not match")
+    assert main(["report", str(tmp_path / "runs"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["exhibits"][0]["name"] == "fig10"
