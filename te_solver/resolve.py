@@ -7,7 +7,7 @@ import time
 import numpy as np
 import scipy.sparse as sp
 
-from te_solver.highs import TITLE, HighsProgram
+from te_solver.highs import TITLE, HighsProgram, Indices
 from te_solver.programs.incidence import Incidence, Vector, least, within_bounds
 from te_solver.programs.program import Allocation
 
@@ -15,6 +15,10 @@ _TOLERANCE = 1e-9
 
 _DUST = 1e-9
 """Below this share of what its tunnel could carry alone, a rate is the solver's rounding."""
+
+_MANY_TUNNELS = 1000
+_FEW_PAIRS = 0.25
+"""From so many tunnels on, and for fewer than this share of the pairs, a smaller program pays for being made."""
 
 
 class ThroughputResolver:
@@ -87,7 +91,8 @@ class WarmThroughput:
 
     What schemes take as their solver. It is warm for one `Incidence` at a time, the one that it was last called with.
     What it is first called with decides between equally good answers from then on; pickled and unpickled, in another
-    process say, it begins with the same.
+    process say, it begins with the same. Where only a few of very many pairs ask for something, a program of theirs
+    alone is solved afresh: that is quicker than the way from a solution for all of them.
 
     Args:
         fewest_hops: see `ThroughputResolver`.
@@ -100,6 +105,9 @@ class WarmThroughput:
 
     def __call__(self, incidence: Incidence, capacity: Vector, demand: Vector, /) -> Allocation:
         """See `ThroughputResolver.solve`."""
+        asking = np.flatnonzero(demand)
+        if incidence.hops.size > _MANY_TUNNELS and asking.size < _FEW_PAIRS * demand.size:
+            return self._of_few(incidence, capacity, demand, asking)
         if self._first is None or self._first[0] is not incidence:
             self._first = incidence, capacity.copy(), demand.copy()
             self._resolver = ThroughputResolver(incidence, fewest_hops=self._fewest_hops)
@@ -108,6 +116,25 @@ class WarmThroughput:
             self._resolver.solve(*self._first[1:])
         assert self._resolver is not None, "there is one whenever there was a first call"
         return self._resolver.solve(capacity, demand)
+
+    def _of_few(self, incidence: Incidence, capacity: Vector, demand: Vector, asking: Indices) -> Allocation:
+        """The same program without the pairs that ask for nothing, dead tunnels, and links that nobody is left on."""
+        pairs = incidence.pairs.tocsr()[asking]
+        usable = np.flatnonzero((demand[incidence.pair_of_tunnel] > 0) & (least(incidence.links, capacity) > 0))
+        links = incidence.links[:, usable]
+        used = np.unique(links.indices)
+        few = Incidence(
+            sp.csc_array(links.tocsr()[used]),
+            sp.csc_array(pairs[:, usable]),
+            incidence.hops[usable],
+            incidence.edge_of_link[used],
+        )
+        rates = np.zeros(incidence.hops.shape)
+        seconds = 0.0
+        if usable.size:
+            found = ThroughputResolver(few, fewest_hops=self._fewest_hops).solve(capacity[used], demand[asking])
+            rates[usable], seconds = found.rates, found.solve_seconds
+        return Allocation(rates, incidence.pairs @ rates, TITLE, seconds)
 
     def __getstate__(self) -> dict[str, object]:
         """All but what HiGHS holds."""

@@ -82,15 +82,18 @@ def outcomes_of(
         KuijiaError, InterruptedWorkError: see `experiments.sweep.sweep.swept`.
     """
     with swept(what_if_sweep(questions, options), workers, output, progress) as parts:
-        yield [_outcome(data) for data in chain.from_iterable(parts)]
+        schemes = len(questions.contenders)
+        of_schemes = (chain.from_iterable(parts[contender::schemes]) for contender in range(schemes))
+        yield [_outcome(data) for data in chain.from_iterable(of_schemes)]
 
 
 def what_if_sweep(questions: Questions, options: Mapping[str, Any]) -> Sweep[Questions, Ready, Part]:
     count = len(questions.failures)
     parts = [
+        # Schemes take turns: some take much longer than others, which would make the time that is left a bad guess.
         Part(contender, first, min(first + _FAILURES_AT_ONCE, count))
-        for contender in range(len(questions.contenders))
         for first in range(0, count, _FAILURES_AT_ONCE)
+        for contender in range(len(questions.contenders))
     ]
     told = {
         "network": questions.contenders[0].traffic.plan.topology.name,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from te_solver import highs
+from te_solver import highs, resolve
 from te_solver.demands import Demand
 from te_solver.errors import SolverError
 from te_solver.programs.incidence import Incidence, Vector
@@ -149,3 +149,21 @@ def test_a_copy_of_a_solver_gives_the_same_answers(
         solver(case.incidence, *each)
     incidence, copied = deepcopy((case.incidence, solver))  # as pickle does it
     assert copied(incidence, *bounds[-1]).rates.tolist() == solver(case.incidence, *bounds[-1]).rates.tolist()
+
+
+@settings(max_examples=40)
+@given(changing_cases(), st.data())
+def test_a_program_of_those_who_ask_alone_is_as_good(problem: tuple[Case, list[Bounds]], data: st.DataObject) -> None:
+    case, bounds = problem
+    asks = data.draw(st.lists(st.booleans(), min_size=case.demand.size, max_size=case.demand.size))
+    for capacity, of_all in bounds:
+        demand = np.where(asks, of_all, 0.0)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(resolve, "_MANY_TUNNELS", 0)
+            patch.setattr(resolve, "_FEW_PAIRS", 2.0)
+            alone = WarmThroughput()(case.incidence, capacity, demand)
+        whole = ThroughputResolver(case.incidence).solve(capacity, demand)
+        assert alone.rates.sum() == pytest.approx(whole.rates.sum(), rel=1e-6)
+        assert alone.granted == pytest.approx(case.incidence.pairs @ alone.rates)
+        hops = [case.incidence.hops @ each.rates for each in (alone, whole)]
+        assert hops[0] == pytest.approx(hops[1], rel=1e-5)
