@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -36,12 +37,20 @@ def connected(address: str) -> Iterator[Client]:
     except ImportError as error:
         problem = f"the package {error.name} is missing"
         raise InputError("option", "--cluster", problem, "the extra `cluster` of kuijia to be installed") from error
+    _hush()
     try:
         client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise InputError("option", "--cluster", f"{address} does not answer", expected) from error
     with client:
         yield client
+
+
+def _hush() -> None:
+    """What ends a sweep is told once, by us; dask's messages on the way there have tracebacks."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def cluster_answers(
@@ -53,6 +62,7 @@ def cluster_answers(
         ClusterError: there are no workers, they are lost again and again, or the scheduler is.
     """
     from distributed import KilledWorker, as_completed  # noqa: PLC0415
+    from distributed import TimeoutError as NoWorkerError  # noqa: PLC0415  # in Python 3.10 not the built-in one
     from distributed.client import FutureCancelledError  # noqa: PLC0415
 
     try:
@@ -62,7 +72,7 @@ def cluster_answers(
         futures = client.map(_answer, *zip(*cases.items(), strict=True), assignment=shared, pure=False)
         for future in as_completed(futures, loop=client.loop):
             yield future.result()
-    except TimeoutError as error:
+    except NoWorkerError as error:
         raise ClusterError(f"the scheduler at {address} has no workers, expected one at least") from error
     except KilledWorker as error:
         raise ClusterError(f"workers of {address} were lost again and again, perhaps for lack of memory") from error

@@ -25,6 +25,9 @@ _DEADLINE_SECONDS = 60.0
 
 
 def prepare(folder: Path) -> Path:
+    """Notes each time that it is called in the file `prepared`."""
+    with (folder / "prepared").open("a") as prepared:
+        prepared.write(f"{os.getpid()}\n")
     return folder
 
 

@@ -33,13 +33,20 @@ def running(*arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.fixture
-def address(tmp_path: Path) -> Iterator[str]:
-    """Of a scheduler without workers."""
+def scheduler(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """One without workers."""
+    file = str(tmp_path / "scheduler.json")
+    arguments = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", file)
+    with running("distributed.cli.dask_scheduler", *arguments) as process:
+        yield process
+
+
+@pytest.fixture
+def address(tmp_path: Path, scheduler: subprocess.Popen[str]) -> str:
     file = tmp_path / "scheduler.json"
-    arguments = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
-    with running("distributed.cli.dask_scheduler", *arguments):
-        wait_until(lambda: file.exists() and bool(file.read_text()))
-        yield json.loads(file.read_text())["address"]
+    wait_until(lambda: scheduler.poll() is not None or (file.exists() and bool(file.read_text())))
+    address: str = json.loads(file.read_text())["address"]
+    return address
 
 
 def test_a_cluster_that_loses_a_worker_gives_the_same_bytes_as_this_machine(tmp_path: Path, address: str) -> None:
@@ -60,6 +67,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bytes_as_this_machine(tmp_
         (there / "go").touch()
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 0, errors
+    assert len((there / "prepared").read_text().split()) == 2
     (here / "go").touch()
     held.run(here, Workers(2))
     assert (there / "results" / "held.json").read_bytes() == (here / "results" / "held.json").read_bytes()
@@ -75,6 +83,22 @@ def test_a_scheduler_without_workers_is_told_in_one_line(address: str, monkeypat
     monkeypatch.setattr(cluster, "_WORKER_SECONDS", 0.2)
     with pytest.raises(ClusterError, match="has no workers, expected one at least"):
         run(Workers(1, address))
+
+
+def test_a_scheduler_that_is_lost_ends_the_sweep_in_one_line(
+    tmp_path: Path, address: str, scheduler: subprocess.Popen[str]
+) -> None:
+    worker = ("distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "1", "--no-dashboard")
+    with running(*worker, "--local-directory", str(tmp_path / "worker")):
+        with connected(address) as client:
+            client.wait_for_workers(1, timeout=60)
+        with held_sweep(tmp_path, address) as process:
+            wait_until_held(process, tmp_path)
+            scheduler.kill()
+            _, errors = process.communicate(timeout=100)
+    assert errors.splitlines()[-1].endswith(f"the scheduler at {address} was lost")
+    assert "12 of 30 cases were finished and are kept" in errors
+    assert "CommClosedError" not in errors
 
 
 def run(workers: Workers) -> None:
