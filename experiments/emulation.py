@@ -106,7 +106,13 @@ class Recording:
 
 
 def record_failure(
-    lab: Lab, flows: Sequence[MeasuredFlow], cut: Cut, timing: Timing, sending: Sending, show: Show
+    lab: Lab,
+    flows: Sequence[MeasuredFlow],
+    cut: Cut,
+    timing: Timing,
+    sending: Sending,
+    show: Show,
+    react: Callable[[], None] = lambda: None,
 ) -> Recording:
     """Start the flows, cut the link, wait, stop; the link stays cut.
 
@@ -117,6 +123,7 @@ def record_failure(
         timing: how long everything takes.
         sending: how the hosts send.
         show: told the present goodput of all flows, several times a second.
+        react: done as soon as the lab has noticed the cut.
 
     Raises:
         TestbedError: a flow failed, or the cut took too long to be noticed.
@@ -137,6 +144,7 @@ def record_failure(
         before_start = time.time()
         _follow(run, before_start + timing.before, f"before {link} is cut", show)
         event = lab.fail(*cut.link)
+        react()
         marks_after = _observe(lab, flows, broken)
         _follow(run, event.requested_at + timing.settle, f"{link} is cut, flows settling", show)
         after_start = time.time()

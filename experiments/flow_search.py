@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from experiments.wanted_flow import WantedFlow
+from kuijia_app.queues import QueueLayout
 from kuijia_app.slots import cut_slots
 from testbed.errors import TestbedError
 from testbed.hash_probe import FlowKey, FlowWish, Mark, Protocol, choose_flows, probe_marks
@@ -79,7 +80,7 @@ def _draw_candidates(
         if protocol == "udp":
             every_address = [str(address) for address in lab.wiring.prefix(flow.source).hosts()]
             addresses = chance.sample(every_address, min(count, len(every_address)))
-        server_port, code_point = FIRST_SERVER_PORT + position, _code_point(lab, flow)
+        server_port, code_point = FIRST_SERVER_PORT + position, code_point_of(lab.network.options.layout, flow)
         found[flow.name] = [
             FlowKey(protocol, address, next(ports[flow.source]), server_port, code_point) for address in addresses
         ]
@@ -104,8 +105,9 @@ def _candidates_needed(share: float) -> int:
     return 1 if share == 1 else math.ceil(math.log(MISS_CHANCE) / math.log(1 - share))
 
 
-def _code_point(lab: Lab, flow: WantedFlow) -> int:
-    code_points = lab.network.options.layout.classes[flow.priority].code_points
+def code_point_of(layout: QueueLayout, flow: WantedFlow) -> int:
+    """The DSCP value that puts a flow into its class."""
+    code_points = layout.classes[flow.priority].code_points
     return code_points[0] if code_points else DEFAULT_CODE_POINT
 
 

@@ -12,6 +12,7 @@ from experiments.emulation import Cut, MeasuredFlow, Sending, Timing, evaluate, 
 from experiments.flow_search import find_flows
 from experiments.gscale.aggregates import aggregates_of
 from experiments.gscale.cases import Case, Traffic
+from experiments.gscale.private_entries import PrivateEntries, any_flows
 from experiments.gscale.scenario import parameters_of, plan_of
 from experiments.load import overload
 from experiments.registry import Settings
@@ -40,8 +41,8 @@ _PAYLOAD_SHARE = {"tcp": TCP_PAYLOAD / TCP_FRAME, "udp": UDP_PAYLOAD / UDP_FRAME
 
 _TCP = Timing(warmup=3, before=5, settle=10, after=20, interval=0.2)
 _UDP = Timing(warmup=1.5, before=3, settle=1, after=5, interval=0.2)
-_QUICK_TCP = Timing(warmup=3, before=3, settle=4, after=6, interval=0.2)
-_QUICK_UDP = Timing(warmup=1.5, before=2, settle=1, after=3, interval=0.2)
+_QUICK_TCP = Timing(warmup=2, before=2, settle=3, after=5, interval=0.2)
+_QUICK_UDP = Timing(warmup=1, before=1.5, settle=0.5, after=2, interval=0.2)
 
 _OVERHEAD_SECONDS = 5.0
 """Of a run beside its traffic: looking for flows, starting and ending them."""
@@ -81,9 +82,20 @@ class Bench:
     A context manager. After an error the lab may be in any state: leave the block and enter another.
     """
 
-    def __init__(self, case: Case, settings: Settings, machine: Machine, show: Callable[[str], None]) -> None:
-        """`machine` is what the manifests tell of; `show` is told what is going on."""
+    def __init__(
+        self, case: Case, settings: Settings, machine: Machine, show: Callable[[str], None], *, private_entries: bool
+    ) -> None:
+        """Prepare a lab.
+
+        Args:
+            case: whose key is the lab's.
+            settings: of the experiment.
+            machine: what the manifests tell of.
+            show: told what is going on.
+            private_entries: flows have entries of their own instead of being hashed.
+        """
         self._case = case
+        self._private_entries = private_entries
         self._settings = settings
         self._machine = machine
         self._show = show
@@ -121,10 +133,15 @@ class Bench:
         wanted = aggregates_of(lab.plan, case.link)
         cut = Cut(case.link)
         timing = timing_of(case, quick=settings.quick)
-        self._show("looking for flows that are hashed to the wanted tunnels")
-        keys = find_flows(lab, wanted, case.link, settings.seed, case.protocol)
-        flows = [MeasuredFlow(flow, keys[flow.name]) for flow in wanted]
-        recording = record_failure(lab, flows, cut, timing, SENDING, self._show)
+        if self._private_entries:
+            flows = any_flows(lab, wanted, case.protocol)
+            with PrivateEntries(lab, flows, demotes=case.scheme == "kuijia") as entries:
+                recording = record_failure(lab, flows, cut, timing, SENDING, self._show, entries.move_victims)
+        else:
+            self._show("looking for flows that are hashed to the wanted tunnels")
+            keys = find_flows(lab, wanted, case.link, settings.seed, case.protocol)
+            flows = [MeasuredFlow(flow, keys[flow.name]) for flow in wanted]
+            recording = record_failure(lab, flows, cut, timing, SENDING, self._show)
         lab.heal(*case.link)
         results = evaluate(recording, flows, cut, lab.network.options.layout)
         before, after = windows_of(recording)
@@ -148,10 +165,10 @@ class Bench:
                 "settings": asdict(settings),
                 "timing": asdict(timing),
                 "sending": asdict(SENDING),
-                "sources": {name: asdict(key) for name, key in keys.items()},
+                "sources": {flow.wanted.name: asdict(flow.key) for flow in flows},
                 "load": asdict(recording.load),
             },
-            parameters=parameters_of(case, lab.plan),
+            parameters=parameters_of(case, lab.plan, private_entries=self._private_entries),
         )
 
 

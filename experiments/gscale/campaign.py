@@ -75,6 +75,8 @@ class Campaign:
         open_bench: OpenBench,
         progress: Progress,
         clock: Callable[[], float] = time.time,
+        *,
+        private_entries: bool = False,
     ) -> None:
         """Look at what the folder holds already.
 
@@ -86,6 +88,7 @@ class Campaign:
                 what it is doing.
             progress: told how far it is.
             clock: seconds since the epoch.
+            private_entries: whether flows have entries of their own instead of being hashed.
 
         Raises:
             InputError: a file of a case that is no result, or one of other settings.
@@ -96,6 +99,7 @@ class Campaign:
         self._open_bench = open_bench
         self._progress = progress
         self._clock = clock
+        self._private_entries = private_entries
         self._results = {case: result for case in self._cases if (result := self._result_in_folder(case)) is not None}
         self._attempts = _read_log(output)
         self._given_up: dict[Case, str] = {}
@@ -185,12 +189,13 @@ class Campaign:
             return None
         result = load_result(path)
         settings = self._settings
+        plan = plan_of(case, settings.capacity, settings.seed)
         wanted = {
             "backend": settings.backend,
             "scheme": case.scheme,
             "seed": settings.seed,
             "capacity": settings.capacity,
-            "parameters": parameters_of(case, plan_of(case, settings.capacity, settings.seed)),
+            "parameters": parameters_of(case, plan, private_entries=self._private_entries),
         }
         for key, value in wanted.items():
             if getattr(result, key) != value:

@@ -36,6 +36,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="A-B[,A-B]",
         help=f"that fail, one at a time: {_listed(LINKS)} (default: all, with --quick {_listed(QUICK_LINKS)})",
     )
+    group.add_argument(
+        "--private-entries",
+        action="store_true",
+        help="give each flow entries of its own, changed when a link fails, as in the paper, instead of groups",
+    )
 
 
 def cases_from(args: argparse.Namespace, traffics: Sequence[Traffic]) -> tuple[Case, ...]:

@@ -37,7 +37,8 @@ def _runner(name: str, traffics: Sequence[Traffic]) -> Runner:
         from experiments.gscale.grid_run import run_grid  # noqa: PLC0415
 
         names = tuple(MAKERS) if name == "gscale" else (name,)
-        return run_grid(name, names, cases_from(args, traffics), settings, output, progress)
+        cases = cases_from(args, traffics)
+        return run_grid(name, names, cases, settings, output, progress, private_entries=args.private_entries)
 
     return run
 

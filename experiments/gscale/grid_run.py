@@ -20,13 +20,15 @@ def run_grid(
     settings: Settings,
     output: OutputFolder,
     progress: Progress,
+    *,
+    private_entries: bool,
 ) -> Outcome:
     """Measure what cases the folder has no valid result of, then write the named exhibits of all these cases.
 
     Raises:
         InputError: what `measure` raises.
     """
-    outcome = measure(cases, settings, output, progress)
+    outcome = measure(cases, settings, output, progress, private_entries=private_entries)
     exhibits = exhibits_of(outcome.results, names)
     failures = (f"{name}: {reason}" for name, reason in outcome.given_up.items())
     return write_exhibits(experiment, exhibits, settings, output, failures)

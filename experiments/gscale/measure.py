@@ -11,20 +11,31 @@ from experiments.gscale.flow_run import FlowModel
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Settings
+from te_solver.errors import InputError
 from testbed.machine import require_emulation
 
 
-def measure(cases: tuple[Case, ...], settings: Settings, output: OutputFolder, progress: Progress) -> CampaignOutcome:
+def measure(
+    cases: tuple[Case, ...],
+    settings: Settings,
+    output: OutputFolder,
+    progress: Progress,
+    *,
+    private_entries: bool = False,
+) -> CampaignOutcome:
     """Measure, or compute, those of the cases that have no valid result in the folder yet, writing each as it is had.
 
     Raises:
-        InputError: the machine cannot run an emulation, or the folder holds results of other settings.
+        InputError: the machine cannot run an emulation, the folder holds results of other settings, or there are no
+            entries to make private.
     """
+    if settings.backend == "flow" and private_entries:
+        raise InputError("option", "--private-entries", "the fluid model has no switches", "--backend emulation")
     if settings.backend == "flow":
         return Campaign(cases, settings, output, lambda *_: nullcontext(FlowModel(settings)), progress).run()
     machine = require_emulation()
 
     def open_bench(case: Case, show: Show) -> AbstractContextManager[Measuring]:
-        return Bench(case, settings, machine, show)
+        return Bench(case, settings, machine, show, private_entries=private_entries)
 
-    return Campaign(cases, settings, output, open_bench, progress).run()
+    return Campaign(cases, settings, output, open_bench, progress, private_entries=private_entries).run()

@@ -33,13 +33,14 @@ _NOTHING = 1e-3
 """In parts of a link; below it the optimiser's tolerances decide."""
 
 
-def parameters_of(case: Case, plan: Plan) -> dict[str, Any]:
+def parameters_of(case: Case, plan: Plan, *, private_entries: bool = False) -> dict[str, Any]:
     """What a result says of its case beyond what every result says."""
     return {
         "traffic": case.traffic,
         "demand": case.demand,
         "pairs": [list(pair) for pair in dict.fromkeys((pair.source, pair.target) for pair in plan.pairs)],
         "planned_share": PLANNED_SHARE,
+        **({"private_entries": True} if private_entries else {}),
     }
 
 

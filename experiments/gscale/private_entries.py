@@ -1,0 +1,99 @@
+"""Flow entries of their own for aggregates, changed by a controller when a link fails: how the paper had it (5.1).
+
+For switches without groups. No hashing decides where a flow goes, so none has to be looked for; the experiment acts as
+the controller.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from experiments.emulation import MeasuredFlow
+from experiments.flow_search import FIRST_SERVER_PORT, SOURCE_PORTS, code_point_of
+from experiments.wanted_flow import WantedFlow
+from kuijia_app.queues import Queue, TrafficClass
+from kuijia_app.wiring import Wiring
+from te_solver.plan import Tunnel
+from testbed.hash_probe import FlowKey, Protocol
+from testbed.lab import Lab
+
+PRIORITY = 1000
+"""Above all entries of a plan (`kuijia_app.identifiers`)."""
+
+COOKIE = 0x6B70
+"""What the entries are told from others by."""
+
+Way = tuple[FlowKey, Tunnel, Queue]
+
+
+def any_flows(lab: Lab, flows: Iterable[WantedFlow], protocol: Protocol) -> list[MeasuredFlow]:
+    """A source for each flow, no port twice: any will do."""
+    found = []
+    for number, flow in enumerate(flows):
+        address = str(lab.network.host(flow.source).address)
+        code_point = code_point_of(lab.network.options.layout, flow)
+        key = FlowKey(protocol, address, SOURCE_PORTS[number], FIRST_SERVER_PORT + number, code_point)
+        found.append(MeasuredFlow(flow, key))
+    return found
+
+
+class PrivateEntries:
+    """Entries at the ingress of each flow and, for what comes back, at its egress, from the block's start to its end.
+
+    Args:
+        lab: tagging by MPLS labels.
+        flows: what they are for.
+        demotes: whether victims go to the queue for victims, as under Kuijia.
+    """
+
+    def __init__(self, lab: Lab, flows: Sequence[MeasuredFlow], *, demotes: bool) -> None:
+        self._lab = lab
+        self._flows = flows
+        self._demotes = demotes
+
+    def __enter__(self) -> PrivateEntries:
+        self._put((flow.key, flow.wanted.tunnel, self._served(flow).normal) for flow in self._flows)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        network = self._lab.network
+        for switch in sorted({end for flow in self._flows for end in (flow.wanted.source, flow.wanted.target)}):
+            network.ovs.ofctl("del-flows", network.bridge(switch), f"cookie={COOKIE:#x}/-1")
+
+    def move_victims(self) -> None:
+        """Send the flows whose tunnel broke over their backup; the entries of all others stay as they are."""
+        victims = [flow for flow in self._flows if flow.wanted.backup != flow.wanted.tunnel]
+        self._put(
+            (flow.key, flow.wanted.backup, self._served(flow).victim if self._demotes else self._served(flow).normal)
+            for flow in victims
+        )
+
+    def _served(self, flow: MeasuredFlow) -> TrafficClass:
+        classes = self._lab.network.options.layout.classes
+        return next(each for each in classes if each.priority == flow.wanted.priority)
+
+    def _put(self, ways: Iterable[Way]) -> None:
+        """Add entries, in place of those that match the same, all of a switch at once."""
+        lines = defaultdict[str, list[str]](list)
+        for way in ways:
+            for switch, line in entries_of(self._lab.wiring, *way):
+                lines[switch].append(line)
+        network = self._lab.network
+        for switch, texts in lines.items():
+            network.ovs.ofctl("add-flows", network.bridge(switch), "-", stdin="\n".join(texts) + "\n")
+
+
+def entries_of(wiring: Wiring, key: FlowKey, tunnel: Tunnel, queue: Queue) -> tuple[tuple[str, str], ...]:
+    """A switch and its entry, in the syntax of ovs-ofctl, for each direction of a flow over a tunnel."""
+    there, back = tunnel.nodes, tunnel.nodes[::-1]
+    target = wiring.host_address(there[-1])
+    out = f"nw_src={key.source_address},nw_dst={target},tp_src={key.source_port},tp_dst={key.server_port}"
+    home = f"nw_src={target},nw_dst={key.source_address},tp_src={key.server_port},tp_dst={key.source_port}"
+    mark = f"push_mpls:0x8847,set_field:{tunnel.path_id}->mpls_label,set_field:{queue.traffic_class}->mpls_tc"
+    entries = []
+    for nodes, fields in ((there, out), (back, home)):
+        match = f"cookie={COOKIE:#x},priority={PRIORITY},in_port={wiring.host_port(nodes[0])},{key.protocol},{fields}"
+        actions = f"{mark},set_queue:{queue.queue_id},output:{wiring.port(nodes[0], nodes[1])}"
+        entries.append((nodes[0], f"{match},actions={actions}"))
+    return tuple(entries)
