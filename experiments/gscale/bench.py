@@ -12,6 +12,7 @@ from experiments.emulation import Cut, MeasuredFlow, Sending, Timing, evaluate, 
 from experiments.flow_search import find_flows
 from experiments.gscale.aggregates import aggregates_of
 from experiments.gscale.cases import Case, Traffic
+from experiments.gscale.loss_figures import role_loss
 from experiments.gscale.private_entries import PrivateEntries, any_flows
 from experiments.gscale.scenario import parameters_of, plan_of
 from experiments.load import overload
@@ -33,6 +34,9 @@ SENDING = Sending(burst_seconds=0.1)
 
 CARRIED = 0.98
 """Of what is planned, what has to get through before the failure."""
+
+UNREACHED_LOSS = 0.01
+"""Of flows that a failure does not reach, at most: they are the control group."""
 
 TCP_PAYLOAD, TCP_FRAME = 1448, 1514
 """Bytes: with time stamps, and of the Ethernet frame without checksum."""
@@ -159,7 +163,7 @@ class Bench:
             flows=results,
             published=None,
             checks=(),
-            invalid=(*overload(recording.load), *uncarried(results)),
+            invalid=(*overload(recording.load), *uncarried(results), *disturbed(results)),
             manifest={
                 **describe_run(self._machine, lab.network, self._calibration, began, time.time() - began),
                 "settings": asdict(settings),
@@ -179,3 +183,11 @@ def uncarried(flows: Sequence[FlowResult]) -> tuple[str, ...]:
     if carried >= CARRIED * planned:
         return ()
     return (f"before the cut {carried:.1f} of {planned:.1f} Mbit/s planned got through, less than {CARRIED:.0%}",)
+
+
+def disturbed(flows: Sequence[FlowResult]) -> tuple[str, ...]:
+    """In words, what flows lost that share no link with any whose rate the failure changes: something else took it."""
+    lost = role_loss([flow for flow in flows if flow.role == "aboriginal"])
+    if lost is None or lost <= UNREACHED_LOSS:
+        return ()
+    return (f"flows that the failure does not reach lost {lost:.1%}, more than {UNREACHED_LOSS:.0%}",)
