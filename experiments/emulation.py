@@ -21,9 +21,6 @@ from testbed.lab import Lab
 from testbed.offered_rate import BURST_SECONDS, PACED_SECONDS, OfferedRate, limit_offered_rates
 from testbed.ovs import Datapath
 
-OBSERVE_SECONDS = 2.0
-"""How long flows are watched for their labels; one starved in the victims' queue may not be seen in that time."""
-
 SHOW_SECONDS = 0.5
 _SHOWN_FLOWS = 8
 """As many as a line of text holds."""
@@ -45,7 +42,8 @@ Marks = Mapping[FlowKey, Mark]
 class Timing:
     """Seconds: for the flows to get going, of the window before the cut, for them to settle, of the window after it.
 
-    `interval` is that of the goodput series.
+    `interval` is that of the goodput series. At the beginning and after the cut the flows are watched for their labels,
+    for `observe` seconds at most: one starved in the victims' queue may not be seen in that time.
     """
 
     warmup: float
@@ -53,11 +51,14 @@ class Timing:
     settle: float
     after: float
     interval: float
+    observe: float = 2.0
 
     @property
     def total(self) -> int:
         """How long the flows last, in whole seconds."""
-        return math.ceil(self.warmup + self.before + _NOTICE_SECONDS + self.settle + self.after + _END_SECONDS)
+        before = max(self.warmup, self.observe) + self.before
+        after = _NOTICE_SECONDS + max(self.settle, self.observe) + self.after
+        return math.ceil(before + after + _END_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def record_failure(
     broken = {tunnel.path_id for tunnel in lab.plan.tunnels if tunnel.crosses(*cut.link)}
     with IperfRun(lab.network, iperf_flows, timing.total, timing.interval) as run:
         started_at = run.connected_at
-        marks_before = _observe(lab, flows)
+        marks_before = _observe(lab, flows, timing.observe)
         _follow(run, started_at + timing.warmup, "flows getting going", show)
         if cut.without_controller:
             lab.kill_controller()
@@ -145,7 +146,7 @@ def record_failure(
         _follow(run, before_start + timing.before, f"before {link} is cut", show)
         event = lab.fail(*cut.link)
         react()
-        marks_after = _observe(lab, flows, broken)
+        marks_after = _observe(lab, flows, timing.observe, broken)
         _follow(run, event.requested_at + timing.settle, f"{link} is cut, flows settling", show)
         after_start = time.time()
         after_end = after_start + timing.after
@@ -247,11 +248,13 @@ def _iperf_flow(flow: MeasuredFlow, sending: Sending) -> IperfFlow:
     )
 
 
-def _observe(lab: Lab, flows: Sequence[MeasuredFlow], broken: Container[int] = frozenset()) -> dict[FlowKey, Mark]:
+def _observe(
+    lab: Lab, flows: Sequence[MeasuredFlow], seconds: float, broken: Container[int] = frozenset()
+) -> dict[FlowKey, Mark]:
     """The labels that flows leave their ingress with; those of `broken` tunnels, used a little longer, do not count."""
     interfaces = [name for site in {flow.wanted.source for flow in flows} for name in core_interfaces(lab, site)]
     with LabelObserver(interfaces) as observer:
-        return observer.watch([flow.key for flow in flows], OBSERVE_SECONDS, broken)
+        return observer.watch([flow.key for flow in flows], seconds, broken)
 
 
 def _follow(run: IperfRun, until: float, phase: str, show: Show) -> None:

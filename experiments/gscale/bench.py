@@ -43,10 +43,10 @@ TCP_PAYLOAD, TCP_FRAME = 1448, 1514
 
 _PAYLOAD_SHARE = {"tcp": TCP_PAYLOAD / TCP_FRAME, "udp": UDP_PAYLOAD / UDP_FRAME}
 
-_TCP = Timing(warmup=3, before=5, settle=10, after=20, interval=0.2)
-_UDP = Timing(warmup=1.5, before=3, settle=1, after=5, interval=0.2)
-_QUICK_TCP = Timing(warmup=2, before=2, settle=3, after=5, interval=0.2)
-_QUICK_UDP = Timing(warmup=1, before=1.5, settle=0.5, after=2, interval=0.2)
+_TCP = Timing(warmup=3, before=5, settle=10, after=20, interval=0.2, observe=1)
+_UDP = Timing(warmup=1.5, before=3, settle=1, after=5, interval=0.2, observe=1)
+_QUICK_TCP = Timing(warmup=2, before=2, settle=3, after=5, interval=0.2, observe=1)
+_QUICK_UDP = Timing(warmup=1, before=1.5, settle=0.5, after=2, interval=0.2, observe=1)
 
 _OVERHEAD_SECONDS = 5.0
 """Of a run beside its traffic: looking for flows, starting and ending them."""
