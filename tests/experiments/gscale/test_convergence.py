@@ -1,0 +1,135 @@
+"""Convergence is told of made-up series whose answer is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from experiments.gscale.cases import DEMANDS, LINKS, Case, grid
+from experiments.gscale.convergence import convergence_seconds, means_after, seconds_to_stable, settles
+from experiments.gscale.exhibits import exhibits_of
+from experiments.result import FlowResult, Result, Series
+from tests.experiments.gscale.results import made_up
+from tests.experiments.results import flow
+
+CUT, END, STEP = 10.0, 40.0, 0.2
+STARTS = np.arange(0, END, STEP)
+SINCE = STARTS - CUT
+"""Seconds from the cut to the beginning of each interval."""
+
+
+def _series(goodput: np.ndarray) -> Series:
+    return Series(tuple(STARTS.tolist()), tuple((STARTS + STEP).tolist()), tuple(goodput.tolist()))
+
+
+def _flow(goodput: np.ndarray, offered: float = 10.0) -> FlowResult:
+    return replace(flow("f1", 10.0, 10.0), offered=offered, series=_series(goodput))
+
+
+def _seconds(goodput: np.ndarray, offered: float = 10.0) -> float | None:
+    return seconds_to_stable(_flow(goodput, offered), CUT, END)
+
+
+@given(level=st.floats(0.0, 100.0))
+def test_a_flow_that_does_not_change_is_stable_at_once(level: float) -> None:
+    assert _seconds(np.full(SINCE.shape, level)) == 0.0
+
+
+@given(moment=st.floats(0.0, 18.0), before=st.floats(0.0, 10.0), after=st.floats(0.0, 10.0))
+def test_a_step_is_stable_when_it_is_made_if_it_is_one(moment: float, before: float, after: float) -> None:
+    seconds = _seconds(np.where(moment > SINCE, before, after))
+    assert seconds is not None
+    if abs(before - after) <= 1.5:
+        assert seconds == 0.0
+    else:
+        # A mean over two seconds is within the band once most of it is past the step.
+        assert moment - 2.0 <= seconds <= moment + STEP + 1e-6
+
+
+@given(constant=st.floats(0.5, 4.0))
+def test_a_slower_approach_takes_longer_and_as_long_as_it_should(constant: float) -> None:
+    def seconds(of: float) -> float:
+        found = _seconds(np.where(SINCE < 0, 10.0, 2.0 + 8.0 * np.exp(-np.maximum(SINCE, 0) / of)))
+        assert found is not None
+        return found
+
+    # It is within 1.5 of the end after ln(8 / 1.5) constants; means look up to two seconds ahead.
+    within = constant * np.log(8 / 1.5)
+    assert within - 2.0 <= seconds(constant) <= within + STEP + 1e-6
+    assert seconds(constant) <= seconds(constant + 0.5)
+
+
+@given(seed=st.integers(0, 2**32 - 1), offered=st.floats(1.0, 100.0), part=st.floats(0.0, 1.0))
+def test_flutter_within_a_tenth_of_what_is_offered_is_stable(seed: int, offered: float, part: float) -> None:
+    noise = np.random.default_rng(seed).uniform(-0.07, 0.07, SINCE.shape) * offered
+    assert _seconds(np.maximum(part * offered + noise, 0.0), offered) == 0.0
+
+
+def test_a_flow_that_never_rests_counts_with_all_the_time_it_was_watched() -> None:
+    waves = 5.0 + 4.0 * np.sin(2 * np.pi * SINCE / 10.0)
+    assert _seconds(waves) == END - CUT
+
+
+def test_a_receiver_that_reads_late_does_not_count() -> None:
+    goodput = np.full(SINCE.shape, 4.0)
+    late = int(np.flatnonzero(SINCE >= 25)[0])
+    goodput[late : late + 2] = (0.0, 8.0)
+    assert _seconds(goodput) == 0.0
+
+
+def test_what_was_before_the_cut_does_not_matter() -> None:
+    assert _seconds(np.where(SINCE < 0, 10.0, 3.0)) == 0.0
+
+
+@settings(max_examples=20)
+@given(st.lists(st.floats(0, 10), min_size=200, max_size=200))
+def test_means_neither_make_nor_lose_bytes(goodput: list[float]) -> None:
+    starts, means = means_after(_series(np.array(goodput)), CUT, END)
+    assert starts[0] == CUT
+    assert len(starts) == pytest.approx((END - CUT - 2.0) / STEP, abs=1.5)
+    assert means[0] == pytest.approx(np.mean(goodput[50:60]), abs=1e-6)
+    assert min(goodput) - 1e-6 <= means.min() <= means.max() <= max(goodput) + 1e-6
+
+
+def test_a_series_that_is_too_short_tells_nothing() -> None:
+    assert seconds_to_stable(flow("f1", 1.0, 1.0), CUT, END) is None
+    assert seconds_to_stable(replace(flow("f1", 1.0, 1.0), series=Series((), (), ())), CUT, END) is None
+
+
+def _run(case: Case, step: float) -> Result:
+    return made_up(case, {"victim": 0.5, "direct": 1.0}, series=_series(np.where(step > SINCE, 10.0, 5.0)))
+
+
+def test_the_last_affected_flow_decides_and_others_do_not_count() -> None:
+    case = Case("tcp", 1.2, LINKS[0], "kuijia", 1)
+    run = _run(case, 5.0)
+    restless = _flow(5.0 + 4.0 * np.sin(2 * np.pi * SINCE / 10.0))
+    seconds = convergence_seconds(run)
+    assert seconds == pytest.approx(5.0, abs=2.0)
+    bystander = replace(run, flows=(*run.flows, replace(restless, role="aboriginal")))
+    assert convergence_seconds(bystander) == seconds
+    assert settles(bystander)
+    affected = replace(run, flows=(*run.flows, replace(restless, role="indirect")))
+    assert convergence_seconds(affected) == END - CUT
+    assert not settles(affected)
+
+
+def test_the_table_has_a_line_for_every_scheme_and_link_and_holds_kuijia_to_the_bars() -> None:
+    cases = grid(("tcp",), repetitions=1)
+    table = exhibits_of([_run(case, 12.0 if case.scheme == "rescaling" else 0.5) for case in cases], ["table4"])[0]
+    assert [line.label for line in table.lines][:2] == ["rescaling, 2-3", "rescaling, 7-9"]
+    assert table.line("rescaling, 7-9").at(1.4).published == 16
+    assert len(table.checks) == len(DEMANDS)
+    assert table.passed
+    slow = exhibits_of([_run(case, 12.0) for case in cases], ["table4"])[0]
+    assert len(list(slow.missed())) == len(DEMANDS)
+
+
+def test_runs_that_never_settle_are_told() -> None:
+    run = _run(Case("tcp", 1.2, LINKS[0], "rescaling", 1), 25.0)
+    (table,) = exhibits_of([run], ["table4"])
+    assert any(remark.startswith("In 1 of 1 runs some flow had not settled") for remark in table.remarks)
