@@ -6,8 +6,8 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -142,6 +142,25 @@ def give_priority(pid: int, niceness: int, proc: Path = PROC) -> None:
         os.setpriority(os.PRIO_PROCESS, pid, niceness)
         with suppress(FileNotFoundError):
             (proc / str(pid) / "autogroup").write_text(f"{niceness}")
+
+
+@contextmanager
+def preferred_session(niceness: int, autogroup: Path = PROC / "self" / "autogroup") -> Iterator[None]:
+    """Run all programs of the caller's session before those of others for the time of a block, if it may do that.
+
+    Where the kernel groups processes by session (sched(7), autogroup), nothing else does: a niceness counts within a
+    session only.
+    """
+    try:
+        before = autogroup.read_text().split()[-1]
+        autogroup.write_text(f"{niceness}")
+    except (FileNotFoundError, PermissionError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        autogroup.write_text(before)
 
 
 def send_signal(handle: int, signal_number: signal.Signals) -> None:

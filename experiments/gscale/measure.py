@@ -13,6 +13,10 @@ from experiments.progress import Progress
 from experiments.registry import Settings
 from te_solver.errors import InputError
 from testbed.machine import require_emulation
+from testbed.processes import preferred_session
+
+NICENESS = -10
+"""Of senders, receivers and what watches them, as of the switch that they load."""
 
 
 def measure(
@@ -38,4 +42,6 @@ def measure(
     def open_bench(case: Case, show: Show) -> AbstractContextManager[Measuring]:
         return Bench(case, settings, machine, show, private_entries=private_entries)
 
-    return Campaign(cases, settings, output, open_bench, progress, private_entries=private_entries).run()
+    campaign = Campaign(cases, settings, output, open_bench, progress, private_entries=private_entries)
+    with preferred_session(NICENESS):
+        return campaign.run()

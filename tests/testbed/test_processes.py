@@ -20,6 +20,7 @@ from testbed.processes import (
     give_priority,
     own_identity,
     owns_socket,
+    preferred_session,
     processes_with_environment,
     start_time,
 )
@@ -140,3 +141,13 @@ def test_priority_is_given_within_and_beyond_the_session(tmp_path: Path, monkeyp
 def test_who_may_not_give_priority_goes_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "setpriority", Mock(side_effect=PermissionError))
     give_priority(77, -10, tmp_path)
+
+
+def test_a_session_is_preferred_for_the_time_of_a_block(tmp_path: Path) -> None:
+    autogroup = tmp_path / "autogroup"
+    autogroup.write_text("/autogroup-5 nice 3\n")
+    with preferred_session(-10, autogroup):
+        assert autogroup.read_text() == "-10"
+    assert autogroup.read_text() == "3"
+    with preferred_session(-10, tmp_path / "none"):
+        assert not (tmp_path / "none").exists()
