@@ -10,7 +10,19 @@ from pathlib import Path
 from experiments.progress import Progress
 from te_solver.errors import InputError
 
-_FILES = ("te_resolve", "te_large", "te_paths", "install", "verify", "flow_maxmin", "fig4_full")
+_FILES = (
+    "te_resolve",
+    "te_large",
+    "te_paths",
+    "install",
+    "verify",
+    "flow_maxmin",
+    "fig4_full",
+    "hedera_estimate",
+    "hedera_anneal",
+    "hedera_round",
+    "hedera_8192",
+)
 
 
 @dataclass(frozen=True)

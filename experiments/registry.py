@@ -22,6 +22,7 @@ _MODULES = (
     "experiments.hedera.matrices",
     "experiments.gscale.command",
     "experiments.memory",
+    "experiments.hedera.large",
 )
 """The modules that hold experiments; importing one registers what it holds."""
 

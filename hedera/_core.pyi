@@ -20,6 +20,19 @@ class TableRoutes:
         hosts: int,
     ) -> None: ...
 
+class FlowBook:
+    def __init__(self, switches: int) -> None: ...
+    def read(
+        self,
+        time: float,
+        switches: Ints,
+        first: NDArray[np.int64],
+        key: NDArray[np.uint64],
+        bytes: NDArray[np.uint64],  # noqa: A002
+        age: NDArray[np.float64],
+    ) -> tuple[NDArray[np.float64], Ints]: ...
+    def note(self, label: Ints) -> None: ...
+
 Routes: TypeAlias = FatTreeRoutes | TableRoutes
 
 def estimate(hosts: int, source: Ints, target: Ints, most_rounds: int) -> tuple[NDArray[np.float64], int, bool]: ...

@@ -12,9 +12,7 @@ from hedera.demand_estimation import estimate_demands
 from hedera.fabric import HASHED, Fabric, Ints, Vector
 from hedera.placement.ecmp import around_dead_links, hashed_labels
 from hedera.placement.interface import Elephants, Placement
-
-ELEPHANT = 0.1
-"""Of a host's interface: what flows faster than this is scheduled, as in the paper."""
+from hedera.scheduling_round import ELEPHANT
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,10 +2,17 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace kuijia::hedera {
 
 namespace {
+
+constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+
+std::int64_t sum_of(std::span<const std::int32_t> amount) {
+    return std::accumulate(amount.begin(), amount.end(), std::int64_t{0});
+}
 
 // How much flows can bring onto one link at most, however they are placed.
 std::int64_t most_on_a_link(const FatTreeRoutes &routes, std::span<const std::int32_t> amount) {
@@ -19,10 +26,7 @@ std::int64_t most_on_a_link(const FatTreeRoutes &routes, std::span<const std::in
 }
 
 std::int64_t most_on_a_link(const TableRoutes &, std::span<const std::int32_t> amount) {
-    std::int64_t all = 0;
-    for (const auto each : amount)
-        all += each;
-    return all;
+    return sum_of(amount);
 }
 
 void require_ranges(const char *what, std::span<const std::int32_t> first, std::size_t size) {
@@ -58,7 +62,7 @@ void validate(const Routes &routes, std::span<const std::int32_t> amount, std::s
     if (seating.fee.size() != routes.hosts())
         throw std::invalid_argument("fee: expected one for each host");
     for (std::size_t host = 0; host < routes.hosts(); ++host)
-        if (seating.fee[host] < 0 || seating.fee[host] > std::numeric_limits<std::int32_t>::max())
+        if (seating.fee[host] < 0 || seating.fee[host] > most)
             refuse("fee", host, "an amount that is not negative and less than 2^31");
     std::vector<std::uint8_t> seated(routes.hosts());
     for (std::size_t slot = 0; slot < slots; ++slot)
@@ -72,7 +76,7 @@ void validate(const Routes &routes, std::span<const std::int32_t> amount, std::s
         throw std::invalid_argument("iterations: expected a number that is not negative");
     if (!(std::isfinite(schedule.greed) && schedule.greed >= 0 && std::isfinite(schedule.unit) && schedule.unit > 0))
         throw std::invalid_argument("greed and unit: expected finite numbers, not negative and greater than zero");
-    if (most_on_a_link(routes, amount) > std::numeric_limits<std::int32_t>::max())
+    if (sum_of(amount) > most && most_on_a_link(routes, amount) > most)
         throw std::invalid_argument("amount: expected less than 2^31 that could meet on a link");
 }
 

@@ -48,6 +48,9 @@ struct Schedule {
     std::uint64_t seed;
 };
 
+// exp(-hopeless) is less than any random number but zero.
+constexpr double hopeless = 40;
+
 struct Annealed {
     std::int64_t before, after; // energy: the sum of what links are exceeded by, and of fees
     std::int32_t improvements;  // how often a best state was found
@@ -95,28 +98,41 @@ template <class Routes> class Feeds {
 template <> class Feeds<FatTreeRoutes> {
   public:
     Feeds(const FatTreeRoutes &routes, std::span<const std::int32_t> amount)
-        : routes_(routes), first_(routes.hosts() + 2), feeds_(routes.flows()), into_(routes.hosts()) {
+        : routes_(routes), into_(routes.hosts() + 1), feeds_(routes.flows()) {
+        std::vector<std::int32_t> next(routes.hosts() + 1);
         for (std::size_t flow = 0; flow < feeds_.size(); ++flow)
-            ++first_[at(routes.target(flow)) + 2];
-        for (std::size_t host = 2; host < first_.size(); ++host)
-            first_[host] += first_[host - 1];
+            ++next[at(routes.target(flow)) + 1];
+        for (std::size_t host = 1; host < next.size(); ++host)
+            next[host] += next[host - 1];
+        for (std::size_t host = 0; host < next.size(); ++host)
+            into_[host].first = next[host];
         for (std::size_t flow = 0; flow < feeds_.size(); ++flow) {
             const auto host = at(routes.target(flow));
             const auto from = routes.edge(routes.source(flow)), to = routes.edge(routes.target(flow));
             const auto pod = routes.pod(from);
             const bool leaves_edge = from != to, leaves_pod = pod != routes.pod(to);
-            feeds_[at(first_[host + 1]++)] = {routes.cables() + from * routes.half(),
-                                              2 * routes.cables() + pod * routes.square(),
-                                              leaves_edge ? amount[flow] : 0, leaves_pod ? amount[flow] : 0};
-            into_[host].edge += leaves_edge ? amount[flow] : 0;
-            into_[host].pod += leaves_pod ? amount[flow] : 0;
+            feeds_[at(next[host]++)] = {routes.cables() + from * routes.half(),
+                                        2 * routes.cables() + pod * routes.square(),
+                                        leaves_edge ? amount[flow] : 0, leaves_pod ? amount[flow] : 0};
+        }
+        for (std::int32_t host = 0; at(host) < routes.hosts(); ++host) {
+            auto &into = into_[at(host)];
+            const auto edge = routes.edge(host);
+            into.edge_links = 4 * routes.cables() + edge * routes.half();
+            into.pod_links = 3 * routes.cables() + routes.pod(edge) * routes.square();
+            for (auto place = into.first; place < into_[at(host) + 1].first; ++place) {
+                into.edge_amount += feeds_[at(place)].edge_amount;
+                into.pod_amount += feeds_[at(place)].pod_amount;
+            }
         }
     }
 
     template <class Visit> void shift(std::int32_t host, std::int32_t from, std::int32_t to, Visit &&visit) const {
         const auto old_group = routes_.aggregation(from), new_group = routes_.aggregation(to);
         const bool other_group = old_group != new_group;
-        for (auto place = first_[at(host)]; place < first_[at(host) + 1]; ++place) {
+        const auto &into = into_[at(host)];
+        const auto end = into_[at(host) + 1].first;
+        for (auto place = into.first; place < end; ++place) {
             const auto &feed = feeds_[at(place)];
             if (other_group && feed.edge_amount) {
                 visit(feed.edge_links + old_group, -feed.edge_amount);
@@ -127,49 +143,42 @@ template <> class Feeds<FatTreeRoutes> {
                 visit(feed.pod_links + to, feed.pod_amount);
             }
         }
-        const auto &into = into_[at(host)];
-        const auto pod_links = down_into_pod(host), edge_links = down_to_edge(host);
-        if (into.pod) {
-            visit(pod_links + from, -into.pod);
-            visit(pod_links + to, into.pod);
+        if (into.pod_amount) {
+            visit(into.pod_links + from, -into.pod_amount);
+            visit(into.pod_links + to, into.pod_amount);
         }
-        if (other_group && into.edge) {
-            visit(edge_links + old_group, -into.edge);
-            visit(edge_links + new_group, into.edge);
+        if (other_group && into.edge_amount) {
+            visit(into.edge_links + old_group, -into.edge_amount);
+            visit(into.edge_links + new_group, into.edge_amount);
         }
     }
 
     template <class Visit> void enter(std::int32_t host, std::int32_t label, Visit &&visit) const {
         const auto group = routes_.aggregation(label);
-        for (auto place = first_[at(host)]; place < first_[at(host) + 1]; ++place) {
+        const auto &into = into_[at(host)];
+        const auto end = into_[at(host) + 1].first;
+        for (auto place = into.first; place < end; ++place) {
             const auto &feed = feeds_[at(place)];
             visit(feed.edge_links + group, feed.edge_amount);
             visit(feed.pod_links + label, feed.pod_amount);
         }
-        visit(down_into_pod(host) + label, into_[at(host)].pod);
-        visit(down_to_edge(host) + group, into_[at(host)].edge);
+        visit(into.pod_links + label, into.pod_amount);
+        visit(into.edge_links + group, into.edge_amount);
     }
 
   private:
+    // A flow: the first of the links up from its edge switch, and of those up from its pod.
     struct Feed {
-        std::int32_t edge_links, pod_links; // the first links up from the flow's edge switch, and up from its pod
-        std::int32_t edge_amount, pod_amount;
+        std::int32_t edge_links, pod_links, edge_amount, pod_amount;
     };
+    // All flows to a host: where they begin, and the first of the links down into its pod, and down to its edge switch.
     struct Into {
-        std::int32_t pod, edge;
+        std::int32_t first, edge_links, pod_links, edge_amount, pod_amount;
     };
-
-    std::int32_t down_into_pod(std::int32_t host) const {
-        return 3 * routes_.cables() + routes_.pod(routes_.edge(host)) * routes_.square();
-    }
-    std::int32_t down_to_edge(std::int32_t host) const {
-        return 4 * routes_.cables() + routes_.edge(host) * routes_.half();
-    }
 
     const FatTreeRoutes &routes_;
-    std::vector<std::int32_t> first_;
-    std::vector<Feed> feeds_;
     std::vector<Into> into_;
+    std::vector<Feed> feeds_;
 };
 
 template <class Routes> class Annealing {
@@ -177,14 +186,14 @@ template <class Routes> class Annealing {
     Annealing(const Routes &routes, std::span<const std::int32_t> amount, std::span<const std::int32_t> capacity,
               Seating seating, Schedule schedule)
         : feeds_(routes, amount), spare_(capacity.begin(), capacity.end()), seating_(seating), schedule_(schedule),
-          slot_(routes.hosts(), -1), home_(routes.hosts(), -1), random_(schedule.seed) {
+          seat_(routes.hosts()), random_(schedule.seed),
+          greed_(schedule.greed * schedule.iterations / schedule.unit) {
         for (std::size_t slot = 0; slot < seating.host.size(); ++slot)
-            if (const auto host = seating.host[slot]; host >= 0) {
-                slot_[at(host)] = static_cast<std::int32_t>(slot);
-                home_[at(host)] = seating.label[slot];
-                feeds_.enter(host, seating.label[slot],
-                             [&](std::int32_t link, std::int32_t by) { spare_[at(link)] -= by; });
-            }
+            if (const auto host = seating.host[slot]; host >= 0)
+                seat_[at(host)] = {static_cast<std::int32_t>(slot), seating.label[slot], seating.fee[at(host)]};
+        for (std::int32_t host = 0; at(host) < seat_.size(); ++host)
+            feeds_.enter(host, seat_[at(host)].home,
+                         [&](std::int32_t link, std::int32_t by) { spare_[at(link)] -= by; });
         for (const auto spare : spare_)
             energy_ += excess(spare);
     }
@@ -199,7 +208,7 @@ template <class Routes> class Annealing {
             const auto before = energy_;
             exchange(a, b);
             if (energy_ > before && !accepted(energy_ - before, left)) {
-                exchange(a, b);
+                take_back(a, b, before);
                 continue;
             }
             since_best.push_back({a, b});
@@ -209,10 +218,8 @@ template <class Routes> class Annealing {
                 since_best.clear();
             }
         }
-        while (!since_best.empty()) {
-            exchange(since_best.back().a, since_best.back().b);
-            since_best.pop_back();
-        }
+        for (; !since_best.empty(); since_best.pop_back())
+            std::swap(seating_.host[at(since_best.back().a)], seating_.host[at(since_best.back().b)]);
         return told;
     }
 
@@ -224,9 +231,8 @@ template <class Routes> class Annealing {
     static std::int64_t excess(std::int32_t spare) { return spare < 0 ? -static_cast<std::int64_t>(spare) : 0; }
 
     bool accepted(std::int64_t worse, std::int32_t left) {
-        const double exponent = schedule_.greed * (static_cast<double>(worse) / schedule_.unit) *
-                                (static_cast<double>(schedule_.iterations) / left);
-        return std::exp(-exponent) > random_.unit();
+        const double exponent = static_cast<double>(worse) * (greed_ / left);
+        return exponent < hopeless && std::exp(-exponent) > random_.unit();
     }
 
     Swap draw() {
@@ -255,7 +261,7 @@ template <class Routes> class Annealing {
 
     Swap of_edge(std::int32_t which) {
         const auto hosts = of_range(seating_.edge_first, which);
-        return {slot_[at(hosts.a)], slot_[at(hosts.b)]};
+        return {seat_[at(hosts.a)].slot, seat_[at(hosts.b)].slot};
     }
 
     void exchange(std::int32_t a, std::int32_t b) {
@@ -269,26 +275,47 @@ template <class Routes> class Annealing {
         if (host < 0)
             return;
         const auto old_label = seating_.label[at(from)], new_label = seating_.label[at(to)];
-        std::int64_t change = 0;
+        auto energy = energy_;
         feeds_.shift(host, old_label, new_label, [&](std::int32_t link, std::int32_t by) {
             auto &spare = spare_[at(link)];
-            change -= excess(spare);
+            energy -= excess(spare);
             spare -= by;
-            change += excess(spare);
+            energy += excess(spare);
         });
-        const auto home = home_[at(host)];
-        const auto fee = seating_.fee[at(host)];
-        energy_ += change + (old_label == home ? fee : 0) - (new_label == home ? fee : 0);
-        slot_[at(host)] = to;
+        auto &seat = seat_[at(host)];
+        energy_ = energy + (old_label == seat.home ? seat.fee : 0) - (new_label == seat.home ? seat.fee : 0);
+        seat.slot = to;
     }
+
+    void take_back(std::int32_t a, std::int32_t b, std::int64_t energy) {
+        energy_ = energy;
+        auto &first = seating_.host[at(a)], &second = seating_.host[at(b)];
+        std::swap(first, second);
+        put_back(first, b, a);
+        put_back(second, a, b);
+    }
+
+    void put_back(std::int32_t host, std::int32_t from, std::int32_t to) {
+        if (host < 0)
+            return;
+        feeds_.shift(host, seating_.label[at(from)], seating_.label[at(to)],
+                     [&](std::int32_t link, std::int32_t by) { spare_[at(link)] -= by; });
+        seat_[at(host)].slot = to;
+    }
+
+    struct Seat {
+        std::int32_t slot = -1;
+        std::int32_t home = -1; // the label that the host began with
+        std::int64_t fee = 0;   // for any other one
+    };
 
     Feeds<Routes> feeds_;
     std::vector<std::int32_t> spare_; // of each link, negative where it is exceeded
     Seating seating_;
     Schedule schedule_;
-    std::vector<std::int32_t> slot_;  // of each host
-    std::vector<std::int32_t> home_;  // the label that each host began with
+    std::vector<Seat> seat_; // of each host
     Random random_;
+    double greed_; // for the last iteration
     std::int64_t energy_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #include "annealing.hpp"
 #include "estimation.hpp"
 #include "first_fit.hpp"
+#include "flow_book.hpp"
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -68,6 +69,12 @@ py::array_t<std::int32_t> fitted(const Routes &routes, const Ints &amount, const
     return array_of(std::move(choices));
 }
 
+py::tuple read_poll(FlowBook &book, double time, const Ints &switches, const Array<std::int64_t> &first,
+                    const Array<std::uint64_t> &key, const Array<std::uint64_t> &bytes, const Array<double> &age) {
+    auto reading = book.read({time, span_of(switches), span_of(first), span_of(key), span_of(bytes), span_of(age)});
+    return py::make_tuple(array_of(std::move(reading.rate)), array_of(std::move(reading.label)));
+}
+
 template <class Routes> void define_placement(py::module_ &module) {
     module.def("anneal", &annealed<Routes>, py::arg("routes"), py::arg("amount"), py::arg("capacity"), py::arg("label"),
                py::arg("host"), py::arg("ranges"), py::arg("fee"), py::arg("schedule"));
@@ -91,6 +98,11 @@ PYBIND11_MODULE(_core, module) {
              }),
              py::arg("links"), py::arg("labels"), py::arg("first"), py::arg("hops"), py::arg("row"), py::arg("target"),
              py::arg("hosts"));
+    py::class_<FlowBook>(module, "FlowBook")
+        .def(py::init<std::int32_t>(), py::arg("switches"))
+        .def("read", &read_poll, py::arg("time"), py::arg("switches"), py::arg("first"), py::arg("key"),
+             py::arg("bytes"), py::arg("age"))
+        .def("note", [](FlowBook &book, const Ints &label) { book.note(span_of(label)); }, py::arg("label"));
     module.def("estimate", &estimate_demands, py::arg("hosts"), py::arg("source"), py::arg("target"),
                py::arg("most_rounds"));
     define_placement<FatTreeRoutes>(module);

@@ -10,162 +10,152 @@ namespace kuijia::hedera {
 
 namespace {
 
-struct Flow {
-    double demand;
-    std::int32_t source, target;
-    bool converged;
-    bool limited; // by its receiver
-};
-
-// The numbers of flows by one of their ends.
-struct Grouped {
-    std::vector<std::int32_t> first;
-    std::vector<std::int32_t> flows;
-
-    std::span<const std::int32_t> of(std::int32_t host) const {
-        return std::span(flows).subspan(at(first[at(host)]), at(first[at(host) + 1] - first[at(host)]));
-    }
-};
-
-Grouped grouped(std::int32_t hosts, std::span<const std::int32_t> ends) {
-    Grouped by{std::vector<std::int32_t>(at(hosts) + 2), std::vector<std::int32_t>(ends.size())};
-    for (const auto host : ends)
-        ++by.first[at(host) + 2];
-    for (std::size_t host = 2; host < by.first.size(); ++host)
-        by.first[host] += by.first[host - 1];
-    for (std::size_t flow = 0; flow < ends.size(); ++flow)
-        by.flows[at(by.first[at(ends[flow]) + 1]++)] = static_cast<std::int32_t>(flow);
-    by.first.pop_back();
-    return by;
-}
-
-// Hosts whose flows have changed since they were looked at, each once.
-class Agenda {
-  public:
-    explicit Agenda(std::int32_t hosts) : waiting_(at(hosts)) {}
-
-    void add(std::int32_t host) {
-        if (!waiting_[at(host)]) {
-            waiting_[at(host)] = 1;
-            hosts_.push_back(host);
-        }
-    }
-
-    std::vector<std::int32_t> take() {
-        for (const auto host : hosts_)
-            waiting_[at(host)] = 0;
-        return std::exchange(hosts_, {});
-    }
-
-  private:
-    std::vector<std::int32_t> hosts_;
-    std::vector<std::uint8_t> waiting_;
-};
-
+// Flows stand in the order of their receivers. Those that no receiver has limited yet have their sender's share, and
+// what a sender has left for them needs no look at the others: a round costs a sender nothing but a division.
 class Estimation {
   public:
     Estimation(std::int32_t hosts, std::span<const std::int32_t> source, std::span<const std::int32_t> target)
-        : incoming_(), outgoing_(grouped(hosts, source)), senders_(hosts), receivers_(hosts) {
-        // Flows stand in the order of their senders, whose turn is then a walk through memory.
-        flows_.reserve(source.size());
-        std::vector<std::int32_t> target_in_order(source.size());
-        for (std::size_t place = 0; place < source.size(); ++place) {
-            const auto flow = at(outgoing_.flows[place]);
-            flows_.push_back({0, source[flow], target[flow], false, false});
-            target_in_order[place] = target[flow];
+        : sources_(source), targets_(target), first_(at(hosts) + 2), place_(source.size()), source_(source.size()), demand_(source.size(), rises),
+          share_(at(hosts)), senders_(at(hosts)), rising_(at(hosts)) {
+        for (const auto host : target)
+            ++first_[at(host) + 2];
+        for (std::size_t host = 0; host < at(hosts); ++host) {
+            rising_[host] = first_[host + 2];
+            first_[host + 2] += first_[host + 1];
         }
-        incoming_ = grouped(hosts, target_in_order);
-        for (std::int32_t host = 0; host < hosts; ++host)
-            if (outgoing_.first[at(host)] != outgoing_.first[at(host) + 1])
-                senders_.add(host);
+        for (std::size_t flow = 0; flow < source.size(); ++flow) {
+            const auto place = first_[at(target[flow]) + 1]++;
+            place_[flow] = place;
+            source_[at(place)] = source[flow];
+            ++senders_[at(source[flow])].rising;
+        }
     }
 
-    // Whether anything has changed. Only hosts that have seen a change can change something.
+    // Whether anything has changed.
     bool round() {
         changed_ = false;
-        for (const auto host : senders_.take())
+        for (std::size_t host = 0; host < senders_.size(); ++host)
             send(host);
-        for (const auto host : receivers_.take())
-            receive(host);
+        // Where a receiver has limited all its flows, or no sender of them has changed, it would find what it found before.
+        const bool is_selective = moved_.size() < senders_.size() / 2;
+        if (is_selective)
+            mark_receivers();
+        moved_.clear();
+        for (std::size_t host = 0; host < rising_.size(); ++host)
+            if (rising_[host] > 0 && (!is_selective || std::exchange(marked_[host], 0)))
+                receive(host);
         return changed_;
     }
 
     std::vector<double> demands() const {
-        std::vector<double> demand(flows_.size());
-        for (std::size_t place = 0; place < flows_.size(); ++place)
-            demand[at(outgoing_.flows[place])] = flows_[place].demand;
+        std::vector<double> demand(place_.size());
+        for (std::size_t flow = 0; flow < demand.size(); ++flow)
+            demand[flow] = now(at(place_[flow]));
         return demand;
     }
 
   private:
-    void set(Flow &flow, double demand) {
-        if (std::abs(flow.demand - demand) > same) {
+    // In place of a demand: the flow's is its sender's share.
+    static constexpr double rises = -1;
+
+    struct Sender {
+        double fixed = 0;        // in sum, of the flows that a receiver has limited
+        std::int32_t rising = 0; // how many others there are
+    };
+
+    double now(std::size_t place) const {
+        const double share = share_[at(source_[place])], fixed = demand_[place]; // both, so that nothing is guessed
+        return fixed == rises ? share : fixed;
+    }
+
+    void send(std::size_t host) {
+        const auto &sender = senders_[host];
+        if (sender.rising == 0)
+            return;
+        const double share = std::max(0.0, 1 - sender.fixed) / sender.rising;
+        if (std::abs(share - share_[host]) > same) {
+            share_[host] = share;
             changed_ = true;
-            receivers_.add(flow.target);
-            flow.demand = demand;
+            moved_.push_back(static_cast<std::int32_t>(host));
         }
     }
 
-    void send(std::int32_t host) {
-        const auto begin = at(outgoing_.first[at(host)]), end = at(outgoing_.first[at(host) + 1]);
-        double free = 1;
-        std::int32_t rising = 0;
-        for (auto place = begin; place < end; ++place)
-            if (flows_[place].converged)
-                free -= flows_[place].demand;
-            else
-                ++rising;
-        if (rising == 0)
-            return;
-        const double share = std::max(0.0, free) / rising;
-        for (auto place = begin; place < end; ++place)
-            if (!flows_[place].converged)
-                set(flows_[place], share);
+    // Marks whoever is sent to by a sender whose share has changed.
+    void mark_receivers() {
+        if (marked_.empty())
+            list_receivers();
+        for (const auto host : moved_)
+            for (auto entry = sent_first_[at(host)]; entry < sent_first_[at(host) + 1]; ++entry)
+                marked_[at(sent_to_[at(entry)])] = 1;
     }
 
-    void receive(std::int32_t host) {
-        const auto places = incoming_.of(host);
+    void list_receivers() {
+        marked_.resize(rising_.size());
+        sent_first_.resize(senders_.size() + 2);
+        sent_to_.resize(sources_.size());
+        for (const auto host : sources_)
+            ++sent_first_[at(host) + 2];
+        for (std::size_t host = 2; host < sent_first_.size(); ++host)
+            sent_first_[host] += sent_first_[host - 1];
+        for (std::size_t flow = 0; flow < sources_.size(); ++flow)
+            sent_to_[at(sent_first_[at(sources_[flow]) + 1]++)] = targets_[flow];
+    }
+
+    void receive(std::size_t host) {
+        const auto begin = at(first_[host]), count = at(first_[host + 1]) - begin;
+        asked_.resize(count);
         double total = 0;
-        for (const auto place : places)
-            total += flows_[at(place)].demand;
+        for (std::size_t flow = 0; flow < count; ++flow)
+            total += asked_[flow] = now(begin + flow);
         if (total <= 1 + same)
             return;
-        for (const auto place : places)
-            flows_[at(place)].limited = true;
-        double taken = 0, share = 1.0 / static_cast<double>(places.size());
-        for (bool found = true; found;) {
-            found = false;
-            std::int32_t left = 0;
-            for (const auto place : places) {
-                auto &flow = flows_[at(place)];
-                if (!flow.limited)
-                    continue;
-                if (flow.demand < share - same) {
-                    taken += flow.demand;
-                    flow.limited = false;
-                    found = true;
-                } else {
-                    ++left;
-                }
+        // Flows that ask for less than their share have it, and leave more for the others.
+        double share = 1.0 / static_cast<double>(count);
+        for (auto limited = count;;) {
+            double taken = 0;
+            std::size_t others = 0;
+            for (const auto demand : asked_) {
+                const bool is_less = demand < share - same;
+                taken += is_less ? demand : 0;
+                others += !is_less;
             }
-            share = (1 - taken) / left; // the flows together exceed the interface, so that one is left
+            if (others == limited)
+                break;
+            limited = others; // all together exceed the interface: one is left
+            share = (1 - taken) / static_cast<double>(limited);
         }
-        for (const auto place : places) {
-            auto &flow = flows_[at(place)];
-            if (!flow.limited)
-                continue;
-            if (!flow.converged || std::abs(flow.demand - share) > same) {
-                flow.converged = true;
-                changed_ = true;
-                senders_.add(flow.source);
-            }
-            flow.demand = share;
-        }
+        for (std::size_t flow = 0; flow < count; ++flow)
+            if (asked_[flow] >= share - same)
+                limit(begin + flow, share, host);
     }
 
-    std::vector<Flow> flows_;
-    Grouped incoming_, outgoing_;
-    Agenda senders_, receivers_;
+    void limit(std::size_t place, double share, std::size_t host) {
+        auto &sender = senders_[at(source_[place])];
+        auto &demand = demand_[place];
+        if (demand == rises) {
+            --sender.rising;
+            --rising_[host];
+            sender.fixed += share;
+            changed_ = true;
+        } else {
+            changed_ |= std::abs(demand - share) > same;
+            sender.fixed += share - demand;
+        }
+        demand = share;
+    }
+
+    std::span<const std::int32_t> sources_, targets_;
+    std::vector<std::int32_t> moved_;                 // senders whose share has changed in this round
+    std::vector<std::int32_t> sent_first_, sent_to_;  // the receivers of each sender, made when they are first asked for
+    std::vector<std::uint8_t> marked_;                // receivers that are to be looked at
+    std::vector<std::int32_t> first_; // of each receiver, where its flows begin
+    std::vector<std::int32_t> place_; // of each flow
+    std::vector<std::int32_t> source_;
+    std::vector<double> demand_;
+    std::vector<double> share_; // of each sender, what each of its flows has that rises
+    std::vector<Sender> senders_;
+    std::vector<std::int32_t> rising_; // of each receiver, how many flows it has not limited
+    std::vector<double> asked_;        // of a receiver
     bool changed_ = false;
 };
 

@@ -11,7 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import fig4_full, flow_maxmin, networks, te_large, te_paths, te_resolve, verify
+from benchmarks import (
+    fig4_full,
+    flow_maxmin,
+    hedera_8192,
+    hedera_anneal,
+    hedera_estimate,
+    hedera_round,
+    networks,
+    te_large,
+    te_paths,
+    te_resolve,
+    verify,
+)
 from benchmarks.__main__ import as_json
 from benchmarks.measure import Apart
 from benchmarks.registry import Comparison, Setting, benchmarks
@@ -43,6 +55,9 @@ def complete(name: str, comparisons: Iterator[Comparison]) -> list[Comparison]:
     return found
 
 
+HEDERA = {"hedera-estimate", "hedera-anneal", "hedera-round", "hedera-8192"}
+
+
 def test_every_benchmark_is_registered() -> None:
     assert set(benchmarks([])) == {
         "te-resolve",
@@ -52,6 +67,7 @@ def test_every_benchmark_is_registered() -> None:
         "verify",
         "flow-maxmin",
         "fig4-full",
+        *HEDERA,
     }
 
 
@@ -89,6 +105,42 @@ def test_figure_4_is_compared_with_cvxpy(setting: Setting, monkeypatch: pytest.M
         assert comparison.detail["difference in loss"] <= 1e-6
         assert str(comparison.detail["problem"]).startswith("56 failures of a link")
         assert comparison.detail["cases compared"] == 2 * 5
+
+
+def test_estimation_is_compared_with_the_reference(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hedera_estimate, "_PUBLISHED", {(50, 100): 1.0})
+    monkeypatch.setattr(hedera_estimate, "_GROWTH", ((100, 300),))
+    monkeypatch.setattr(hedera_estimate, "_LARGEST", (50, 100))
+    monkeypatch.setattr(hedera_estimate, "_OF_REFERENCE", (50, 100))
+    (comparison,) = complete("hedera-estimate", hedera_estimate.hedera_estimate(setting))
+    difference = comparison.detail["largest difference from the reference, in interfaces"]
+    assert isinstance(difference, float)
+    assert difference <= 1e-9
+
+
+def test_annealing_is_compared_with_the_reference(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hedera_anneal, "_PORTS", 4)
+    monkeypatch.setattr(hedera_anneal, "_FLOWS", 50)
+    monkeypatch.setattr(hedera_anneal, "_GROWTH", ((4, 50),))
+    monkeypatch.setattr(hedera_anneal, "_OF_REFERENCE", (4, 30, 20))
+    (comparison,) = complete("hedera-anneal", hedera_anneal.hedera_anneal(setting))
+    assert comparison.detail["the same state as the reference, after as many improvements"]
+
+
+def test_a_round_is_compared_with_the_references(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hedera_round, "_PORTS", 4)
+    monkeypatch.setattr(hedera_round, "_GROWTH", (6,))
+    monkeypatch.setattr(hedera_round, "_OF_REFERENCE", 4)
+    (comparison,) = complete("hedera-round", hedera_round.hedera_round(setting))
+    rows = comparison.detail["ms by size, best of a few rounds"]
+    assert isinstance(rows, list)
+    assert [row["hosts"] for row in rows] == [16, 16, 16, 54]
+
+
+def test_a_minute_of_arrivals_is_compared_with_the_minute(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hedera_8192, "_PORTS", 4)
+    (comparison,) = complete("hedera-8192", hedera_8192.hedera_8192(setting))
+    assert comparison.peer == 60
 
 
 def test_a_fat_tree_has_paths_of_two_four_and_six_links() -> None:

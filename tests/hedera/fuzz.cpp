@@ -2,6 +2,7 @@
 #include "annealing.hpp"
 #include "estimation.hpp"
 #include "first_fit.hpp"
+#include "flow_book.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -187,6 +188,49 @@ void try_estimating(Generator &random, bool spoilt) {
             throw std::logic_error("a demand that no interface has");
 }
 
+void try_reading(Generator &random, bool spoilt) {
+    const auto known = 1 + random.below(4);
+    FlowBook book(known);
+    for (auto time = 1; time <= 4; ++time) {
+        Ints switches(at(known));
+        std::iota(switches.begin(), switches.end(), 0);
+        random.shuffle(switches);
+        switches.resize(at(random.below(known + 1)));
+        std::vector<std::int64_t> first{0};
+        std::vector<std::uint64_t> key, bytes;
+        std::vector<double> age;
+        for (std::size_t answer = 0; answer < switches.size(); ++answer) {
+            for (auto flow = random.below(9); flow-- > 0;) {
+                key.push_back(static_cast<std::uint64_t>(random.below(12))); // now and then the same twice
+                bytes.push_back(random.below(5) ? static_cast<std::uint64_t>(random.amount()) : ~std::uint64_t{0});
+                age.push_back(random.below(5) ? random.below(100) / 8.0 : 0.0);
+            }
+            first.push_back(static_cast<std::int64_t>(key.size()));
+        }
+        if (spoilt)
+            switch (random.below(6)) {
+            case 0: random.spoil(switches); break;
+            case 1: random.spoil(first); break;
+            case 2: random.spoil(key); break;
+            case 3: random.spoil(bytes); break;
+            case 4: random.spoil(age); break;
+            default: time = 1; break;
+            }
+        const auto reading = book.read({static_cast<double>(time), switches, first, key, bytes, age});
+        auto labels = reading.label;
+        for (std::size_t flow = 0; flow < labels.size(); ++flow) {
+            if (!spoilt && !(reading.rate[flow] >= 0))
+                throw std::logic_error("a rate that is not one");
+            labels[flow] = random.below(9) - 1;
+        }
+        if (spoilt && random.below(4) == 0)
+            random.spoil(labels);
+        book.note(labels);
+        if (spoilt && random.below(4) == 0)
+            return;
+    }
+}
+
 } // namespace
 
 int main(int, char **arguments) {
@@ -196,9 +240,10 @@ int main(int, char **arguments) {
         Generator random(number);
         const bool spoilt = random.below(3) == 0;
         try {
-            switch (random.below(3)) {
+            switch (random.below(4)) {
             case 0: try_estimating(random, spoilt); break;
             case 1: try_fat_tree(random, spoilt); break;
+            case 2: try_reading(random, spoilt); break;
             default: try_table(random, spoilt);
             }
         } catch (const std::invalid_argument &refusal) {

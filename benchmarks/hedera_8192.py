@@ -1,0 +1,39 @@
+"""A minute of 8,192 hosts between which flows come and go, scheduled every 5 seconds, beside the minute itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from benchmarks.measure import timed
+from benchmarks.registry import Comparison, Setting, benchmark, goal
+from experiments.hedera import simulation
+from experiments.hedera.arrivals import arriving
+from hedera.fat_tree import FatTree
+from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
+
+_PORTS = 32
+_LOAD = 0.4
+_ITERATIONS = 100_000
+_SECONDS = 60.0
+_GOAL_SECONDS = 30.0
+
+
+@benchmark("hedera-8192")
+def hedera_8192(setting: Setting) -> Iterator[Comparison]:
+    setting.progress.show("hedera-8192: a minute of flows that come and go")
+    tree = FatTree(_PORTS)
+    workload = arriving(tree, _LOAD, _SECONDS, seed=1)
+    placement = SimulatedAnnealing(Annealing(_ITERATIONS))
+    run = simulation.Simulation(tree, placement, workload, simulation.Setting(end=_SECONDS))
+    before = time.process_time()
+    ours = timed(run.run)
+    worked = time.process_time() - before
+    detail = {
+        "problem": f"{workload.flows:,} flows, {tree.hosts:,} hosts, {_ITERATIONS:,} iterations in a round",
+        "seconds of processor time": worked,
+        "changes of rates": len(ours.value.times),
+        "elephants in a round, at most": max(ours.value.elephants),
+        "goals": [goal(f"at most {_GOAL_SECONDS:g} s", met=ours.seconds <= _GOAL_SECONDS)],
+    }
+    yield Comparison(ours.seconds, _SECONDS, "the simulated time", "s", detail)
