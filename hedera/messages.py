@@ -132,11 +132,6 @@ class SchedulerMessages:
         return self._parser.OFPMatch(**fields)
 
 
-def are_counters(statistics: Iterable[Any]) -> bool:
-    """Whether a part of a flow statistics reply, if it is not empty, answers `ask_for_counters`."""
-    return all(each.cookie == COUNTER_COOKIE for each in statistics)
-
-
 def readings(statistics: Iterable[Any]) -> list[Reading]:
     """The counters in a part of a reply; entries that are none of a flow's are left out."""
     found = []

@@ -11,8 +11,8 @@ from hedera.flows import FlowKey
 WINDOW = 1.0
 """Seconds that a rate is averaged over, at least: Open vSwitch brings counters up to date every half second only."""
 
-SILENT_POLLS = 3
-"""A switch that leaves so many polls unanswered is taken for gone: what its hosts send is no longer known."""
+LEAST_PATIENCE = 2.0
+"""Seconds that a switch may take to answer, at the least: a busy one may be slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,8 @@ class _Counter:
 
 @dataclass
 class _Switch:
-    unanswered: int = 0
+    asked_at: float | None = None
+    is_silent: bool = False
     reading: dict[FlowKey, Reading] = field(default_factory=dict)
     counters: dict[FlowKey, _Counter] = field(default_factory=dict)
 
@@ -58,20 +59,25 @@ class Polls:
     """The rates of the flows that edge switches count, from their answers to one poll after the other.
 
     A counter that jumps back (the switch has restarted, or has forgotten the flow and learned it anew) never makes a
-    negative rate, and one that jumps ahead none above `most_rate`, the Mbit/s of a host's interface.
+    negative rate, and one that jumps ahead none above `most_rate`, the Mbit/s of a host's interface. What a switch
+    counts is forgotten when it owes an answer for more than `patience` seconds.
     """
 
-    def __init__(self, most_rate: float) -> None:
+    def __init__(self, most_rate: float, patience: float = LEAST_PATIENCE) -> None:
         self._most_rate = most_rate
+        self._patience = patience
         self._switches: dict[str, _Switch] = {}
 
-    def asked(self, switch: str) -> None:
-        """The switch is being asked for its counters; what it has begun to answer before is lost."""
+    def ask(self, switch: str, at: float) -> bool:
+        """Whether the switch is to be asked for its counters: it is not while it owes an answer."""
         state = self._switches.setdefault(switch, _Switch())
-        state.unanswered += 1
-        state.reading = {}
-        if state.unanswered > SILENT_POLLS:
+        if state.asked_at is None:
+            state.asked_at = at
+            return True
+        if at - state.asked_at > self._patience:
+            state.is_silent = True
             state.counters = {}
+        return False
 
     def answered(self, switch: str, at: float, readings: Iterable[Reading], *, more: bool) -> None:
         """A part of its answer, and whether more parts follow; flows that a whole answer has not are forgotten."""
@@ -79,7 +85,8 @@ class Polls:
         state.reading.update((reading.flow, reading) for reading in readings)
         if more:
             return
-        whole, state.reading, state.unanswered = state.reading, {}, 0
+        whole, state.reading = state.reading, {}
+        state.asked_at, state.is_silent = None, False
         state.counters = {flow: state.counters.get(flow, _Counter()) for flow in whole}
         for flow, reading in whole.items():
             state.counters[flow].read(at, reading)
@@ -90,8 +97,8 @@ class Polls:
 
     @property
     def silent(self) -> frozenset[str]:
-        """The switches that have left too many polls unanswered."""
-        return frozenset(name for name, state in self._switches.items() if state.unanswered > SILENT_POLLS)
+        """The switches that owe an answer for too long."""
+        return frozenset(name for name, state in self._switches.items() if state.is_silent)
 
     def rates(self) -> Mapping[FlowKey, float]:
         """What every flow sends, in Mbit/s."""

@@ -21,13 +21,13 @@ from hedera.flows import ScheduledEntry
 from hedera.links import Links
 from hedera.messages import SchedulerMessages, readings
 from hedera.options import SchedulerOptions, build
-from hedera.polling import Polls
+from hedera.polling import LEAST_PATIENCE, Polls
 from hedera.rounds import Rounds
 from hedera.tables import Routing
 from kuijia_app import event_log
 from kuijia_app.flap_damping import FlapDamping
 from kuijia_app.roles import generation
-from kuijia_app.rules import Group
+from kuijia_app.rules import Group, SwitchTables
 from kuijia_app.seam import FRAMEWORK, BaseApp, EventBase, cfg, handler, hub, ofp_event, ofproto, on, on_own
 from kuijia_app.switch_connection import ReadBack, Reports, SwitchConnection, is_live
 from te_solver.errors import InputError
@@ -52,6 +52,9 @@ TICK = 0.02
 
 PATIENCE = 5.0
 """Seconds after the start from which on a switch that has not connected is routed around."""
+
+_PATIENT_POLLS = 3
+"""Periods after which a switch that has not answered is no longer believed to have the flows that it had."""
 
 _OWN_IDS = 1 << 30
 """Transaction ids of the scheduler's own messages count from here, those of `SwitchConnection` from 1."""
@@ -78,16 +81,17 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
             print(f"error: {error}", file=sys.stderr)  # noqa: T201
             raise SystemExit(InputError.exit_status) from error
         self._wiring = self._centre.wiring
-        self._edges = dict(self._centre.edges)
+        self._edges = frozenset(switch for switch, _ in self._centre.edges)
         self._links = Links(self._wiring)
         self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
-        self._polls = Polls(self._centre.fabric.nic_rate)
+        self._polls = Polls(self._centre.fabric.nic_rate, max(_PATIENT_POLLS * self._options.period, LEAST_PATIENCE))
         self._rounds = Rounds(self._centre, placement)
         self._routing = Routing(self._centre)
         self._tables = self._routing.tables()
         self._connections: dict[str, SwitchConnection] = {}
         self._datapaths: dict[str, Any] = {}
         self._settled: set[str] = set()
+        self._refused: dict[str, SwitchTables] = {}
         self._awaited: set[str] = set()
         self._ids = count(_OWN_IDS)
         self._generation = generation(time.time())
@@ -115,7 +119,7 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
             self._next_poll = max(self._next_poll + self._options.period, now)
             if self._awaited:
                 self._run_round()
-            self._poll()
+            self._poll(now)
 
     @on(ofp_event.EventOFPSwitchFeatures, handler.CONFIG_DISPATCHER)
     def switch_connected(self, event: Any) -> None:
@@ -133,6 +137,7 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
             displaced=partial(self._displaced, switch),
         )
         self._settled.discard(switch)
+        self._refused.pop(switch, None)
         self._datapaths[switch] = datapath
         connection = self._connections[switch] = SwitchConnection(datapath, switch, reports)
         connection.start(self._generation)
@@ -216,12 +221,17 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
             self.logger.error("switch %s %s", switch, problem)
         live = {port: is_up and not self._damping.is_held((switch, port)) for port, is_up in has.ports.items()}
         self._links.ports_described(switch, live)
+        if self._refused.get(switch) is self._tables[switch]:
+            # It would refuse them again: packets had better avoid it.
+            self._links.left(switch)
         self._route_around()
-        self._connections[switch].want(self._tables[switch])
+        if self._refused.get(switch) is not self._tables[switch]:
+            self._connections[switch].want(self._tables[switch])
 
     def _switch_done(self, switch: str) -> None:
         if switch not in self._settled:
             self._settled.add(switch)
+            self._refused.pop(switch, None)
             self._begin_counting(switch)
             self._log.write(event_log.SWITCH_READY, switch=switch, framework=FRAMEWORK)
             self.logger.info("switch %s is programmed", switch)
@@ -236,7 +246,8 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
         )
 
     def _switch_refused(self, switch: str, reason: str) -> None:
-        self._log.write(event_log.SWITCH_ERROR, switch=switch, error=reason)
+        self._refused[switch] = self._tables[switch]
+        self._log.write(event_log.SWITCH_REFUSED, switch=switch, error=reason)
         self.logger.error("switch %s refused a message: %s", switch, reason)
 
     def _displaced(self, switch: str, reason: str) -> None:
@@ -261,17 +272,17 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
         for switch, connection in self._connections.items():
             connection.want(self._tables[switch])
 
-    def _poll(self) -> None:
-        """Ask all edge switches that can be asked."""
-        self._awaited = {switch for switch in self._edges if switch in self._settled}
+    def _poll(self, now: float) -> None:
+        """Ask the edge switches that do not owe an answer."""
+        self._awaited = self._settled & self._edges
         for switch in self._awaited:
-            self._polls.asked(switch)
-            self._send(switch, [SchedulerMessages(self._datapaths[switch]).ask_for_counters()])
+            if self._polls.ask(switch, now):
+                self._send(switch, [SchedulerMessages(self._datapaths[switch]).ask_for_counters()])
 
     def _run_round(self) -> None:
         """Place elephants by what is known, unless a switch has not got the groups yet that entries use."""
         self._awaited = set()
-        if not self._settled >= self._connections.keys():
+        if not self._settled >= self._connections.keys() - self._refused.keys():
             return
         began = time.perf_counter()
         rates = self._polls.rates()

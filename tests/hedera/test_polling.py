@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedera.flows import TCP, FlowKey
-from hedera.polling import SILENT_POLLS, WINDOW, Polls, Reading
+from hedera.polling import LEAST_PATIENCE, WINDOW, Polls, Reading
 
 NIC_RATE = 10.0
 FLOW = FlowKey(IPv4Address("10.0.0.2"), IPv4Address("10.1.0.2"), TCP, 20000, 5001)
@@ -18,7 +18,7 @@ def megabits(amount: float) -> int:
 
 
 def answer(polls: Polls, at: float, *readings: Reading, switch: str = "edge", more: bool = False) -> None:
-    polls.asked(switch)
+    polls.ask(switch, at)
     polls.answered(switch, at, readings, more=more)
 
 
@@ -65,7 +65,7 @@ def test_a_counter_that_jumps_back_keeps_the_rate_until_there_is_a_new_one() -> 
 
 def test_flows_missing_from_a_whole_answer_are_forgotten_and_those_of_its_parts_are_put_together() -> None:
     polls = Polls(NIC_RATE)
-    polls.asked("edge")
+    polls.ask("edge", 1.0)
     polls.answered("edge", 1.0, [Reading(FLOW, megabits(1), age=1.0)], more=True)
     assert not polls.rates()
     polls.answered("edge", 1.0, [Reading(OTHER, megabits(1), age=1.0)], more=False)
@@ -78,11 +78,11 @@ def test_a_switch_that_stops_answering_is_named_and_its_flows_are_forgotten_unti
     polls = Polls(NIC_RATE)
     answer(polls, 0.0, Reading(FLOW, megabits(2), age=1.0))
     answer(polls, 0.0, Reading(OTHER, megabits(2), age=1.0), switch="well")
-    for _ in range(SILENT_POLLS):
-        polls.asked("edge")
+    assert polls.ask("edge", 1.0)
+    assert not polls.ask("edge", 1.0 + LEAST_PATIENCE)
     assert FLOW in polls.rates()
     assert not polls.silent
-    polls.asked("edge")
+    assert not polls.ask("edge", 1.1 + LEAST_PATIENCE)
     assert polls.rates().keys() == {OTHER}
     assert polls.silent == {"edge"}
     answer(polls, 9.0, Reading(FLOW, megabits(9), age=9.0))

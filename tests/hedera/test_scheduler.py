@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -39,14 +39,18 @@ def fabric(tmp_path: Path) -> Iterator[DummyFabric]:
 
 @contextmanager
 def scheduler(
-    fabric: DummyFabric, directory: Path, framework: Framework = "os-ken", placement: str = "simulated-annealing"
+    fabric: DummyFabric,
+    directory: Path,
+    framework: Framework = "os-ken",
+    placement: str = "simulated-annealing",
+    ready: Collection[str] = SWITCHES,
 ) -> Iterator[SchedulerProcess]:
     options = {"nic_rate": CENTRE.fabric.nic_rate, "placement": placement, "period": PERIOD}
     process = SchedulerProcess(directory, options, framework, fabric.controller_port)
     process.start()
     try:
         fabric.connect()
-        process.wait_until_ready(SWITCHES)
+        process.wait_until_ready(ready)
         yield process
     finally:
         process.stop()
@@ -96,16 +100,16 @@ def test_ecmp_spreads_flows_evenly_over_all_core_switches(
 def elephants_fed(
     fabric: DummyFabric, process: SchedulerProcess, flows: dict[int, tuple[int, int]]
 ) -> dict[int, tuple[str, ...]]:
-    """Send packets until the scheduler has had all flows for elephants in two rounds and changed nothing in the last.
+    """Send packets until all rounds meanwhile have had all flows for elephants and have changed nothing.
 
     Returns the way that each flow takes then.
     """
     for _ in range(20):
-        ways = fabric.ways(flows)
         known = len(rounds(process.events()))
+        ways = fabric.ways(flows)
         wait_for(process, lambda seen: len(rounds(seen)) >= 1, "a round")
-        last = rounds(process.events())[known - 1 :]
-        if all(each["elephants"] == len(flows) and each["put"] == 0 for each in last):
+        since = rounds(process.events())[known:]
+        if all(each["elephants"] == len(flows) and each["put"] == 0 for each in since):
             return ways
     raise AssertionError(f"the flows are not placed: {rounds(process.events())[-5:]}")
 
@@ -190,3 +194,23 @@ def test_a_scheduler_that_starts_anew_takes_over_without_a_gap(fabric: DummyFabr
         process.kill()
     with scheduler(fabric, tmp_path) as process:
         assert shared_links(elephants_fed(fabric, process, STRIDE8)) == 0
+
+
+def test_a_switch_that_refuses_its_tables_is_routed_around_and_the_others_are_served(
+    fabric: DummyFabric, tmp_path: Path
+) -> None:
+    limit = ["--", "--id=@full", "create", "Flow_Table", "flow_limit=3", "overflow_policy=refuse"]
+    fabric.ovs.vsctl(*limit, "--", "set", "Bridge", fabric.bridge("p2a0"), "flow_tables:1=@full")
+    with scheduler(fabric, tmp_path, ready=set(SWITCHES) - {"p2a0"}) as process:
+
+        def without_it(seen: list[Event]) -> bool:
+            failed = [event["failed"] for event in seen if event["event"] == events.ROUTES_CHANGED]
+            return bool(failed) and len(failed[-1]) == 4 and seen[-1]["event"] == events.ROUND
+
+        assert process.wait_for(without_it, PATIENCE)
+        elephants_fed(fabric, process, {20000 + host: (host, 15 - host) for host in range(4)})
+        ways = fabric.ways(many(0, 8))
+        refusals = [event for event in process.events() if event["event"] == event_log.SWITCH_REFUSED]
+    assert "p2a0" not in {switch for way in ways.values() for switch in way}
+    assert {event["switch"] for event in refusals} == {"p2a0"}
+    assert len(refusals) <= 3
