@@ -13,7 +13,8 @@ from experiments.gscale.scenario import parameters_of, plan_of
 from experiments.registry import Settings
 from experiments.result import Failure, FlowResult, Result, Role, Window
 from experiments.wanted_flow import WantedFlow
-from simulator.flow.model import Flows, share
+from simulator.flow.model import Flows
+from simulator.flow.round_trips import share_by_round_trips
 from te_solver.plan import Tunnel
 from te_solver.topology import Topology
 
@@ -33,8 +34,8 @@ class FlowModel:
 def compute(case: Case, settings: Settings) -> Result:
     """The result of a case.
 
-    Each aggregate is one flow: of TCP one that shares full links alike with all others, as a single connection does,
-    of UDP one that is sent at its rate whatever becomes of it. Each class of traffic has a queue, under Kuijia one more
+    Each aggregate is one flow: of TCP one connection, which shares full links with others by their round trips, of UDP
+    one that is sent at its rate whatever becomes of it. Each class of traffic has a queue, under Kuijia one more
     below it for its victims; queues are served in strict priority.
     """
     began = time.time()
@@ -78,7 +79,7 @@ def _goodput(
         level=[2 * flow.priority + low.get(flow.name, False) for flow in flows],
         elastic=case.protocol == "tcp",
     )
-    goodput = share([link.capacity for link in topology.links], offered).goodput
+    goodput = share_by_round_trips([link.capacity for link in topology.links], offered).goodput
     return dict(zip((flow.name for flow in flows), goodput.tolist(), strict=True))
 
 

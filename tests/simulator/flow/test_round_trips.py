@@ -1,0 +1,42 @@
+"""Flows that cross more full links get less; where there is one bottleneck at most, nothing changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.flow.model import Flows, share
+from simulator.flow.round_trips import share_by_round_trips
+
+
+def test_of_two_full_links_in_a_row_the_long_flow_gets_half_of_what_short_ones_get() -> None:
+    flows = Flows.of([[0, 1], [0], [1]], np.inf)
+    assert share([30.0, 30.0], flows).goodput == pytest.approx([15, 15, 15])
+    assert share_by_round_trips([30.0, 30.0], flows).goodput == pytest.approx([10, 20, 20], rel=1e-2)
+
+
+def test_flows_of_one_bottleneck_share_alike_and_keep_what_they_offer() -> None:
+    flows = Flows.of([[0, 1], [0, 2], [0]], [5.0, np.inf, np.inf])
+    assert share_by_round_trips([30.0, 100.0, 100.0], flows).goodput == pytest.approx([5, 12.5, 12.5])
+
+
+def test_a_link_that_less_important_traffic_fills_delays_nobody_above_it() -> None:
+    flows = Flows.of([[0, 1], [0], [1]], [20.0, 30.0, np.inf], level=[0, 0, 1])
+    assert share_by_round_trips([30.0, 30.0], flows).goodput == pytest.approx([15, 15, 15], rel=1e-2)
+
+
+@given(
+    paths=st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=4, unique=True), min_size=1, max_size=8),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_links_are_never_overloaded_and_flows_never_get_more_than_they_offer(paths: list[list[int]], seed: int) -> None:
+    random = np.random.default_rng(seed)
+    capacity, offered = random.uniform(1, 20, 5), random.uniform(0.1, 20, len(paths))
+    shares = share_by_round_trips(capacity, Flows.of(paths, offered))
+    assert (shares.load <= capacity * (1 + 1e-9)).all()
+    assert (shares.goodput <= offered * (1 + 1e-9)).all()
+    full = shares.load >= capacity * (1 - 1e-9)
+    for path, goodput, asked in zip(paths, shares.goodput, offered, strict=True):
+        assert goodput >= asked * (1 - 1e-9) or full[path].any()
