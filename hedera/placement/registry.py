@@ -10,10 +10,19 @@ from hedera.placement.interface import Placement
 from hedera.placement.simulated_annealing import SimulatedAnnealing
 from te_solver.errors import InputError
 
+
+def _optimum() -> Placement:
+    # The optimiser takes seconds to import, which others should not pay for.
+    from hedera.placement.optimum import Optimum  # noqa: PLC0415
+
+    return Optimum()
+
+
 _MAKERS: dict[str, Callable[[], Placement]] = {
     Ecmp.name: Ecmp,
     GlobalFirstFit.name: GlobalFirstFit,
     SimulatedAnnealing.name: SimulatedAnnealing,
+    "optimum": _optimum,
 }
 
 

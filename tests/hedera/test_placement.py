@@ -47,7 +47,7 @@ def test_nothing_is_placed_on_dead_links(data: st.DataObject) -> None:
     fabric = data.draw(fabrics())
     flows = data.draw(elephants(fabric, placed=True, priorities=3))
     capacity = data.draw(capacities(fabric))
-    for name in placement_names():
+    for name in set(placement_names()) - {"optimum"}:  # which is tested by itself, being slow
         choice = make_placement(name).place(fabric, flows, capacity)
         placed = choice != HASHED
         paths = fabric.flow_paths(flows.source[placed], flows.target[placed], choice[placed])
@@ -172,6 +172,7 @@ def test_the_hash_goes_round_dead_links_where_there_is_a_way() -> None:
 
 
 def test_placements_are_made_by_name() -> None:
-    assert {"ecmp", "global-first-fit", "simulated-annealing"} <= set(placement_names())
+    for name in placement_names():
+        assert make_placement(name).name == name
     with pytest.raises(InputError, match="placement:best: is unknown, expected one of ecmp"):
         make_placement("best")
