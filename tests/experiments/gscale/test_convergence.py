@@ -39,15 +39,15 @@ def test_a_flow_that_does_not_change_is_stable_at_once(level: float) -> None:
     assert _seconds(np.full(SINCE.shape, level)) == 0.0
 
 
-@given(moment=st.floats(0.0, 18.0), before=st.floats(0.0, 10.0), after=st.floats(0.0, 10.0))
+@given(moment=st.floats(0.0, 17.0), before=st.floats(0.0, 10.0), after=st.floats(0.0, 10.0))
 def test_a_step_is_stable_when_it_is_made_if_it_is_one(moment: float, before: float, after: float) -> None:
     seconds = _seconds(np.where(moment > SINCE, before, after))
     assert seconds is not None
-    if abs(before - after) <= 1.5:
+    if abs(before - after) <= 2.5:
         assert seconds == 0.0
     else:
-        # A mean over two seconds is within the band once most of it is past the step.
-        assert moment - 2.0 <= seconds <= moment + STEP + 1e-6
+        # A mean over three seconds is within the band once most of it is past the step.
+        assert moment - 3.0 <= seconds <= moment + STEP + 1e-6
 
 
 @given(constant=st.floats(0.5, 4.0))
@@ -57,9 +57,9 @@ def test_a_slower_approach_takes_longer_and_as_long_as_it_should(constant: float
         assert found is not None
         return found
 
-    # It is within 1.5 of the end after ln(8 / 1.5) constants; means look up to two seconds ahead.
-    within = constant * np.log(8 / 1.5)
-    assert within - 2.0 <= seconds(constant) <= within + STEP + 1e-6
+    # It is within 2.5 of the end after ln(8 / 2.5) constants; means look up to three seconds ahead.
+    within = constant * np.log(8 / 2.5)
+    assert within - 3.0 <= seconds(constant) <= within + STEP + 1e-6
     assert seconds(constant) <= seconds(constant + 0.5)
 
 
@@ -90,8 +90,8 @@ def test_what_was_before_the_cut_does_not_matter() -> None:
 def test_means_neither_make_nor_lose_bytes(goodput: list[float]) -> None:
     starts, means = means_after(_series(np.array(goodput)), CUT, END)
     assert starts[0] == CUT
-    assert len(starts) == pytest.approx((END - CUT - 2.0) / STEP, abs=1.5)
-    assert means[0] == pytest.approx(np.mean(goodput[50:60]), abs=1e-6)
+    assert len(starts) == pytest.approx((END - CUT - 3.0) / STEP, abs=1.5)
+    assert means[0] == pytest.approx(np.mean(goodput[50:65]), abs=1e-6)
     assert min(goodput) - 1e-6 <= means.min() <= means.max() <= max(goodput) + 1e-6
 
 
@@ -101,7 +101,7 @@ def test_a_series_that_is_too_short_tells_nothing() -> None:
 
 
 def _run(case: Case, step: float) -> Result:
-    return made_up(case, {"victim": 0.5, "direct": 1.0}, series=_series(np.where(step > SINCE, 10.0, 5.0)))
+    return made_up(case, {"victim": 0.5, "direct": 1.0}, series=_series(np.where(step > SINCE, 10.0, 1.0)))
 
 
 def test_the_last_affected_flow_decides_and_others_do_not_count() -> None:
@@ -109,7 +109,7 @@ def test_the_last_affected_flow_decides_and_others_do_not_count() -> None:
     run = _run(case, 5.0)
     restless = _flow(5.0 + 4.0 * np.sin(2 * np.pi * SINCE / 10.0))
     seconds = convergence_seconds(run)
-    assert seconds == pytest.approx(5.0, abs=2.0)
+    assert seconds == pytest.approx(5.0, abs=3.0)
     bystander = replace(run, flows=(*run.flows, replace(restless, role="aboriginal")))
     assert convergence_seconds(bystander) == seconds
     assert settles(bystander)
