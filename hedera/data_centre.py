@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
@@ -75,6 +75,14 @@ class DataCentre:
             for site in self.wiring.sites
         }
         return tuple(prefixes.items())
+
+    @cached_property
+    def hosts_of(self) -> Mapping[str, tuple[Site, ...]]:
+        """The hosts of each switch that has some."""
+        found: dict[str, list[Site]] = {}
+        for site in self.wiring.sites:
+            found.setdefault(site.switch, []).append(site)
+        return {switch: tuple(sites) for switch, sites in found.items()}
 
     def host_at(self, address: IPv4Address) -> int | None:
         """The number of the host that has an address, None where there is none."""

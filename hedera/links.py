@@ -16,26 +16,36 @@ class Links:
         self._live: dict[str, dict[int, bool]] = {}
         self._gone: set[str] = set()
         self._told: frozenset[Cable] = frozenset()
+        self._is_stale = False
 
     def ports_described(self, switch: str, live: Mapping[int, bool]) -> None:
         """The switch is there, with these ports, live or not."""
         self._gone.discard(switch)
         self._live[switch] = dict(live)
+        self._is_stale = True
 
     def port_changed(self, switch: str, port: int, *, live: bool) -> None:
         self._live.setdefault(switch, {})[port] = live
+        self._is_stale = True
 
     def left(self, switch: str) -> None:
         """The switch is no longer connected."""
         self._gone.add(switch)
         self._live.pop(switch, None)
+        self._is_stale = True
 
     def expect_all(self) -> None:
         """Take switches that have never been there for gone."""
-        self._gone.update(switch for switch in self._wiring.topology.nodes if switch not in self._live)
+        missing = {switch for switch in self._wiring.topology.nodes if switch not in self._live}
+        if not missing <= self._gone:
+            self._gone |= missing
+            self._is_stale = True
 
     def take_changed(self) -> frozenset[Cable] | None:
         """All failed cables, if they are others than at the last call."""
+        if not self._is_stale:
+            return None
+        self._is_stale = False
         failed = frozenset(frozenset(ends) for ends in self._wiring.topology.edges if not self._is_up(*ends))
         if failed == self._told:
             return None

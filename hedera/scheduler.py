@@ -26,7 +26,8 @@ from hedera.rounds import Rounds
 from hedera.tables import Routing
 from kuijia_app import event_log
 from kuijia_app.flap_damping import FlapDamping
-from kuijia_app.roles import generation
+from kuijia_app.openflow_reading import error_name
+from kuijia_app.roles import DENIALS, generation
 from kuijia_app.rules import Group, SwitchTables
 from kuijia_app.seam import FRAMEWORK, BaseApp, EventBase, cfg, handler, hub, ofp_event, ofproto, on, on_own
 from kuijia_app.switch_connection import ReadBack, Reports, SwitchConnection, is_live
@@ -81,7 +82,7 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
             print(f"error: {error}", file=sys.stderr)  # noqa: T201
             raise SystemExit(InputError.exit_status) from error
         self._wiring = self._centre.wiring
-        self._edges = frozenset(switch for switch, _ in self._centre.edges)
+        self._edges = self._centre.hosts_of.keys()
         self._links = Links(self._wiring)
         self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
         self._polls = Polls(self._centre.fabric.nic_rate, max(_PATIENT_POLLS * self._options.period, LEAST_PATIENCE))
@@ -93,6 +94,7 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
         self._settled: set[str] = set()
         self._refused: dict[str, SwitchTables] = {}
         self._awaited: set[str] = set()
+        self._is_displaced = False
         self._ids = count(_OWN_IDS)
         self._generation = generation(time.time())
         self._started_at = self._next_poll = time.monotonic()
@@ -196,9 +198,13 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
         if event.msg.xid < _OWN_IDS:
             connection.error(event.msg)
             return
+        name = error_name(ofproto, event.msg)
+        if name in DENIALS:
+            self._displaced(connection.switch, name)
+            return
         # An entry that came too late for its group: the next round puts what is wanted then.
         self._rounds.forget(connection.switch)
-        self._log.write(events.ENTRY_REFUSED, switch=connection.switch, type=event.msg.type, code=event.msg.code)
+        self._log.write(events.ENTRY_REFUSED, switch=connection.switch, error=name)
 
     @on(ofp_event.EventOFPStateChange, handler.DEAD_DISPATCHER)
     def switch_disconnected(self, event: Any) -> None:
@@ -239,7 +245,7 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
 
     def _begin_counting(self, switch: str) -> None:
         messages = SchedulerMessages(self._datapaths[switch])
-        ports = [site.port for site in self._wiring.sites if site.switch == switch]
+        ports = [site.port for site in self._centre.hosts_of.get(switch, ())]
         self._rounds.forget(switch)
         self._send(
             switch, [messages.delete_all(), *(each for port in ports for each in messages.count_flows_from(port))]
@@ -251,8 +257,10 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
         self.logger.error("switch %s refused a message: %s", switch, reason)
 
     def _displaced(self, switch: str, reason: str) -> None:
-        self._log.write(event_log.ROLE_LOST, switch=switch, error=reason)
-        self.logger.error("switch %s obeys another controller now (%s)", switch, reason)
+        if not self._is_displaced:
+            self._is_displaced = True
+            self._log.write(event_log.ROLE_LOST, switch=switch, error=reason)
+            self.logger.error("switch %s obeys another controller now (%s): this one keeps quiet", switch, reason)
 
     def _connection(self, datapath: Any) -> SwitchConnection | None:
         switch = self._wiring.switch_of(datapath.id or 0)
@@ -282,7 +290,7 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
     def _run_round(self) -> None:
         """Place elephants by what is known, unless a switch has not got the groups yet that entries use."""
         self._awaited = set()
-        if not self._settled >= self._connections.keys() - self._refused.keys():
+        if self._is_displaced or not self._settled >= self._connections.keys() - self._refused.keys():
             return
         began = time.perf_counter()
         rates = self._polls.rates()

@@ -110,10 +110,9 @@ class Routing:
     def _tables_of(self, switch: str) -> SwitchTables:
         groups: dict[int, Group] = {}
         entries = [FlowEntry(0, Match(), goto_table=ROUTE_TABLE)]
-        for site in self.centre.wiring.sites:
-            if site.switch == switch:
-                match = Match(eth_type=ETH_TYPE_IPV4, ipv4_dst=site.prefix)
-                entries.append(FlowEntry(HOST_PRIORITY, match, (Output(site.port),), ROUTE_TABLE))
+        for site in self.centre.hosts_of.get(switch, ()):
+            match = Match(eth_type=ETH_TYPE_IPV4, ipv4_dst=site.prefix)
+            entries.append(FlowEntry(HOST_PRIORITY, match, (Output(site.port),), ROUTE_TABLE))
         for edge, prefix in self.centre.edges:
             hops = self.next_hops(switch, edge)
             if hops is None:

@@ -29,9 +29,11 @@ class DummyFabric(DummyNetwork):
         self.controller_port = free_port()
         self._seen: dict[tuple[str, int], int] = defaultdict(int)
 
-    def connect(self) -> None:
+    def connect(self, *ports: int) -> None:
+        """Let all switches connect to the controllers at these ports, if none is given that at `controller_port`."""
+        targets = [f"tcp:127.0.0.1:{port}" for port in ports or (self.controller_port,)]
         for switch in self.wiring.topology.nodes:
-            self.ovs.vsctl("set-controller", self.bridge(switch), f"tcp:127.0.0.1:{self.controller_port}")
+            self.ovs.vsctl("set-controller", self.bridge(switch), *targets)
 
     def set_link(self, cable: Iterable[str], state: str) -> None:
         a, b = cable

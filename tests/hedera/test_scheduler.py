@@ -17,6 +17,7 @@ from kuijia_app import event_log
 from testbed.application_process import Event, Framework
 from testbed.scheduler_process import SchedulerProcess
 from tests.hedera.dummy_fabric import DummyFabric
+from tests.kuijia_app.dummy_switches import free_port
 
 pytestmark = pytest.mark.ovs
 
@@ -214,3 +215,23 @@ def test_a_switch_that_refuses_its_tables_is_routed_around_and_the_others_are_se
     assert "p2a0" not in {switch for way in ways.values() for switch in way}
     assert {event["switch"] for event in refusals} == {"p2a0"}
     assert len(refusals) <= 3
+
+
+def test_of_two_schedulers_the_later_one_rules_and_the_other_keeps_quiet(fabric: DummyFabric, tmp_path: Path) -> None:
+    later_port = free_port()
+    folder = tmp_path / "later"
+    folder.mkdir()
+    options = {"nic_rate": CENTRE.fabric.nic_rate, "period": PERIOD}
+    with scheduler(fabric, tmp_path) as earlier:
+        later = SchedulerProcess(folder, options, port=later_port)
+        later.start()
+        try:
+            fabric.connect(fabric.controller_port, later_port)
+            later.wait_until_ready(SWITCHES)
+            elephants_fed(fabric, later, STRIDE8)
+            assert earlier.wait_for(lambda seen: any(event["event"] == event_log.ROLE_LOST for event in seen), PATIENCE)
+            quiet_since = len(rounds(earlier.events()))
+            wait_for(later, lambda seen: len(rounds(seen)) >= 3, "three rounds")
+            assert len(rounds(earlier.events())) == quiet_since
+        finally:
+            later.stop()
