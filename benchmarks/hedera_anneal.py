@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.hedera_traffic import random_flows
 from benchmarks.measure import timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
+from experiments.hedera.polled_traffic import random_flows
 from hedera import _core
 from hedera.demand_estimation import estimate_demands
 from hedera.fat_tree import FatTree

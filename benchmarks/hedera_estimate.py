@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.hedera_traffic import random_flows
 from benchmarks.measure import timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
+from experiments.hedera.polled_traffic import random_flows
 from hedera import demand_estimation
 from hedera.reference import demand_estimation as reference
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks.hedera_traffic import polls
 from benchmarks.measure import timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
+from experiments.hedera.polled_traffic import polls
 from hedera.fat_tree import FatTree
 from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
 from hedera.reference.demand_estimation import estimate_demands as slow_estimate

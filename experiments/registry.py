@@ -23,6 +23,7 @@ _MODULES = (
     "experiments.gscale.command",
     "experiments.memory",
     "experiments.hedera.large",
+    "experiments.hedera.timing",
 )
 """The modules that hold experiments; importing one registers what it holds."""
 

@@ -1,0 +1,31 @@
+"""Timings are written beside the published ones, and slower ones are told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments.hedera import timing_run
+from experiments.hedera.timing_run import missed_bars, run_timing
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+
+
+def test_timings_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing_run, "_REPETITIONS", 2)
+    with (tmp_path / "progress").open("w") as stream:
+        outcome = run_timing(1_024, OutputFolder(tmp_path), Progress(stream))
+    rows = json.loads((tmp_path / "hedera-timing.json").read_text())["rows"]
+    assert [(row["what"], row["flows"]) for row in rows] == [
+        *(("estimation", 1_024), ("estimation", 5_000)),
+        *(("round", 1_024), ("round", 5_120), ("round", 10_240)),
+    ]
+    assert all(row["ms"] > 0 for row in rows)
+    assert "published" in outcome.text
+
+
+def test_a_slow_estimation_is_told() -> None:
+    row = {"what": "estimation", "hosts": 10, "flows": 20, "ms": 3.0, "published_ms": 2.0}
+    assert missed_bars({"rows": [row, row | {"ms": 1.0}]}) == ["estimation, 20 flows on 10 hosts: 3.00 ms, published 2"]
