@@ -79,7 +79,8 @@ def _goodput(
         level=[2 * flow.priority + low.get(flow.name, False) for flow in flows],
         elastic=case.protocol == "tcp",
     )
-    goodput = share_by_round_trips([link.capacity for link in topology.links], offered).goodput
+    back = [[position[hop] for hop in pairwise(tunnel.nodes[::-1])] for tunnel in tunnels]
+    goodput = share_by_round_trips([link.capacity for link in topology.links], offered, back).goodput
     return dict(zip((flow.name for flow in flows), goodput.tolist(), strict=True))
 
 

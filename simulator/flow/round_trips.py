@@ -3,11 +3,13 @@
 The model's max-min fairness gives flows with a common bottleneck the same. Beside flows that wait in one full queue,
 one that waits in two gets less, as it adds a segment to its window once for each round trip (Floyd, Connections with
 Multiple Congested Gateways, Computer Communication Review 21(5), 1991). Where links have no delay of their own and all
-queues hold the same time, the round trip is the number of full links on the way.
+queues hold the same time, the round trip is the number of full links on the way there and on that of the
+acknowledgements.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,35 +23,45 @@ _FULL = 1 - 1e-3
 """The part of its capacity from which on a link's queue is taken to be full."""
 
 
-def share_by_round_trips(capacity: ArrayLike, flows: Flows) -> Shares:
-    """Like `share`, with the weight of each flow divided by the full links that it crosses.
+def share_by_round_trips(capacity: ArrayLike, flows: Flows, back: Sequence[Sequence[int]] | None = None) -> Shares:
+    """Like `share`, with the weight of each flow divided by the full links that it and its acknowledgements cross.
 
     A link is full for a flow when flows served no later than this one fill it. Which links are full depends on the
     shares, and these on the weights: weights are the mean of what the shares of the rounds before ask for, as a link
     may just be full or not by a flow's weight.
 
+    Args:
+        capacity: Mbit/s of each link, shape (L,).
+        flows: who offers what.
+        back: the links that the acknowledgements of each flow cross, in its queues; None for nothing in their way. They
+            themselves fill no link.
+
     Raises:
         ValueError, NoFixedPointError: as `share` does.
     """
     limits = np.asarray(capacity, np.float64)
+    way_back = None if back is None else Flows.of(back, 0.0, level=flows.level)
     weight = flows.weight
     for rounds in range(1, _ROUNDS + 1):
         shares = share(limits, replace(flows, weight=weight))
-        asked = flows.weight / np.maximum(_full_links(limits, flows, shares), 1)
+        queues = _full_links(limits, flows, shares, flows)
+        if way_back is not None:
+            queues = queues + _full_links(limits, flows, shares, way_back)
+        asked = flows.weight / np.maximum(queues, 1)
         if np.array_equal(asked, weight):
             break
         weight = weight + (asked - weight) / rounds
     return share(limits, replace(flows, weight=weight))
 
 
-def _full_links(capacity: Vector, flows: Flows, shares: Shares) -> NDArray[np.int64]:
-    """How many full links each flow crosses, shape (F,)."""
-    flow = np.repeat(np.arange(flows.size), np.diff(flows.first))
+def _full_links(capacity: Vector, flows: Flows, shares: Shares, ways: Flows) -> NDArray[np.int64]:
+    """How many links that `flows` fill each of the `ways` crosses, shape (F,)."""
+    flow, way = (np.repeat(np.arange(each.size), np.diff(each.first)) for each in (flows, ways))
     crossed = np.zeros(flows.size, np.int64)
     for level in np.unique(flows.level):
         served = flows.level[flow] <= level
         load = np.bincount(flows.links[served], shares.goodput[flow[served]], minlength=capacity.size)
         full = load >= _FULL * capacity
-        own = flows.level[flow] == level
-        crossed += np.bincount(flow[own], full[flows.links[own]], minlength=flows.size).astype(np.int64)
+        own = ways.level[way] == level
+        crossed += np.bincount(way[own], full[ways.links[own]], minlength=flows.size).astype(np.int64)
     return crossed

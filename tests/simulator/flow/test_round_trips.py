@@ -40,3 +40,14 @@ def test_links_are_never_overloaded_and_flows_never_get_more_than_they_offer(pat
     full = shares.load >= capacity * (1 - 1e-9)
     for path, goodput, asked in zip(paths, shares.goodput, offered, strict=True):
         assert goodput >= asked * (1 - 1e-9) or full[path].any()
+
+
+def test_a_full_link_in_the_way_of_acknowledgements_counts_as_one_in_the_way_of_data() -> None:
+    flows = Flows.of([[0], [0], [1]], np.inf)
+    assert share_by_round_trips([30.0, 30.0], flows, [[1], [], []]).goodput == pytest.approx([10, 20, 30])
+    assert share_by_round_trips([30.0, 30.0], flows, [[], [], []]).goodput == pytest.approx([15, 15, 30])
+
+
+def test_acknowledgements_of_important_traffic_wait_for_no_other() -> None:
+    flows = Flows.of([[0], [0], [1], [1]], [np.inf, np.inf, 8.0, np.inf], level=[0, 0, 0, 1])
+    assert share_by_round_trips([20.0, 20.0], flows, [[1], [], [], []]).goodput == pytest.approx([10, 10, 8, 12])
