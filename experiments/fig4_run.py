@@ -55,7 +55,7 @@ def run_figure(
 ) -> Outcome:
     """Compute all draws, a case of the sweep each; write the curves as text, JSON and picture."""
     with swept(figure_sweep(settings, graphs, runs), workers, output, progress) as found:
-        data = summary(found)
+        data = {**summary(found), "seed": settings.seed, "capacity": settings.capacity}
         text = table_text(data)
         output.write_json("fig4.json", data)
         output.write_text("fig4.txt", f"{text}\n")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
 from experiments.whatif.figures import figures
 from experiments.whatif.network_map import NetworkMap, network_map
-from experiments.whatif.study import Study
+from experiments.whatif.study import Provenance, Study
 from simulator.flow.availability import GUARANTEED, KEPT, Availability, Bounds
 from simulator.flow.comparison import ABORIGINAL, OLD, Comparison, Recovery, compare, ranked, recovery
 from simulator.flow.failure_impact import Role
@@ -31,21 +31,6 @@ _CAPTIONS = {
     "loss-and-vacancy": "What a scheme leaves vacant beforehand, and what failures cost it: the mean and the worst.",
     "loss-ranked": "Each failure by what it costs, and who loses it.",
 }
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """How a study was made.
-
-    Attributes:
-        command: what makes it again.
-        versions: of the programs, by name.
-        assumptions: what readers of files assumed, a sentence each.
-    """
-
-    command: str
-    versions: Mapping[str, str]
-    assumptions: Sequence[str] = field(default=())
 
 
 @dataclass(frozen=True)

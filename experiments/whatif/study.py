@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from simulator.flow.availability import Availability, availability
@@ -19,6 +19,21 @@ class Likelihood:
 
     source: str
     probabilities: FailureProbabilities
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How a study was made.
+
+    Attributes:
+        command: what makes it again.
+        versions: of the programs, by name.
+        assumptions: what readers of files assumed, a sentence each.
+    """
+
+    command: str
+    versions: Mapping[str, str]
+    assumptions: Sequence[str] = field(default=())
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from te_solver.plan import MAX_TUNNELS_PER_PAIR
 from te_solver.topology import Topology
 
 if TYPE_CHECKING:
-    from experiments.whatif.study import Study
+    from experiments.whatif.study import Provenance, Study
     from simulator.flow.what_if import Contender, Outcome
 
 HELP = "tell which failures of a network would hurt which traffic, and what each scheme would change"
@@ -108,6 +108,7 @@ def run(args: argparse.Namespace) -> int:
     failures = chosen_failures(args.failures, topology, args.sample, args.seed)
     probabilities = None if args.probabilities is None else chosen_probabilities(args.probabilities, topology, failures)
     from experiments.whatif.study import Likelihood, Study  # noqa: PLC0415
+    from kuijia_app.cli.whatif_provenance import provenance  # noqa: PLC0415
     from kuijia_app.cli.whatif_report import as_csv, as_json, summary  # noqa: PLC0415
     from te_solver.schemes.registry import scheme_names  # noqa: PLC0415
 
@@ -122,11 +123,12 @@ def run(args: argparse.Namespace) -> int:
         with _outcomes(args, contenders, failures, folder, progress) as outcomes:
             likelihood = None if probabilities is None else Likelihood(args.probabilities, probabilities)
             study = Study(topology, contenders, failures, outcomes, likelihood)
-            data = as_json(study)
+            made = provenance(args, assumptions)
+            data = as_json(study, made)
             if folder is not None:
                 folder.write_json("whatif.json", data)
                 folder.write_text("whatif.csv", as_csv(outcomes))
-                _write_report(args, folder, study, assumptions)
+                _write_report(folder, study, made, args.seed)
     finally:
         progress.close()
         if folder is not None:
@@ -142,13 +144,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write_report(args: argparse.Namespace, folder: OutputFolder, study: Study, assumptions: Sequence[str]) -> None:
+def _write_report(folder: OutputFolder, study: Study, provenance: Provenance, seed: int) -> None:
     from experiments.whatif.figures import figures  # noqa: PLC0415
     from experiments.whatif.html_report import html_report  # noqa: PLC0415
-    from kuijia_app.cli.whatif_provenance import provenance  # noqa: PLC0415
     from te_solver.picture_file import picture_bytes  # noqa: PLC0415
 
-    folder.write_text("whatif.html", html_report(study, provenance(args, assumptions), args.seed))
+    folder.write_text("whatif.html", html_report(study, provenance, seed))
     for name, figure in figures(study).items():
         for suffix in (".svg", ".pdf"):
             folder.write_bytes(f"{name}{suffix}", picture_bytes(figure, suffix))

@@ -7,7 +7,7 @@ import platform
 import shlex
 from collections.abc import Sequence
 
-from experiments.whatif.html_report import Provenance
+from experiments.whatif.study import Provenance
 from testbed.machine import distribution_version
 
 _PROGRAMS = ("kuijia", "numpy", "scipy", "highspy", "cvxpy", "matplotlib")

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from experiments.whatif.study import Likelihood, Study
+from experiments.whatif.study import Likelihood, Provenance, Study
 from simulator.flow.availability import GUARANTEED, KEPT, Availability, Bounds
 from simulator.flow.comparison import ABORIGINAL, Comparison, compare, ranked, recovery
 from simulator.flow.failure_impact import Role
@@ -42,8 +42,14 @@ def summary(study: Study, worst: int | None) -> Iterator[str]:
 
 def _comparison(study: Study, priority: int | None) -> Iterator[str]:
     yield ""
-    yield "                               lost, mean of all failures    worst         lost of these roles   aboriginal"
-    yield "scheme                    sent     all  failure  congestion      all  victim  direct  indirect        worst"
+    yield (
+        "                               lost, mean of all failures    worst"
+        "              lost of these roles         aboriginal"
+    )
+    yield (
+        "scheme                    sent     all  failure  congestion      all"
+        "  victim  direct  indirect  untouched        worst"
+    )
     for contender in study.contenders:
         yield _comparison_line(compare(contender, study.of(contender), priority))
 
@@ -53,7 +59,8 @@ def _comparison_line(of: Comparison) -> str:
         f"{of.scheme:<23}{of.sent:>7.6g}"
         f"{percent(of.lost):>8}{percent(of.failure_loss):>9}{percent(of.congestion_loss):>12}{percent(of.lost_worst):>9}"
         f"{percent(of.of_role[Role.VICTIM]):>8}{percent(of.of_role[Role.DIRECT]):>8}"
-        f"{percent(of.of_role[Role.INDIRECT]):>10}{percent(of.aboriginal_worst):>13}"
+        f"{percent(of.of_role[Role.INDIRECT]):>10}{percent(of.of_role[Role.UNTOUCHED]):>11}"
+        f"{percent(of.aboriginal_worst):>13}"
     )
 
 
@@ -112,11 +119,12 @@ def span(bounds: Bounds) -> str:
     return f"{low}%" if low == high else f"{low}-{high}%"
 
 
-def as_json(study: Study) -> dict[str, object]:
-    """All outcomes and what they come to; rates in Mbit/s."""
+def as_json(study: Study, provenance: Provenance) -> dict[str, object]:
+    """All outcomes, what they come to and how they were made; rates in Mbit/s."""
     data: dict[str, object] = {
         "format": FORMAT,
         "version": VERSION,
+        "provenance": asdict(provenance),
         "topology": study.topology.name,
         "schemes": [_scheme_as_json(study, contender) for contender in study.contenders],
         "outcomes": [

@@ -26,8 +26,20 @@ def test_the_summary_sets_the_schemes_side_by_side(capsys: pytest.CaptureFixture
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
     assert lines[0] == "fig1: 5 failures, 1 pair"
-    assert lines[4].split() == ["kuijia", "3000", "33.33%", "0%", "33.33%", "33.33%", "100.00%", "0%", "0%", "0%"]
-    assert lines[5].split() == ["rescaling", "3000", "33.33%", "0%", "33.33%", "33.33%", "0%", "50.00%", "0%", "50.00%"]
+    assert lines[4].split() == ["kuijia", "3000", "33.33%", "0%", "33.33%", "33.33%", "100.00%", "0%", "0%", "0%", "0%"]
+    assert lines[5].split() == [
+        "rescaling",
+        "3000",
+        "33.33%",
+        "0%",
+        "33.33%",
+        "33.33%",
+        "0%",
+        "50.00%",
+        "0%",
+        "0%",
+        "50.00%",
+    ]
     # Half of the capacity of ten links carries something; victims are a third of what is sent.
     assert lines[9].split() == ["kuijia", "2000", "2000", "33.33%", "33.33%", "3.2", "4", "50.00%"]
     assert "  33.33%  s2-s4: victims 1000 of 1000, others 0 of 2000" in lines
@@ -49,6 +61,14 @@ def test_only_the_worst_failures_are_named_unless_all_are_asked_for(capsys: pyte
     assert "  and 5 more that lose something (-v names all)" in capsys.readouterr().out.splitlines()
     assert whatif("gscale", "gscale", "--schemes", "kuijia", "-v") == 0
     assert "more that lose something" not in capsys.readouterr().out
+
+
+def test_what_recompute_withholds_from_untouched_traffic_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    # Of gscale's traffic none is lost by sharing links, but some is no longer let in.
+    assert whatif("gscale", "gscale", "--schemes", "recompute") == 0
+    direct, indirect, untouched, worst = capsys.readouterr().out.splitlines()[4].split()[-4:]
+    assert (direct, indirect, worst) == ("0%", "0%", "14.29%")
+    assert float(untouched.rstrip("%")) > 0
 
 
 def test_ffc_sends_less_and_loses_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,6 +198,7 @@ def test_the_report_tells_how_it_is_made_again(capsys: pytest.CaptureFixture[str
         "--split proportional --weighting equal"
     )
     assert command in page
+    assert json.loads(Path("out", "whatif.json").read_text())["provenance"]["command"] == command
     capsys.readouterr()
     assert whatif(*command.split()[2:], "-o", "again") == 0
     assert Path("again", "whatif.html").read_text() == page

@@ -101,6 +101,7 @@ def test_the_figure_is_written_with_what_was_published(tmp_path: Path, capsys: p
     assert main(["run", "fig4", "--quick", "--workers", "1", "-o", str(tmp_path)]) in {0, 1}
     data = json.loads((tmp_path / "fig4.json").read_text())
     assert [len(curve) for curve in data["loss"].values()] == [2, 2]
+    assert (data["seed"], data["capacity"]) == (1, 20.0)
     assert "highly comparable" in capsys.readouterr().out
     assert (tmp_path / "fig4.png").read_bytes().startswith(b"\x89PNG")
 

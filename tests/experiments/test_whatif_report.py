@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 import pytest
 
 from experiments.whatif.figures import figures
-from experiments.whatif.html_report import LISTED, Provenance, html_report
+from experiments.whatif.html_report import LISTED, html_report
 from experiments.whatif.network_map import BANDS, network_map
-from experiments.whatif.study import Likelihood, Study
+from experiments.whatif.study import Likelihood, Provenance, Study
 from simulator.flow.comparison import ABORIGINAL, OLD
 from simulator.flow.what_if import Contender, what_if
 from te_solver.demands import Demand
