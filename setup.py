@@ -50,7 +50,7 @@ setup(
         "scipy>=1.11",
         "topohub>=1.5",
     ],
-    extras_require={"cluster": ["distributed>=2024.8"]},
+    extras_require={"cluster": ["distributed>=2024.8"], "ns3": ["ns3>=3.44,<3.45"]},
     # ryu-manager is optional and has no extra here: c65ryu pins an eventlet that does not run on these Pythons.
     # requirements/ holds the versions that do.
     entry_points={"console_scripts": ["kuijia = kuijia_app.cli.main:main"]},

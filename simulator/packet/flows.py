@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.packet.transports import Transport
+
+Path = tuple[Sequence[int], Sequence[int]]
+"""There and back, as numbers of links."""
 
 ENDLESS = 0
 """The size of a flow without an end."""
@@ -25,6 +29,8 @@ class Flows:
         start: seconds, shape (F,).
         transport: of all of them.
         level: strict priority, 0 first, shape (F,).
+        paths: the links of each flow's path and those of its acknowledgements; None for what routing chooses. Flows
+            keep paths that are given when links fail.
     """
 
     source: NDArray[np.int64]
@@ -33,6 +39,7 @@ class Flows:
     start: NDArray[np.float64]
     transport: Transport
     level: NDArray[np.int64]
+    paths: Sequence[Path] | None = None
 
     @classmethod
     def of(
@@ -44,6 +51,7 @@ class Flows:
         size: ArrayLike = ENDLESS,
         start: ArrayLike = 0.0,
         level: ArrayLike = 0,
+        paths: Sequence[Path] | None = None,
     ) -> Flows:
         """Flows between these hosts; what is one value is so for all of them."""
         sources, targets, sizes, starts, levels = np.broadcast_arrays(
@@ -56,6 +64,7 @@ class Flows:
             starts.astype(np.float64),
             transport,
             levels.astype(np.int64),
+            paths,
         )
 
     @property

@@ -12,15 +12,12 @@ from simulator.packet import _core
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
 from simulator.packet.queues import core_queueing, smallest_limit
-from simulator.packet.routing import Ecmp, NoPathError
+from simulator.packet.route_table import RouteTable
 from simulator.packet.transports import ConstantRate, Packets, Tcp, largest_packet
 from simulator.packet.units import LONGEST, bits_per_second, picoseconds
 from te_solver.errors import UnsoundError
 
 _TCP, _CONSTANT_RATE, _LISTED = range(3)
-
-_Routes = dict[tuple[int, ...], int]
-_Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -117,59 +114,24 @@ def _set_flows(scenario: _core.Scenario, network: Network, groups: Sequence[Flow
         constant = transport if isinstance(transport, ConstantRate) else None
         rates.append(np.full(group.count, bits_per_second(constant.rate) if constant else 0, np.int64))
         packets.append(np.full(group.count, constant.packet if constant else 0, np.uint32))
-    pairs = [pair for group in groups for pair in zip(group.source.tolist(), group.target.tolist(), strict=True)]
-    routes: _Routes = {}
-    current = _routed(Ecmp(network, setting.seed), pairs, routes)
-    _set_outages(scenario, network, pairs, routes, current, setting)
+    table = RouteTable(network, groups, setting.seed)
     scenario.set_flows(
         kind=_joined(kinds, np.uint8),
         level=_joined([group.level for group in groups], np.uint8),
         rules=_joined(rules, np.uint32),
-        forward=np.array([forward for forward, _ in current], np.uint32),
-        backward=np.array([backward for _, backward in current], np.uint32),
+        forward=np.array([forward for forward, _ in table.taken], np.uint32),
+        backward=np.array([backward for _, backward in table.taken], np.uint32),
         start=picoseconds(_joined([group.start for group in groups], np.float64)),
         size=_joined([group.size for group in groups], np.uint64),
         rate=_joined(rates, np.int64),
         packet=_joined(packets, np.uint32),
     )
-    scenario.set_routes(
-        np.cumsum([0, *map(len, routes)], dtype=np.int64),
-        np.array([link for route in routes for link in route], np.uint32),
-    )
+    _set_outages(scenario, table, setting.outages)
+    scenario.set_routes(*table.arrays())
 
 
-def _routed(
-    ecmp: Ecmp, pairs: Sequence[_Pair], routes: _Routes, otherwise: Sequence[_Pair] | None = None
-) -> list[_Pair]:
-    """Each flow's route and that of its acknowledgements, as places in `routes`, which takes up new ones.
-
-    Flows without a path keep their routes of `otherwise`.
-    """
-
-    def place(source: int, target: int, flow: int) -> int:
-        return routes.setdefault(tuple(ecmp.route(source, target, flow)), len(routes))
-
-    placed = []
-    for flow, (one, other) in enumerate(pairs):
-        try:
-            placed.append((place(one, other, flow), place(other, one, flow)))
-        except NoPathError:
-            if otherwise is None:
-                raise
-            placed.append(otherwise[flow])
-    return placed
-
-
-def _set_outages(
-    scenario: _core.Scenario,
-    network: Network,
-    pairs: Sequence[_Pair],
-    routes: _Routes,
-    current: Sequence[_Pair],
-    setting: Setting,
-) -> None:
+def _set_outages(scenario: _core.Scenario, table: RouteTable, outages: Sequence[Outage]) -> None:
     """Links that fail and heal, and flows that are routed anew when that is detected, where there is another way."""
-    outages = setting.outages
     changes = [(outage.fails, outage.link, False) for outage in outages]
     changes += [(outage.heals, outage.link, True) for outage in outages if outage.heals <= LONGEST]
     scenario.set_link_changes(
@@ -185,11 +147,7 @@ def _set_outages(
             for outage in outages
             if outage.fails + outage.detected <= moment < outage.heals + outage.detected
         }
-        after = _routed(Ecmp(network, setting.seed, failed), pairs, routes, current)
-        moved += [
-            (moment, flow, *new) for flow, (old, new) in enumerate(zip(current, after, strict=True)) if old != new
-        ]
-        current = after
+        moved += [(moment, *change) for change in table.reroute(failed)]
     times, flows, forward, backward = zip(*moved, strict=True) if moved else ((), (), (), ())
     scenario.set_route_changes(
         picoseconds(times), np.array(flows, np.uint32), np.array(forward, np.uint32), np.array(backward, np.uint32)

@@ -83,11 +83,11 @@ Simulation::Simulation(Scenario scenario)
 
 bool Simulation::run(Time until, std::uint64_t events) {
     for (const auto end = events_ + events; events_ < end; ++events_) {
-        if (queue_.empty() || queue_.next().time > until) {
+        if (queue_.empty() || queue_.next().time() > until) {
             now_ = std::max(now_, queue_.empty() ? now_ : until);
             return true;
         }
-        now_ = queue_.next().time;
+        now_ = queue_.next().time();
         happen(queue_.next().source());
     }
     return false;

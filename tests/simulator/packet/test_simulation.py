@@ -185,6 +185,30 @@ def test_a_failed_link_loses_what_is_on_it_and_flows_go_round_it_once_that_is_kn
     assert simulation.link_results().sent_bytes[used] > stuck.sent_bytes[used]
 
 
+def test_flows_take_the_paths_that_they_are_given() -> None:
+    network = FABRIC.network(Fifo())
+    up, across, down = network.outputs[0], network.outputs[16], network.outputs[20]
+    third = next(link for link in across if network.links[link].target == 22)
+    there = [up[0], third, next(link for link in network.outputs[22] if network.links[link].target == 17)]
+    last = next(link for link in network.outputs[17] if network.links[link].target == 4)
+    reverse = [
+        next(
+            link
+            for link in network.outputs[network.links[path].target]
+            if network.links[link].target == network.links[path].source
+        )
+        for path in reversed([*there, last])
+    ]
+    flows = Flows.of(0, 4, Tcp(), size=100_000, paths=[([*there, last], reverse)])
+    simulation = Simulation(network, [flows])
+    simulation.run()
+    sent = simulation.link_results().sent_packets
+    assert sent[third] == sent[last] == 69
+    assert sent[down].sum() == 0
+    with pytest.raises(UnsoundError, match=r"flows\[0\].path: ends at node 17, expected node 4"):
+        Simulation(network, [replace(flows, paths=[(there, reverse)])])
+
+
 def test_probes_see_the_queue_whose_mean_is_the_integral() -> None:
     network = bottleneck(Fifo(limit=50_000))
     link = bottleneck_link(network)

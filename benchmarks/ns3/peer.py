@@ -1,0 +1,106 @@
+"""Builds the program in `network.cc` against the ns-3 that is installed, and runs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, files, version
+from pathlib import Path
+
+from te_solver.errors import KuijiaError
+
+_SOURCE = Path(__file__).with_name("network.cc")
+_COMPILER = "g++"
+_MODULES = ("core", "network", "internet", "point-to-point", "applications", "traffic-control")
+_OPTIONS = ("-std=c++23", "-O2", "-Wl,--allow-shlib-undefined")
+
+
+class Ns3MissingError(KuijiaError):
+    """ns-3 is not installed, or no compiler is."""
+
+
+@dataclass(frozen=True)
+class FlowLine:
+    """A flow as ns-3 is told of it; 0 bytes for no end."""
+
+    source: int
+    target: int
+    size: int
+    start: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What ns-3 says.
+
+    Attributes:
+        goodput: Mbit/s of each flow after the warm-up.
+        completion: seconds of each flow until its last byte arrived; -1 when it has not.
+        queue: mean packets that waited at each limited queue after the warm-up.
+        packets: full segments that arrived.
+        dropped: packets, by limited queues.
+        seconds: that the run took, without building the network.
+        megabytes: the most memory that it had.
+    """
+
+    goodput: Sequence[float]
+    completion: Sequence[float]
+    queue: Sequence[float]
+    packets: int
+    dropped: int
+    seconds: float
+    megabytes: float
+
+
+class Program:
+    """The compiled program."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def run(self, options: Mapping[str, object], flows: Sequence[FlowLine]) -> Outcome:
+        lines = [f"{flow.source} {flow.target} {flow.size} {flow.start:.12f}\n" for flow in flows]
+        with tempfile.NamedTemporaryFile("w", suffix=".flows") as file:
+            file.writelines(lines)
+            file.flush()
+            arguments = [f"--{name}={value}" for name, value in options.items()]
+            command = [str(self._path), f"--flows={file.name}", *arguments]
+            printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        return Outcome(**json.loads(printed))
+
+
+def ns3_version() -> str:
+    """The version that is installed.
+
+    Raises:
+        Ns3MissingError: none is.
+    """
+    try:
+        return version("ns3")
+    except PackageNotFoundError as error:
+        raise Ns3MissingError("ns-3 is not installed: .venv/bin/pip install -e '.[ns3]' installs it (70 MB)") from error
+
+
+@contextmanager
+def program() -> Iterator[Program]:
+    """The program, for as long as it is needed.
+
+    Raises:
+        Ns3MissingError: ns-3 or a compiler is missing.
+    """
+    ns3_version()
+    header = next(file for file in files("ns3") or () if file.name == "core-module.h").locate()
+    root = Path(str(header)).resolve().parents[2]
+    libraries = [next((root / "lib64").glob(f"libns3*-{module}.so")) for module in _MODULES]
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "network"
+        command = [_COMPILER, *_OPTIONS, f"-I{root / 'include'}", "-o", str(path), str(_SOURCE), *map(str, libraries)]
+        try:
+            subprocess.run([*command, f"-Wl,-rpath,{root / 'lib64'}"], check=True)
+        except FileNotFoundError as error:
+            raise Ns3MissingError(f"{_COMPILER} is not installed") from error
+        yield Program(path)

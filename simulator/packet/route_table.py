@@ -1,0 +1,96 @@
+"""The paths of all flows, and which flow takes which of them at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.packet.flows import Flows, Path
+from simulator.packet.network import Network
+from simulator.packet.routing import Ecmp, NoPathError
+from te_solver.errors import UnsoundError
+
+
+@dataclass(frozen=True)
+class _Ends:
+    source: int
+    target: int
+    path: Path | None
+
+
+class RouteTable:
+    """Each path once, as the core takes them.
+
+    Attributes:
+        taken: of each flow, through all groups, the place of its path and of that of its acknowledgements.
+
+    Raises:
+        UnsoundError: a given path does not lead from source to target, or a flow has no such host.
+        NoPathError: a flow has no way to its target.
+    """
+
+    def __init__(self, network: Network, groups: Sequence[Flows], seed: int) -> None:
+        self._network = network
+        self._seed = seed
+        self._places: dict[tuple[int, ...], int] = {}
+        self._flows = [flow for group in groups for flow in _ends(group)]
+        for number, flow in enumerate(self._flows):
+            self._check(number, flow)
+        self.taken: list[tuple[int, int]] = self._chosen(frozenset(), None)
+
+    def reroute(self, failed: AbstractSet[int]) -> list[tuple[int, int, int]]:
+        """Goes round failed links: which flow now takes which path and which back. Without a path it keeps its own."""
+        before, self.taken = self.taken, self._chosen(failed, self.taken)
+        both = enumerate(zip(before, self.taken, strict=True))
+        return [(number, *after) for number, (old, after) in both if old != after]
+
+    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """Where each path begins and the last one ends, and the links of one after the other."""
+        lengths = [0, *map(len, self._places)]
+        return np.cumsum(lengths, dtype=np.int64), np.array([link for path in self._places for link in path], np.uint32)
+
+    def _chosen(self, failed: AbstractSet[int], otherwise: list[tuple[int, int]] | None) -> list[tuple[int, int]]:
+        ecmp = Ecmp(self._network, self._seed, failed)
+        chosen = []
+        for number, flow in enumerate(self._flows):
+            try:
+                there, back = flow.path or (
+                    ecmp.route(flow.source, flow.target, number),
+                    ecmp.route(flow.target, flow.source, number),
+                )
+            except NoPathError:
+                if otherwise is None:
+                    raise
+                chosen.append(otherwise[number])
+            else:
+                chosen.append((self._place(there), self._place(back)))
+        return chosen
+
+    def _place(self, path: Sequence[int]) -> int:
+        return self._places.setdefault(tuple(path), len(self._places))
+
+    def _check(self, number: int, flow: _Ends) -> None:
+        hosts = self._network.hosts
+        if flow.source == flow.target or not {flow.source, flow.target} <= set(hosts):
+            raise UnsoundError(("flows", number), f"goes from {flow.source} to {flow.target}", "two different hosts")
+        if flow.path is None:
+            return
+        for path, first, last in zip(flow.path, (flow.source, flow.target), (flow.target, flow.source), strict=True):
+            node = first
+            for link in path:
+                if not 0 <= link < len(self._network.links) or self._network.links[link].source != node:
+                    raise UnsoundError(
+                        ("flows", number, "path"), f"link {link} does not go on from node {node}", "one that does"
+                    )
+                node = self._network.links[link].target
+            if node != last:
+                raise UnsoundError(("flows", number, "path"), f"ends at node {node}", f"node {last}")
+
+
+def _ends(group: Flows) -> list[_Ends]:
+    paths = group.paths if group.paths is not None else [None] * group.count
+    return [_Ends(*ends) for ends in zip(group.source.tolist(), group.target.tolist(), paths, strict=True)]
