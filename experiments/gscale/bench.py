@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from types import TracebackType
@@ -12,14 +12,13 @@ from experiments.emulation import Cut, MeasuredFlow, Sending, Timing, evaluate, 
 from experiments.flow_search import find_flows
 from experiments.gscale.aggregates import aggregates_of
 from experiments.gscale.cases import Case, Traffic
-from experiments.gscale.loss_figures import role_loss
 from experiments.gscale.private_entries import PrivateEntries, any_flows
 from experiments.gscale.scenario import parameters_of, plan_of
+from experiments.gscale.validity import disturbed, uncarried
 from experiments.load import overload
 from experiments.registry import Settings
-from experiments.result import FlowResult, Result
+from experiments.result import Result
 from kuijia_app.queue_layouts import PLAIN
-from testbed.iperf import UDP_FRAME, UDP_PAYLOAD
 from testbed.lab import Lab, LabOptions
 from testbed.machine import Machine
 from testbed.manifest import describe_run
@@ -31,17 +30,6 @@ BUFFER_PACKETS = 50
 
 SENDING = Sending(burst_seconds=0.1)
 """With the usual half second, flows on a full link would for ten seconds catch up with what they missed at first."""
-
-CARRIED = 0.98
-"""Of what is planned, what has to get through before the failure."""
-
-UNREACHED_LOSS = 0.01
-"""Of flows that a failure does not reach, at most: they are the control group."""
-
-TCP_PAYLOAD, TCP_FRAME = 1448, 1514
-"""Bytes: with time stamps, and of the Ethernet frame without checksum."""
-
-_PAYLOAD_SHARE = {"tcp": TCP_PAYLOAD / TCP_FRAME, "udp": UDP_PAYLOAD / UDP_FRAME}
 
 _TCP = Timing(warmup=3, before=5, settle=10, after=20, interval=0.2, observe=1)
 _UDP = Timing(warmup=1.5, before=3, settle=1, after=5, interval=0.2, observe=1)
@@ -174,20 +162,3 @@ class Bench:
             },
             parameters=parameters_of(case, lab.plan, private_entries=self._private_entries),
         )
-
-
-def uncarried(flows: Sequence[FlowResult]) -> tuple[str, ...]:
-    """In words, how the network failed to carry before the failure what was planned on it."""
-    planned = sum(flow.offered * _PAYLOAD_SHARE[flow.protocol] for flow in flows)
-    carried = sum(flow.before for flow in flows)
-    if carried >= CARRIED * planned:
-        return ()
-    return (f"before the cut {carried:.1f} of {planned:.1f} Mbit/s planned got through, less than {CARRIED:.0%}",)
-
-
-def disturbed(flows: Sequence[FlowResult]) -> tuple[str, ...]:
-    """In words, what flows lost that share no link with any whose rate the failure changes: something else took it."""
-    lost = role_loss([flow for flow in flows if flow.role == "aboriginal"])
-    if lost is None or lost <= UNREACHED_LOSS:
-        return ()
-    return (f"flows that the failure does not reach lost {lost:.1%}, more than {UNREACHED_LOSS:.0%}",)
