@@ -272,9 +272,8 @@ class _RunningFlow:
 
     def _failure(self, process: _Process) -> IperfError:
         where = f"{process.role} on {process.host_name}, port {self._flow.server_port}"
-        return IperfError(
-            f"flow {self.name}: the iperf3 {where}, ended before its time: {reported_failure(process.output())}"
-        )
+        how = f"ended before its time with exit status {process.status()}"
+        return IperfError(f"flow {self.name}: the iperf3 {where}, {how}: {reported_failure(process.output())}")
 
 
 class _Process:
