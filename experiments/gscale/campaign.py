@@ -126,21 +126,24 @@ class Campaign:
         failures: Counter[Case] = Counter()
         waiting = list(group)
         while waiting:
+            self._current = case = waiting[0]
             began = self._clock()
             try:
-                with self._open_bench(waiting[0], lambda text: self._show(waiting[0], text)) as bench:
-                    while waiting:
-                        began = self._clock()
-                        self._measure(bench, waiting[0])
-                        waiting.pop(0)
+                with self._open_bench(case, self._show) as bench:
+                    for case in tuple(waiting):
+                        self._current, began = case, self._clock()
+                        self._measure(bench, case)
+                        waiting.remove(case)
             except TestbedError as error:
-                case = waiting[0]
+                if case not in waiting:
+                    self._progress.say(f"the lab of {case.name} did not end well: {error}")
+                    continue
                 failures[case] += 1
                 self._note(case, began, "failed", (str(error),))
                 self._progress.say(f"{case.name} failed: {error}")
                 if failures[case] == FAILED_ATTEMPTS:
                     self._given_up[case] = str(error)
-                    waiting.pop(0)
+                    waiting.remove(case)
 
     def _measure(self, bench: Measuring, case: Case) -> None:
         """Measure a case until the machine was not too busy, or too often was."""
@@ -160,13 +163,13 @@ class Campaign:
             self._progress.say(f"{case.name}, try {attempt} of {BUSY_ATTEMPTS}, is not used: {reasons}")
         self._given_up[case] = f"invalid each of {BUSY_ATTEMPTS} times, last as {reasons}"
 
-    def _show(self, case: Case, doing: str) -> None:
+    def _show(self, doing: str) -> None:
         """Tell which run of how many this is, how long all that are left will take, and what is going on."""
         left = [each for each in self._cases if each not in self._results and each not in self._given_up]
         pace = self._spent / self._expected if self._expected else 1.0
         seconds = round(pace * sum(expected_seconds(each, quick=self._settings.quick) for each in left))
         number, total = len(self._cases) - len(left) + 1, len(self._cases)
-        self._progress.show(f"{case.name} ({number} of {total}, {timedelta(seconds=seconds)} left): {doing}")
+        self._progress.show(f"{self._current.name} ({number} of {total}, {timedelta(seconds=seconds)} left): {doing}")
 
     def _save(self, case: Case, result: Result) -> None:
         # In one line: the series make up most of it, and would have a line for every number.
@@ -191,16 +194,19 @@ class Campaign:
         settings = self._settings
         plan = plan_of(case, settings.capacity, settings.seed)
         wanted = {
-            "backend": settings.backend,
-            "scheme": case.scheme,
-            "seed": settings.seed,
-            "capacity": settings.capacity,
-            "parameters": parameters_of(case, plan, private_entries=self._private_entries),
+            "backend": (result.backend, settings.backend),
+            "scheme": (result.scheme, case.scheme),
+            "seed": (result.seed, settings.seed),
+            "capacity": (result.capacity, settings.capacity),
+            "parameters": (
+                result.parameters,
+                parameters_of(case, plan, private_entries=self._private_entries),
+            ),
+            "quick": (result.manifest.get("settings", {}).get("quick"), settings.quick),
         }
-        for key, value in wanted.items():
-            if getattr(result, key) != value:
-                problem = f"was measured with {getattr(result, key)}"
-                raise InputError(path, key, problem, f"{value}, as asked for now, or another folder")
+        for key, (had, value) in wanted.items():
+            if had != value:
+                raise InputError(path, key, f"was measured with {had}", f"{value}, as asked for now, or another folder")
         return None if result.invalid else result
 
 

@@ -157,13 +157,35 @@ def test_a_case_that_fails_again_is_reported_and_the_others_are_measured(tmp_pat
     assert benches.all_measured.count(CASES[0]) == FAILED_ATTEMPTS
 
 
-def test_results_of_other_settings_are_not_mixed_in(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("place", "other"),
+    [
+        ("capacity", replace(SETTINGS, capacity=10.0)),
+        ("quick", replace(SETTINGS, quick=False)),
+        ("seed", replace(SETTINGS, seed=2)),
+        ("backend", replace(SETTINGS, backend="emulation")),
+    ],
+)
+def test_results_of_other_settings_are_not_mixed_in(tmp_path: Path, place: str, other: Settings) -> None:
     run(tmp_path, good, CASES[:1])
-    other = replace(SETTINGS, capacity=10.0)
     with pytest.raises(InputError) as caught:
         Campaign(CASES, other, OutputFolder(tmp_path), Benches(good), Progress(io.StringIO()))
-    assert caught.value.source == str(tmp_path / f"{CASES[0].name}.json")
-    assert "capacity" in str(caught.value)
+    assert str(caught.value).startswith(f"{tmp_path / CASES[0].name}.json:{place}: was measured with ")
+
+
+def test_a_lab_that_does_not_end_well_costs_no_result(tmp_path: Path) -> None:
+    class Crumbling(Benches):
+        @contextmanager
+        def __call__(self, first: Case, show: Show) -> Iterator[Benches]:
+            with super().__call__(first, show):
+                yield self
+            show("ending")
+            raise TestbedError("ovs-vswitchd does not end")
+
+    benches = Crumbling(good)
+    outcome = Campaign(CASES, SETTINGS, OutputFolder(tmp_path), benches, Progress(io.StringIO())).run()
+    assert len(outcome.results) == len(benches.all_measured) == len(CASES)
+    assert not outcome.given_up
 
 
 def test_the_progress_tells_the_number_of_the_run_and_how_long_is_left(tmp_path: Path) -> None:
