@@ -1,72 +1,94 @@
 """Table 4's question: how long after a failure until the throughput of all flows is stable; pure.
 
-Goodput is taken in means over three seconds, the first beginning at the cut, the next with every interval of the series
-after it. (Means over one show receivers that read late, which make two outliers that cancel out.) A flow is stable from
-the first mean on from which all lie within a band around its final one: that of the last third of the time that is
-watched after the cut. The band is 5 % of it, but at least 25 % of what the flow offers: as much as the goodput of TCP
-flows that share a full link goes up and down for ever. The paper does not say what it takes to be stable.
+What is judged is the goodput of the flows of a role together: victims, directly and indirectly affected ones. (A single
+TCP flow on a full link never rests.) It is taken in means over one second, the first of which begins at the cut. A role
+is stable from the first mean on from which all lie as near to its final goodput, that of the last third of the time
+that is watched after the cut, as 5 % of what it offers. The paper does not say what it takes to be stable.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.result import FlowResult, Result, Series
 
-MEAN_SECONDS = 3.0
+MEAN_SECONDS = 1.0
+STEP_SECONDS = 0.2
 FINAL_PART = 1 / 3
-OF_FINAL, OF_OFFERED = 0.05, 0.25
+TOLERANCE = 0.05
+"""Of what is offered; of the goodput itself it would ask the impossible of victims that get next to nothing."""
 
 Vector = NDArray[np.float64]
 
 
-def convergence_seconds(result: Result, of_offered: float = OF_OFFERED) -> float | None:
-    """Seconds from the cut until the last of the affected flows is stable: victims, directly and indirectly affected.
+def convergence_seconds(result: Result) -> float | None:
+    """Seconds from the cut until the last of the affected roles is stable.
 
     The whole time from the cut to the end of the window after it when one is not stable even when the last third
-    begins; None without a series over that time.
+    begins; None without a series over that time, or when no flow is affected.
     """
-    affected = [flow for flow in result.flows if flow.role != "aboriginal"]
-    times = [seconds_to_stable(flow, result.failure.at, result.after.end, of_offered) for flow in affected]
-    known = [time for time in times if time is not None]
-    return max(known) if known and len(known) == len(times) else None
+    return _last(result, _roles(result))
+
+
+def flow_convergence_seconds(result: Result) -> float | None:
+    """The same when every affected flow is to be stable by itself."""
+    return _last(result, [[flow] for flow in result.flows if flow.role != "aboriginal"])
 
 
 def settles(result: Result) -> bool:
-    """Whether all affected flows become stable while they are watched."""
+    """Whether all affected roles become stable while they are watched."""
     seconds = convergence_seconds(result)
     return seconds is not None and seconds < result.after.end - result.failure.at
 
 
-def seconds_to_stable(flow: FlowResult, cut: float, end: float, of_offered: float = OF_OFFERED) -> float | None:
-    """Seconds from `cut` until a flow is stable, `end - cut` when it is not; None for a series that is too short.
+def seconds_to_stable(flows: Sequence[FlowResult], cut: float, end: float) -> float | None:
+    """Seconds from `cut` until some flows together are stable, `end - cut` when they are not.
 
-    Both times are in the time of the flow's series; the band is at least `of_offered` of what the flow offers.
+    Both times are in the time of the flows' series; None when one of these is too short.
     """
-    starts, means = means_after(flow.series, cut, end)
-    last_third = end - FINAL_PART * (end - cut)
-    final = means[starts >= last_third]
-    if final.size == 0:
+    starts = means_from(cut, end)
+    found = [means_at(flow.series, starts) for flow in flows]
+    last_third = starts >= end - FINAL_PART * (end - cut)
+    if not last_third.any() or any(means is None for means in found):
         return None
-    level = float(final.mean())
-    band = max(OF_FINAL * level, of_offered * flow.offered)
-    outside = starts[np.abs(means - level) > band]
+    means = np.sum([means for means in found if means is not None], axis=0)
+    final = float(means[last_third].mean())
+    band = TOLERANCE * sum(flow.offered for flow in flows)
+    outside = np.flatnonzero(np.abs(means - final) > band)
     if outside.size == 0:
         return 0.0
-    if outside[-1] >= last_third:
+    if last_third[outside[-1]]:
         return end - cut
-    return float(starts[starts > outside[-1]][0] - cut)
+    return float(starts[outside[-1] + 1] - cut)
 
 
-def means_after(series: Series, cut: float, end: float) -> tuple[Vector, Vector]:
-    """Where each mean after the cut begins, in the time of the series, and its Mbit/s; none beyond the series."""
-    start, stop = np.asarray(series.start), np.asarray(series.end)
-    if not stop.size:
-        return stop, stop
-    starts = np.concatenate([[cut], start[start > cut]])
-    starts = starts[starts + MEAN_SECONDS <= min(end, float(stop[-1]))]
-    edges = np.append(start, stop[-1])
-    carried = np.concatenate([[0.0], np.cumsum((stop - start) * np.asarray(series.goodput))])
+def means_from(cut: float, end: float) -> Vector:
+    """When the means from `cut` to `end` begin."""
+    return cut + STEP_SECONDS * np.arange(np.floor((end - cut - MEAN_SECONDS) / STEP_SECONDS + 1e-9) + 1)
+
+
+def means_at(series: Series, starts: Vector) -> Vector | None:
+    """The means that begin at some times, in Mbit/s; None when the series does not last that long."""
+    if not series.end or not starts.size or starts[-1] + MEAN_SECONDS > series.end[-1] + STEP_SECONDS:
+        return None
+    begun, ended = np.asarray(series.start), np.asarray(series.end)
+    edges = np.append(begun, ended[-1])
+    carried = np.concatenate([[0.0], np.cumsum((ended - begun) * np.asarray(series.goodput))])
     means = np.interp(starts + MEAN_SECONDS, edges, carried) - np.interp(starts, edges, carried)
-    return starts, means / MEAN_SECONDS
+    return np.asarray(means / MEAN_SECONDS, dtype=np.float64)
+
+
+def _roles(result: Result) -> Iterator[Sequence[FlowResult]]:
+    for role in ("victim", "direct", "indirect"):
+        flows = [flow for flow in result.flows if flow.role == role]
+        if flows:
+            yield flows
+
+
+def _last(result: Result, groups: Iterable[Sequence[FlowResult]]) -> float | None:
+    times = [seconds_to_stable(flows, result.failure.at, result.after.end) for flows in groups]
+    known = [time for time in times if time is not None]
+    return max(known) if known and len(known) == len(times) else None
