@@ -14,6 +14,7 @@ from experiments.progress import Progress
 from experiments.sweep.checkpoint import Checkpoint
 from experiments.sweep.cluster import cluster_answers, connected
 from experiments.sweep.local import local_answers
+from experiments.sweep.pace import Pace, duration
 from experiments.sweep.work import Answer, Assignment, Case, Context, Ready, code_version
 from experiments.sweep.workers import Workers
 from te_solver.errors import InterruptedWorkError, KuijiaError
@@ -75,7 +76,11 @@ def swept(
         checkpoint = Checkpoint(output.path / f"{sweep.name}.checkpoint", identity)
     try:
         assignment = Assignment(sweep.prepare, sweep.work, sweep.context, code)
-        yield _results(sweep, assignment, workers, checkpoint, progress)
+        results = _results(sweep, assignment, workers, checkpoint, progress)
+        try:
+            yield results
+        except KeyboardInterrupt as error:
+            raise InterruptedWorkError(f"stopped; {_kept(sweep, len(results), checkpoint)}") from error
     except BaseException:
         if checkpoint is not None:
             checkpoint.close()
@@ -94,9 +99,9 @@ def _results(
     """The results in the order of the cases, those of the checkpoint without work."""
     done = {} if checkpoint is None else checkpoint.done
     left = {number: case for number, case in enumerate(sweep.cases) if number not in done}
-    show = _shower(sweep, len(done), workers, progress)
     try:
         with _answers(assignment, left, workers) as answers:
+            show = _shower(sweep, len(done), workers, progress)
             for each in answers:
                 if each.error_status is not None:
                     message = f"{sweep.name}, case {each.case + 1} of {len(sweep.cases):,}: {each.text}"
@@ -140,30 +145,21 @@ def _shower(sweep: Sweep[Any, Any, Any], before: int, workers: Workers, progress
     """
     total = len(sweep.cases)
     started = time.monotonic()
+    pace = Pace(total)
     if before:
         progress.say(f"{sweep.name}: {before:,} of {total:,} cases were finished by an earlier run")
 
     def show(done: int) -> None:
-        spent = time.monotonic() - started
-        if spent < _PATIENCE_SECONDS:
-            return
-        left = spent / (done - before) * (total - done)
-        progress.show(f"{sweep.name}: {done:,} of {total:,} cases, {duration(left)} left")
+        now = time.monotonic()
+        left = pace.left(done, now)
+        if now - started >= _PATIENCE_SECONDS:
+            rest = "" if left is None else f", {duration(left)} left"
+            progress.show(f"{sweep.name}: {done:,} of {total:,} cases{rest}")
 
     if before < total and workers != Workers(1):
         who = workers.cluster or f"{workers.processes} processes"
         progress.show(f"{sweep.name}: {before:,} of {total:,} cases, {who}")
     return show
-
-
-def duration(seconds: float) -> str:
-    """A time as people say it: 45 s, 3 min 20 s, 2 h 5 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def _kept(sweep: Sweep[Any, Any, Any], done: int, checkpoint: Checkpoint | None) -> str:

@@ -75,8 +75,10 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bytes_as_this_machine(tmp_
 
 def test_a_scheduler_that_does_not_answer_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 0.2)
+    told = io.StringIO()
     with pytest.raises(InputError, match=r"^option:--cluster: tcp://127\.0\.0\.1:1 does not answer, expected the"):
-        run(Workers(1, "tcp://127.0.0.1:1"))
+        run(Workers(1, "tcp://127.0.0.1:1"), told)
+    assert told.getvalue() == ""
 
 
 def test_a_scheduler_without_workers_is_told_in_one_line(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +103,7 @@ def test_a_scheduler_that_is_lost_ends_the_sweep_in_one_line(
     assert "CommClosedError" not in errors
 
 
-def run(workers: Workers) -> None:
+def run(workers: Workers, told: io.StringIO | None = None) -> None:
     sweep = Sweep("idle", {}, Path(), held.prepare, held.work, range(3))
-    with swept(sweep, workers, None, Progress(io.StringIO())):
+    with swept(sweep, workers, None, Progress(told or io.StringIO())):
         pass

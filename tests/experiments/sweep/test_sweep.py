@@ -13,9 +13,9 @@ import pytest
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.sweep.local import WorkersKilledError
-from experiments.sweep.sweep import CaseError, Sweep, duration, swept
+from experiments.sweep.sweep import CaseError, Sweep, swept
 from experiments.sweep.workers import Workers
-from te_solver.errors import InputError
+from te_solver.errors import InputError, InterruptedWorkError
 from tests.experiments.sweep import held
 from tests.experiments.sweep.processes import gone, held_sweep, wait_until, wait_until_held, worked
 
@@ -135,6 +135,12 @@ def test_ctrl_c_ends_the_workers_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert told in errors
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(4.4, "4 s"), (61, "1 min 1 s"), (7384, "2 h 3 min")])
-def test_times_are_told_in_the_units_of_their_size(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
+def test_ctrl_c_while_files_are_written_keeps_the_cases_and_says_so(tmp_path: Path) -> None:
+    sweep = Sweep("products", {}, 0.1, times, product, range(3))
+    told = f"^stopped; 3 of 3 cases were finished and are kept: the same command with -o {tmp_path} goes on from there$"
+    with (
+        pytest.raises(InterruptedWorkError, match=told),
+        swept(sweep, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO())),
+    ):
+        raise KeyboardInterrupt
+    assert (tmp_path / "products.checkpoint").exists()
