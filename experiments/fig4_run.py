@@ -169,7 +169,8 @@ def table_text(data: dict[str, object]) -> str:
         "",
         f'published: "{PUBLISHED}" (no numbers)',
         f"here: original weights lose at most {data['largest_gap']:.3%} of the throughput more; {judged}",
-        "Links are taken to have 1 Gbit/s, which the paper does not say; unconnected graphs are drawn again.",
+        f"The paper does not say what links have: 1 Gbit/s is assumed, here {data['capacity']:g} Mbit/s with demands",
+        "in proportion. Unconnected graphs are drawn again.",
     ]
     return "\n".join(lines)
 

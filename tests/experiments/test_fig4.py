@@ -102,14 +102,16 @@ def test_the_figure_is_written_with_what_was_published(tmp_path: Path, capsys: p
     data = json.loads((tmp_path / "fig4.json").read_text())
     assert [len(curve) for curve in data["loss"].values()] == [2, 2]
     assert (data["seed"], data["capacity"]) == (1, 20.0)
-    assert "highly comparable" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "highly comparable" in told
+    assert "1 Gbit/s is assumed, here 20 Mbit/s with demands\nin proportion" in told
     assert (tmp_path / "fig4.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_curves_that_are_apart_are_reported_as_missed() -> None:
     losses = {name: [0.1] * len(DEMANDS) for name in fig4_run.SCHEMES}
     apart = {**losses, "kuijia": [0.13, *losses["kuijia"][1:]]}
-    data = summary([apart])
+    data = {**summary([apart]), "capacity": 20.0}
     assert missed_bars(data) == ["fig4: original weights lose 3.000% more, expected at most 2%"]
     assert "MISSED" in table_text(data)
     assert missed_bars(summary([losses])) == []
