@@ -8,7 +8,7 @@ from pathlib import Path
 from te_solver.demands import Demand
 from te_solver.errors import InputError
 from te_solver.formats.csv_rows import Progress, no_progress
-from te_solver.formats.demands_csv import demands_csv, iterate_csv_demands
+from te_solver.formats.demands_csv import csv_line, demands_csv, iterate_csv_demands
 from te_solver.formats.notes import Note, unheard
 from te_solver.formats.sndlib import is_sndlib_native, read_sndlib_demands
 from te_solver.formats.teavar import read_teavar_demands
@@ -51,6 +51,14 @@ def load_demands(
     if chosen != "teavar":
         raise ValueError(f"no demand format {chosen!r}, there are {', '.join(DEMAND_FORMATS)}")
     return read_teavar_demands(path, topology, row, note)
+
+
+def line_of_demand(source: str | Path, number: int, file_format: str | None = None) -> int | None:
+    """The line of a demand that `load_demands` had as the one of this number, from 0; None where it has no one line."""
+    if str(source).startswith(PREFIX):
+        return None
+    path = Path(source)
+    return csv_line(path, number) if (file_format or _format_of(path)) == "csv" else None
 
 
 def save_demands(demands: Iterable[Demand], path: Path, comment: str = "") -> None:

@@ -12,7 +12,7 @@ from experiments.progress import Progress
 from kuijia_app.cli.common_options import whole_number
 from te_solver.connectivity import Reachability
 from te_solver.demands import Demand
-from te_solver.demands_file import DEMAND_FORMATS, load_demands
+from te_solver.demands_file import DEMAND_FORMATS, line_of_demand, load_demands
 from te_solver.errors import InputError
 from te_solver.formats.draft import DEFAULT_CAPACITY
 from te_solver.formats.notes import counted
@@ -101,7 +101,10 @@ def read_topology(args: argparse.Namespace, notes: list[str] | None = None) -> T
 
 
 def read_demands(args: argparse.Namespace, topology: Topology) -> tuple[Demand, ...]:
-    """The demands that the options of `add_demands` ask for; raises InputError."""
+    """The demands that the options of `add_demands` ask for; raises InputError.
+
+    Demands between nodes that are not connected are left out where the options say so, else refused.
+    """
     name = str(args.demands)
     source = _file(name) or shipped_demands(name)
     progress = Progress(sys.stderr)
@@ -116,8 +119,16 @@ def read_demands(args: argparse.Namespace, topology: Topology) -> tuple[Demand, 
         demands = load_demands(source, topology, args.demand_format, args.row, note=notes.append, progress=show)
     finally:
         progress.close()
-    if args.drop_unreachable:
-        demands = _reachable(demands, topology, name, notes)
+    reachability = Reachability(topology)
+    apart = [number for number, demand in enumerate(demands) if not reachability.connects(*demand.pair)]
+    if apart and not args.drop_unreachable:
+        first = demands[apart[0]]
+        others = f", nor for {counted(len(apart) - 1, 'other demand')}" if len(apart) > 1 else ""
+        problem = f"no path from {first.source} to {first.target}{others}"
+        expected = f"demands between connected nodes of {topology.name}, or --drop-unreachable"
+        raise InputError(name, line_of_demand(source, apart[0], args.demand_format) or "", problem, expected)
+    if apart:
+        demands = _without(demands, set(apart), topology, name, notes)
     _print_notes(name, notes)
     return demands
 
@@ -139,15 +150,12 @@ def _print_notes(source: str, notes: list[str]) -> None:
         print(f"note: {source}: {note}", file=sys.stderr)
 
 
-def _reachable(demands: tuple[Demand, ...], topology: Topology, source: str, notes: list[str]) -> tuple[Demand, ...]:
-    """The demands between connected nodes; notes which others there were."""
-    reachability = Reachability(topology)
-    kept: list[Demand] = []
-    dropped: list[Demand] = []
-    for demand in demands:
-        (kept if reachability.connects(*demand.pair) else dropped).append(demand)
-    if not dropped:
-        return demands
+def _without(
+    demands: tuple[Demand, ...], apart: set[int], topology: Topology, source: str, notes: list[str]
+) -> tuple[Demand, ...]:
+    """The demands but those of these numbers, which are noted."""
+    kept = [demand for number, demand in enumerate(demands) if number not in apart]
+    dropped = [demand for number, demand in enumerate(demands) if number in apart]
     if not kept:
         raise InputError(source, "", "no demand is between connected nodes", f"one on {topology.name}")
     notes.append(f"{counted(len(dropped), 'demand')} between nodes that are not connected left out:")

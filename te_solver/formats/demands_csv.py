@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from te_solver.demands import Demand
@@ -56,6 +57,12 @@ def iterate_csv_demands(path: Path, topology: Topology, progress: Progress = no_
         yield demand
     if not seen:
         raise InputError(path, "", "there is no demand", "at least one line after the header")
+
+
+def csv_line(path: Path, number: int) -> int | None:
+    """The line of a CSV file with the demand of this number, from 0; None when the file can be read only once."""
+    rows = csv_rows(path, "a demand file", _HEADER, no_progress)
+    return next((line for line, _ in islice(rows, number + 1, None)), None)
 
 
 def demands_csv(demands: Iterable[Demand], comment: str = "") -> str:

@@ -41,9 +41,21 @@ def test_unreachable_demands_are_listed_and_dropped_when_asked_for(capsys: pytes
     ]
 
 
-def test_without_the_option_they_are_kept_for_the_solver_to_refuse() -> None:
-    args = parsed("parts.yaml", "parts.csv")
-    assert len(read_demands(args, read_topology(args))) == 4
+def test_without_the_option_they_are_refused_by_the_line_of_the_first_with_a_hint_at_it(folder: Path) -> None:
+    (folder / "one.csv").write_text("# comment\n\nsource,target,rate\na,b,1\n\na,c,2\n")
+    for name, place, others in (("parts.csv", 3, ", nor for 1 other demand"), ("one.csv", 6, "")):
+        args = parsed("parts.yaml", name)
+        with pytest.raises(InputError) as raised:
+            read_demands(args, read_topology(args))
+        expected = "demands between connected nodes of parts, or --drop-unreachable"
+        assert str(raised.value) == f"{name}:{place}: no path from a to c{others}, expected {expected}"
+
+
+def test_demands_without_lines_are_refused_by_their_file(folder: Path) -> None:
+    (folder / "matrix").write_text("0 0 1 0 " + "0 " * 12)
+    args = parsed("parts.yaml", "matrix", "--demand-format", "teavar")
+    with pytest.raises(InputError, match=r"^matrix: no path from a to c, expected demands between"):
+        read_demands(args, read_topology(args))
 
 
 def test_when_none_is_left_there_is_nothing_to_do(folder: Path) -> None:

@@ -228,7 +228,10 @@ def test_the_same_input_gives_the_same_bytes_in_another_process(objective: str, 
         ("line.yaml bad.csv", "bad.csv:2: unknown node 'x', expected a node of line"),
         (
             "line.yaml apart.csv",
-            "apart.csv: no path from a to d, d to b, expected demands between connected nodes of line",
+            (
+                "apart.csv:2: no path from a to d, nor for 1 other demand, "
+                "expected demands between connected nodes of line, or --drop-unreachable"
+            ),
         ),
         (
             "line.yaml line.csv -o absent/plan.json",
