@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from typing import NoReturn, Protocol
 
 from kuijia_app.cli.common_options import add_common_options
@@ -90,6 +91,7 @@ def _silence_stdout() -> None:
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = _Parser(prog="kuijia", description="Robust traffic engineering by rate rescaling.")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {metadata.version('kuijia')}")
     verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
     asked = next((word for word in arguments if not word.startswith("-")), None)
     for name, module_name in VERBS.items():
