@@ -1,4 +1,4 @@
-"""Computes a case in the fluid model: what each aggregate gets before and after the failure."""
+"""Computes a case in the fluid model: what each aggregate gets before and after the failure, TCP also on the way."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from itertools import pairwise
 
 from experiments.gscale.aggregates import aggregates_of, roles_of
 from experiments.gscale.cases import Case
+from experiments.gscale.climb import AFTER, BEFORE, CUT, climbs
 from experiments.gscale.scenario import parameters_of, plan_of
 from experiments.registry import Settings
-from experiments.result import Failure, FlowResult, Result, Role, Window
+from experiments.result import Failure, FlowResult, Result, Role, Series
 from experiments.wanted_flow import WantedFlow
-from simulator.flow.model import Flows
-from simulator.flow.round_trips import share_by_round_trips
+from simulator.flow.model import Flows, share
+from simulator.flow.round_trips import weighed_by_round_trips
 from te_solver.plan import Tunnel
 from te_solver.topology import Topology
-
-_NO_TIME = Window(0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -36,15 +35,22 @@ def compute(case: Case, settings: Settings) -> Result:
 
     Each aggregate is one flow: of TCP one connection, which shares full links with others by their round trips, of UDP
     one that is sent at its rate whatever becomes of it. Each class of traffic has a queue, under Kuijia one more
-    below it for its victims; queues are served in strict priority.
+    below it for its victims; queues are served in strict priority. Rates before and after the failure are those that
+    flows come to; of TCP in one class of traffic there is also the way from the ones to the others (`climbs`).
     """
     began = time.time()
     plan = plan_of(case, settings.capacity, settings.seed)
     flows = aggregates_of(plan, case.link)
     role = roles_of(flows, case.link)
-    before = _goodput(plan.topology, case, [flow.tunnel for flow in flows], flows, {})
+    capacity = [link.capacity for link in plan.topology.links]
+    planned = _offered(plan.topology, case, [flow.tunnel for flow in flows], flows, {})
     low = {flow.name: case.scheme == "kuijia" and role[flow.name] == "victim" for flow in flows}
-    after = _goodput(plan.topology, case, [flow.backup for flow in flows], flows, low)
+    rerouted = _offered(plan.topology, case, [flow.backup for flow in flows], flows, low)
+    before, after = (share(capacity, each).goodput.tolist() for each in (planned, rerouted))
+    series = [Series((), (), ())] * len(flows)
+    if case.traffic == "tcp":
+        failed = [number for number, link in enumerate(plan.topology.links) if set(link.ends) == set(case.link)]
+        series = climbs(capacity, failed, planned, rerouted)
     return Result(
         experiment="gscale",
         backend=settings.backend,
@@ -53,12 +59,12 @@ def compute(case: Case, settings: Settings) -> Result:
         repetition=case.repetition,
         capacity=settings.capacity,
         started_at=began,
-        failure=Failure(case.link, 0.0, {}),
-        before=_NO_TIME,
-        after=_NO_TIME,
+        failure=Failure(case.link, CUT, {}),
+        before=BEFORE,
+        after=AFTER,
         flows=tuple(
-            _result(case, flow, role[flow.name], (before[flow.name], after[flow.name]), low=low[flow.name])
-            for flow in flows
+            _result(case, flow, role[flow.name], rates, way, low=low[flow.name])
+            for flow, way, *rates in zip(flows, series, before, after, strict=True)
         ),
         published=None,
         checks=(),
@@ -68,10 +74,10 @@ def compute(case: Case, settings: Settings) -> Result:
     )
 
 
-def _goodput(
+def _offered(
     topology: Topology, case: Case, tunnels: Sequence[Tunnel], flows: Sequence[WantedFlow], low: Mapping[str, bool]
-) -> dict[str, float]:
-    """Mbit/s of each flow over its tunnel; those that are `low` wait in the victims' queue of their class."""
+) -> Flows:
+    """Each flow over its tunnel, with its weight; those that are `low` wait in the victims' queue of their class."""
     position = {link.ends: number for number, link in enumerate(topology.links)}
     offered = Flows.of(
         [[position[hop] for hop in pairwise(tunnel.nodes)] for tunnel in tunnels],
@@ -80,11 +86,12 @@ def _goodput(
         elastic=case.protocol == "tcp",
     )
     back = [[position[hop] for hop in pairwise(tunnel.nodes[::-1])] for tunnel in tunnels]
-    goodput = share_by_round_trips([link.capacity for link in topology.links], offered, back).goodput
-    return dict(zip((flow.name for flow in flows), goodput.tolist(), strict=True))
+    return weighed_by_round_trips([link.capacity for link in topology.links], offered, back)
 
 
-def _result(case: Case, flow: WantedFlow, role: Role, rates: tuple[float, float], *, low: bool) -> FlowResult:
+def _result(
+    case: Case, flow: WantedFlow, role: Role, rates: Sequence[float], series: Series, *, low: bool
+) -> FlowResult:
     return FlowResult(
         name=flow.name,
         role=role,
@@ -97,6 +104,7 @@ def _result(case: Case, flow: WantedFlow, role: Role, rates: tuple[float, float]
         tunnel_before=flow.tunnel.nodes,
         tunnel_after=flow.backup.nodes,
         low_after=low,
+        series=series,
         priority=flow.priority,
         sent=flow.offered if case.protocol == "udp" else None,
     )

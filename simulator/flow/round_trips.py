@@ -24,7 +24,12 @@ _FULL = 1 - 1e-3
 
 
 def share_by_round_trips(capacity: ArrayLike, flows: Flows, back: Sequence[Sequence[int]] | None = None) -> Shares:
-    """Like `share`, with the weight of each flow divided by the full links that it and its acknowledgements cross.
+    """Like `share`, of flows as `weighed_by_round_trips` has them; takes and raises what that does."""
+    return share(capacity, weighed_by_round_trips(capacity, flows, back))
+
+
+def weighed_by_round_trips(capacity: ArrayLike, flows: Flows, back: Sequence[Sequence[int]] | None = None) -> Flows:
+    """The flows with the weight of each divided by the full links that it and its acknowledgements cross.
 
     A link is full for a flow when flows served no later than this one fill it. Which links are full depends on the
     shares, and these on the weights: weights are the mean of what the shares of the rounds before ask for, as a link
@@ -51,7 +56,7 @@ def share_by_round_trips(capacity: ArrayLike, flows: Flows, back: Sequence[Seque
         if np.array_equal(asked, weight):
             break
         weight = weight + (asked - weight) / rounds
-    return share(limits, replace(flows, weight=weight))
+    return replace(flows, weight=weight)
 
 
 def _full_links(capacity: Vector, flows: Flows, shares: Shares, ways: Flows) -> NDArray[np.int64]:
