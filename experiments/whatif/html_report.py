@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 
 from experiments.whatif.figures import figures
 from experiments.whatif.network_map import NetworkMap, network_map
+from experiments.whatif.shown import hurting, percent, span
 from experiments.whatif.study import Provenance, Study
-from simulator.flow.availability import GUARANTEED, KEPT, Availability, Bounds
-from simulator.flow.comparison import ABORIGINAL, OLD, Comparison, Recovery, compare, ranked, recovery
+from simulator.flow.availability import GUARANTEED, KEPT, Availability
+from simulator.flow.comparison import ABORIGINAL, OLD, Comparison, Recovery, compare, recovery
 from simulator.flow.failure_impact import Role
 from simulator.flow.what_if import Contender, Outcome, loss_share
 from te_solver.formats.notes import counted
@@ -24,7 +25,6 @@ LISTED = 25
 """Failures that the page lists for each scheme; a file has all."""
 
 _NAMED_LINKS = 2
-_NOTHING = 5e-5
 
 _CAPTIONS = {
     "loss-distribution": "How many of the failures cost more than a given part of the traffic sent.",
@@ -69,7 +69,7 @@ def html_report(study: Study, provenance: Provenance, seed: int = 1) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": _percent, "rate": _rate, "span": _span}
+    environment.filters |= {"percent": percent, "rate": _rate, "span": span}
     places = mapped(study.topology, seed)
     maps = (("all traffic", OLD), ("aboriginal traffic, whose own tunnels survive", ABORIGINAL))
     schemes = [
@@ -99,7 +99,7 @@ def _scheme(study: Study, contender: Contender, maps: Sequence[tuple[str, Networ
     if study.likelihood is not None:
         names = (failure.name for failure in study.failures)
         chances = dict(zip(names, study.likelihood.probabilities.of, strict=True))
-    hurting = [outcome for outcome in ranked(outcomes) if loss_share(outcome.total()) > _NOTHING]
+    worst = hurting(outcomes)
     plan = contender.traffic.plan
     protected = f", survives any {counted(plan.protected_failures, 'failed link')}" if plan.protected_failures else ""
     return _Scheme(
@@ -107,15 +107,15 @@ def _scheme(study: Study, contender: Contender, maps: Sequence[tuple[str, Networ
         f"{plan.objective}{protected}",
         compare(contender, outcomes),
         recovery(contender, outcomes),
-        hurting[0].failure if hurting else "none",
+        worst[0].failure if worst else "none",
         [compare(contender, outcomes, priority) for priority in study.classes],
         maps,
         [
             _Row(rank, each, loss_share(each.total()), chances.get(each.failure), _links(each))
-            for rank, each in enumerate(hurting[:LISTED], start=1)
+            for rank, each in enumerate(worst[:LISTED], start=1)
         ],
-        harmless=len(outcomes) - len(hurting),
-        unlisted=max(0, len(hurting) - LISTED),
+        harmless=len(outcomes) - len(worst),
+        unlisted=max(0, len(worst) - LISTED),
     )
 
 
@@ -135,15 +135,6 @@ def _data_uri(figure: Figure) -> str:
     return f"data:image/svg+xml;base64,{b64encode(picture_bytes(figure, '.svg')).decode()}"
 
 
-def _percent(share: float) -> str:
-    return f"{share:.2%}" if share > _NOTHING else "0"
-
-
 def _rate(rate: float) -> str:
     """Without decimals where three digits stand before the point."""
     return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
-
-
-def _span(bounds: Bounds) -> str:
-    low, high = f"{100 * bounds.low:.2f}", f"{100 * bounds.high:.2f}"
-    return f"{low}%" if low == high else f"{low}\u2013{high}%"

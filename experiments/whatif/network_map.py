@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from experiments.whatif.shown import NOTHING
 from experiments.whatif.study import Study
 from simulator.flow.failure_impact import Role
 from simulator.flow.what_if import Contender, loss_share
@@ -19,7 +20,6 @@ Part = frozenset[str]
 WIDTH = 640.0
 _MARGIN = 34.0
 _HIGHEST = 560.0
-_NOTHING = 5e-5
 
 STEPS = (0.01, 0.05, 0.1, 0.25, 1.0)
 """Upper ends of the bands of loss after the first, which is none."""
@@ -142,7 +142,7 @@ def _on_page(places: Positions) -> tuple[dict[str, tuple[float, float]], float]:
 def _look(share: float | None, name: str) -> tuple[str, str]:
     if share is None:
         return UNTRIED.css, f"{name}: {UNTRIED.title}"
-    band = BANDS[0 if share <= _NOTHING else 1 + min(bisect_left(STEPS, share), len(STEPS) - 1)]
+    band = BANDS[0 if share <= NOTHING else 1 + min(bisect_left(STEPS, share), len(STEPS) - 1)]
     return band.css, f"{name}: {share:.2%}"
 
 

@@ -7,8 +7,9 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
+from experiments.whatif.shown import hurting, percent, span
 from experiments.whatif.study import Likelihood, Provenance, Study
-from simulator.flow.availability import GUARANTEED, KEPT, Availability, Bounds
+from simulator.flow.availability import GUARANTEED, KEPT, Availability
 from simulator.flow.comparison import ABORIGINAL, Comparison, compare, ranked, recovery
 from simulator.flow.failure_impact import Role
 from simulator.flow.what_if import Contender, Outcome, loss_share
@@ -18,9 +19,6 @@ FORMAT = "kuijia-whatif"
 VERSION = 1
 
 _SUMS = ("sent", "failure_loss", "congestion_loss", "goodput")
-_NOTHING = 5e-5
-"""A share of loss that is shown as zero."""
-
 _THREE_NINES = GUARANTEED.index(0.999)
 
 
@@ -94,29 +92,19 @@ def _availability(study: Study, likelihood: Likelihood) -> Iterator[str]:
 
 
 def _worst_lines(mine: Sequence[Outcome], worst: int | None) -> Iterator[str]:
-    hurting = [outcome for outcome in ranked(mine) if loss_share(outcome.total()) > _NOTHING]
-    for outcome in hurting[:worst]:
+    listed = hurting(mine)
+    for outcome in listed[:worst]:
         lost, victims = outcome.total(), outcome.total((Role.VICTIM,))
         others = outcome.total(ABORIGINAL)
         yield (
             f"  {percent(loss_share(lost)):>6}  {outcome.failure}: "
             f"victims {victims.lost:.6g} of {victims.sent:.6g}, others {others.lost:.6g} of {others.sent:.6g}"
         )
-    left = len(hurting) - len(hurting[:worst])
+    left = len(listed) - len(listed[:worst])
     if left:
         yield f"  and {left} more that lose something (-v names all)"
-    if len(hurting) < len(mine):
-        yield f"  nothing is lost in {len(mine) - len(hurting)} of {len(mine)}"
-
-
-def percent(share: float) -> str:
-    return f"{share:.2%}" if share > _NOTHING else "0%"
-
-
-def span(bounds: Bounds) -> str:
-    """Both bounds as percentages, one number where they do not differ in what is shown."""
-    low, high = f"{bounds.low * 100:.2f}", f"{bounds.high * 100:.2f}"
-    return f"{low}%" if low == high else f"{low}-{high}%"
+    if len(listed) < len(mine):
+        yield f"  nothing is lost in {len(mine) - len(listed)} of {len(mine)}"
 
 
 def as_json(study: Study, provenance: Provenance) -> dict[str, object]:

@@ -1,0 +1,27 @@
+"""What of a study's shares is shown, and how: the same in the summary, on the page and on its maps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simulator.flow.availability import Bounds
+from simulator.flow.comparison import ranked
+from simulator.flow.what_if import Outcome, loss_share
+
+NOTHING = 5e-5
+"""A share of loss that is shown as zero."""
+
+
+def hurting(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Those that cost something that is shown, the worst first."""
+    return [outcome for outcome in ranked(outcomes) if loss_share(outcome.total()) > NOTHING]
+
+
+def percent(share: float) -> str:
+    return f"{share:.2%}" if share > NOTHING else "0%"
+
+
+def span(bounds: Bounds) -> str:
+    """Both bounds as percentages, one number where they do not differ in what is shown."""
+    low, high = f"{bounds.low * 100:.2f}", f"{bounds.high * 100:.2f}"
+    return f"{low}%" if low == high else f"{low}-{high}%"
