@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from statistics import fmean
 
@@ -26,6 +26,7 @@ from te_solver.schemes.traffic import PlannedTraffic
 from te_solver.solve import Planner
 from te_solver.topology import Link, Topology
 from te_solver.tunnels import TunnelFinder
+from testbed.manifest import describe_program, package_versions
 
 SCHEMES = {"kuijia": "original weights", "precomputed": "precomputed weights"}
 NODES, EDGES, PAIRS, TUNNELS = 100, 200, 40, 3
@@ -56,6 +57,8 @@ def run_figure(
     """Compute all draws, a case of the sweep each; write the curves as text, JSON and picture."""
     with swept(figure_sweep(settings, graphs, runs), workers, output, progress) as found:
         data = {**summary(found), "seed": settings.seed, "capacity": settings.capacity}
+        # Without times: the file is the same whoever computed it, and however often it was interrupted.
+        data["manifest"] = {**describe_program(), "packages": package_versions(), "settings": asdict(settings)}
         text = table_text(data)
         output.write_json("fig4.json", data)
         output.write_text("fig4.txt", f"{text}\n")

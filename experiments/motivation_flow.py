@@ -18,6 +18,7 @@ from experiments.roles import FlowPaths, roles
 from simulator.flow.model import Flows, share
 from te_solver.errors import InputError
 from te_solver.topology import Topology
+from testbed.manifest import describe_computation
 
 REMARK = (
     "Fluid model, not measured: rates without headers, round trips and chance; TCP flows share a full link alike, and"
@@ -69,7 +70,11 @@ def _computed(
         published=published_throughput(table.name).for_scheme(scheme),
         checks=(*judge(table.bars[scheme], flows), *queue_checks(scheme, flows)),
         invalid=(),
-        manifest={"settings": asdict(settings), "options": asdict(options), "duration": time.time() - began},
+        manifest={
+            "settings": asdict(settings),
+            "options": asdict(options),
+            **describe_computation(began, time.time() - began),
+        },
     )
 
 

@@ -136,7 +136,7 @@ def examine_machine() -> Machine:
         except TestbedError as error:
             namespace_problem = str(error)
     return Machine(
-        kernel=f"{platform.system()} {platform.release()}",
+        kernel=kernel_name(),
         python=platform.python_version(),
         cpu_model=_cpu_model(),
         cpu_count=len(os.sched_getaffinity(0)),
@@ -172,6 +172,11 @@ def mininet_version() -> str | None:
     text = (Path(spec.origin).parent / "net.py").read_text()
     found = re.search(r'^VERSION = "([^"]+)"', text, re.MULTILINE)
     return found[1] if found else "present"
+
+
+def kernel_name() -> str:
+    """Name and release."""
+    return f"{platform.system()} {platform.release()}"
 
 
 def distribution_version(name: str) -> str | None:

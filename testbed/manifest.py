@@ -1,19 +1,51 @@
-"""The circumstances of a measurement, as plain data to lie beside its result."""
+"""The circumstances of a measurement or a computation, as plain data to lie beside its result."""
 
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from testbed.calibration import LinkCalibration
 from testbed.commands import find_program, run_command
 from testbed.errors import TestbedError
-from testbed.machine import Machine, distribution_version
+from testbed.machine import Machine, distribution_version, kernel_name
 from testbed.network import Network
+
+_PACKAGES = ("numpy", "scipy", "highspy", "cvxpy", "matplotlib")
+
+
+def package_versions() -> dict[str, str]:
+    """Of what computes, by name."""
+    return {name: distribution_version(name) or "not installed" for name in _PACKAGES}
+
+
+def describe_program() -> dict[str, Any]:
+    """What ran and on what, without times: the same for every run that is the same, ready for JSON."""
+    return {
+        "kuijia": distribution_version("kuijia"),
+        "commit": _commit(),
+        "kernel": kernel_name(),
+        "python": platform.python_version(),
+    }
+
+
+def describe_time(started_at: float, duration: float) -> dict[str, Any]:
+    """When a run was, ready for JSON; both in seconds, the first since the epoch."""
+    return {
+        "started": datetime.fromtimestamp(started_at, timezone.utc).isoformat(timespec="seconds"),
+        "duration": round(duration, 3),
+    }
+
+
+def describe_computation(started_at: float, duration: float) -> dict[str, Any]:
+    """Versions and times of what a model computed, ready for JSON; times as `describe_time` has them."""
+    return {**describe_program(), "packages": package_versions(), **describe_time(started_at, duration)}
 
 
 def describe_run(
@@ -29,12 +61,8 @@ def describe_run(
         duration: seconds.
     """
     return {
-        "kuijia": distribution_version("kuijia"),
-        "commit": _commit(),
-        "started": datetime.fromtimestamp(started_at, timezone.utc).isoformat(timespec="seconds"),
-        "duration": round(duration, 3),
-        "kernel": machine.kernel,
-        "python": machine.python,
+        **describe_program(),
+        **describe_time(started_at, duration),
         "open_vswitch": machine.programs["ovs-vswitchd"],
         "iperf3": machine.programs["iperf3"],
         "mininet": machine.mininet,
@@ -47,6 +75,7 @@ def describe_run(
     }
 
 
+@cache
 def _commit() -> str | None:
     """The commit this code was checked out at, with `-dirty` when files differ from it; None outside a checkout."""
     root = Path(__file__).resolve().parent.parent

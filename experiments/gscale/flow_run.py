@@ -18,6 +18,7 @@ from simulator.flow.model import Flows, share
 from simulator.flow.round_trips import weighed_by_round_trips
 from te_solver.plan import Tunnel
 from te_solver.topology import Topology
+from testbed.manifest import describe_computation
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def compute(case: Case, settings: Settings) -> Result:
         published=None,
         checks=(),
         invalid=(),
-        manifest={"settings": asdict(settings), "duration": time.time() - began},
+        manifest={"settings": asdict(settings), **describe_computation(began, time.time() - began)},
         parameters=parameters_of(case, plan),
     )
 

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from experiments.whatif.study import Provenance
 from testbed.machine import distribution_version
-
-_PROGRAMS = ("kuijia", "numpy", "scipy", "highspy", "cvxpy", "matplotlib")
+from testbed.manifest import package_versions
 
 _OPTIONS = {
     "topology_format": "--format",
@@ -34,8 +33,8 @@ _OPTIONS = {
 
 
 def provenance(args: argparse.Namespace, assumptions: Sequence[str]) -> Provenance:
-    versions = {"Python": platform.python_version()}
-    versions |= {name: distribution_version(name) or "not installed" for name in _PROGRAMS}
+    kuijia = distribution_version("kuijia") or "not installed"
+    versions = {"Python": platform.python_version(), "kuijia": kuijia, **package_versions()}
     return Provenance(shlex.join(_command(args)), versions, tuple(assumptions))
 
 

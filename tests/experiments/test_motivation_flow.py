@@ -31,6 +31,8 @@ def test_flows_share_what_there_is(
     assert run(tmp_path, table) == 0
     result = load_result(tmp_path / f"{table}-{scheme}-1.json")
     assert result.backend == "flow"
+    told = {"kuijia", "commit", "kernel", "python", "packages", "started", "duration", "settings"}
+    assert told <= result.manifest.keys()
     assert [flow.before for flow in result.flows] == pytest.approx(before)
     assert [flow.after for flow in result.flows] == pytest.approx(after, abs=1e-9)
 

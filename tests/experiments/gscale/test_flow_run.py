@@ -49,3 +49,4 @@ def test_a_result_tells_its_case_and_survives_the_way_through_json() -> None:
     case = Case("udp", 1.4, LINKS[1], "rescaling", 2)
     result = compute(case, SETTINGS)
     assert case_of(result_from_json(result_to_json(result), "test")) == case
+    assert {"kuijia", "commit", "kernel", "python", "packages", "started", "duration"} <= result.manifest.keys()
