@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.flow.model import Flows, share
+from simulator.flow import round_trips
+from simulator.flow.model import Flows, NoFixedPointError, share
 from simulator.flow.round_trips import share_by_round_trips
 
 
@@ -51,3 +52,24 @@ def test_a_full_link_in_the_way_of_acknowledgements_counts_as_one_in_the_way_of_
 def test_acknowledgements_of_important_traffic_wait_for_no_other() -> None:
     flows = Flows.of([[0], [0], [1], [1]], [np.inf, np.inf, 8.0, np.inf], level=[0, 0, 0, 1])
     assert share_by_round_trips([20.0, 20.0], flows, [[1], [], [], []]).goodput == pytest.approx([10, 10, 8, 12])
+
+
+def test_shares_that_do_not_settle_are_told_instead_of_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    flows = Flows.of([[0, 1], [0], [1]], [20.0, 30.0, 16.0])
+    share_by_round_trips([30.0, 30.0], flows)
+    monkeypatch.setattr(round_trips, "_MOST_ROUNDS", 60)
+    with pytest.raises(NoFixedPointError, match="do not settle"):
+        share_by_round_trips([30.0, 30.0], flows)
+
+
+def test_ten_times_the_rounds_change_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(1)
+    cases = []
+    for _ in range(40):
+        paths = [random.choice(5, int(random.integers(1, 5)), replace=False).tolist() for _ in range(6)]
+        cases.append((random.uniform(1, 20, 5), Flows.of(paths, random.uniform(0.1, 20, 6))))
+    found = [share_by_round_trips(*case).goodput for case in cases]
+    monkeypatch.setattr(round_trips, "_FIRST_LOOK", 500)
+    for (capacity, flows), goodput in zip(cases, found, strict=True):
+        later = share_by_round_trips(capacity, flows).goodput
+        assert np.abs(later - goodput).max() <= 0.05 * capacity.max()
