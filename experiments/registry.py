@@ -110,10 +110,10 @@ def experiment(
 
 
 def all_experiments() -> tuple[Experiment, ...]:
-    """Every experiment, in the order of the modules that hold them."""
+    """Every experiment, in the order of the modules that hold them, whichever of these were imported before."""
     for module in _MODULES:
         import_module(module)
-    return tuple(_registered.values())
+    return tuple(sorted(_registered.values(), key=lambda each: _MODULES.index(each.run.__module__)))
 
 
 def find_experiment(name: str) -> Experiment:

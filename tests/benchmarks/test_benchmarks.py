@@ -67,6 +67,7 @@ def test_every_benchmark_is_registered() -> None:
         "verify",
         "flow-maxmin",
         "fig4-full",
+        "packet-vs-ns3",
         *HEDERA,
     }
 

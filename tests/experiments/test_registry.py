@@ -46,6 +46,16 @@ def unused_run(*_: object) -> registry.Outcome:
     raise AssertionError("not to be run")
 
 
+def test_the_order_of_experiments_does_not_depend_on_what_was_imported_before() -> None:
+    program = (
+        "import experiments.update, experiments.fig4; from experiments.registry import all_experiments;"
+        "print(*[each.name for each in all_experiments()])"
+    )
+    outcome = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert outcome.stdout.split() == [each.name for each in all_experiments()]
+    assert outcome.stdout.startswith("table2 table3 fig4 ")
+
+
 def test_listing_experiments_imports_neither_the_optimiser_nor_the_plotting() -> None:
     program = (
         "import sys; from experiments.registry import all_experiments; all_experiments();"
