@@ -196,7 +196,7 @@ def test_in_larger_networks_too_a_further_tunnel_shares_the_least_and_is_the_che
     choice = replace(choice, node_disjoint=False)
     finder, graph = choice.finder, digraph(choice.topology)
     for source, target in random.sample(list(permutations(choice.topology.nodes, 2)), 12):
-        disjoint = finder.count_disjoint(source, target, 4)
+        disjoint = finder.count_disjoint(source, target, len(choice.topology.nodes))
         before, after = (finder.tunnels(source, target, count) for count in (disjoint, disjoint + 1))
         for tail, head in graph.edges:
             weight, hops = choice.cost((tail, head))
