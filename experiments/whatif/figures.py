@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from matplotlib.transforms import offset_copy
@@ -57,10 +58,7 @@ def loss_distribution(study: Study) -> Figure:
     axes.set_ylim(0, 1.02)
     axes.set_xlabel("part of the traffic sent that is lost")
     axes.set_ylabel("failures that cost more")
-    axes.xaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.grid(alpha=0.3)
-    axes.legend(frameon=False)
+    _finish_shares(axes)
     return figure
 
 
@@ -127,11 +125,16 @@ def loss_and_vacancy(study: Study) -> Figure:
     axes.set_ylim(bottom=0)
     axes.set_xlabel("capacity that carries nothing before anything fails")
     axes.set_ylabel("lost of the traffic sent: mean, worst")
+    _finish_shares(axes)
+    return figure
+
+
+def _finish_shares(axes: Axes) -> None:
+    """Both axes are shares of something, and what is drawn has a legend."""
     axes.xaxis.set_major_formatter(PercentFormatter(1.0))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.grid(alpha=0.3)
     axes.legend(frameon=False)
-    return figure
 
 
 def _lost(outcomes: Sequence[Outcome], roles: Sequence[Role]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
