@@ -149,18 +149,19 @@ def preferred_session(niceness: int, autogroup: Path = PROC / "self" / "autogrou
     """Run all programs of the caller's session before those of others for the time of a block, if it may do that.
 
     Where the kernel groups processes by session (sched(7), autogroup), nothing else does: a niceness counts within a
-    session only.
+    session only. A process that never left the first session has no group of its own; the kernel shows an empty file.
     """
     try:
-        before = autogroup.read_text().split()[-1]
-        autogroup.write_text(f"{niceness}")
+        state = autogroup.read_text().split()  # "/autogroup-5 nice 0"
+        if state:
+            autogroup.write_text(f"{niceness}")
     except (FileNotFoundError, PermissionError):
-        yield
-        return
+        state = []
     try:
         yield
     finally:
-        autogroup.write_text(before)
+        if state:
+            autogroup.write_text(state[-1])
 
 
 def send_signal(handle: int, signal_number: signal.Signals) -> None:

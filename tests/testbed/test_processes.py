@@ -151,3 +151,11 @@ def test_a_session_is_preferred_for_the_time_of_a_block(tmp_path: Path) -> None:
     assert autogroup.read_text() == "3"
     with preferred_session(-10, tmp_path / "none"):
         assert not (tmp_path / "none").exists()
+
+
+def test_a_process_without_a_group_of_its_own_has_no_session_to_prefer(tmp_path: Path) -> None:
+    autogroup = tmp_path / "autogroup"
+    autogroup.write_text("")
+    with preferred_session(-10, autogroup):
+        assert autogroup.read_text() == ""
+    assert autogroup.read_text() == ""
