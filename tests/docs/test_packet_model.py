@@ -1,13 +1,16 @@
-"""The examples in docs/packet_model.md print what they say."""
+"""The examples in the packet model's pages print what they say."""
 
 from __future__ import annotations
 
 import doctest
 from pathlib import Path
 
+import pytest
 
-def test_the_examples_print_what_they_say() -> None:
-    page = Path(__file__).resolve().parents[2] / "docs" / "packet_model.md"
+
+@pytest.mark.parametrize(("name", "examples"), [("packet_model.md", 10), ("packet_traffic.md", 5)])
+def test_the_examples_print_what_they_say(name: str, examples: int) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / name
     outcome = doctest.testfile(str(page), module_relative=False)
-    assert outcome.attempted > 10
+    assert outcome.attempted >= examples
     assert outcome.failed == 0

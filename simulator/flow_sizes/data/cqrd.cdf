@@ -1,0 +1,34 @@
+# The data-centre mix of the CQRD papers (LCN 2014 and Computer Networks 2015, Figure 3), read from the figure, which has
+# a logarithmic axis. Bytes, probability of no more.
+# interpolation: logarithmic
+102 0
+150 0.02
+183 0.05
+227 0.1
+270 0.15
+314 0.2
+360 0.25
+410 0.3
+468 0.35
+537 0.4
+616 0.45
+721 0.5
+846 0.55
+1018 0.6
+1265 0.65
+1723 0.7
+2803 0.75
+6395 0.8
+21493 0.85
+85618 0.9
+146330 0.92
+279625 0.94
+401549 0.95
+600130 0.96
+934533 0.97
+1876462 0.98
+2750024 0.985
+4717371 0.99
+11538851 0.995
+23414376 0.998
+98864188 1

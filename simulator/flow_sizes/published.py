@@ -1,0 +1,46 @@
+"""The distributions that come with the package, each a file with its source in `data/`."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from simulator.flow_sizes.distribution import FlowSizes
+from simulator.flow_sizes.reading import parse_flow_sizes, read_flow_sizes
+from te_solver.errors import InputError
+
+_FOLDER = files(__package__).joinpath("data")
+
+
+@cache
+def published_names() -> tuple[str, ...]:
+    """In alphabetical order."""
+    return tuple(sorted(Path(each.name).stem for each in _FOLDER.iterdir() if each.name.endswith(".cdf")))
+
+
+@cache
+def published_flow_sizes(name: str) -> FlowSizes:
+    """The distribution of this name.
+
+    Raises:
+        InputError: there is none.
+    """
+    if name not in published_names():
+        raise InputError("flow sizes", name, "unknown", f"one of {', '.join(published_names())}")
+    return parse_flow_sizes(_FOLDER.joinpath(f"{name}.cdf").read_text(encoding="utf-8"), name)
+
+
+def find_flow_sizes(name_or_path: str) -> FlowSizes:
+    """A published distribution by its name, or the one in a file.
+
+    Raises:
+        InputError: there is neither, or what the file has is no distribution.
+    """
+    if name_or_path in published_names():
+        return published_flow_sizes(name_or_path)
+    path = Path(name_or_path)
+    if not path.exists():
+        expected = f"a file of flow sizes, or one of {', '.join(published_names())}"
+        raise InputError(name_or_path, "", "there is no such file", expected)
+    return read_flow_sizes(path)

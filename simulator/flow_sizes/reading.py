@@ -1,0 +1,71 @@
+"""Flow sizes from text: a size and the probability of no more, line by line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from simulator.flow_sizes.distribution import FlowSizes, Interpolation
+from te_solver.errors import InputError, UnsoundError, quoted
+from te_solver.text import read_text, require_number
+
+_EXPECTED = "a file of flow sizes"
+_LINE = "a size in bytes and the probability of no more, such as 10000 0.15"
+_INTERPOLATION = re.compile(r"#\s*interpolation\s*:\s*(\S*)", re.IGNORECASE)
+_NS2_COLUMNS = 3
+_PERCENT = 100
+
+
+def read_flow_sizes(path: Path) -> FlowSizes:
+    """The distribution in a file; `parse_flow_sizes` has its form.
+
+    Raises:
+        InputError: it cannot be read, or what it has is no distribution.
+    """
+    return parse_flow_sizes(read_text(path, _EXPECTED), path)
+
+
+def parse_flow_sizes(text: str, source: str | Path) -> FlowSizes:
+    """The distribution in a text of lines such as `10000 0.15`, separated by blanks, tabs or commas.
+
+    A line of three numbers is ns-2's, with a count in the middle that says nothing. When the last probability is 100,
+    all of them are percentages. What follows a `#` is a comment; with `# interpolation: logarithmic` the logarithms of
+    sizes are spread evenly between points, else sizes are.
+
+    Raises:
+        InputError: there is no distribution in it; it names `source` and the line.
+    """
+    lines: list[int] = []
+    points: list[tuple[float, float]] = []
+    interpolation = Interpolation.LINEAR
+    for number, line in enumerate(text.split("\n"), start=1):
+        if named := _INTERPOLATION.match(line.strip()):
+            interpolation = _interpolation(named[1], source, number)
+        words = line.partition("#")[0].replace(",", " ").split()
+        if not words:
+            continue
+        if len(words) not in (2, _NS2_COLUMNS):
+            raise InputError(source, number, f"{len(words)} values in a line", _LINE)
+        size = require_number(words[0], source, number, "size", _LINE)
+        points.append((size, require_number(words[-1], source, number, "probability", _LINE)))
+        lines.append(number)
+    if not points:
+        raise InputError(source, "", "there is no point in it", _LINE)
+    sizes, probabilities = np.array(points, np.float64).T
+    if probabilities[-1] == _PERCENT:
+        probabilities = probabilities / _PERCENT
+    try:
+        return FlowSizes(sizes, probabilities, interpolation)
+    except UnsoundError as error:
+        place = lines[int(error.where[0])] if error.where else ""
+        raise InputError(source, place, error.problem, error.expected) from error
+
+
+def _interpolation(word: str, source: str | Path, line: int) -> Interpolation:
+    for each in Interpolation:
+        if each.value == word:
+            return each
+    expected = " or ".join(each.value for each in Interpolation)
+    raise InputError(source, line, f"interpolation {quoted(word)} is unknown", expected)
