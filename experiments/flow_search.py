@@ -88,7 +88,11 @@ def _draw_candidates(
 
 
 def _slot_share(lab: Lab, flow: WantedFlow) -> float:
-    """The part of its pair's slots that send a flow as wanted."""
+    """The part of its pair's hash slots that have a flow's tunnel and, unless it keeps that, its backup after it.
+
+    Raises:
+        TestbedError: no slot has.
+    """
     (pair,) = [pair for pair in lab.plan.pairs if flow.tunnel in pair.tunnels]
     slots = cut_slots([tunnel.weight for tunnel in pair.tunnels], lab.options.slot_count).slots
     primary, backup = pair.tunnels.index(flow.tunnel), pair.tunnels.index(flow.backup)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from experiments.gscale.cases import DEMANDS, LINKS, REPETITIONS, TRAFFICS, Case, Edge, Traffic, grid
+from te_solver.errors import InputError
 from te_solver.text import parse_number
 
 DEFAULT_DEMANDS = (0.8, 1.2, 1.6)
@@ -49,7 +50,14 @@ def cases_from(args: argparse.Namespace, traffics: Sequence[Traffic]) -> tuple[C
     Args:
         args: with the options of `configure`, and `quick`, `full`, `schemes` and `repetitions` of `kuijia run`.
         traffics: what the experiment shows.
+
+    Raises:
+        InputError: traffic that the experiment does not show.
     """
+    strange = [traffic for traffic in args.traffic or () if traffic not in traffics]
+    if strange:
+        problem = f"{args.experiment} does not show {', '.join(strange)}"
+        raise InputError("option", "--traffic", problem, ", ".join(traffics))
     demands = args.demands or (DEMANDS if args.full else QUICK_DEMANDS if args.quick else DEFAULT_DEMANDS)
     links = args.links or (QUICK_LINKS if args.quick else LINKS)
     repetitions = args.repetitions or (REPETITIONS if args.full else 1)

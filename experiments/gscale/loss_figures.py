@@ -12,7 +12,7 @@ from itertools import pairwise
 from statistics import fmean
 
 from experiments.exhibit import Exhibit, Line, Point
-from experiments.gscale.cases import HIGH, LOW, Traffic, case_of
+from experiments.gscale.cases import HIGH, LOW, SCHEMES, Traffic, case_of
 from experiments.published import published_curves
 from experiments.result import Check, FlowResult, Result, Role
 
@@ -124,6 +124,7 @@ def _at_most(figure: Exhibit, label: str, bound: float) -> Iterator[Check]:
 
 
 def _reaches(figure: Exhibit, label: str, demand: float, bound: float) -> Iterator[Check]:
+    """A line shows at least a loss of `bound` per cent at a demand, where that was measured."""
     value = figure.line(label).at(demand).value
     if value is not None:
         yield Check(f"{label}, loss in % at demand {demand}", value, bound, None)
@@ -162,13 +163,14 @@ def _hardly_affected(figure: Exhibit) -> Iterator[Check]:
 
 
 def _low_class(figure: Exhibit) -> Iterator[Check]:
+    """Kuijia spares directly affected flows of the low class and takes from its victims, where links are full."""
     yield from _at_most(figure, "direct, kuijia", 2.0)
     yield from _loses_more(figure, "direct, rescaling", "direct, kuijia", 1.0)
     yield from _loses_more(figure, "victims, kuijia", "victims, rescaling", 1.0)
 
 
 def _by_scheme(traffic: Traffic, role: Role) -> tuple[LossLine, ...]:
-    return tuple(LossLine(scheme, traffic, role, scheme) for scheme in ("rescaling", "kuijia"))
+    return tuple(LossLine(scheme, traffic, role, scheme) for scheme in SCHEMES)
 
 
 _ONE_CLASS: tuple[Traffic, ...] = ("tcp", "udp")
@@ -205,7 +207,7 @@ LOSS_FIGURES = (
         tuple(
             LossLine(f"{traffic}, {scheme}", traffic, "indirect", scheme)
             for traffic in _ONE_CLASS
-            for scheme in ("rescaling", "kuijia")
+            for scheme in SCHEMES
         ),
         _hardly_affected,
         ("The text has less than 1 % for rescaling and almost no effect for Kuijia; for UDP nothing is drawn.",),
@@ -218,7 +220,7 @@ LOSS_FIGURES = (
         tuple(
             LossLine(f"{name}, {scheme}", "priorities", role, scheme, LOW)
             for name, role in _LOW_ROLES
-            for scheme in ("rescaling", "kuijia")
+            for scheme in SCHEMES
         ),
         _low_class,
         (

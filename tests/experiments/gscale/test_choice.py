@@ -8,6 +8,7 @@ import pytest
 
 from experiments.gscale.cases import DEMANDS, LINKS, REPETITIONS, SCHEMES, Case
 from experiments.gscale.choice import cases_from, configure
+from te_solver.errors import InputError
 
 BOTH = ("tcp", "udp")
 
@@ -19,7 +20,7 @@ def chosen(*words: str) -> tuple[Case, ...]:
     parser.add_argument("--repetitions", type=int)
     parser.add_argument("--schemes", default=SCHEMES)
     configure(parser)
-    return cases_from(parser.parse_args(words), ("tcp", "udp"))
+    return cases_from(parser.parse_args(words, argparse.Namespace(experiment="indirect")), ("tcp", "udp"))
 
 
 def test_full_is_the_papers_grid() -> None:
@@ -40,6 +41,11 @@ def test_cases_can_be_named() -> None:
         "udp-1.6-7-9-rescaling-1",
         "udp-1.6-7-9-kuijia-1",
     ]
+
+
+def test_traffic_that_the_experiment_does_not_show_is_refused() -> None:
+    with pytest.raises(InputError, match="--traffic: indirect does not show priorities, expected tcp, udp"):
+        chosen("--traffic", "tcp,priorities")
 
 
 @pytest.mark.parametrize(
