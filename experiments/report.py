@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from experiments.alike import StoredResult, refuse_mixture
 from experiments.exhibit import FORMAT as EXHIBIT_FORMAT
 from experiments.exhibit import Exhibit, Line, Point, exhibit_from_json, number
 from experiments.gscale.agreement import agreement
+from experiments.gscale.cases import stored_case
 from experiments.gscale.exhibits import exhibits_of
 from experiments.motivation_exhibit import TABLES, motivation_exhibit
 from experiments.result import FORMAT as RESULT_FORMAT
@@ -63,22 +65,24 @@ def report_of(folder: Path) -> Report:
     """Everything that `kuijia run` left in a folder or in folders in it.
 
     Raises:
-        InputError: the folder holds nothing of the kind, a file cannot be read, or runs of one backend differ in
-            capacity or seed, which cannot be averaged.
+        InputError: the folder holds nothing of the kind, a file cannot be read or is damaged, or runs of one experiment
+            and backend were not measured alike, so that they cannot be averaged.
     """
     if not folder.is_dir():
         raise InputError(folder, "", "is no folder", "one that `kuijia run -o` wrote into")
-    results: list[Result] = []
+    stored: list[StoredResult] = []
     exhibits: list[Exhibit] = []
     for path in sorted(folder.rglob("*.json")):
         data = _json(path)
         if data.get("format") == RESULT_FORMAT:
-            results.append(result_from_json(data, path))
+            stored.append((path, result_from_json(data, path)))
         elif data.get("format") == EXHIBIT_FORMAT:
             exhibits.append(exhibit_from_json(data, path))
         elif data.get("experiment") == "fig4" and "loss" in data:
             exhibits.append(_figure_4(data))
-    made = {(exhibit.name, exhibit.backend): exhibit for exhibit in (*exhibits, *_made_of(folder, results))}
+    _refuse_strange(stored)
+    results = [result for _, result in stored]
+    made = {(exhibit.name, exhibit.backend): exhibit for exhibit in (*exhibits, *_made_of(results))}
     if not made:
         raise InputError(folder, "", "holds no results", "a folder that `kuijia run -o` wrote into")
     return Report(
@@ -89,7 +93,20 @@ def report_of(folder: Path) -> Report:
     )
 
 
-def _made_of(folder: Path, results: Sequence[Result]) -> Iterator[Exhibit]:
+def _refuse_strange(stored: Iterable[StoredResult]) -> None:
+    """Raise InputError for what is no case of its experiment, and for runs that no mean can be taken of."""
+    alike: dict[tuple[str, str], list[StoredResult]] = {}
+    for path, result in stored:
+        if result.experiment == "gscale":
+            stored_case(result, path)
+        if not result.invalid:
+            alike.setdefault((result.experiment, result.backend), []).append((path, result))
+    for (experiment, _), runs in alike.items():
+        if experiment == "gscale" or experiment in TABLES:
+            refuse_mixture(runs)
+
+
+def _made_of(results: Sequence[Result]) -> Iterator[Exhibit]:
     for name in TABLES:
         for runs in _by_backend(result for result in results if result.experiment == name).values():
             usable = [run for run in runs if not run.invalid]
@@ -97,10 +114,6 @@ def _made_of(folder: Path, results: Sequence[Result]) -> Iterator[Exhibit]:
                 yield motivation_exhibit(usable)
     by_backend = _by_backend(result for result in results if result.experiment == "gscale")
     for runs in by_backend.values():
-        if len({(run.capacity, run.seed) for run in runs}) > 1:
-            raise InputError(
-                folder, "", f"runs on {runs[0].backend} differ in capacity or seed", "a folder for each of these"
-            )
         yield from exhibits_of(runs)
     if {"emulation", "flow"} <= by_backend.keys():
         compared = agreement(by_backend["emulation"], by_backend["flow"])

@@ -16,6 +16,9 @@ from te_solver.errors import InputError, key_path
 from te_solver.text import read_text, write_text
 
 FORMAT = "kuijia-result"
+MOST_GOODPUT = 1.25
+"""Of the rate a flow is limited to, more than a short burst makes of it: a file that has more is damaged."""
+
 VERSION = 2
 """Version 1 has no `parameters`, and of flows no `priority` and `sent`; it is read as well."""
 
@@ -170,7 +173,8 @@ def result_from_json(data: object, source: str | Path) -> Result:
     """The result that JSON data holds; what can be computed from the rest is computed anew.
 
     Raises:
-        InputError: the data break the schema; its source is `source`, its place the key.
+        InputError: the data break the schema, or a flow got more than it can have been sent; its source is `source`,
+            its place the key.
     """
     fault = min(_validator().iter_errors(data), key=lambda error: error.json_path, default=None)
     if fault is not None:
@@ -178,6 +182,12 @@ def result_from_json(data: object, source: str | Path) -> Result:
         raise InputError(source, place, "breaks the schema", str(fault.schema.get("description", fault.message)))
     assert isinstance(data, dict), "the schema asks for an object"
     fields = {key: value for key, value in data.items() if key not in {"format", "version"}}
+    for number, flow in enumerate(fields["flows"]):
+        for key in ("before", "after"):
+            if flow[key] > MOST_GOODPUT * flow["offered"]:
+                place = key_path(("flows", number, key))
+                bound = f"at most {MOST_GOODPUT:g} times the {flow['offered']:g} Mbit/s that are offered"
+                raise InputError(source, place, f"{flow[key]:g} Mbit/s cannot be", bound)
     failure = fields["failure"]
     return Result(
         **{

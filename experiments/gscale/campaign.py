@@ -15,8 +15,8 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Literal, Protocol
 
-from experiments.gscale.bench import BenchKey, expected_seconds
-from experiments.gscale.cases import Case
+from experiments.gscale.bench import SENDING, BenchKey, expected_seconds, timing_of
+from experiments.gscale.cases import Case, stored_case
 from experiments.gscale.scenario import parameters_of, plan_of
 from experiments.output import OutputFolder
 from experiments.progress import Progress
@@ -191,23 +191,35 @@ class Campaign:
         if not path.exists():
             return None
         result = load_result(path)
+        stored_case(result, path)
         settings = self._settings
+        manifest, told = result.manifest, result.manifest.get("settings", {})
         plan = plan_of(case, settings.capacity, settings.seed)
-        wanted = {
+        wanted: dict[str, tuple[object, object]] = {
             "backend": (result.backend, settings.backend),
             "scheme": (result.scheme, case.scheme),
+            "link": (result.failure.link, case.link),
             "seed": (result.seed, settings.seed),
             "capacity": (result.capacity, settings.capacity),
             "parameters": (
                 result.parameters,
                 parameters_of(case, plan, private_entries=self._private_entries),
             ),
-            "quick": (result.manifest.get("settings", {}).get("quick"), settings.quick),
+            **{name: (told.get(name), getattr(settings, name)) for name in ("quick", "slots", "framework")},
         }
+        if settings.backend == "emulation":
+            timing = asdict(timing_of(case, quick=settings.quick))
+            # How long labels are watched changes nothing that is measured, and not every manifest has it.
+            wanted["timing"] = (_without(manifest.get("timing"), "observe"), _without(timing, "observe"))
+            wanted["sending"] = (manifest.get("sending"), asdict(SENDING))
         for key, (had, value) in wanted.items():
             if had != value:
                 raise InputError(path, key, f"was measured with {had}", f"{value}, as asked for now, or another folder")
         return None if result.invalid else result
+
+
+def _without(timing: Mapping[str, object] | None, key: str) -> dict[str, object]:
+    return {name: value for name, value in (timing or {}).items() if name != key}
 
 
 def _file_name(case: Case) -> str:
@@ -231,4 +243,6 @@ def _read_log(output: OutputFolder) -> list[object]:
         attempts = json.loads(read_text(path, "the log of a campaign"))["attempts"]
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise InputError(path, "", "is not the log of a campaign", "one that `kuijia run` wrote") from error
-    return list(attempts)
+    if not isinstance(attempts, list):
+        raise InputError(path, "attempts", f"is {attempts!r}", "a list, as `kuijia run` wrote it")
+    return attempts

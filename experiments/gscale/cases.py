@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import Literal, get_args
 
 from experiments.result import Result
+from te_solver.errors import InputError
 
 Traffic = Literal["tcp", "udp", "priorities"]
 """`priorities` is TCP in two classes of traffic (section 5.4), the others are one class (sections 5.2 and 5.3)."""
@@ -88,3 +90,18 @@ def case_of(result: Result) -> Case:
     except KeyError as error:
         raise ValueError(f"a result of {result.experiment} without {error}") from error
     return Case(traffic, demand, result.failure.link, result.scheme, result.repetition)
+
+
+def stored_case(result: Result, source: str | Path) -> Case:
+    """The case that a result from a file is of; raises InputError, with `source` and the key, when it is of none."""
+    stored = (
+        ("parameters.traffic", result.parameters.get("traffic"), TRAFFICS),
+        ("parameters.demand", result.parameters.get("demand"), DEMANDS),
+        ("failure.link", result.failure.link, LINKS),
+        ("scheme", result.scheme, SCHEMES),
+    )
+    for key, value, known in stored:
+        if value not in known or isinstance(value, bool):
+            problem = "is missing" if value is None else f"{value!r} is not of the evaluation on Gscale"
+            raise InputError(source, key, problem, f"one of {', '.join(map(str, known))}")
+    return case_of(result)

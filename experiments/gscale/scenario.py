@@ -93,7 +93,8 @@ def pairs_of(repetition: int, seed: int) -> tuple[Edge, ...]:
 
 def _measures(plan: Plan) -> bool:
     """Whether no failure would be measured in vain: all pairs send, and each of the links has victims and, once it
-    failed, flows that share links with these."""
+    failed, flows that share links with these.
+    """
     return all(pair.allocated > _NOTHING for pair in plan.pairs) and all(
         {"victim", "direct"} <= set(roles_of(aggregates_of(plan, link), link).values()) for link in LINKS
     )

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,9 @@ from experiments.exhibit import Exhibit, Line, Point, exhibit_to_json
 from experiments.gscale.cases import LINKS, Case, grid
 from experiments.report import report_of, same_as_published
 from experiments.report_pages import html_page, markdown_page
-from experiments.result import Result, save_result
+from experiments.result import Result, result_to_json, save_result
 from kuijia_app.cli.main import main
-from te_solver.errors import InputError
+from te_solver.errors import InputError, key_path
 from tests.experiments.gscale.results import made_up
 from tests.experiments.results import TABLE_2_KUIJIA, TABLE_2_RESCALING, result
 
@@ -112,9 +113,81 @@ def test_the_page_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
     assert all(link.startswith(("data:image/svg+xml;base64,", "#")) for link in links)
 
 
-def test_runs_of_different_capacities_are_not_averaged(tmp_path: Path) -> None:
-    _save(tmp_path, _rescaling(0.9), replace(_rescaling(0.9), capacity=10.0, repetition=2))
-    with pytest.raises(InputError, match="runs on emulation differ in capacity or seed"):
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (("parameters", "traffic"), None),
+        (("parameters", "demand"), 1.3),
+        (("parameters", "demand"), "1.2"),
+        (("failure", "link"), ["1", "2"]),
+        (("scheme",), "ffc"),
+        (("manifest", "settings"), 3),
+        (("flows", 0, "after"), 1e9),
+    ],
+)
+def test_a_damaged_result_is_refused_in_one_line_with_its_key(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], key: tuple[str | int, ...], value: object
+) -> None:
+    data = result_to_json(_rescaling(0.9))
+    inner: Any = data
+    for part in key[:-1]:
+        inner = inner[part]
+    inner[key[-1]] = value
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(data))
+    assert main(["report", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"error: {path}:{key_path(key)}: ")
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("other", "key"),
+    [
+        ({"capacity": 10.0}, "capacity"),
+        ({"seed": 2}, "seed"),
+        ({"manifest": {"settings": {"quick": True}}}, "manifest.settings.quick"),
+        ({"manifest": {"settings": {"slots": 32}}}, "manifest.settings.slots"),
+        ({"manifest": {"settings": {"framework": "ryu"}}}, "manifest.settings.framework"),
+        ({"manifest": {"timing": {"after": 5}}}, "manifest.timing"),
+        ({"manifest": {"sending": {"burst_seconds": 0.5}}}, "manifest.sending"),
+        ({"parameters": {"traffic": "tcp", "demand": 1.2, "private_entries": True}}, "parameters.private_entries"),
+        ({"parameters": {"traffic": "tcp", "demand": 1.2, "planned_share": 0.9}}, "parameters.planned_share"),
+    ],
+)
+def test_runs_that_were_not_measured_alike_are_not_averaged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], other: dict[str, Any], key: str
+) -> None:
+    _save(tmp_path, _rescaling(0.9), replace(_rescaling(0.9), repetition=2, **other))
+    assert main(["report", str(tmp_path)]) == 2
+    first, second = tmp_path / "gscale-0.json", tmp_path / "gscale-1.json"
+    told = capsys.readouterr().err
+    assert told.startswith(f"error: {second}:{key}: is ")
+    assert told.endswith(f" as in {first}, or a folder for each\n")
+
+
+def test_pairs_may_differ_only_between_repetitions(tmp_path: Path) -> None:
+    def run(pairs: list[list[str]], repetition: int, number: int) -> Result:
+        made = made_up(Case("tcp", 1.2, LINKS[number], "rescaling", repetition), {"direct": 0.9})
+        return replace(made, parameters={**made.parameters, "pairs": pairs})
+
+    _save(tmp_path, run([["1", "2"]], 1, 0), run([["3", "4"]], 2, 0))
+    report_of(tmp_path)
+    _save(tmp_path, run([["1", "2"]], 1, 0), run([["3", "4"]], 1, 1))
+    with pytest.raises(InputError, match=r"gscale-1\.json:parameters\.pairs: is"):
+        report_of(tmp_path)
+
+
+def test_a_run_that_is_there_twice_is_not_counted_twice(tmp_path: Path) -> None:
+    _save(tmp_path / "a", _rescaling(0.9))
+    _save(tmp_path / "b", _rescaling(0.8))
+    with pytest.raises(InputError, match=r"b.gscale-0\.json: is the same run as .*a.gscale-0\.json"):
+        report_of(tmp_path)
+
+
+def test_runs_of_the_same_table_are_not_mixed_either(tmp_path: Path) -> None:
+    _save(tmp_path, result("kuijia", TABLE_2_KUIJIA), replace(result("rescaling", TABLE_2_RESCALING), capacity=100.0))
+    with pytest.raises(InputError, match=r"table2-1\.json:capacity: is 100"):
         report_of(tmp_path)
 
 

@@ -6,20 +6,20 @@ import io
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from experiments.gscale.bench import expected_seconds
+from experiments.gscale.bench import SENDING, expected_seconds, timing_of
 from experiments.gscale.campaign import BUSY_ATTEMPTS, FAILED_ATTEMPTS, LOG_NAME, Campaign, CampaignOutcome, Show
 from experiments.gscale.cases import Case, grid
 from experiments.gscale.flow_run import compute
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Settings
-from experiments.result import Result, load_result
+from experiments.result import Result, load_result, save_result
 from te_solver.errors import InputError
 from testbed.errors import TestbedError
 
@@ -162,6 +162,8 @@ def test_a_case_that_fails_again_is_reported_and_the_others_are_measured(tmp_pat
     [
         ("capacity", replace(SETTINGS, capacity=10.0)),
         ("quick", replace(SETTINGS, quick=False)),
+        ("slots", replace(SETTINGS, slots=32)),
+        ("framework", replace(SETTINGS, framework="ryu")),
         ("seed", replace(SETTINGS, seed=2)),
         ("backend", replace(SETTINGS, backend="emulation")),
     ],
@@ -171,6 +173,35 @@ def test_results_of_other_settings_are_not_mixed_in(tmp_path: Path, place: str, 
     with pytest.raises(InputError) as caught:
         Campaign(CASES, other, OutputFolder(tmp_path), Benches(good), Progress(io.StringIO()))
     assert str(caught.value).startswith(f"{tmp_path / CASES[0].name}.json:{place}: was measured with ")
+
+
+@pytest.mark.parametrize("key", ["timing", "sending"])
+def test_results_measured_for_another_time_or_sent_otherwise_are_not_mixed_in(tmp_path: Path, key: str) -> None:
+    case, settings = CASES[0], replace(SETTINGS, backend="emulation")
+    manifest = {"settings": asdict(settings), "timing": asdict(timing_of(case, quick=True)), "sending": asdict(SENDING)}
+    run = replace(good(case), backend="emulation", manifest=manifest)
+    save_result(run, tmp_path / f"{case.name}.json")
+    folder, benches = OutputFolder(tmp_path), Benches(good)
+    assert Campaign([case], settings, folder, benches, Progress(io.StringIO())).run().results == (run,)
+    save_result(replace(run, manifest=manifest | {key: {}}), tmp_path / f"{case.name}.json")
+    with pytest.raises(InputError, match=rf"json:{key}: was measured with \{{\}}"):
+        Campaign([case], settings, folder, benches, Progress(io.StringIO()))
+
+
+def test_a_damaged_log_is_refused(tmp_path: Path) -> None:
+    (tmp_path / LOG_NAME).write_text('{"attempts": 3}')
+    with pytest.raises(InputError, match=rf"{LOG_NAME}:attempts: is 3, expected a list"):
+        run(tmp_path, good)
+
+
+def test_a_result_with_damaged_settings_is_refused(tmp_path: Path) -> None:
+    run(tmp_path, good, CASES[:1])
+    path = tmp_path / f"{CASES[0].name}.json"
+    data = json.loads(path.read_text())
+    data["manifest"]["settings"] = 3
+    path.write_text(json.dumps(data))
+    with pytest.raises(InputError, match=r"manifest\.settings: breaks the schema, expected an object"):
+        run(tmp_path, good, CASES[:1])
 
 
 def test_a_lab_that_does_not_end_well_costs_no_result(tmp_path: Path) -> None:
