@@ -15,13 +15,11 @@ from experiments.gscale.agreement import agreement
 from experiments.gscale.cases import stored_case
 from experiments.gscale.exhibits import exhibits_of
 from experiments.motivation_exhibit import TABLES, motivation_exhibit
+from experiments.report_lead import lead_of
 from experiments.result import FORMAT as RESULT_FORMAT
 from experiments.result import Check, Result, result_from_json
 from te_solver.errors import InputError
 from te_solver.text import read_text
-
-SAME_PART, SAME_UNITS = 0.1, 1.0
-"""A number is the published one when it is within a tenth of it, or within one unit: point, second, Mbit/s."""
 
 _ORDER = ("table2", "table3", "fig4", "fig6", "fig8", "fig10", "fig11", "indirect", "fig12", "fig13", "table4", "fig14")
 
@@ -44,16 +42,8 @@ class Report:
 
     @property
     def lead(self) -> str:
-        """Where our numbers do not match the published ones: the first paragraph."""
-        compared = [exhibit for exhibit in self.exhibits if exhibit.largest_deviations()]
-        if not compared:
-            return "There are no published numbers to hold these against."
-        apart = [words for exhibit in compared for words in [_apart(exhibit)] if words]
-        if not apart:
-            return "All numbers that the paper gives are matched: ours are within a tenth or one unit of each."
-        agreeing = [_called(exhibit) for exhibit in compared if not _apart(exhibit)]
-        text = f"Our numbers do not match the published ones in {'; '.join(apart)}."
-        return f"{text} They match in {', '.join(agreeing)}." if agreeing else text
+        """The first paragraph: which bars are missed, and where our numbers are not the published ones."""
+        return lead_of(self.exhibits)
 
     @property
     def missed(self) -> list[str]:
@@ -148,23 +138,6 @@ def _figure_4(data: Mapping[str, Any]) -> Exhibit:
     )
 
 
-def _apart(exhibit: Exhibit) -> str:
-    """Which of its lines are not the published ones, in words."""
-    lines = [
-        f"{line.label} {number(point.value)} instead of {number(point.published)} at {point.x}"
-        for line, point in exhibit.largest_deviations()
-        if not same_as_published(point)
-    ]
-    return f"{_called(exhibit)} ({', '.join(lines)})" if lines else ""
-
-
-def same_as_published(point: Point) -> bool:
-    """Whether a point that has both numbers has the published one."""
-    assert point.deviation is not None, "a point with both numbers"
-    assert point.published is not None, "a point with both numbers"
-    return abs(point.deviation) <= max(SAME_UNITS, SAME_PART * abs(point.published))
-
-
 def difference(exhibit: Exhibit) -> str:
     """A sentence on where an exhibit is farthest from the published numbers; empty when it has none."""
     parts = [
@@ -172,10 +145,6 @@ def difference(exhibit: Exhibit) -> str:
         for line, point in exhibit.largest_deviations()
     ]
     return f"Farthest from the published numbers: {'; '.join(parts)}." if parts else ""
-
-
-def _called(exhibit: Exhibit) -> str:
-    return f"{exhibit.reproduces} on {exhibit.backend}"
 
 
 def _place(exhibit: Exhibit) -> tuple[int, str, str]:

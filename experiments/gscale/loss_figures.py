@@ -39,6 +39,10 @@ class LossLine:
     def members(self, result: Result) -> list[FlowResult]:
         return [flow for flow in result.flows if (flow.role, flow.priority) == (self.role, self.priority)]
 
+    def loss(self, result: Result) -> float | None:
+        """What they lose together, in per cent; None when they had nothing to lose."""
+        return _per_cent(role_loss(self.members(result)))
+
 
 @dataclass(frozen=True)
 class LossFigure:
@@ -65,9 +69,10 @@ class LossFigure:
             runs = [run for run in results if (case_of(run).traffic, run.scheme) == (each.traffic, each.scheme)]
             points = []
             for demand in sorted({case_of(run).demand for run in runs}):
-                found = [each.members(run) for run in runs if case_of(run).demand == demand]
+                at_demand = [run for run in runs if case_of(run).demand == demand]
+                found = map(each.members, at_demand)
                 drawn = published.at(each.label, demand) if published else None
-                points.append(Point.of(demand, (_per_cent(role_loss(flows)) for flows in found), drawn))
+                points.append(Point.of(demand, map(each.loss, at_demand), drawn))
                 flow_means.append((points[-1], Point.of(demand, (_per_cent(mean_loss(flows)) for flows in found))))
             lines.append(Line(each.label, tuple(points)))
         figure = Exhibit(

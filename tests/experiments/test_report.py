@@ -12,9 +12,10 @@ import pytest
 
 from experiments.exhibit import Exhibit, Line, Point, exhibit_to_json
 from experiments.gscale.cases import LINKS, Case, grid
-from experiments.report import report_of, same_as_published
+from experiments.report import report_of
+from experiments.report_lead import lead_of, same_as_published
 from experiments.report_pages import html_page, markdown_page
-from experiments.result import Result, result_to_json, save_result
+from experiments.result import Check, Result, result_to_json, save_result
 from kuijia_app.cli.main import main
 from te_solver.errors import InputError, key_path
 from tests.experiments.gscale.results import made_up
@@ -43,17 +44,35 @@ def test_a_number_is_the_published_one_within_a_tenth_or_one_unit(value: float, 
 def test_the_first_paragraph_says_where_numbers_do_not_match(tmp_path: Path) -> None:
     _save(tmp_path, _rescaling(0.8), result("kuijia", TABLE_2_KUIJIA), result("rescaling", TABLE_2_RESCALING))
     lead = report_of(tmp_path).lead
-    assert lead.startswith("Our numbers do not match the published ones in ")
-    assert "Figure 10 on emulation (rescaling 20.0 instead of 3.57 at 1.2)" in lead
-    assert "They match in Table 2 on emulation." in lead
+    assert lead.startswith("Measured numbers are not the published ones in Figure 10. At the heaviest demand where")
+    assert "Figure 10 has rescaling 20.0 instead of 3.57 at 1.2." in lead
+    assert "Numbers match where measured in Table 2 on emulation." in lead
     page = html_page(report_of(tmp_path))
-    assert page.index("Our numbers do not match") < page.index("<h2")
+    assert page.index("Measured numbers are not") < page.index("<h2")
     assert markdown_page(report_of(tmp_path)).split("\n\n")[1] == lead
 
 
 def test_matching_numbers_are_said_to_match(tmp_path: Path) -> None:
     _save(tmp_path, _rescaling(0.96))
     assert report_of(tmp_path).lead.startswith("All numbers that the paper gives are matched")
+
+
+def test_the_first_paragraph_shows_the_heaviest_demand_at_which_a_line_differs() -> None:
+    points = (Point.of(0.8, [50.0], 1.0), Point.of(1.2, [9.0], 5.0), Point.of(1.6, [7.0], 7.0))
+    exhibit = Exhibit("fig10", "t", "Figure 10", "emulation", "demand", "%", (Line("kuijia", points),))
+    assert "kuijia 9 instead of 5 at 1.2" in lead_of([exhibit])
+
+
+def test_bars_of_measured_runs_are_told_first_and_apart_from_those_of_the_model() -> None:
+    bad, good = Check("loss", 3.0, None, 2.0), Check("loss", 1.0, None, 2.0)
+    lines = (Line("a", (Point.of(1.0, [1.0]),)),)
+    model = Exhibit("fig10", "t", "Figure 10", "flow", "x", "y", lines, checks=(good,))
+    measured = replace(model, backend="emulation", checks=(good, bad))
+    assert lead_of([model, measured]) == (
+        "Bars for measured runs: 1 of 2 are met; missed: fig10 (emulation): loss is 3, expected at most 2."
+        " Bars for the model: 1 of 1 are met."
+        " There are no published numbers to hold these against."
+    )
 
 
 def test_missed_bars_are_told_before_the_figures(tmp_path: Path) -> None:
@@ -85,6 +104,16 @@ def test_emulation_and_model_agree_within_three_points_and_only_of_the_same_runs
     assert report_of(tmp_path).exhibits[-1].passed
 
 
+def test_the_agreement_shows_single_runs_beside_their_mean(tmp_path: Path) -> None:
+    for number, kept in enumerate((0.9, 0.8)):
+        emulated = made_up(Case("tcp", 1.2, LINKS[number], "rescaling", 1), {"direct": kept})
+        computed = made_up(Case("tcp", 1.2, LINKS[number], "rescaling", 1), {"direct": 0.86})
+        _save(tmp_path / f"{number}", emulated, replace(computed, backend="flow"))
+    point = report_of(tmp_path).exhibits[-1].line("fig10, rescaling").at(1.2)
+    assert [point.low, point.value, point.high] == pytest.approx([-4.0, 1.0, 6.0])
+    assert point.runs == 2
+
+
 def test_a_run_that_is_not_used_is_named_with_its_reason(tmp_path: Path) -> None:
     _save(tmp_path, _rescaling(0.9), replace(_rescaling(0.1), repetition=2, invalid=("too busy",)))
     report = report_of(tmp_path)
@@ -101,7 +130,7 @@ def test_saved_exhibits_and_figure_4_are_shown_too(tmp_path: Path) -> None:
     (tmp_path / "fig4.json").write_text(json.dumps({**data, "largest_gap": 0.001, "published": "comparable"}))
     report = report_of(tmp_path)
     assert [each.name for each in report.exhibits] == ["fig4", "fig8"]
-    assert report.lead == "There are no published numbers to hold these against."
+    assert report.lead == "Bars for the model: 1 of 1 are met. There are no published numbers to hold these against."
     assert "&lt;b&gt;fields" in html_page(report).lower()
 
 
@@ -216,6 +245,6 @@ def test_the_command_writes_both_pages_and_the_pictures_they_show(
     assert main(["report", str(tmp_path / "runs"), "-o", str(tmp_path / "out")]) == 0
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "report.md", "fig10-emulation.svg"}
     assert "](fig10-emulation.svg)" in (tmp_path / "out" / "report.md").read_text()
-    assert capsys.readouterr().out.startswith("Our numbers do not match")
+    assert capsys.readouterr().out.startswith("Measured numbers are not the published ones")
     assert main(["report", str(tmp_path / "runs"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["exhibits"][0]["name"] == "fig10"

@@ -1,0 +1,91 @@
+"""The first paragraph of a report: which bars are missed, then where numbers are not the published ones; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from experiments.exhibit import Exhibit, Line, Point, number
+
+SAME_PART, SAME_UNITS = 0.1, 1.0
+"""A number is the published one when it is within a tenth of it, or within one unit: point, second, Mbit/s."""
+
+_MEASURED = "emulation"
+_LISTED = 3
+"""As many missed bars are told one by one; of more, the figures they belong to."""
+
+
+def lead_of(exhibits: Sequence[Exhibit]) -> str:
+    """Whole sentences, what matters first; what was measured is told apart from what was computed."""
+    sentences = [*_bars(exhibits)]
+    compared = [exhibit for exhibit in exhibits if exhibit.largest_deviations()]
+    if not compared:
+        return " ".join([*sentences, "There are no published numbers to hold these against."])
+    apart = [(exhibit, _apart(exhibit)) for exhibit in compared]
+    if not any(words for _, words in apart):
+        sentences.append("All numbers that the paper gives are matched: ours are within a tenth or one unit of each.")
+        return " ".join(sentences)
+    differing = [(exhibit, words) for exhibit, words in apart if words]
+    measured = [(exhibit.reproduces, words) for exhibit, words in differing if exhibit.backend == _MEASURED]
+    computed = [_called(exhibit) for exhibit, _ in differing if exhibit.backend != _MEASURED]
+    if measured:
+        names = _listed([name for name, _ in measured])
+        sentences.append(f"Measured numbers are not the published ones in {names}.")
+        sentences.append("At the heaviest demand where they differ:")
+        sentences += [f"{name} has {words}." for name, words in measured]
+    if computed:
+        sentences.append(f"Computed numbers are not the published ones in {_listed(computed)}.")
+    matching = [_called(exhibit) for exhibit, words in apart if not words]
+    if matching:
+        sentences.append(f"Numbers match where measured in {_listed(matching)}.")
+    return " ".join(sentences)
+
+
+def same_as_published(point: Point) -> bool:
+    """Whether a point that has both numbers has the published one."""
+    assert point.deviation is not None, "a point with both numbers"
+    assert point.published is not None, "a point with both numbers"
+    return abs(point.deviation) <= max(SAME_UNITS, SAME_PART * abs(point.published))
+
+
+def _bars(exhibits: Sequence[Exhibit]) -> Iterator[str]:
+    """A sentence on the bars of measured runs, then one on those of each other backend."""
+    by_backend: dict[str, list[Exhibit]] = {}
+    for exhibit in sorted(exhibits, key=lambda exhibit: exhibit.backend != _MEASURED):
+        if exhibit.checks:
+            by_backend.setdefault(exhibit.backend, []).append(exhibit)
+    for backend, own in by_backend.items():
+        total = sum(len(exhibit.checks) for exhibit in own)
+        what = {_MEASURED: "measured runs", "flow": "the model"}.get(backend, backend)
+        words = [each for exhibit in own for each in exhibit.missed()]
+        met = f"Bars for {what}: {total - len(words)} of {total} are met"
+        if not words:
+            yield f"{met}."
+        elif len(words) <= _LISTED:
+            yield f"{met}; missed: {'; '.join(words)}."
+        else:
+            yield f"{met}; missed are those of {_listed([each.reproduces for each in own if not each.passed])}."
+
+
+def _apart(exhibit: Exhibit) -> str:
+    """Which of its lines are not the published ones, each by one point, in words; empty when all are."""
+    return ", ".join(
+        f"{line.label} {number(point.value)} instead of {number(point.published)} at {point.x}"
+        for line in exhibit.lines
+        for point in _differing(line)
+    )
+
+
+def _differing(line: Line) -> list[Point]:
+    """The point at the heaviest demand of those that are not the published ones, over names the farthest; or none."""
+    points = [point for point in line.points if point.deviation is not None and not same_as_published(point)]
+    if not points:
+        return []
+    return [max(points, key=lambda point: abs(point.deviation or 0) if isinstance(point.x, str) else point.x)]
+
+
+def _called(exhibit: Exhibit) -> str:
+    return f"{exhibit.reproduces} on {exhibit.backend}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
