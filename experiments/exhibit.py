@@ -25,6 +25,7 @@ class Point:
         low, high: the smallest and largest of the runs.
         runs: how many there are.
         published: the paper's; None when it has none.
+        at_least: whether our value is a lower bound, as some run was not watched to its end.
     """
 
     x: float | str
@@ -33,6 +34,7 @@ class Point:
     high: float | None = None
     runs: int = 0
     published: float | None = None
+    at_least: bool = False
 
     @classmethod
     def of(cls, x: float | str, values: Iterable[float | None], published: float | None = None) -> Point:
@@ -192,8 +194,18 @@ def number(value: float | None) -> str:
     return f"{value:.0f}" if size >= 100 or value == round(value) else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
 
 
+def value_text(point: Point) -> str:
+    """Our value, marked when it is a lower bound."""
+    return _bound_text(point.value, at_least=point.at_least)
+
+
+def _bound_text(value: float | None, *, at_least: bool) -> str:
+    return f">= {number(value)}" if at_least and value is not None else number(value)
+
+
 def _point(data: dict[str, Any]) -> Point:
-    return Point(**{key: data[key] for key in Point.__dataclass_fields__})
+    # Files of before there were lower bounds say nothing of them.
+    return Point(**{key: data[key] for key in Point.__dataclass_fields__ if key != "at_least" or key in data})
 
 
 def rows(exhibit: Exhibit) -> Iterator[Row]:
@@ -204,14 +216,17 @@ def rows(exhibit: Exhibit) -> Iterator[Row]:
         def cells(of: Callable[[Point], float | None], points: Sequence[Point] = points) -> tuple[str, ...]:
             return tuple(number(of(point)) for point in points)
 
-        yield Row("ours", f"{line.label}, here", cells(lambda point: point.value))
+        def bounded(of: Callable[[Point], float | None], points: Sequence[Point] = points) -> tuple[str, ...]:
+            return tuple(_bound_text(of(point), at_least=point.at_least) for point in points)
+
+        yield Row("ours", f"{line.label}, here", bounded(lambda point: point.value))
         if any(point.runs > 1 and point.low != point.high for point in points):
             yield Row("spread", "lowest run", cells(lambda point: point.low))
-            yield Row("spread", "highest run", cells(lambda point: point.high))
+            yield Row("spread", "highest run", bounded(lambda point: point.high))
         if any(point.published is not None for point in points):
             yield Row("published", "published", cells(lambda point: point.published))
             if any(point.deviation is not None for point in points):
-                yield Row("difference", "difference", cells(lambda point: point.deviation))
+                yield Row("difference", "difference", bounded(lambda point: point.deviation))
 
 
 def heading(x: float | str) -> str:

@@ -33,6 +33,12 @@ def exhibit_figure(exhibit: Exhibit) -> Figure:
 
 
 def _draw_curves(axes: Axes, exhibit: Exhibit) -> None:
+    bounds = [
+        (float(p.x), p.value) for line in exhibit.lines for p in line.points if p.at_least and p.value is not None
+    ]
+    if bounds:
+        x, value = [bound[0] for bound in bounds], [bound[1] for bound in bounds]
+        axes.plot(x, value, "k^", markersize=9, markerfacecolor="none", label="at least: not all runs settled")
     for number, line in enumerate(exhibit.lines):
         colour = _COLOURS[number % len(_COLOURS)]
         known = [(float(p.x), p.value, p.low, p.high) for p in line.points if p.value is not None]

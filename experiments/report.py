@@ -10,7 +10,7 @@ from typing import Any
 
 from experiments.alike import StoredResult, refuse_mixture
 from experiments.exhibit import FORMAT as EXHIBIT_FORMAT
-from experiments.exhibit import Exhibit, Line, Point, exhibit_from_json, number
+from experiments.exhibit import Exhibit, Line, Point, exhibit_from_json, number, value_text
 from experiments.gscale.agreement import agreement
 from experiments.gscale.cases import stored_case
 from experiments.gscale.exhibits import exhibits_of
@@ -141,7 +141,7 @@ def _figure_4(data: Mapping[str, Any]) -> Exhibit:
 def difference(exhibit: Exhibit) -> str:
     """A sentence on where an exhibit is farthest from the published numbers; empty when it has none."""
     parts = [
-        f"{line.label} with {number(point.value)} instead of {number(point.published)} at {point.x}"
+        f"{line.label} with {value_text(point)} instead of {number(point.published)} at {point.x}"
         for line, point in exhibit.largest_deviations()
     ]
     return f"Farthest from the published numbers: {'; '.join(parts)}." if parts else ""

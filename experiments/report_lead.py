@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from experiments.exhibit import Exhibit, Line, Point, number
+from experiments.exhibit import Exhibit, Line, Point, number, value_text
 
 SAME_PART, SAME_UNITS = 0.1, 1.0
 """A number is the published one when it is within a tenth of it, or within one unit: point, second, Mbit/s."""
@@ -69,7 +69,7 @@ def _bars(exhibits: Sequence[Exhibit]) -> Iterator[str]:
 def _apart(exhibit: Exhibit) -> str:
     """Which of its lines are not the published ones, each by one point, in words; empty when all are."""
     return ", ".join(
-        f"{line.label} {number(point.value)} instead of {number(point.published)} at {point.x}"
+        f"{line.label} {value_text(point)} instead of {number(point.published)} at {point.x}"
         for line in exhibit.lines
         for point in _differing(line)
     )

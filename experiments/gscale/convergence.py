@@ -33,6 +33,16 @@ def convergence_seconds(result: Result) -> float | None:
     return _last(result, _roles(result))
 
 
+def own_band_seconds(result: Result) -> float | None:
+    """The same with a band of `TOLERANCE` of each role's own final goodput."""
+    return _last(result, _roles(result), of_final=True)
+
+
+def spared_convergence_seconds(result: Result) -> float | None:
+    """The same of directly and indirectly affected flows alone, without the victims."""
+    return _last(result, [flows for flows in _roles(result) if flows[0].role != "victim"])
+
+
 def flow_convergence_seconds(result: Result) -> float | None:
     """The same when every affected flow is to be stable by itself."""
     return _last(result, [[flow] for flow in result.flows if flow.role != "aboriginal"])
@@ -44,10 +54,11 @@ def settles(result: Result) -> bool:
     return seconds is not None and seconds < result.after.end - result.failure.at
 
 
-def seconds_to_stable(flows: Sequence[FlowResult], cut: float, end: float) -> float | None:
+def seconds_to_stable(flows: Sequence[FlowResult], cut: float, end: float, *, of_final: bool = False) -> float | None:
     """Seconds from `cut` until some flows together are stable, `end - cut` when they are not.
 
-    Both times are in the time of the flows' series; None when one of these is too short.
+    Both times are in the time of the flows' series; None when one of these is too short. The band is a part of what is
+    offered, or with `of_final` of the final goodput.
     """
     starts = means_from(cut, end)
     found = [means_at(flow.series, starts) for flow in flows]
@@ -56,7 +67,7 @@ def seconds_to_stable(flows: Sequence[FlowResult], cut: float, end: float) -> fl
         return None
     means = np.sum([means for means in found if means is not None], axis=0)
     final = float(means[last_third].mean())
-    band = TOLERANCE * sum(flow.offered for flow in flows)
+    band = TOLERANCE * (final if of_final else sum(flow.offered for flow in flows))
     outside = np.flatnonzero(np.abs(means - final) > band)
     if outside.size == 0:
         return 0.0
@@ -88,7 +99,8 @@ def _roles(result: Result) -> Iterator[Sequence[FlowResult]]:
             yield flows
 
 
-def _last(result: Result, groups: Iterable[Sequence[FlowResult]]) -> float | None:
-    times = [seconds_to_stable(flows, result.failure.at, result.after.end) for flows in groups]
+def _last(result: Result, groups: Iterable[Sequence[FlowResult]], *, of_final: bool = False) -> float | None:
+    cut, end = result.failure.at, result.after.end
+    times = [seconds_to_stable(flows, cut, end, of_final=of_final) for flows in groups]
     known = [time for time in times if time is not None]
     return max(known) if known and len(known) == len(times) else None

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.exhibit import Exhibit, Line, Point, exhibit_from_json, exhibit_text, exhibit_to_json
+from experiments.exhibit import Exhibit, Line, Point, exhibit_from_json, exhibit_text, exhibit_to_json, rows
+from experiments.exhibit_picture import exhibit_figure
 from experiments.result import Check
 from te_solver.errors import InputError
 
@@ -61,6 +64,26 @@ def test_an_exhibit_comes_back_from_json_as_it_was() -> None:
 def test_what_is_no_exhibit_is_refused(data: object) -> None:
     with pytest.raises(InputError, match=r"fig10\.json: is no table or figure"):
         exhibit_from_json(data, "fig10.json")
+
+
+def test_a_lower_bound_is_marked_in_text_and_picture_and_comes_back_from_json() -> None:
+    points = (Point.of(0.8, [30.0]), Point(1.6, 20.0, 10.0, 30.0, 2, 8.0, at_least=True))
+    exhibit = replace(made(), lines=(Line("rescaling", points),))
+    assert [row.cells for row in rows(exhibit)] == [
+        ("30", ">= 20"),
+        ("30", "10"),
+        ("30", ">= 30"),
+        ("-", "8"),
+        ("-", ">= 12"),
+    ]
+    data = exhibit_to_json(exhibit)
+    assert exhibit_from_json(data, "fig10.json") == replace(exhibit, lines=(Line("rescaling", points),))
+    (axes,) = exhibit_figure(exhibit).axes
+    (bounds,) = [line for line in axes.lines if line.get_marker() == "^"]
+    assert np.asarray(bounds.get_xdata()).tolist() == [1.6]
+    for entry in data["lines"][0]["points"]:
+        del entry["at_least"]
+    assert not exhibit_from_json(data, "fig10.json").line("rescaling").at(1.6).at_least
 
 
 def test_the_text_has_ours_with_spread_and_the_published_in_columns() -> None:

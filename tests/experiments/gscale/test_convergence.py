@@ -15,8 +15,10 @@ from experiments.gscale.convergence import (
     flow_convergence_seconds,
     means_at,
     means_from,
+    own_band_seconds,
     seconds_to_stable,
     settles,
+    spared_convergence_seconds,
 )
 from experiments.gscale.exhibits import exhibits_of
 from experiments.result import FlowResult, Result, Series
@@ -145,3 +147,15 @@ def test_runs_that_never_settle_are_told() -> None:
     run = _run(Case("tcp", 1.2, LINKS[0], "rescaling", 1), 25.0)
     (table,) = exhibits_of([run], ["table4"])
     assert any(remark.startswith("In 1 of 1 runs something had not settled") for remark in table.remarks)
+    assert table.line("rescaling, 2-3").at(1.2).at_least
+
+
+def test_other_meanings_of_stable_are_shown_beside_the_one_used() -> None:
+    run = _run(Case("tcp", 1.2, LINKS[0], "rescaling", 1), 5.0)
+    wave = _flow(0.5 + 0.2 * np.sin(2 * np.pi * SINCE / 10.0))
+    run = replace(run, flows=(replace(wave, role="victim"), *(flow for flow in run.flows if flow.role == "direct")))
+    assert own_band_seconds(run) == END - CUT
+    assert convergence_seconds(run) == spared_convergence_seconds(run) == pytest.approx(5.0, abs=1.0)
+    (table,) = exhibits_of([run], ["table4"])
+    (told,) = [remark for remark in table.remarks if remark.startswith("The medians of all runs")]
+    assert "own final goodput rescaling 30.0 s; directly and indirectly affected flows alone rescaling" in told
