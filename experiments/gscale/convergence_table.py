@@ -99,10 +99,11 @@ def _medians(runs: Sequence[Result], seconds_of: Callable[[Result], float | None
     """The median of each scheme's runs, in words; empty when nothing is known."""
     medians = []
     for scheme in SCHEMES:
-        times = [seconds_of(run) for run in runs if run.scheme == scheme]
-        known = [time for time in times if time is not None]
+        own = [run for run in runs if run.scheme == scheme]
+        known = [time for time in map(seconds_of, own) if time is not None]
         if known:
-            medians.append(f"{scheme} {median(known):.1f} s")
+            middle, watched = median(known), min(run.after.end - run.failure.at for run in own)
+            medians.append(f"{scheme} {'>= ' if middle >= watched else ''}{middle:.1f} s")
     return ", ".join(medians)
 
 

@@ -158,4 +158,4 @@ def test_other_meanings_of_stable_are_shown_beside_the_one_used() -> None:
     assert convergence_seconds(run) == spared_convergence_seconds(run) == pytest.approx(5.0, abs=1.0)
     (table,) = exhibits_of([run], ["table4"])
     (told,) = [remark for remark in table.remarks if remark.startswith("The medians of all runs")]
-    assert "own final goodput rescaling 30.0 s; directly and indirectly affected flows alone rescaling" in told
+    assert "own final goodput rescaling >= 30.0 s; directly and indirectly affected flows alone rescaling" in told
