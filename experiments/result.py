@@ -17,8 +17,8 @@ from te_solver.text import read_text, write_text
 
 FORMAT = "kuijia-result"
 MOST_GOODPUT = 2.0
-"""Of the rate a flow is limited to: a file that has more is damaged. A flow that catches up for half a second in a window
-of two has 1.25 of it, one of few packets some more."""
+"""Of the rate a flow is limited to: a file that has more is damaged. A flow that catches up for half a second in a
+window of two has 1.25 of it, one of few packets some more."""
 
 VERSION = 2
 """Version 1 has no `parameters`, and of flows no `priority` and `sent`; it is read as well."""
