@@ -61,6 +61,11 @@ class FlowSizes:
         if sizes[-1] < 1:
             raise UnsoundError((len(sizes) - 1,), f"the largest size is {sizes[-1]:g}", "at least a byte")
 
+    @classmethod
+    def of_one(cls, size: float) -> FlowSizes:
+        """All flows have this size, bytes."""
+        return cls(np.array([size], np.float64), np.ones(1))
+
     @cached_property
     def mean(self) -> float:
         """Bytes, exactly: of sizes before they are rounded to whole bytes."""

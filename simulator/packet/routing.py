@@ -38,7 +38,7 @@ class Ecmp:
         Raises:
             NoPathError: there is none.
         """
-        choices = self._next.get(target) or self._toward(target)
+        choices = self.choices(target)
         links, node = [], source
         while node != target:
             options = choices[node]
@@ -49,8 +49,11 @@ class Ecmp:
             node = self._network.links[link].target
         return links
 
-    def _toward(self, target: int) -> list[list[int]]:
+    def choices(self, target: int) -> list[list[int]]:
         """Of each node the links that begin its shortest paths to the target."""
+        return self._next.get(target) or self._toward(target)
+
+    def _toward(self, target: int) -> list[list[int]]:
         links = self._network.links
         distance = [-1] * self._network.nodes
         distance[target] = 0

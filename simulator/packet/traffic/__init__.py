@@ -1,0 +1,1 @@
+"""Which flows there are: between whom, how large, and from when on."""

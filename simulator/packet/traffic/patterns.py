@@ -1,0 +1,165 @@
+"""Who sends to whom: among H hosts, numbered from 0, as pairs of source and target."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.portable_random import Draws
+from te_solver.errors import UnsoundError
+
+Pairs = NDArray[np.int64]
+"""Source and target of each flow, shape (F, 2)."""
+
+
+class Pattern(ABC):
+    """Asked for flows that come one after the other, or for those of one moment."""
+
+    @property
+    def together(self) -> int:
+        """Flows that come at the same time."""
+        return 1
+
+    @abstractmethod
+    def require_hosts(self, hosts: int) -> None:
+        """Raises UnsoundError when it is none among so many."""
+
+    @abstractmethod
+    def drawn(self, hosts: int, draws: Draws, count: int) -> Pairs:
+        """Of so many arrivals, each of `together` flows, shape (count * together, 2)."""
+
+    @abstractmethod
+    def at_once(self, hosts: int, draws: Draws) -> Pairs:
+        """Every pair of the pattern once."""
+
+    @abstractmethod
+    def shares(self, hosts: int, draws: Draws) -> NDArray[np.float64]:
+        """The part of all flows that goes from one host to the other in the mean, shape (H, H)."""
+
+
+@dataclass(frozen=True)
+class Random(Pattern):
+    """From any host to any other, each being equally likely. At once: one flow from each host.
+
+    Attributes:
+        apart: hosts that are numbered one after the other and share a leaf, say, do not send to each other: so many.
+    """
+
+    apart: int = 1
+
+    def require_hosts(self, hosts: int) -> None:
+        if self.apart < 1:
+            raise UnsoundError(("apart",), f"is {self.apart}", "1 or more hosts")
+        if hosts <= self.apart:
+            raise UnsoundError(("hosts",), f"there are {hosts}", f"more than {self.apart}")
+
+    def drawn(self, hosts: int, draws: Draws, count: int) -> Pairs:
+        return self._from(draws.whole(hosts, count), hosts, draws)
+
+    def at_once(self, hosts: int, draws: Draws) -> Pairs:
+        return self._from(np.arange(hosts), hosts, draws)
+
+    def shares(self, hosts: int, draws: Draws) -> NDArray[np.float64]:  # noqa: ARG002
+        group = np.arange(hosts) // self.apart
+        allowed = group[:, None] != group
+        return np.where(allowed, 1 / (hosts * allowed.sum(axis=1, keepdims=True)), 0.0)
+
+    def _from(self, source: NDArray[np.int64], hosts: int, draws: Draws) -> Pairs:
+        """To a host beyond the source's own group, all of them being equally likely."""
+        first = source // self.apart * self.apart
+        own = np.minimum(first + self.apart, hosts) - first
+        target = (draws.uniform(source.size) * (hosts - own)).astype(np.int64)
+        return np.column_stack([source, target + np.where(target >= first, own, 0)])
+
+
+class _Fixed(Pattern):
+    """The same pairs all the time; of arrivals each is one of them, all being equally likely."""
+
+    @abstractmethod
+    def at_once(self, hosts: int, draws: Draws) -> Pairs: ...
+
+    def drawn(self, hosts: int, draws: Draws, count: int) -> Pairs:
+        pairs = self.at_once(hosts, draws)
+        return pairs[draws.whole(len(pairs), count)]
+
+    def shares(self, hosts: int, draws: Draws) -> NDArray[np.float64]:
+        pairs = self.at_once(hosts, draws)
+        shares = np.zeros((hosts, hosts))
+        shares[pairs[:, 0], pairs[:, 1]] = 1 / len(pairs)
+        return shares
+
+
+@dataclass(frozen=True)
+class Permutation(_Fixed):
+    """Every host sends to one other and receives from one other, drawn among all such ways."""
+
+    def require_hosts(self, hosts: int) -> None:
+        _require_two(hosts)
+
+    def at_once(self, hosts: int, draws: Draws) -> Pairs:
+        source, target = np.arange(hosts), draws.shuffled(hosts)
+        while np.any(source == target):
+            target = draws.shuffled(hosts)
+        return np.column_stack([source, target])
+
+
+@dataclass(frozen=True)
+class Stride(_Fixed):
+    """Every host sends to the one that is `step` further on, counted in a circle."""
+
+    step: int
+
+    def require_hosts(self, hosts: int) -> None:
+        if self.step % hosts == 0:
+            raise UnsoundError(("step",), f"is {self.step}", f"no multiple of the {hosts} hosts")
+
+    def at_once(self, hosts: int, draws: Draws) -> Pairs:  # noqa: ARG002
+        source = np.arange(hosts)
+        return np.column_stack([source, (source + self.step) % hosts])
+
+
+@dataclass(frozen=True)
+class AllToAll(_Fixed):
+    """Every host sends to every other."""
+
+    def require_hosts(self, hosts: int) -> None:
+        _require_two(hosts)
+
+    def at_once(self, hosts: int, draws: Draws) -> Pairs:  # noqa: ARG002
+        source, target = np.divmod(np.arange(hosts * hosts), hosts)
+        other = source != target
+        return np.column_stack([source[other], target[other]])
+
+
+@dataclass(frozen=True)
+class Incast(Pattern):
+    """So many hosts send to another at the same time, all of them drawn anew for each time."""
+
+    senders: int
+
+    @property
+    def together(self) -> int:
+        return self.senders
+
+    def require_hosts(self, hosts: int) -> None:
+        if not 1 <= self.senders < hosts:
+            raise UnsoundError(("senders",), f"are {self.senders}", f"1 to {hosts - 1}, as there are {hosts} hosts")
+
+    def drawn(self, hosts: int, draws: Draws, count: int) -> Pairs:
+        chosen = np.array([draws.shuffled(hosts)[: self.senders + 1] for _ in range(count)], np.int64)
+        chosen = chosen.reshape(count, self.senders + 1)
+        return np.column_stack([chosen[:, 1:].ravel(), np.repeat(chosen[:, 0], self.senders)])
+
+    def at_once(self, hosts: int, draws: Draws) -> Pairs:
+        return self.drawn(hosts, draws, 1)
+
+    def shares(self, hosts: int, draws: Draws) -> NDArray[np.float64]:
+        return Random().shares(hosts, draws)
+
+
+def _require_two(hosts: int) -> None:
+    if hosts < 2:
+        raise UnsoundError(("hosts",), f"there are {hosts}", "2 or more")

@@ -1,0 +1,87 @@
+"""Flows of a pattern, with sizes of a distribution, that come at a load or all at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from simulator.flow_sizes.distribution import FlowSizes
+from simulator.packet.flows import Flows
+from simulator.packet.network import Network
+from simulator.packet.traffic.arrivals import Arrivals, Poisson, arrival_times
+from simulator.packet.traffic.load import Load, capacity
+from simulator.packet.traffic.patterns import Pattern, Random
+from simulator.packet.transports import Transport
+from simulator.portable_random import Draws
+from te_solver.errors import UnsoundError
+
+_PAIRS, _SIZES, _GAPS = range(3)
+"""Streams of random numbers: what is drawn from one does not change with what is drawn from another."""
+
+MOST_FLOWS = 10_000_000
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Flows that come one after the other, or in groups of so many as the pattern has together.
+
+    With the same seed there are the same flows, in the same order, on any machine, whatever the transport and the
+    queues; at another load, or with other arrivals, they have other starts and are otherwise the same.
+
+    Attributes:
+        sizes: of flows.
+        load: that they make.
+        flows: how many there are.
+        arrivals: the gaps between them, or between groups of them.
+        pattern: who sends to whom.
+    """
+
+    sizes: FlowSizes
+    load: Load
+    flows: int
+    arrivals: Arrivals = field(default_factory=Poisson)
+    pattern: Pattern = field(default_factory=Random)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.flows <= MOST_FLOWS:
+            raise UnsoundError(("flows",), f"are {self.flows}", f"1 to {MOST_FLOWS}")
+
+    def rate(self, network: Network, seed: int) -> float:
+        """Flows per second in the mean: load times capacity by the mean size.
+
+        Raises:
+            UnsoundError: the pattern is none among so many hosts.
+            NoPathError: `capacity` has none.
+        """
+        self.pattern.require_hosts(len(network.hosts))
+        most = capacity(network, self.pattern, self.load.of, Draws(seed, _PAIRS))
+        return self.load.part * most * 1e6 / (8 * self.sizes.mean)
+
+    def drawn(self, network: Network, transport: Transport, seed: int) -> Flows:
+        """Those of a seed, in order of their starts.
+
+        Raises:
+            UnsoundError: the pattern is none among so many hosts.
+            NoPathError: `capacity` has none.
+        """
+        together = self.pattern.together
+        groups = -(-self.flows // together)
+        rate = self.rate(network, seed) / together
+        start = arrival_times(self.arrivals, rate, Draws(seed, _GAPS), groups)
+        pairs = self.pattern.drawn(len(network.hosts), Draws(seed, _PAIRS), groups)[: self.flows]
+        source, target = np.asarray(network.hosts)[pairs].T
+        size = self.sizes.sample(Draws(seed, _SIZES), self.flows)
+        return Flows.of(source, target, transport, size=size, start=np.repeat(start, together)[: self.flows])
+
+
+def flows_at_once(pattern: Pattern, sizes: FlowSizes, network: Network, transport: Transport, seed: int) -> Flows:
+    """One flow for every pair of the pattern, all of them at 0 seconds.
+
+    Raises:
+        UnsoundError: the pattern is none among so many hosts.
+    """
+    pattern.require_hosts(len(network.hosts))
+    pairs = pattern.at_once(len(network.hosts), Draws(seed, _PAIRS))
+    source, target = np.asarray(network.hosts)[pairs].T
+    return Flows.of(source, target, transport, size=sizes.sample(Draws(seed, _SIZES), len(pairs)))
