@@ -1,0 +1,100 @@
+"""How soon flows would be complete at best: alone, on an idle network, sent at the full rate of their path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.packet.flows import ENDLESS, Flows
+from simulator.packet.network import Network
+from simulator.packet.route_table import RouteTable
+from simulator.packet.transports import Tcp
+from simulator.packet.units import PICOSECONDS, bits_per_second, picoseconds
+
+Whole = NDArray[np.int64]
+
+
+def ideal_completion(network: Network, groups: Sequence[Flows], seed: int) -> NDArray[np.float64]:
+    """Seconds from start to the last byte's arrival that no flow can stay below, through all groups, shape (F,).
+
+    All segments leave the source one right after the other and never wait for anything but the segment before them;
+    packets are stored and forwarded, headers included, and a handshake comes first where the transport has one. NaN for
+    flows without an end, and for those of other transports than TCP, whose pace is given.
+
+    Args:
+        network: on which they are.
+        groups: the flows.
+        seed: of the simulation, which decides about their paths.
+
+    Raises:
+        UnsoundError, NoPathError: as `Simulation`.
+    """
+    paths = _Paths.of(network, groups, seed)
+    found, first = [np.empty(0)], 0
+    for group in groups:
+        if isinstance(group.transport, Tcp):
+            rows = np.arange(first, first + group.count)
+            found.append(np.where(group.size == ENDLESS, np.nan, _of_tcp(group, group.transport, paths, rows)))
+        else:
+            found.append(np.full(group.count, np.nan))
+        first += group.count
+    return np.concatenate(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Paths:
+    """The ways of all flows there and back, as rows of links; what is missing to the longest one is a link of no time.
+
+    Attributes:
+        rates: bit/s, of links, shape (L,).
+        delays: picoseconds, with a last one of no time, shape (L + 1,).
+        forward, backward: numbers of links, shape (F, longest).
+    """
+
+    rates: Whole
+    delays: Whole
+    forward: Whole
+    backward: Whole
+
+    @classmethod
+    def of(cls, network: Network, groups: Sequence[Flows], seed: int) -> _Paths:
+        table = RouteTable(network, groups, seed)
+        starts, links = table.arrays()
+        nothing = len(network.links)
+        longest = int(np.diff(starts).max(initial=0))
+        padded = np.append(links.astype(np.int64), np.full(longest, nothing))
+        rows = padded[starts[:-1, None] + np.arange(longest)]
+        rows[np.arange(longest) >= np.diff(starts)[:, None]] = nothing
+        taken = np.array(table.taken, np.int64).reshape(-1, 2)
+        rates = np.array([bits_per_second(link.rate) for link in network.links], np.int64)
+        delays = np.append(picoseconds([link.delay for link in network.links]), 0)
+        return cls(rates, delays, rows[taken[:, 0]], rows[taken[:, 1]])
+
+    def times(self, ways: Whole, size: Whole) -> Whole:
+        """Picoseconds that the links of each way take to send a packet of `size` bytes, shape (F,), rounded up."""
+        inside = ways < self.rates.size
+        rate = self.rates[np.where(inside, ways, 0)]
+        return np.where(inside, -(-8 * PICOSECONDS * size[:, None] // rate), 0)
+
+
+def _of_tcp(group: Flows, tcp: Tcp, paths: _Paths, rows: Whole) -> NDArray[np.float64]:
+    """The last segment has come when it, or one before it, was sent without a pause.
+
+    All but the last being of full size, the longest chain of transmissions that wait for each other is: the first full
+    segment up to some link, the others at the slowest link until there, the last segment from there on.
+    """
+    forward = paths.forward[rows]
+    segments = np.maximum(-(-group.size // tcp.payload), 1)
+    full = paths.times(forward, np.full(group.count, tcp.payload + tcp.header))
+    last = paths.times(forward, group.size - (segments - 1) * tcp.payload + tcp.header)
+    before = np.cumsum(full, axis=1) + (segments[:, None] - 2) * np.maximum.accumulate(full, axis=1)
+    after = np.cumsum(last[:, ::-1], axis=1)[:, ::-1]
+    sending = np.where(segments == 1, after[:, 0], (before + after).max(axis=1))
+    total: Whole = sending + paths.delays[forward].sum(axis=1)
+    if tcp.handshake:
+        for ways in (forward, paths.backward[rows]):
+            total += paths.times(ways, np.full(group.count, tcp.header)).sum(axis=1) + paths.delays[ways].sum(axis=1)
+    return total / PICOSECONDS
