@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from experiments.flow_search import core_interfaces
 from experiments.load import Load, LoadWatch
 from experiments.result import Failure, FlowResult, Series, Window
 from experiments.roles import FlowPaths, roles
@@ -15,11 +14,10 @@ from experiments.wanted_flow import WantedFlow
 from kuijia_app.queues import PLAIN_LAYOUT, QueueLayout
 from testbed.errors import TestbedError
 from testbed.failures import LinkEvent
-from testbed.hash_probe import FlowKey, LabelObserver, Mark
+from testbed.hash_probe import FlowKey, Mark
 from testbed.iperf import UDP_FRAME, UDP_PAYLOAD, Goodput, IperfFlow, IperfRun
 from testbed.lab import Lab
 from testbed.offered_rate import BURST_SECONDS, PACED_SECONDS, OfferedRate, limit_offered_rates
-from testbed.ovs import Datapath
 
 SHOW_SECONDS = 0.5
 _SHOWN_FLOWS = 8
@@ -131,17 +129,17 @@ def record_failure(
     """
     for site in sorted({flow.wanted.source for flow in flows}):
         limits = [_limit(flow, sending) for flow in flows if flow.wanted.source == site]
-        limit_offered_rates(lab.network.host(site), limits)
+        limit_offered_rates(lab.fabric.host(site), limits)
     iperf_flows = [_iperf_flow(flow, sending) for flow in flows]
     link = "-".join(cut.link)
     broken = {tunnel.path_id for tunnel in lab.plan.tunnels if tunnel.crosses(*cut.link)}
-    with IperfRun(lab.network, iperf_flows, timing.total, timing.interval) as run:
+    with IperfRun(lab.fabric, iperf_flows, timing.total, timing.interval) as run:
         started_at = run.connected_at
         marks_before = _observe(lab, flows, timing.observe)
         _follow(run, started_at + timing.warmup, "flows getting going", show)
         if cut.without_controller:
             lab.kill_controller()
-        watch = LoadWatch(_switch_pid(lab))
+        watch = LoadWatch(lab.fabric.forwarding_process)
         before_start = time.time()
         _follow(run, before_start + timing.before, f"before {link} is cut", show)
         event = lab.fail(*cut.link)
@@ -249,11 +247,11 @@ def _iperf_flow(flow: MeasuredFlow, sending: Sending) -> IperfFlow:
 
 
 def _observe(
-    lab: Lab, flows: Sequence[MeasuredFlow], seconds: float, broken: Container[int] = frozenset()
+    lab: Lab, flows: Sequence[MeasuredFlow], seconds: float, broken: Collection[int] = frozenset()
 ) -> dict[FlowKey, Mark]:
     """The labels that flows leave their ingress with; those of `broken` tunnels, used a little longer, do not count."""
-    interfaces = [name for site in {flow.wanted.source for flow in flows} for name in core_interfaces(lab, site)]
-    with LabelObserver(interfaces) as observer:
+    sites = sorted({flow.wanted.source for flow in flows})
+    with lab.fabric.observe(*sites) as observer:
         return observer.watch([flow.key for flow in flows], seconds, broken)
 
 
@@ -266,11 +264,6 @@ def _follow(run: IperfRun, until: float, phase: str, show: Show) -> None:
         if len(live) > _SHOWN_FLOWS:
             rates = f"{len(live)} flows {sum(live.values()):.1f}"
         show(f"{rates} Mbit/s  ({phase}, {max(0.0, until - time.time()):.0f} s)")
-
-
-def _switch_pid(lab: Lab) -> int | None:
-    ovs = lab.network.ovs
-    return ovs.switch_pid() if ovs.datapath is Datapath.USERSPACE else None
 
 
 def _series(goodput: Goodput, zero: float) -> Series:

@@ -6,12 +6,13 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from experiments.wanted_flow import WantedFlow
 from kuijia_app.queues import QueueLayout
 from kuijia_app.slots import cut_slots
 from testbed.errors import TestbedError
-from testbed.hash_probe import FlowKey, FlowWish, Mark, Protocol, choose_flows, probe_marks
+from testbed.hash_probe import FlowKey, FlowWish, Mark, Protocol, choose_flows, probe_marks_seen_by
 from testbed.lab import Lab
 
 FIRST_SERVER_PORT = 5201
@@ -28,12 +29,6 @@ REROUTE_TIMEOUT = 5.0
 """Seconds for the ingress to react to a link, beyond those the lab has waited already."""
 
 Marks = Mapping[FlowKey, Mark]
-
-
-def core_interfaces(lab: Lab, switch: str) -> list[str]:
-    """The devices of a switch's ports to other switches."""
-    ports = range(1, len(lab.plan.topology.neighbours[switch]) + 1)
-    return [lab.network.interface(switch, port) for port in ports]
 
 
 def find_flows(
@@ -76,11 +71,11 @@ def _draw_candidates(
     found: dict[str, list[FlowKey]] = {}
     for position, flow in enumerate(flows):
         count = _candidates_needed(_slot_share(lab, flow))
-        addresses = [str(lab.network.host(flow.source).address)] * count
+        addresses = [str(lab.fabric.host(flow.source).address)] * count
         if protocol == "udp":
             every_address = [str(address) for address in lab.wiring.prefix(flow.source).hosts()]
             addresses = chance.sample(every_address, min(count, len(every_address)))
-        server_port, code_point = FIRST_SERVER_PORT + position, code_point_of(lab.network.options.layout, flow)
+        server_port, code_point = FIRST_SERVER_PORT + position, code_point_of(lab.fabric.layout, flow)
         found[flow.name] = [
             FlowKey(protocol, address, next(ports[flow.source]), server_port, code_point) for address in addresses
         ]
@@ -126,8 +121,8 @@ def _probe(lab: Lab, flows: Iterable[WantedFlow], candidates: Mapping[str, Seque
         by_pair.setdefault((flow.source, flow.target), []).extend(candidates[flow.name])
     marks: dict[FlowKey, Mark] = {}
     for (source, target), keys in by_pair.items():
-        address = str(lab.network.host(target).address)
-        marks |= probe_marks(lab.network.host(source), address, core_interfaces(lab, source), keys)
+        address = str(lab.fabric.host(target).address)
+        marks |= probe_marks_seen_by(partial(lab.fabric.observe, source), lab.fabric.host(source), address, keys)
     return marks
 
 

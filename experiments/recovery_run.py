@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from experiments.flow_search import core_interfaces
 from experiments.load import LoadWatch
 from experiments.output import OutputFolder
 from experiments.progress import Progress
@@ -29,11 +28,10 @@ from te_solver.solve import solve
 from te_solver.topology_file import load_topology
 from testbed.errors import TestbedError
 from testbed.failures import fail_link, heal_link
-from testbed.hash_probe import FlowKey, LabelObserver, Mark
+from testbed.hash_probe import FlowKey, Mark
 from testbed.lab import Lab, LabOptions
 from testbed.machine import Machine, require_emulation
 from testbed.manifest import describe_run
-from testbed.ovs import Datapath
 from testbed.ticks import TickFlow
 
 ATTEMPTS = 3
@@ -181,7 +179,7 @@ def _cut(lab: Lab, aim: _Aim) -> CutRecord:
     with _flow(lab, aim.source) as flow:
         flow.start()
         _wait_for_tunnel(lab, aim)
-        watch = LoadWatch(_switch_pid(lab))
+        watch = LoadWatch(lab.fabric.forwarding_process)
         time.sleep(BEFORE_SECONDS)
         event = fail_link(lab.network, *aim.link)
         try:
@@ -240,14 +238,9 @@ def _wait_for_tunnel(lab: Lab, aim: _Aim) -> None:
             raise TestbedError(f"the flow expected {expected} is still {seen} {_RETURN_SECONDS:g} s after it healed")
 
 
-def _see(lab: Lab, source: _Source, ignored: Container[int] = frozenset()) -> Mark | None:
-    with LabelObserver(core_interfaces(lab, INGRESS)) as observer:
+def _see(lab: Lab, source: _Source, ignored: Collection[int] = frozenset()) -> Mark | None:
+    with lab.fabric.observe(INGRESS) as observer:
         return observer.watch([source.key], _SIGHT_SECONDS, ignored).get(source.key)
-
-
-def _switch_pid(lab: Lab) -> int | None:
-    ovs = lab.network.ovs
-    return ovs.switch_pid() if ovs.datapath is Datapath.USERSPACE else None
 
 
 def _without_cuts(result: ModeResult) -> dict[str, object]:

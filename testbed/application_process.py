@@ -34,10 +34,11 @@ class ApplicationProcess(ABC):
     Its event log is a file in `directory`; times in it are those of the clock `time.time`.
     """
 
-    def __init__(self, directory: Path, framework: Framework, port: int = LISTEN_PORT) -> None:
+    def __init__(self, directory: Path, framework: Framework, port: int = LISTEN_PORT, host: str = LISTEN_HOST) -> None:
         self.framework = framework
         self._directory = directory.absolute()
         self._port = port
+        self._host = host
         self._events_file = self._directory / "controller-events.jsonl"
         self._output_file = self._directory / "controller.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -153,7 +154,7 @@ class ApplicationProcess(ABC):
     def _verb(self, verb: str, *arguments: str) -> list[str]:
         """A verb of ours, which runs the application under os-ken."""
         command = [sys.executable, "-m", "kuijia_app.cli.main", verb, *arguments]
-        return [*command, "--host", LISTEN_HOST, "--port", str(self._port), "--events", str(self._events_file)]
+        return [*command, "--host", self._host, "--port", str(self._port), "--events", str(self._events_file)]
 
     def _manager(self, application: str, section: str, options: Mapping[str, object]) -> list[str]:
         """`ryu-manager` with an application, and its options in a section of a configuration file."""
@@ -163,7 +164,7 @@ class ApplicationProcess(ABC):
         configuration = self._directory / "ryu.conf"
         configuration.write_text(
             "[DEFAULT]\n"
-            f"ofp_listen_host = {LISTEN_HOST}\n"
+            f"ofp_listen_host = {self._host}\n"
             f"ofp_tcp_listen_port = {self._port}\n"
             f"[{section}]\n"
             f"events = {self._events_file}\n" + "".join(f"{name} = {value}\n" for name, value in options.items())

@@ -15,11 +15,15 @@ _INACTIVITY_PROBE_MS = 5000
 
 @dataclass(frozen=True)
 class Port:
-    """A port of a bridge: its device, its OpenFlow number and the largest IP packet with labels it carries."""
+    """A port of a bridge: its device, its OpenFlow number and the largest IP packet with labels it carries.
+
+    An `internal` one has no device until Open vSwitch makes it.
+    """
 
     interface: str
     number: int
     mtu: int
+    internal: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,31 +41,33 @@ def bridge_arguments(bridge: Bridge, datapath: Datapath, lab_id: str) -> list[st
     Without a controller it drops what no flow entry matches (fail mode `secure`). OpenFlow 1.5 is for our own look at
     groups; a controller of 1.3 gets 1.3.
     """
+    mark = f"external_ids:{LAB_KEY}={lab_id}"
     settings = [
         f"datapath_type={datapath.value}",
         "fail_mode=secure",
         "protocols=OpenFlow13,OpenFlow15",
         f"other_config:datapath-id={bridge.datapath_id:016x}",
         "other_config:disable-in-band=true",
-        f"external_ids:{LAB_KEY}={lab_id}",
+        mark,
     ]
     arguments = ["--", "add-br", bridge.name, "--", "set", "Bridge", bridge.name, *settings]
     # With a QoS of this type, Open vSwitch leaves the queues of the port to us.
     queues = f"@{bridge.name}-qos"
-    arguments += ["--", f"--id={queues}", "create", "QoS", "type=linux-noop"]
+    arguments += ["--", f"--id={queues}", "create", "QoS", "type=linux-noop", mark]
     for port in bridge.ports:
         arguments += ["--", "add-port", bridge.name, port.interface]
-        arguments += ["--", "set", "Port", port.interface, f"qos={queues}"]
+        arguments += [] if port.internal else ["--", "set", "Port", port.interface, f"qos={queues}"]
         arguments += ["--", "set", "Interface", port.interface]
         arguments += [f"ofport_request={port.number}", f"mtu_request={port.mtu}"]
+        arguments += ["type=internal"] if port.internal else []
     return arguments
 
 
-def controller_arguments(bridge: Bridge, port: int) -> list[str]:
-    """Arguments of one `ovs-vsctl` that connect the bridge to a controller on 127.0.0.1."""
+def controller_arguments(bridge: Bridge, port: int, host: str = "127.0.0.1") -> list[str]:
+    """Arguments of one `ovs-vsctl` that connect the bridge to a controller."""
     controller = f"@{bridge.name}-controller"
     return [
         *("--", "set", "Bridge", bridge.name, f"controller={controller}"),
-        *("--", f"--id={controller}", "create", "Controller", f'target="tcp:127.0.0.1:{port}"'),
+        *("--", f"--id={controller}", "create", "Controller", f'target="tcp:{host}:{port}"'),
         f"inactivity_probe={_INACTIVITY_PROBE_MS}",
     ]

@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from typing import Protocol
 
-from kuijia_app.queues import Queue
-from te_solver.topology import Link
+from kuijia_app.queues import Queue, QueueLayout
+from kuijia_app.wiring import Wiring
+from te_solver.topology import Link, Topology
 from testbed.errors import TestbedError
-from testbed.network import Network
 from testbed.ovs import Datapath
 from testbed.probe_frames import FRAME_BYTES, ProbeCounter, ProbeSender
 
@@ -33,6 +34,24 @@ _FRAMES_PER_SECOND = 60_000
 _TICK = 0.001
 _LONGEST_BURST = 0.01
 """Seconds' worth of frames sent at once after the sender was held up; more would overflow a queue."""
+
+
+class MeasurableNetwork(Protocol):
+    """What is measured: a network whose ports are devices of the calling thread's network namespace."""
+
+    @property
+    def topology(self) -> Topology: ...
+
+    @property
+    def wiring(self) -> Wiring: ...
+
+    @property
+    def layout(self) -> QueueLayout: ...
+
+    @property
+    def datapath(self) -> Datapath: ...
+
+    def interface(self, switch: str, port: int) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -65,7 +84,7 @@ class LinkCalibration:
 
 
 def calibrate(
-    network: Network, tolerance: float = 0.05, report: Callable[[str], None] = lambda _: None
+    network: MeasurableNetwork, tolerance: float = 0.05, report: Callable[[str], None] = lambda _: None
 ) -> tuple[LinkCalibration, ...]:
     """Measure all directed links of a network that carries no traffic, in about a second for every 20 of 20 Mbit/s.
 
@@ -104,7 +123,7 @@ def _batches(links: Sequence[Link]) -> Iterator[list[Link]]:
         yield batch
 
 
-def _measure(network: Network, links: Sequence[Link]) -> list[LinkCalibration]:
+def _measure(network: MeasurableNetwork, links: Sequence[Link]) -> list[LinkCalibration]:
     with ExitStack() as stack:
         probes = [_LinkProbe(network, link, stack) for link in links]
         clock = _send_until(probes, 0.0, SETTLE_SECONDS)
@@ -133,14 +152,14 @@ def _send_until(probes: Sequence[_LinkProbe], clock: float, end: float) -> float
 class _LinkProbe:
     """Senders and counters of one directed link."""
 
-    def __init__(self, network: Network, link: Link, stack: ExitStack) -> None:
+    def __init__(self, network: MeasurableNetwork, link: Link, stack: ExitStack) -> None:
         self.link = link
         self._begun_at = 0.0
         self._high_sent_before = 0
         near = network.interface(link.source, network.wiring.port(link.source, link.target))
         far = network.interface(link.target, network.wiring.port(link.target, link.source))
-        served = network.options.layout.classes[0]
-        kernel = network.ovs.datapath is Datapath.KERNEL
+        served = network.layout.classes[0]
+        kernel = network.datapath is Datapath.KERNEL
         try:
             self._high, self._low = (
                 stack.enter_context(

@@ -11,7 +11,7 @@ from kuijia_app.options import OptionWords
 from kuijia_app.plan_source import file_name_of_update
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, save_plan
-from testbed.application_process import LISTEN_PORT, SWITCH_STATES, ApplicationProcess, Event, Framework
+from testbed.application_process import LISTEN_HOST, LISTEN_PORT, SWITCH_STATES, ApplicationProcess, Event, Framework
 from testbed.errors import TestbedError
 
 UPDATE_TIMEOUT = 30.0
@@ -37,9 +37,10 @@ class ControllerProcess(ApplicationProcess):
         framework: Framework,
         port: int = LISTEN_PORT,
         *,
+        host: str = LISTEN_HOST,
         reoptimise: bool = False,
     ) -> None:
-        super().__init__(directory, framework, port)
+        super().__init__(directory, framework, port, host)
         self._plan_file = plan_file.absolute()
         self._words = words
         self._reoptimise = reoptimise

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+import sys
 from collections.abc import Sequence
 from ipaddress import IPv4Address
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
-from testbed.commands import COMMAND_TIMEOUT
+from testbed.commands import COMMAND_TIMEOUT, run_batch
 from testbed.errors import TestbedError
+from testbed.network_namespace import network_of
+from testbed.programs import LocalProgram
 
 _END_TIMEOUT = 2.0
 
@@ -41,6 +45,23 @@ class Host:
         process: subprocess.Popen[bytes] = subprocess.Popen(self._in_namespace(argv), **popen_arguments)
         self._started.append(process)
         return process
+
+    def launch(self, argv: Sequence[str]) -> LocalProgram:
+        """Start a program whose output is kept; it is ended with the network if it still runs then."""
+        return LocalProgram(argv, self.start)
+
+    def launch_python(self, file: Path, arguments: Sequence[str]) -> LocalProgram:
+        """Launch a program of ours that needs nothing but Python."""
+        # Isolated mode: the modules beside the program must not be taken for the standard library's.
+        return self.launch([sys.executable, "-I", str(file), *arguments])
+
+    def batch(self, program: Literal["ip", "tc"], commands: Sequence[list[str]]) -> None:
+        """`run_batch` in the host; raises TestbedError that names it."""
+        try:
+            with network_of(self.namespace_pid):
+                run_batch(program, commands)
+        except TestbedError as error:
+            raise TestbedError(f"{self.name}: {error}") from error
 
     def run(self, argv: Sequence[str], timeout: float = COMMAND_TIMEOUT) -> subprocess.CompletedProcess[str]:
         """Run a program in the host to its end, whatever its exit status.

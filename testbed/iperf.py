@@ -9,18 +9,16 @@ overloaded.
 
 from __future__ import annotations
 
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
-from typing import IO, Literal
+from typing import Literal
 
+from testbed.errors import TestbedError
+from testbed.fabric import Fabric, SiteHost
 from testbed.iperf_report import Interval, IperfError, parse_report, reported_failure
-from testbed.network import Host, Network
-from testbed.processes import LISTENING, SocketKind, owns_socket
+from testbed.processes import LISTENING, SocketKind
 
 POLL_SECONDS = 0.005
 START_TIMEOUT = 10.0
@@ -35,7 +33,6 @@ _END_MARGIN = 0.5
 UDP_PAYLOAD, UDP_FRAME = 1472, 1514
 """Bytes: the largest payload that a host's packet holds, and of its Ethernet frame without checksum."""
 
-_STOP_GRACE = 2.0
 _ESTABLISHED = "01"
 
 
@@ -125,7 +122,7 @@ class IperfRun:
         interval: length in seconds of the intervals the goodput is reported in.
     """
 
-    def __init__(self, network: Network, flows: Sequence[IperfFlow], seconds: int, interval: float = 0.1) -> None:
+    def __init__(self, network: Fabric, flows: Sequence[IperfFlow], seconds: int, interval: float = 0.1) -> None:
         self._flows = [_RunningFlow(flow, network.host(flow.source), network.host(flow.target)) for flow in flows]
         self._seconds = seconds
         self._interval = interval
@@ -201,123 +198,85 @@ class IperfRun:
 
 
 class _RunningFlow:
-    """The two processes of one flow."""
+    """The two programs of one flow."""
 
-    def __init__(self, flow: IperfFlow, source: Host, target: Host) -> None:
+    def __init__(self, flow: IperfFlow, source: SiteHost, target: SiteHost) -> None:
         self.name = flow.name
         self.connected_at = 0.0
         self._flow = flow
         self._source = source
         self._target = target
-        self._server: _Process | None = None
-        self._client: _Process | None = None
+        self._server: _Iperf | None = None
+        self._client: _Iperf | None = None
         self._last_reading = (0.0, 0)
 
     def start_server(self, interval: float) -> None:
-        self._server = _Process("server", self._target, self._flow.server_command(interval))
+        self._server = _Iperf("server", self._target, self._flow.server_command(interval))
 
     def start_client(self, seconds: int, interval: float) -> None:
         command = self._flow.client_command(str(self._target.address), seconds, interval)
-        self._client = _Process("client", self._source, command)
+        self._client = _Iperf("client", self._source, command)
 
     def is_listening(self) -> bool:
         # A UDP server, too, listens for the control connection by TCP.
-        return self._server is not None and owns_socket(self._server.pid, LISTENING, self._flow.server_port)
+        return self._server is not None and self._server.program.owns_socket(LISTENING, self._flow.server_port)
 
     def is_connected(self) -> bool:
         assert self._server is not None, "started before its client"
         flow = self._flow
         connection = SocketKind(flow.protocol, _ESTABLISHED)
-        connected = owns_socket(self._server.pid, connection, flow.server_port, flow.source_port)
+        connected = self._server.program.owns_socket(connection, flow.server_port, flow.source_port)
         if connected:
             self.connected_at = time.time()
-            self._last_reading = (self.connected_at, self._server.bytes_read())
+            self._last_reading = (self.connected_at, self._server.program.bytes_read())
         return connected
 
     def require_running(self) -> None:
-        for process in (self._client, self._server):
-            if process is not None and process.status() is not None:
-                raise self._failure(process)
+        for end in (self._client, self._server):
+            if end is not None and end.program.status() is not None:
+                raise self._failure(end)
 
     def goodput_since_last_call(self) -> float:
         assert self._server is not None, "a flow that is asked for its goodput has started"
         (then, before), now = self._last_reading, time.time()
-        self._last_reading = (now, self._server.bytes_read())
+        self._last_reading = (now, self._server.program.bytes_read())
         return (self._last_reading[1] - before) * 8 / 1e6 / (now - then)
 
     def wait(self, deadline: float) -> None:
-        for process in (self._client, self._server):
-            assert process is not None, "a flow that is waited for has started"
+        for end in (self._client, self._server):
+            assert end is not None, "a flow that is waited for has started"
             try:
-                process.wait(deadline - time.time())
-            except subprocess.TimeoutExpired as error:
-                raise IperfError(f"flow {self.name}: its iperf3 {process.role} does not end") from error
-            if process.status() != 0:
-                raise self._failure(process)
+                status = end.program.wait(deadline - time.time())
+            except TestbedError as error:
+                raise IperfError(f"flow {self.name}: its {end.role}: {error}") from error
+            if status != 0:
+                raise self._failure(end)
 
     def goodput(self) -> Goodput:
         sent = self._intervals(self._client) if self._flow.protocol == "udp" else ()
         return Goodput(self._intervals(self._server), sent)
 
-    def _intervals(self, process: _Process | None) -> tuple[Interval, ...]:
-        assert process is not None, "a flow that is asked for its goodput has started"
+    def _intervals(self, end: _Iperf | None) -> tuple[Interval, ...]:
+        assert end is not None, "a flow that is asked for its goodput has started"
         zero = self.connected_at
-        intervals = parse_report(process.output(), self.name)
+        intervals = parse_report(end.program.output(), self.name)
         return tuple(Interval(zero + each.start, zero + each.end, each.carried) for each in intervals)
 
     def stop(self) -> None:
-        for process in (self._client, self._server):
-            if process is not None:
-                process.stop()
+        for end in (self._client, self._server):
+            if end is not None:
+                end.program.stop()
 
-    def _failure(self, process: _Process) -> IperfError:
-        where = f"{process.role} on {process.host_name}, port {self._flow.server_port}"
-        how = f"ended before its time with exit status {process.status()}"
-        return IperfError(f"flow {self.name}: the iperf3 {where}, {how}: {reported_failure(process.output())}")
+    def _failure(self, end: _Iperf) -> IperfError:
+        where = f"{end.role} on {end.host_name}, port {self._flow.server_port}"
+        how = f"ended before its time with exit status {end.program.status()}"
+        return IperfError(f"flow {self.name}: the iperf3 {where}, {how}: {reported_failure(end.program.output())}")
 
 
-class _Process:
-    """An iperf3 process on a host; its output goes to a nameless file, as it may be longer than a pipe holds."""
+class _Iperf:
+    """One end of a flow."""
 
-    def __init__(self, role: str, host: Host, argv: list[str]) -> None:
+    def __init__(self, role: str, host: SiteHost, argv: list[str]) -> None:
         self.role = role
         self.host_name = host.name
-        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `stop`
-        try:
-            self._popen = host.start(argv, stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT)
-        except BaseException:
-            self._output.close()
-            raise
-
-    @property
-    def pid(self) -> int:
-        return self._popen.pid
-
-    def status(self) -> int | None:
-        """Exit status, None while it runs."""
-        return self._popen.poll()
-
-    def wait(self, timeout: float) -> None:
-        self._popen.wait(max(0.0, timeout))
-
-    def output(self) -> str:
-        self._output.seek(0)
-        return self._output.read().decode(errors="replace")
-
-    def bytes_read(self) -> int:
-        """Bytes it has read so far, which but for a few kB at its start are the payload of its flow."""
-        try:
-            counters = Path(f"/proc/{self._popen.pid}/io").read_text()
-        except (FileNotFoundError, ProcessLookupError) as error:
-            raise IperfError(f"iperf3 {self.role} on {self.host_name} is gone") from error
-        return int(counters.split("rchar:", 1)[1].split(maxsplit=1)[0])
-
-    def stop(self) -> None:
-        if self._popen.poll() is None:
-            self._popen.terminate()
-            try:
-                self._popen.wait(_STOP_GRACE)
-            except subprocess.TimeoutExpired:
-                self._popen.kill()
-                self._popen.wait()
-        self._output.close()
+        self.program = host.launch(argv)

@@ -1,4 +1,4 @@
-"""A lab: the emulated network of a plan with its controller, from start to stop, and what can be done to it."""
+"""A lab: the network of a plan with its controller, from start to stop, and what can be done to it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,17 @@ from kuijia_app.slots import DEFAULT_SLOT_COUNT
 from kuijia_app.wiring import Wiring
 from te_solver.plan import Plan
 from te_solver.plan_file import save_plan
-from testbed.application_process import LISTEN_PORT, Event, Framework
+from testbed.application_process import Event, Framework
 from testbed.bfd import DEFAULT_INTERVAL_MS, EndState, require_possible_interval
-from testbed.calibration import LinkCalibration, calibrate
+from testbed.calibration import LinkCalibration
 from testbed.controller_process import ControllerProcess
 from testbed.errors import TestbedError
+from testbed.fabric import Fabric
 from testbed.failures import LinkEvent, fail_link, heal_link
 from testbed.faults import Faults
-from testbed.leftovers import remove_leftovers
-from testbed.link_state import is_running
-from testbed.machine import require_emulation
+from testbed.grounds import Emulation, Ground
 from testbed.network import Network, NetworkOptions
-from testbed.network_namespace import private_network
-from testbed.queue_counters import QueueCounters, QueueRates, read_queue_counters
+from testbed.queue_counters import QueueCounters, QueueRates
 from testbed.run_directory import RunDirectory
 
 REACTION_TIMEOUT = 5.0
@@ -111,21 +109,29 @@ class PlanUpdate:
 
 
 class Lab:
-    """An emulated network with its controller. Everything raises TestbedError when a part of it fails.
+    """A network, emulated unless told otherwise, with its controller.
+
+    Everything raises TestbedError when a part of it fails.
 
     Used as a context manager, or by `start` and `stop`; to be started in the main thread, which lives in the lab's
     network namespace until it is stopped.
     """
 
-    def __init__(self, plan: Plan, options: LabOptions, report: Callable[[str], None]) -> None:
-        """`report` is told in one line each of what takes time and of what is not as asked for."""
+    def __init__(
+        self, plan: Plan, options: LabOptions, report: Callable[[str], None], ground: Ground | None = None
+    ) -> None:
+        """`report` is told in one line each of what takes time and of what is not as asked for.
+
+        `ground` is what the network is made of, by default emulation.
+        """
         self.plan = plan
         self.options = options
         self.wiring = Wiring(plan.topology)
         self._report = report
+        self._ground = ground or Emulation()
         self._running: ExitStack | None = None
         self._run: RunDirectory
-        self._network: Network
+        self._fabric: Fabric
         self._controller: ControllerProcess
         self._links: LivenessTracker
         self._sessions: tuple[BfdSession, ...] = ()
@@ -141,8 +147,14 @@ class Lab:
         return self._run.path
 
     @property
+    def fabric(self) -> Fabric:
+        return self._fabric
+
+    @property
     def network(self) -> Network:
-        return self._network
+        """The emulated network, in a lab that stands on one."""
+        assert isinstance(self._fabric, Network), "what is not emulated is a fabric"
+        return self._fabric
 
     @property
     def controller(self) -> ControllerProcess:
@@ -155,27 +167,24 @@ class Lab:
             InputError: this machine cannot run an emulation, or not this one, or the options name no layout of queues
                 or no possible interval; nothing is left behind.
         """
-        require_emulation()
         tables = pipeline_options(self.options.words)
         if self.options.liveness == "bfd":
             require_possible_interval(self.options.bfd_interval_ms)
-        remove_leftovers(self._report)
+        self._ground.require(self._report)
         with ExitStack() as started:
             self._run = started.enter_context(RunDirectory.create())
-            if not self.options.network.system_ovs:
-                started.enter_context(private_network())
             topology = self.plan.topology
             self._report(f"starting {len(topology.nodes)} switches and {len(topology.edges)} links")
             network = replace(self.options.network, layout=tables.layout, tagging=tables.tagging)
-            self._network = Network(topology, self.wiring, self._run, network, self._report)
-            started.callback(self._network.stop)
-            self._network.start()
+            self._fabric = started.enter_context(self._ground.network(self.wiring, self._run, network, self._report))
+            started.callback(self._fabric.stop)
+            self._fabric.start()
             self._sessions = tuple(BfdSessions(self.plan)) if self.options.liveness == "bfd" else ()
-            self._network.add_sessions(self._sessions, self.options.bfd_interval_ms)
+            self._fabric.add_sessions(self._sessions, self.options.bfd_interval_ms)
             self._start_controller(started)
             if self._sessions:
                 self._report(f"waiting for {len(self._sessions)} BFD sessions")
-                self._network.wait_for_sessions(self._sessions, up=True)
+                self._fabric.wait_for_sessions(self._sessions, up=True)
             self._links = LivenessTracker(self.plan)
             self._rates = QueueRates(time.monotonic)
             self._running = started.pop_all()
@@ -217,14 +226,14 @@ class Lab:
         Raises:
             TestbedError: the controller is dead, or a switch is away or refuses it; the plan before stays in force.
         """
-        if not self._network.ovs.is_alive:
+        if not self._fabric.is_alive:
             raise TestbedError(f"{OVS_DIED}: there are no switches to update")
         began = time.monotonic()
         ids_in_use = frozenset(session.path_id for session in self._sessions)
         wanted = renumber(plan, self.plan, ids_in_use)
         if self.options.liveness == "bfd":
             new = tuple(session for session in BfdSessions(wanted) if session not in self._sessions)
-            self._network.add_sessions(new, self.options.bfd_interval_ms)
+            self._fabric.add_sessions(new, self.options.bfd_interval_ms)
             self._sessions += new
         before = self.plan
         try:
@@ -254,33 +263,33 @@ class Lab:
 
     def calibrate(self) -> tuple[LinkCalibration, ...]:
         """Measure every link, with no traffic on the network; raises TestbedError naming one that is off."""
-        return calibrate(self._network, report=self._report)
+        return self._fabric.calibrate(self._report)
 
     def status(self) -> dict[str, Any]:
         """What is running and how it is, as JSON data; what cannot be looked at is left out and among the faults."""
         topology = self.plan.topology
         faults = Faults()
         no_counters: tuple[QueueCounters, ...] = ()
-        has_ovs = self._network.ovs.is_alive
+        has_ovs = self._fabric.is_alive
         if not has_ovs:
             faults.append(OVS_DIED)
         links_up = {
-            frozenset(edge): faults.unless_found(partial(self._is_up, *edge), otherwise=False)
+            frozenset(edge): faults.unless_found(partial(self._fabric.is_up, *edge), otherwise=False)
             for edge in topology.edges
         }
         sessions: dict[BfdSession, dict[str, EndState]] = {}
         if has_ovs:
-            sessions = faults.unless_found(self._network.session_states, otherwise=sessions)
+            sessions = faults.unless_found(self._fabric.session_states, otherwise=sessions)
         dead = self._dead_tunnels(links_up, sessions)
         return {
             "lab": self._run.lab_id,
             "topology": topology.name,
             "scheme": self.options.scheme,
-            "layout": self._network.options.layout.name,
+            "layout": self._fabric.layout.name,
             "tagging": self.options.tagging,
             "pipeline": self.options.pipeline,
             "liveness": self.options.liveness,
-            "datapath": self._network.ovs.datapath.value,
+            "datapath": self._fabric.datapath.value,
             "controller": {
                 "framework": self._controller.framework,
                 "pid": self._controller.pid,
@@ -308,7 +317,7 @@ class Lab:
                     for switch in topology.nodes
                     for neighbour in topology.neighbours[switch]
                     for counters in faults.unless_found(
-                        partial(read_queue_counters, self._interface(switch, neighbour), self._network.options.layout),
+                        partial(self._fabric.queue_counters, switch, self.wiring.port(switch, neighbour)),
                         otherwise=no_counters,
                     )
                 ]
@@ -321,7 +330,7 @@ class Lab:
                 }
                 for session, ends in sessions.items()
             ],
-            "hosts": [{"node": node, "address": str(self._network.host(node).address)} for node in topology.nodes],
+            "hosts": [{"node": node, "address": str(self._fabric.host(node).address)} for node in topology.nodes],
             "faults": list(faults),
         }
 
@@ -331,22 +340,29 @@ class Lab:
         Raises:
             InputError: there is no such node.
         """
-        return {"lab": self._run.lab_id, "namespace_pid": self._network.host(node).namespace_pid}
+        return {"lab": self._run.lab_id, "namespace_pid": self.network.host(node).namespace_pid}
 
     def _start_controller(self, started: ExitStack) -> None:
         plan_file = self._run.path / "plan.json"
         save_plan(self.plan, plan_file)
         options = self.options
         self._report(f"starting the controller ({options.framework}, {options.scheme})")
-        self._controller = ControllerProcess(self._run.path, plan_file, options.words, options.framework)
+        self._controller = ControllerProcess(
+            self._run.path,
+            plan_file,
+            options.words,
+            options.framework,
+            self._ground.controller_port,
+            host=self._ground.controller_host,
+        )
         started.callback(self._controller.stop)
         self._controller.start()
-        self._network.connect(LISTEN_PORT)
+        self._fabric.connect(self._ground.controller_port)
         self._controller.wait_until_ready(self.plan.topology.nodes)
 
     def _switch_link(self, a: str, b: str, *, up: bool) -> NoticedLinkEvent:
         known = len(self._controller.events())
-        event = (heal_link if up else fail_link)(self._network, a, b)
+        event = (heal_link if up else fail_link)(self._fabric, a, b)
         if self.options.liveness == "bfd":
             self._wait_for_sessions(a, b, up=up)
             return NoticedLinkEvent(**vars(event), tunnels_told=0, reaction_seconds=None)
@@ -389,21 +405,15 @@ class Lab:
     def _keep_sessions_of(self, plan: Plan) -> None:
         """Take away what belongs to BFD sessions that a plan does without."""
         kept = tuple(BfdSessions(plan)) if self.options.liveness == "bfd" else ()
-        self._network.remove_sessions(session for session in self._sessions if session not in kept)
+        self._fabric.remove_sessions(session for session in self._sessions if session not in kept)
         self._sessions = kept
 
     def _wait_for_sessions(self, a: str, b: str, *, up: bool) -> None:
         """Wait for the BFD sessions over a link that went down or, unless another of their links is down, came up."""
         over = [session for session in self._sessions if (a, b) in session.hops or (b, a) in session.hops]
         if up:
-            over = [session for session in over if all(self._is_up(*hop) for hop in session.hops)]
-        self._network.wait_for_sessions(over, up=up)
-
-    def _is_up(self, a: str, b: str) -> bool:
-        return is_running(self._interface(a, b)) and is_running(self._interface(b, a))
-
-    def _interface(self, switch: str, neighbour: str) -> str:
-        return self._network.interface(switch, self.wiring.port(switch, neighbour))
+            over = [session for session in over if all(self._fabric.is_up(*hop) for hop in session.hops)]
+        self._fabric.wait_for_sessions(over, up=up)
 
 
 def _acknowledgements(events: list[Event]) -> list[tuple[LivenessChange, float]]:

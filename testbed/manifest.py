@@ -14,8 +14,8 @@ from typing import Any
 from testbed.calibration import LinkCalibration
 from testbed.commands import find_program, run_command
 from testbed.errors import TestbedError
+from testbed.fabric import Fabric
 from testbed.machine import Machine, distribution_version, kernel_name
-from testbed.network import Network
 
 _PACKAGES = ("numpy", "scipy", "highspy", "cvxpy", "matplotlib")
 
@@ -49,7 +49,7 @@ def describe_computation(started_at: float, duration: float) -> dict[str, Any]:
 
 
 def describe_run(
-    machine: Machine, network: Network, calibration: Sequence[LinkCalibration], started_at: float, duration: float
+    machine: Machine, network: Fabric, calibration: Sequence[LinkCalibration], started_at: float, duration: float
 ) -> dict[str, Any]:
     """Versions, machine and network of a run, ready for JSON.
 
@@ -66,9 +66,7 @@ def describe_run(
         "open_vswitch": machine.programs["ovs-vswitchd"],
         "iperf3": machine.programs["iperf3"],
         "mininet": machine.mininet,
-        "datapath": network.ovs.datapath.value,
-        "system_ovs": network.options.system_ovs,
-        "buffer_packets": network.options.buffer_packets,
+        **network.describe(),
         "cpu": {"model": machine.cpu_model, "count": machine.cpu_count},
         "load_average": [round(load, 2) for load in os.getloadavg()],
         "calibration": [asdict(link) for link in calibration],

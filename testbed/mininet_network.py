@@ -21,6 +21,7 @@ from te_solver.topology import Topology
 from testbed.commands import run_batch, run_command, search_path
 from testbed.names import bridge_name, host_name
 from testbed.network_namespace import disable_ipv6, network_of
+from testbed.site_commands import site_commands
 
 _OPEN_FILES = 16384
 HOST_MTU = 1500
@@ -89,26 +90,9 @@ class LabHost(Host):  # type: ignore[misc]
         A prefix that is the address alone needs no route.
         """
         interface = f"{self.name}-eth0"
-        routes = [
-            ["route", "add", theirs, "via", address] for address, _, theirs in neighbours if theirs != f"{address}/32"
-        ]
-        if prefix != f"{ip.partition('/')[0]}/32":
-            routes.append(["route", "add", "local", prefix])
         with network_of(self.pid):
             disable_ipv6()
-            run_batch(
-                "ip",
-                [
-                    ["link", "set", "lo", "up"],
-                    ["address", "add", ip, "dev", interface],
-                    ["link", "set", interface, "up"],
-                    *(
-                        ["neighbour", "replace", address, "lladdr", mac, "dev", interface, "nud", "permanent"]
-                        for address, mac, _ in neighbours
-                    ),
-                    *([*route, "dev", "lo" if "local" in route else interface] for route in routes),
-                ],
-            )
+            run_batch("ip", site_commands(interface, ip, prefix, neighbours))
             offloads = [word for feature in ("tx", "rx", "tso", "gso", "gro") for word in (feature, "off")]
             run_command(["ethtool", "-K", interface, *offloads])
 

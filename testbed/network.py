@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kuijia_app.bfd import BfdSession
 from kuijia_app.options import Tagging
@@ -22,15 +23,21 @@ from te_solver.errors import InputError
 from te_solver.topology import Topology
 from testbed.bfd import UP_TIMEOUT, BfdCables, EndState, cable_objects, session_ends
 from testbed.bridges import Bridge, Port, bridge_arguments, controller_arguments
+from testbed.calibration import LinkCalibration, calibrate
 from testbed.commands import run_batch
 from testbed.errors import TestbedError
 from testbed.hosts import Host
+from testbed.label_observer import LabelObserver
+from testbed.link_rates import port_capacity, require_possible_links
+from testbed.link_state import is_running
 from testbed.machine_objects import claim_machine_objects, interfaces, remove_machine_objects, require_free_names
 from testbed.mininet_network import HOST_MTU, LINK_MTU, LabMininet
 from testbed.names import bridge_name, host_interface, host_name, port_name
 from testbed.network_namespace import network_of
 from testbed.ovs import SYSTEM_DIRECTORY, Datapath, Ovs, PrivateOvs, kernel_datapath_available
-from testbed.queues import MAX_CAPACITY, MIN_CAPACITY, htb_commands, interface_rate_commands, tag_filter_commands
+from testbed.port_switching import SwitchPort, switch_ports
+from testbed.queue_counters import QueueCounters, read_queue_counters
+from testbed.queues import htb_commands, interface_rate_commands, tag_filter_commands
 from testbed.run_directory import MachineObject, RunDirectory
 from testbed.send_buffer import enlarge_send_buffers
 
@@ -38,7 +45,9 @@ _T = TypeVar("_T")
 
 __all__ = ["Host", "Network", "NetworkOptions"]
 
-_HARMLESS_FRAME = "02ffffffffff02000000000088b5" + "00" * 46
+CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
+HARMLESS_FRAME = "02ffffffffff02000000000088b5" + "00" * 46
 """To nobody, with an EtherType for local experiments (IEEE 802)."""
 
 
@@ -101,8 +110,7 @@ class Network:
             InputError: a link of the topology goes in one direction only or is too slow or too fast, or (with the
                 machine's own Open vSwitch) a name is taken. Nothing is left behind then, nor after any other error.
         """
-        self._require_both_directions()
-        self._require_possible_rates()
+        require_possible_links(self.topology)
         if any(link.delay > 0 for link in self.topology.links):
             self._report("link delays are ignored: the emulated links have none of their own")
         with ExitStack() as undo:
@@ -132,6 +140,22 @@ class Network:
     def stop(self) -> None:
         """End the hosts' programs and take everything away; harmless when nothing was started."""
         self._undo.close()
+
+    @property
+    def layout(self) -> QueueLayout:
+        return self.options.layout
+
+    @property
+    def datapath(self) -> Datapath:
+        return self.ovs.datapath
+
+    @property
+    def is_alive(self) -> bool:
+        return self.ovs.is_alive
+
+    @property
+    def forwarding_process(self) -> int | None:
+        return self.ovs.switch_pid() if self.datapath is Datapath.USERSPACE else None
 
     def add_sessions(self, sessions: Sequence[BfdSession], interval_ms: int) -> None:
         """Make the cables of BFD sessions, which come up once flow entries carry them.
@@ -193,22 +217,45 @@ class Network:
         return port_name(self.wiring, switch, port)
 
     def port_capacity(self, switch: str, port: int) -> float:
-        """Rate of the port's queues in Mbit/s.
+        """Rate of the port's queues in Mbit/s."""
+        return port_capacity(self.wiring, switch, port)
 
-        A host's port whose capacity is not given carries what all links of its switch can bring.
-        """
-        neighbour = self.wiring.neighbour_at(switch, port)
-        if neighbour is not None:
-            return self.topology.link(switch, neighbour).capacity
-        given = self._given_capacities.get((switch, port))
-        if given is not None:
-            return given
-        arriving = sum(self.topology.link(other, switch).capacity for other in self.topology.neighbours[switch])
-        return arriving or max(link.capacity for link in self.topology.links)  # nothing arrives at a site without links
+    def core_interfaces(self, switch: str) -> list[str]:
+        """The devices of a switch's ports to other switches."""
+        return [self.interface(switch, port) for port in range(1, len(self.topology.neighbours[switch]) + 1)]
 
-    @cached_property
-    def _given_capacities(self) -> dict[tuple[str, int], float | None]:
-        return {(site.switch, site.port): site.capacity for site in self.wiring.sites}
+    def observe(self, *switches: str) -> LabelObserver:
+        return LabelObserver(interface for switch in switches for interface in self.core_interfaces(switch))
+
+    def congestion_controls(self) -> frozenset[str]:
+        return frozenset(CONGESTION_CONTROLS.read_text().split())
+
+    def is_up(self, a: str, b: str) -> bool:
+        return all(is_running(port.interface) for port in self._ends(a, b).values())
+
+    def switch_link(self, a: str, b: str, *, up: bool) -> tuple[float, dict[str, float]]:
+        return switch_ports(self._ends(a, b), up=up)
+
+    def queue_counters(self, switch: str, port: int) -> tuple[QueueCounters, ...]:
+        return read_queue_counters(self.interface(switch, port), self.layout)
+
+    def calibrate(self, report: Callable[[str], None]) -> tuple[LinkCalibration, ...]:
+        return calibrate(self, report=report)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "datapath": self.datapath.value,
+            "system_ovs": self.options.system_ovs,
+            "buffer_packets": self.options.buffer_packets,
+        }
+
+    def _ends(self, a: str, b: str) -> dict[str, SwitchPort]:
+        """Switch to the port of its end of the link."""
+        numbers = {a: self.wiring.port(a, b), b: self.wiring.port(b, a)}
+        return {
+            switch: SwitchPort(self.interface(switch, number), number, self.ovs.management(self.bridge(switch)))
+            for switch, number in numbers.items()
+        }
 
     @cached_property
     def _cables(self) -> BfdCables:
@@ -276,7 +323,7 @@ class Network:
             return
         run_batch("tc", _flat(tag_filter_commands(name, layout, self.options.tagging) for name in capacities))
         # Open vSwitch makes its sending socket for the first packet it sends, and one socket serves all ports.
-        packet_out = f"in_port=controller packet={_HARMLESS_FRAME} actions=output:1"
+        packet_out = f"in_port=controller packet={HARMLESS_FRAME} actions=output:1"
         self.ovs.ofctl("packet-out", self._bridges[0].name, packet_out)
         enlarge_send_buffers(self.ovs.switch_pid())
 
@@ -294,20 +341,6 @@ class Network:
     def _require_node(self, node: str) -> None:
         if node not in self.topology.nodes:
             raise InputError("testbed", node, "there is no such node", f"one of {', '.join(self.topology.nodes)}")
-
-    def _require_both_directions(self) -> None:
-        for a, b in self.topology.edges:
-            if not (self.topology.has_link(a, b) and self.topology.has_link(b, a)):
-                raise InputError(
-                    self.topology.name, f"link {a}-{b}", "the link goes in one direction only", "one each way"
-                )
-
-    def _require_possible_rates(self) -> None:
-        for link in self.topology.links:
-            if not MIN_CAPACITY <= link.capacity <= MAX_CAPACITY:
-                problem = f"{link.capacity:g} Mbit/s cannot be emulated"
-                expected = f"{MIN_CAPACITY:g} to {MAX_CAPACITY:g} Mbit/s"
-                raise InputError(self.topology.name, f"link {link.source}-{link.target}", problem, expected)
 
 
 def _flat(parts: Iterable[list[_T]]) -> list[_T]:

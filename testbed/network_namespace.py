@@ -18,6 +18,7 @@ from testbed.errors import TestbedError
 
 _CLONE_NEWNET = 0x40000000  # sched.h; os.unshare and os.setns exist from Python 3.12 on
 _OWN_NAMESPACE = Path("/proc/thread-self/ns/net")
+NAMED = Path("/run/netns")
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -54,6 +55,25 @@ def network_of(pid: int) -> Iterator[None]:
             namespace = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError as error:
             raise TestbedError(f"process {pid}, which held a network namespace, has ended") from error
+        try:
+            _enter(namespace)
+        finally:
+            os.close(namespace)
+        yield
+
+
+@contextmanager
+def namespace_named(name: str) -> Iterator[None]:
+    """Visit a network namespace that `ip netns` has given a name, for the time of a block.
+
+    Raises:
+        TestbedError: there is none.
+    """
+    with _returning_to_own_namespace():
+        try:
+            namespace = os.open(NAMED / name, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError as error:
+            raise TestbedError(f"there is no network namespace {name}") from error
         try:
             _enter(namespace)
         finally:

@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from testbed.commands import run_batch
-from testbed.errors import TestbedError
-from testbed.network import Host
-from testbed.network_namespace import network_of
+from testbed.fabric import SiteHost
 
 QUEUE_PACKETS = 100
 """Length of a flow's queue. A TCP sender keeps two packets in it (TCP small queues), a UDP sender overruns it."""
@@ -73,19 +70,14 @@ def offered_rate_commands(
     return commands
 
 
-def limit_offered_rates(host: Host, rates: Sequence[OfferedRate]) -> None:
+def limit_offered_rates(host: SiteHost, rates: Sequence[OfferedRate]) -> None:
     """Apply `offered_rate_commands` in a host, in place of what limited it before; from then on it sends single frames.
 
     Raises:
         TestbedError: tc refuses.
     """
     commands = offered_rate_commands(host.interface, rates)
-    try:
-        with network_of(host.namespace_pid):
-            # TCP would else hand tc up to 64 kB at once. A switch whose leaves drop at the head loses other flows'
-            # packets to such bursts and never those of the flow that sends them: a flow of 0.8 links then yields
-            # nothing to one of 0.4.
-            run_batch("ip", [["link", "set", "dev", host.interface, "gso_max_segs", "1"]])
-            run_batch("tc", commands)
-    except TestbedError as error:
-        raise TestbedError(f"{host.name}: {error}") from error
+    # TCP would else hand tc up to 64 kB at once. A switch whose leaves drop at the head loses other flows' packets to
+    # such bursts and never those of the flow that sends them: a flow of 0.8 links then yields nothing to one of 0.4.
+    host.batch("ip", [["link", "set", "dev", host.interface, "gso_max_segs", "1"]])
+    host.batch("tc", commands)

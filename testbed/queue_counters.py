@@ -30,7 +30,13 @@ def read_queue_counters(interface: str, layout: QueueLayout) -> tuple[QueueCount
     Raises:
         TestbedError: the port or its queues have vanished.
     """
-    qdiscs = json.loads(run_command(["tc", "-json", "-statistics", "qdisc", "show", "dev", interface]))
+    shown = run_command(["tc", "-json", "-statistics", "qdisc", "show", "dev", interface])
+    return parse_queue_counters(interface, shown, layout)
+
+
+def parse_queue_counters(interface: str, shown: str, layout: QueueLayout) -> tuple[QueueCounters, ...]:
+    """The counters in what `tc -json -statistics qdisc show` says of a port; raises as `read_queue_counters`."""
+    qdiscs = json.loads(shown)
     by_parent: Mapping[str, Any] = {qdisc["parent"]: qdisc for qdisc in qdiscs if "parent" in qdisc}
     missing = [queue.name for queue in layout.queues if leaf_class(queue) not in by_parent]
     if missing:

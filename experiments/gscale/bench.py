@@ -135,7 +135,7 @@ class Bench:
             flows = [MeasuredFlow(flow, keys[flow.name]) for flow in wanted]
             recording = record_failure(lab, flows, cut, timing, SENDING, self._show)
         lab.heal(*case.link)
-        results = evaluate(recording, flows, cut, lab.network.options.layout)
+        results = evaluate(recording, flows, cut, lab.fabric.layout)
         before, after = windows_of(recording)
         return Result(
             experiment=EXPERIMENT,

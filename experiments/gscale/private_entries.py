@@ -31,8 +31,8 @@ def any_flows(lab: Lab, flows: Iterable[WantedFlow], protocol: Protocol) -> list
     """A source for each flow, no port twice: any will do."""
     found = []
     for number, flow in enumerate(flows):
-        address = str(lab.network.host(flow.source).address)
-        code_point = code_point_of(lab.network.options.layout, flow)
+        address = str(lab.fabric.host(flow.source).address)
+        code_point = code_point_of(lab.fabric.layout, flow)
         key = FlowKey(protocol, address, SOURCE_PORTS[number], FIRST_SERVER_PORT + number, code_point)
         found.append(MeasuredFlow(flow, key))
     return found
@@ -70,7 +70,7 @@ class PrivateEntries:
         )
 
     def _served(self, flow: MeasuredFlow) -> TrafficClass:
-        classes = self._lab.network.options.layout.classes
+        classes = self._lab.fabric.layout.classes
         return next(each for each in classes if each.priority == flow.wanted.priority)
 
     def _put(self, ways: Iterable[Way]) -> None:

@@ -31,7 +31,7 @@ def test_ports_have_the_numbers_and_sizes_asked_for_and_their_queues_left_alone(
         "set Port s10-eth2 qos=@s10-qos",
         "set Interface s10-eth2 ofport_request=2 mtu_request=1500",
     ]
-    assert said[2] == "--id=@s10-qos create QoS type=linux-noop"
+    assert said[2] == "--id=@s10-qos create QoS type=linux-noop external_ids:kuijia-lab=1-abc"
 
 
 def test_a_bridge_that_hears_nothing_of_its_controller_asks_whether_it_is_there() -> None:

@@ -1,0 +1,61 @@
+"""What tells flows apart, and what an ingress puts on their packets, as read from a frame."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Protocol = Literal["tcp", "udp"]
+
+_ETHERNET_HEADER = 14
+_ETHERTYPE_MPLS = 0x8847
+_PROTOCOLS: Mapping[int, Protocol] = {socket.IPPROTO_TCP: "tcp", socket.IPPROTO_UDP: "udp"}
+
+
+@dataclass(frozen=True, slots=True)
+class FlowKey:
+    """What tells the flows of an egress apart; `code_point` is the DSCP value their host gives them."""
+
+    protocol: Protocol
+    source_address: str
+    source_port: int
+    server_port: int
+    code_point: int = 0
+
+    @property
+    def source(self) -> tuple[str, int]:
+        return self.source_address, self.source_port
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What the ingress put on a packet: the MPLS label, which is the tunnel's path id, and the traffic class."""
+
+    label: int
+    traffic_class: int
+
+
+def parse_labelled_frame(frame: bytes) -> tuple[FlowKey, Mark] | None:
+    """The flow and mark of an Ethernet frame with one MPLS label over IPv4 TCP or UDP, None for any other frame.
+
+    RFC 3032 section 2.1 for the label stack entry, RFC 791 section 3.1 for the IPv4 header.
+    """
+    ip = _ETHERNET_HEADER + 4
+    if len(frame) < ip + 20 or struct.unpack_from("!H", frame, 12) != (_ETHERTYPE_MPLS,):
+        return None
+    (entry,) = struct.unpack_from("!I", frame, _ETHERNET_HEADER)
+    is_bottom_of_stack = bool(entry >> 8 & 1)
+    is_first_fragment = struct.unpack_from("!H", frame, ip + 6)[0] & 0x1FFF == 0
+    protocol = _PROTOCOLS.get(frame[ip + 9])
+    ports = ip + (frame[ip] & 0xF) * 4
+    if not is_bottom_of_stack or frame[ip] >> 4 != 4 or protocol is None or not is_first_fragment:
+        return None
+    if len(frame) < ports + 4:
+        return None
+    source_port, server_port = struct.unpack_from("!HH", frame, ports)
+    source_address = socket.inet_ntoa(frame[ip + 12 : ip + 16])
+    key = FlowKey(protocol, source_address, source_port, server_port, code_point=frame[ip + 1] >> 2)
+    return key, Mark(label=entry >> 12, traffic_class=entry >> 9 & 7)
