@@ -191,7 +191,7 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MotivationOptions:
     "table2",
     title="a tunnel fails and the others have room: throughput of four TCP flows",
     reproduces="Table 2",
-    backends=("emulation", "flow"),
+    backends=("emulation", "flow", "boxes"),
     configure=configure,
 )
 def table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -202,7 +202,7 @@ def table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, p
     "table3",
     title="a tunnel fails and the others are full: throughput of four TCP flows",
     reproduces="Table 3",
-    backends=("emulation", "flow"),
+    backends=("emulation", "flow", "boxes"),
     configure=configure,
 )
 def table3(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from experiments.emulation import Cut, MeasuredFlow, Sending, Timing, evaluate, failure_of, record_failure, windows_of
 from experiments.flow_search import find_flows
+from experiments.ground import ground_of
 from experiments.judge import judge, uncarried
 from experiments.load import overload
 from experiments.motivation import CASES, EGRESS, INGRESS, FlowTunnels, MotivationOptions, MotivationTable
@@ -22,12 +22,11 @@ from experiments.wanted_flow import WantedFlow
 from te_solver.errors import InputError
 from te_solver.plan import Plan
 from testbed.errors import TestbedError
+from testbed.grounds import Ground
 from testbed.lab import Lab, LabOptions
-from testbed.machine import Machine, require_emulation
+from testbed.machine import Machine
 from testbed.manifest import describe_run
 from testbed.network import NetworkOptions
-
-_CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,7 @@ class _Job:
     settings: Settings
     options: MotivationOptions
     plan: Plan
+    ground: Ground
     machine: Machine
 
 
@@ -54,9 +54,8 @@ def run_table(
         InputError: the machine cannot run an emulation, or does not have the congestion control.
         TestbedError: the lab or a flow failed.
     """
-    machine = require_emulation()
-    _require_congestion_control(options.congestion_control)
-    job = _Job(table, settings, options, motivation_plan(settings.capacity), machine)
+    ground, machine = ground_of(settings)
+    job = _Job(table, settings, options, motivation_plan(settings.capacity), ground, machine)
     results = []
     for repetition in range(1, settings.repetitions + 1):
         for scheme in options.schemes:
@@ -110,7 +109,8 @@ def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
         framework=settings.framework,
         network=NetworkOptions(buffer_packets=options.buffer_packets),
     )
-    with Lab(job.plan, lab_options, show) as lab:
+    with Lab(job.plan, lab_options, show, job.ground) as lab:
+        _require_congestion_control(lab, options.congestion_control)
         show("calibrating the links")
         calibration = lab.calibrate()
         cut = Cut(case.link, options.kill_controller)
@@ -141,7 +141,7 @@ def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
         checks=checks,
         invalid=(*overload(recording.load), *uncarried(results)),
         manifest={
-            **describe_run(job.machine, lab.network, calibration, began, time.time() - began),
+            **describe_run(job.machine, lab.fabric, calibration, began, time.time() - began),
             "settings": asdict(settings),
             "options": asdict(options),
             "ports": {name: asdict(key) for name, key in keys.items()},
@@ -160,8 +160,8 @@ def _timing(options: MotivationOptions) -> Timing:
     )
 
 
-def _require_congestion_control(name: str) -> None:
-    available = _CONGESTION_CONTROLS.read_text().split()
+def _require_congestion_control(lab: Lab, name: str) -> None:
+    available = lab.fabric.congestion_controls()
     if name not in available:
         expected = f"one of {', '.join(sorted(available))}"
-        raise InputError("option", "--congestion-control", f"{name} is not available on this machine", expected)
+        raise InputError("option", "--congestion-control", f"{name} is not available on the hosts", expected)

@@ -39,6 +39,7 @@ class Settings:
         repetitions: how often the whole experiment is measured.
         quick: shorter measurements.
         seed: decides every random choice.
+        inventory: file that says which boxes there are, for the backend `boxes`.
     """
 
     backend: str
@@ -48,6 +49,7 @@ class Settings:
     repetitions: int
     quick: bool
     seed: int
+    inventory: str | None = None
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ VERBS = {
     "scheduler": "kuijia_app.cli.scheduler",
     "lab": "kuijia_app.cli.lab",
     "list": "kuijia_app.cli.list",
+    "boxes": "kuijia_app.cli.boxes",
     "run": "kuijia_app.cli.run",
     "report": "kuijia_app.cli.report",
     "doctor": "kuijia_app.cli.doctor",

@@ -37,6 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", metavar="EXPERIMENT", help=f"one of {names}")
     parser.add_argument("--backend", choices=backends, help="what to measure on (default: the experiment's first)")
     parser.add_argument(
+        "--inventory", metavar="FILE", help="the boxes to measure on, for --backend boxes (docs/boxes.md)"
+    )
+    parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR", help="folder for results (default: results/EXPERIMENT-TIME)"
     )
     parser.add_argument(
@@ -92,6 +95,7 @@ def run(args: argparse.Namespace) -> int:
         repetitions=args.repetitions or 1,
         quick=args.quick,
         seed=args.seed,
+        inventory=args.inventory,
     )
     started = datetime.now().astimezone()
     output = OutputFolder(args.output or Path("results") / f"{experiment.name}-{started:%Y%m%d-%H%M%S}")

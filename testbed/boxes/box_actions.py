@@ -1,0 +1,128 @@
+"""Runs on a box: what its agent can be told to do, with arguments and answers that are JSON data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Literal
+
+from testbed.boxes.box_programs import BoxPrograms
+from testbed.boxes.cable_probes import probe_cables
+from testbed.boxes.changes import Step
+from testbed.boxes.record import Record
+from testbed.boxes.survey import clock, survey
+from testbed.commands import run_batch, run_command
+from testbed.flow_keys import FlowKey
+from testbed.label_observer import LabelObserver
+from testbed.link_state import is_running
+from testbed.network_namespace import namespace_named
+from testbed.port_switching import SwitchPort, switch_ports
+from testbed.processes import SocketKind
+from testbed.send_buffer import enlarge_send_buffers
+
+
+class BoxActions:
+    """Every public method is an action; what they have begun ends with the block of it."""
+
+    survey = staticmethod(survey)
+    clock = staticmethod(clock)
+    probe_cables = staticmethod(probe_cables)
+    is_running = staticmethod(is_running)
+
+    def __init__(self) -> None:
+        self._programs = BoxPrograms()
+        self._observer: LabelObserver | None = None
+        self._claim: BinaryIO | None = None
+
+    def __enter__(self) -> BoxActions:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._programs.stop_all()
+        self.end_observation()
+        if self._claim is not None:
+            self._claim.close()
+
+    def run(self, argv: Sequence[str]) -> str:
+        return run_command(argv)
+
+    def batch(self, namespace: str | None, program: Literal["ip", "tc"], commands: Sequence[list[str]]) -> None:
+        if namespace is None:
+            run_batch(program, commands)
+        else:
+            with namespace_named(namespace):
+                run_batch(program, commands)
+
+    def fingerprint(self, role: str, node: str) -> str | None:
+        return Record.of(role, node).print_of_changes()
+
+    def is_recorded(self, role: str, node: str) -> bool:
+        return Record.of(role, node).path.exists()
+
+    def claim(self, role: str, node: str) -> None:
+        if self._claim is None:
+            self._claim = Record.of(role, node).claim()
+
+    def begin_changes(self, role: str, node: str, fingerprint: str) -> None:
+        Record.of(role, node).begin(fingerprint)
+
+    def make_changes(self, role: str, node: str, steps: Sequence[Mapping[str, Any]]) -> None:
+        Record.of(role, node).make(Step(step["do"], step["undo"], step["lasting"]) for step in steps)
+
+    def finish_changes(self, role: str, node: str) -> None:
+        Record.of(role, node).finish()
+
+    def put_back(self, role: str, node: str) -> list[str]:
+        return Record.of(role, node).put_back()
+
+    def enlarge_send_buffers(self, ovs_directory: str) -> None:
+        pid = int((Path(ovs_directory) / "ovs-vswitchd.pid").read_text())
+        enlarge_send_buffers(pid)
+
+    def switch_port(self, interface: str, number: int, management: str, *, up: bool) -> float:
+        _, delays = switch_ports({"": SwitchPort(interface, number, Path(management))}, up=up)
+        return delays[""]
+
+    def observe(self, interfaces: Sequence[str]) -> None:
+        self.end_observation()
+        self._observer = LabelObserver(interfaces)
+
+    def watch(
+        self, flows: Sequence[Sequence[Any]], seconds: float, ignored: Sequence[int]
+    ) -> list[tuple[int, int, int]]:
+        """The flows seen, by their position, and their label and traffic class."""
+        assert self._observer is not None, "watched after it was begun"
+        keys = [FlowKey(*flow) for flow in flows]
+        seen = self._observer.watch(keys, seconds, frozenset(ignored))
+        return [
+            (position, seen[key].label, seen[key].traffic_class) for position, key in enumerate(keys) if key in seen
+        ]
+
+    def end_observation(self) -> None:
+        if self._observer is not None:
+            self._observer.close()
+            self._observer = None
+
+    def launch(self, argv: Sequence[str]) -> int:
+        return self._programs.launch(argv)
+
+    def launch_python(self, prefix: Sequence[str], source: str, arguments: Sequence[str]) -> int:
+        return self._programs.launch_python(prefix, source, arguments)
+
+    def program_status(self, program: int) -> int | None:
+        return self._programs.status(program)
+
+    def program_output(self, program: int) -> str:
+        return self._programs.output(program)
+
+    def program_owns_socket(self, program: int, protocol: str, state: str, local_port: int, remote_port: int) -> bool:
+        return self._programs.owns_socket(program, SocketKind(protocol, state), local_port, remote_port)
+
+    def program_bytes_read(self, program: int) -> int:
+        return self._programs.bytes_read(program)
+
+    def stop_program(self, program: int) -> None:
+        self._programs.stop(program)

@@ -1,0 +1,62 @@
+"""The part of our code that runs on a box: packed here, unpacked nowhere, run from memory by the box's own Python."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from functools import cache
+
+from testbed.commands import MODULES
+
+NEEDED_PYTHON = (3, 10)
+
+MODULES_ON_BOX = (
+    "te_solver/__init__.py",
+    "te_solver/errors.py",
+    "testbed/__init__.py",
+    "testbed/boxes/__init__.py",
+    "testbed/boxes/agent.py",
+    "testbed/boxes/box_actions.py",
+    "testbed/boxes/box_programs.py",
+    "testbed/boxes/cable_probes.py",
+    "testbed/boxes/changes.py",
+    "testbed/boxes/record.py",
+    "testbed/boxes/survey.py",
+    "testbed/commands.py",
+    "testbed/errors.py",
+    "testbed/flow_keys.py",
+    "testbed/label_observer.py",
+    "testbed/link_state.py",
+    "testbed/network_namespace.py",
+    "testbed/port_status.py",
+    "testbed/port_switching.py",
+    "testbed/processes.py",
+    "testbed/programs.py",
+    "testbed/send_buffer.py",
+)
+"""They import each other and the standard library, nothing else; a test runs them so."""
+
+BOOTSTRAP = f"""
+import sys
+if sys.version_info < {NEEDED_PYTHON}:
+    sys.exit("Python %d.%d is too old" % sys.version_info[:2])
+import os
+source = sys.stdin.buffer
+held = os.memfd_create("kuijia")
+with open(held, "wb", closefd=False) as modules:
+    modules.write(source.read(int(source.readline())))
+sys.path.insert(0, "/proc/self/fd/%d" % held)
+from testbed.boxes.agent import serve
+serve(source)
+""".strip()
+"""Reads a length, so many bytes of the bundle, and then orders, all from standard input; leaves no file behind."""
+
+
+@cache
+def bundle() -> bytes:
+    """The modules as a ZIP file."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in MODULES_ON_BOX:
+            archive.write(MODULES / name, name)
+    return packed.getvalue()

@@ -1,0 +1,85 @@
+"""Runs on a box: sends frames that say where they come from out of interfaces, and hears those that arrive."""
+
+from __future__ import annotations
+
+import errno
+import json
+import select
+import socket
+import struct
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+
+_ETHERTYPE = 0x88B5
+"""For local experiments (IEEE 802)."""
+
+_ETH_P_ALL = 0x0003
+_HEADER = bytes.fromhex("01005e90000102fffffffffe") + struct.pack("!H", _ETHERTYPE)
+_INTERVAL = 0.1
+_LAST_ROUNDS = 5
+"""Frames that are still sent once every interface has heard something."""
+
+_SNAP_LENGTH = 512
+
+
+def probe_cables(box: str, token: str, interfaces: Sequence[str], seconds: float) -> dict[str, list[tuple[str, str]]]:
+    """Send and listen until every interface has heard something, at most for some seconds.
+
+    Args:
+        box: what this box is called in the frames.
+        token: only frames with the same are heard.
+        interfaces: to send out of and to listen at; those that are down hear nothing.
+        seconds: how long.
+
+    Returns:
+        By interface, the boxes and their interfaces that were heard there.
+    """
+    heard: dict[str, set[tuple[str, str]]] = {interface: set() for interface in interfaces}
+    with ExitStack() as stack:
+        sockets = {_open(interface, stack): interface for interface in interfaces}
+        deadline = time.monotonic() + seconds
+        rounds_left = _LAST_ROUNDS
+        while time.monotonic() < deadline and rounds_left > 0:
+            for each, interface in sockets.items():
+                _send(each, _HEADER + json.dumps([token, box, interface]).encode().ljust(_SNAP_LENGTH // 4))
+            _listen(sockets, token, heard, time.monotonic() + _INTERVAL)
+            if all(heard.values()):
+                rounds_left -= 1
+    return {interface: sorted(neighbours) for interface, neighbours in heard.items()}
+
+
+def _listen(
+    sockets: dict[socket.socket, str], token: str, heard: dict[str, set[tuple[str, str]]], until: float
+) -> None:
+    while (left := until - time.monotonic()) > 0:
+        for each in select.select(list(sockets), [], [], left)[0]:
+            try:
+                frame, address = each.recvfrom(_SNAP_LENGTH)
+            except OSError as error:
+                if error.errno != errno.ENETDOWN:  # said once when the interface is down: packet(7)
+                    raise
+                continue
+            if address[2] == socket.PACKET_OUTGOING or frame[12:14] != _HEADER[12:]:
+                continue
+            try:
+                said_token, box, interface = json.loads(frame[14:])
+            except ValueError:  # somebody else's experiment
+                continue
+            if said_token == token:
+                heard[sockets[each]].add((str(box), str(interface)))
+
+
+def _send(each: socket.socket, frame: bytes) -> None:
+    try:
+        each.send(frame)
+    except OSError as error:
+        if error.errno not in (errno.ENETDOWN, errno.ENOBUFS):
+            raise
+
+
+def _open(interface: str, stack: ExitStack) -> socket.socket:
+    # Bound for all protocols: the kernel's datapath takes frames before any receiver of one.
+    each = stack.enter_context(closing(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))))
+    each.bind((interface, _ETH_P_ALL))
+    return each

@@ -1,0 +1,154 @@
+"""What stands in the way of boxes becoming a testbed, in words: judged from facts alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from testbed.boxes.bundle import NEEDED_PYTHON
+from testbed.boxes.changes import Facts
+from testbed.boxes.inventory import Box, HostBox, SwitchBox
+from testbed.ovs import Datapath
+
+NEEDED_OVS = (2, 13)
+"""The oldest that groups with liveness, MPLS and `dp_hash` selection are known to work in."""
+
+NEEDED_IPERF = (3, 7)
+
+_MOST_PRECISE_CLOCK = 0.001
+Cable = tuple[tuple[str, str], tuple[str, str]]
+Heard = Mapping[str, Mapping[str, Sequence[Sequence[str]]]]
+"""Box to its interfaces to the boxes and interfaces heard there."""
+
+
+@dataclass(frozen=True)
+class ClockOffset:
+    """How far a box's clock is ahead of ours, in seconds; `error` is half of the quickest answer's way."""
+
+    offset: float
+    error: float
+
+
+def box_faults(box: Box, facts: Facts, *, ours: bool) -> Iterator[str]:
+    """What is wrong with a box; `ours` is whether what it has is of our own making, recorded there."""
+    if not facts["is_root"]:
+        yield "the user is not root: user root, or sudo without a password (`sudo: true`), is needed"
+    yield from _program_faults(box, facts)
+    yield from _management_faults(box, facts)
+    if not ours:  # else a host's interface is out of sight, and a switch's is in use by us
+        for name in box.interfaces:
+            yield from _interface_faults(name, facts)
+        yield from _queue_faults(box, facts)
+    if isinstance(box, SwitchBox):
+        yield from _switch_faults(box, facts, ours=ours)
+
+
+def stands(box: Box, facts: Facts) -> bool:
+    """Whether what the record of a box says was made is still there."""
+    if isinstance(box, HostBox):
+        return box.interface not in facts["interfaces"]  # it is in its own namespace
+    return set(box.interfaces) <= set(facts.get("switch", {}).get("bridges", {}).get(box.bridge, ()))
+
+
+def cable_faults(cables: Iterable[Cable], heard: Heard, asleep: Iterable[tuple[str, str]] = ()) -> list[str]:
+    """Cables that do not lead where they should.
+
+    Args:
+        cables: those there should be.
+        heard: what was heard where.
+        asleep: box and interface of ends that were down; cables with one are not judged.
+    """
+    sleeping = set(asleep)
+    faults = []
+    for near, far in cables:
+        if near in sleeping or far in sleeping:
+            continue
+        for here, there in ((near, far), (far, near)):
+            found = [(str(box), str(interface)) for box, interface in heard[here[0]][here[1]]]
+            if found != [there]:
+                seen = ", ".join(" ".join(each) for each in found) or "nothing"
+                faults.append(f"{' '.join(here)} hears {seen} instead of {' '.join(there)}")
+    return faults
+
+
+def clock_offset(exchanges: Sequence[tuple[float, float, float]]) -> ClockOffset:
+    """From times at which a box was asked, its answers, and the times at which they had come (RFC 5905, section 8)."""
+    asked, answer, come = min(exchanges, key=lambda exchange: exchange[2] - exchange[0])
+    error = max((come - asked) / 2, _MOST_PRECISE_CLOCK / 2)
+    return ClockOffset(answer - (asked + come) / 2, error)
+
+
+def _program_faults(box: Box, facts: Facts) -> Iterator[str]:
+    needed = ["ip", "tc", "ethtool", "sysctl", "ovs-vsctl" if isinstance(box, SwitchBox) else "iperf3"]
+    missing = [name for name in needed if facts["programs"][name] is None]
+    if missing:
+        yield f"{', '.join(missing)} not found"
+    if _older(facts["python"], NEEDED_PYTHON):
+        yield f"Python {facts['python']} is older than {_dotted(NEEDED_PYTHON)}"
+    iperf = facts["programs"]["iperf3"]
+    if isinstance(box, HostBox) and iperf is not None and _older(iperf, NEEDED_IPERF):
+        yield f"iperf3 {iperf} is older than {_dotted(NEEDED_IPERF)}"
+
+
+def _management_faults(box: Box, facts: Facts) -> Iterator[str]:
+    reached_by = facts["reached_by"]
+    if reached_by is None:
+        yield "it cannot be told which interface SSH comes in by, so it cannot be left alone"
+    elif reached_by != box.management:
+        yield f"SSH comes in by {reached_by}, the inventory says that {box.management} is for management"
+    if reached_by in box.interfaces:
+        yield f"{reached_by} is cabled in the inventory, and SSH comes in by it"
+
+
+def _interface_faults(name: str, facts: Facts) -> Iterator[str]:
+    found = facts["interfaces"].get(name)
+    if found is None:
+        yield f"there is no interface {name}"
+        return
+    if found["addresses"]:
+        yield f"{name} is in use: it has the address {', '.join(found['addresses'])}"
+    if found["master"]:
+        yield f"{name} is in use: it is a port of {found['master']}"
+    if found["own_queues"]:
+        yield f"{name} has queues of somebody's making ({', '.join(found['own_queues'])})"
+    if found["up"] and not found["carrier"]:
+        yield f"{name} has no carrier"
+
+
+def _queue_faults(box: Box, facts: Facts) -> Iterator[str]:
+    needed = ["htb", "u32"]  # hosts limit their flows by both
+    if isinstance(box, SwitchBox):
+        needed = ["htb", "pfifo_head_drop", *(["u32"] if box.datapath is Datapath.USERSPACE else [])]
+    lacking = [kind for kind in needed if not facts["queues"].get(kind, False)]
+    if facts["queues"] and lacking:
+        yield f"the kernel has no {', '.join(lacking)}"
+
+
+def _switch_faults(box: SwitchBox, facts: Facts, *, ours: bool) -> Iterator[str]:
+    switch = facts.get("switch")
+    if switch is None:
+        return
+    if "fault" in switch:
+        yield f"Open vSwitch at {box.ovs_directory} does not answer: {switch['fault']}"
+        return
+    if _older(switch["version"], NEEDED_OVS):
+        yield f"Open vSwitch {switch['version']} is older than {_dotted(NEEDED_OVS)}"
+    if box.datapath.value not in switch["datapaths"]:
+        yield f"Open vSwitch has no datapath {box.datapath.value}, only {', '.join(switch['datapaths'])}"
+    if ours:
+        return
+    if box.bridge in switch["bridges"]:
+        yield f"there is a bridge {box.bridge} already"
+    for bridge, ports in switch["bridges"].items():
+        for name in box.interfaces:
+            if name in ports:
+                yield f"{name} is in use: it is a port of bridge {bridge}"
+
+
+def _older(version: str, needed: tuple[int, ...]) -> bool:
+    return tuple(map(int, re.findall(r"\d+", version)[: len(needed)])) < needed
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))

@@ -1,0 +1,256 @@
+"""All boxes of an inventory: reached together, checked, changed into what they are to be, and put back."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from testbed.boxes.changes import Facts, Step, wake_steps
+from testbed.boxes.check import ClockOffset, Heard, box_faults, cable_faults, clock_offset, stands
+from testbed.boxes.inventory import Box, Inventory, SwitchBox
+from testbed.boxes.plans import Target
+from testbed.boxes.ssh import BoxError, Connection, DeadBoxError
+from testbed.errors import TestbedError
+
+_CLOCK_EXCHANGES = 8
+_CABLE_SECONDS = 6.0
+"""Until an interface that was just brought up has a carrier."""
+
+_CHANGE_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What a check has found.
+
+    Attributes:
+        facts: of the boxes that could be reached, by name.
+        clocks: likewise.
+        faults: what stands in the way, in words.
+        notes: what could not be looked at without changing something.
+        built: whether all boxes are already what they are to be.
+    """
+
+    facts: Mapping[str, Facts]
+    clocks: Mapping[str, ClockOffset]
+    faults: tuple[str, ...]
+    notes: tuple[str, ...]
+    built: bool
+
+
+class Fleet:
+    """Connections to the boxes, from `connect` to `close`; to be used as a context manager.
+
+    Everything raises TestbedError when a box fails, and its message begins with the box's name.
+    """
+
+    def __init__(self, inventory: Inventory) -> None:
+        self.inventory = inventory
+        self.unreached: dict[str, str] = {}
+        self._connections: dict[str, Connection] = {}
+
+    def __enter__(self) -> Fleet:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def connect(self) -> None:
+        """Connect to every box that answers; `unreached` has the others and what SSH said of them."""
+        boxes = self.inventory.boxes
+        with ThreadPoolExecutor(len(boxes)) as pool:
+            for box, found in zip(boxes, pool.map(_connect, boxes), strict=True):
+                if isinstance(found, Connection):
+                    self._connections[box.name] = found
+                else:
+                    self.unreached[box.name] = str(found)
+
+    def require_all(self) -> None:
+        """Raises TestbedError when a box was not reached."""
+        if self.unreached:
+            raise TestbedError("; ".join(self.unreached.values()))
+
+    def close(self) -> None:
+        with ExitStack() as stack:
+            for connection in self._connections.values():
+                stack.callback(connection.close)
+        self._connections.clear()
+
+    def connection(self, box: Box) -> Connection:
+        """The connection to a box; raises DeadBoxError when there is none."""
+        if box.name not in self._connections:
+            raise DeadBoxError(self.unreached.get(box.name, f"{box.name} is not connected"))
+        return self._connections[box.name]
+
+    def ask(
+        self, action: str, arguments: Callable[[Box], dict[str, object] | None], seconds: float = _CHANGE_SECONDS
+    ) -> dict[str, Any]:
+        """Have the connected boxes do something at the same time.
+
+        Args:
+            action: of the agent.
+            arguments: of each box; None leaves it out.
+            seconds: for each answer.
+
+        Returns:
+            The answers by name of the box.
+
+        Raises:
+            BoxError: boxes failed; the message has all of them.
+        """
+        orders: dict[str, int] = {}
+        answers: dict[str, Any] = {}
+        faults: list[str] = []
+        reached = [box for box in self.inventory.boxes if box.name in self._connections]
+        for box in reached:
+            wanted = arguments(box)
+            if wanted is not None:
+                with _collecting(faults):
+                    orders[box.name] = self._connections[box.name].begin(action, **wanted)
+        for name, order in orders.items():
+            with _collecting(faults):
+                answers[name] = self._connections[name].result(order, seconds)
+        if faults:
+            raise BoxError("; ".join(faults))
+        return answers
+
+    def examine(self, target: Target) -> Examination:
+        """Look at everything without changing anything; boxes that were not reached are among the faults."""
+        facts = self.ask("survey", _survey_arguments)
+        marks = self.ask("fingerprint", _role)
+        recorded = self.ask("is_recorded", _role)
+        faults = list(self.unreached.values())
+        for box in self.inventory.boxes:
+            if box.name in facts:
+                found = box_faults(box, facts[box.name], ours=recorded[box.name])
+                faults += [f"{box.name}: {fault}" for fault in found]
+        built = not self.unreached and all(
+            marks[box.name] == target.fingerprint() and stands(box, facts[box.name]) for box in self.inventory.boxes
+        )
+        notes = []
+        if not faults and not any(recorded.values()):
+            asleep = [
+                (box.name, name)
+                for box in self.inventory.boxes
+                for name in box.interfaces
+                if not facts[box.name]["interfaces"][name]["up"]
+            ]
+            notes = [f"{name}: {interface} is down, so its cable cannot be followed" for name, interface in asleep]
+            faults += cable_faults(target.cables(), self._hear(asleep), asleep)
+        clocks = {box.name: self._clock(box) for box in self.inventory.boxes if box.name in facts}
+        return Examination(facts, clocks, tuple(faults), tuple(notes), built)
+
+    def build(self, target: Target, report: Callable[[str], None]) -> bool:
+        """Make the boxes what they are to be; what they are not to be any more is put back first.
+
+        Returns:
+            Whether there was anything to do.
+
+        Raises:
+            TestbedError: something stands in the way, the message has all of it, or a change failed; what was changed
+                is put back then.
+        """
+        self.require_all()
+        self.ask("claim", _role)
+        report(f"checking {len(self.inventory.boxes)} boxes")
+        found = self.examine(target)
+        _require_none(found.faults)
+        if found.built:
+            return False
+        if any(self.ask("is_recorded", _role).values()):
+            report("putting back what the boxes were before")
+            self.put_back()
+            found = self.examine(target)
+            _require_none(found.faults)
+        try:
+            self.ask("begin_changes", lambda box: {**_role(box), "fingerprint": target.fingerprint()})
+            report("following the cables")
+            self._change(lambda box: wake_steps(box.interfaces, found.facts[box.name]))
+            _require_none(cable_faults(target.cables(), self._hear()))
+            report("changing the boxes")
+            self._change(lambda box: target.steps(box, found.facts))
+            self.ask("finish_changes", _role)
+        except BaseException:
+            self.put_back_what_answers(report)
+            raise
+        return True
+
+    def put_back(self) -> None:
+        """Put back whatever is recorded on the boxes that were reached.
+
+        Raises:
+            TestbedError: something could not be put back; it stays recorded.
+        """
+        self.ask("claim", _role)
+        faults = [f"{name}: {fault}" for name, found in self.ask("put_back", _role).items() for fault in found]
+        _require_none(faults)
+
+    def put_back_what_answers(self, report: Callable[[str], None]) -> None:
+        """Put back what is possible; `report` is told of what is not, in one line for each box."""
+        for box in self.inventory.boxes:
+            try:
+                faults = self.connection(box).call("put_back", _CHANGE_SECONDS, **_role(box))
+            except BoxError as error:
+                faults = [str(error)]
+            if faults:
+                report(f"{box.name} is not put back, `kuijia boxes down` does it later: {'; '.join(faults)}")
+
+    def _change(self, steps: Callable[[Box], Iterable[Step]]) -> None:
+        self.ask("make_changes", lambda box: {**_role(box), "steps": [step.as_data() for step in steps(box)]})
+
+    def _hear(self, asleep: Collection[tuple[str, str]] = ()) -> Heard:
+        token = secrets.token_hex(8)
+
+        def arguments(box: Box) -> dict[str, object] | None:
+            awake = [name for name in box.interfaces if (box.name, name) not in asleep]
+            return {"box": box.name, "token": token, "interfaces": awake, "seconds": _CABLE_SECONDS} if awake else None
+
+        return self.ask("probe_cables", arguments)
+
+    def _clock(self, box: Box) -> ClockOffset:
+        connection = self.connection(box)
+        exchanges = []
+        for _ in range(_CLOCK_EXCHANGES):
+            asked = time.time()
+            answer = connection.call("clock")
+            exchanges.append((asked, float(answer), time.time()))
+        return clock_offset(exchanges)
+
+
+@contextmanager
+def _collecting(faults: list[str]) -> Iterator[None]:
+    """Collect what boxes say went wrong."""
+    try:
+        yield
+    except BoxError as error:
+        faults.append(str(error))
+
+
+def _connect(box: Box) -> Connection | DeadBoxError:
+    try:
+        return Connection(box.name, box.login)
+    except DeadBoxError as error:
+        return error
+
+
+def _role(box: Box) -> dict[str, object]:
+    return {"role": box.role, "node": box.node}
+
+
+def _survey_arguments(box: Box) -> dict[str, object]:
+    directory = str(box.ovs_directory) if isinstance(box, SwitchBox) else None
+    return {"interfaces": box.interfaces, "ovs_directory": directory}
+
+
+def _require_none(faults: Iterable[str]) -> None:
+    found = list(faults)
+    if found:
+        raise TestbedError("; ".join(found))

@@ -1,0 +1,89 @@
+"""A site's host that is a box: its programs run there, in the namespace of its interface."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Literal
+
+from testbed.boxes.ssh import Connection
+from testbed.errors import TestbedError
+from testbed.processes import SocketKind
+
+_POLL_SECONDS = 0.05
+
+
+class BoxHost:
+    """Like `testbed.hosts.Host`, far away."""
+
+    def __init__(self, name: str, address: IPv4Address, interface: str, namespace: str, connection: Connection) -> None:
+        self.name = name
+        self.address = address
+        self.interface = interface
+        self._namespace = namespace
+        self._connection = connection
+
+    def launch(self, argv: Sequence[str]) -> BoxProgram:
+        number = self._connection.call("launch", argv=[*self._prefix, *argv])
+        return BoxProgram(self._connection, argv[0], number)
+
+    def launch_python(self, file: Path, arguments: Sequence[str]) -> BoxProgram:
+        number = self._connection.call(
+            "launch_python", prefix=self._prefix, source=file.read_text(), arguments=list(arguments)
+        )
+        return BoxProgram(self._connection, file.name, number)
+
+    def batch(self, program: Literal["ip", "tc"], commands: Sequence[list[str]]) -> None:
+        self._connection.call("batch", namespace=self._namespace, program=program, commands=commands)
+
+    @property
+    def _prefix(self) -> list[str]:
+        return ["ip", "netns", "exec", self._namespace]  # which becomes the program it is given
+
+
+class BoxProgram:
+    """A program on a box; see `testbed.programs.Program`."""
+
+    def __init__(self, connection: Connection, name: str, number: int) -> None:
+        self._connection = connection
+        self._name = name
+        self._number = number
+        self._stopped = False
+
+    def status(self) -> int | None:
+        status: int | None = self._connection.call("program_status", program=self._number)
+        return status
+
+    def wait(self, seconds: float) -> int:
+        deadline = time.monotonic() + seconds
+        while (status := self.status()) is None:
+            if time.monotonic() > deadline:
+                raise TestbedError(f"{self._connection.name}: {self._name} does not end")
+            time.sleep(_POLL_SECONDS)
+        return status
+
+    def output(self) -> str:
+        return str(self._connection.call("program_output", program=self._number))
+
+    def owns_socket(self, kind: SocketKind, local_port: int, remote_port: int = 0) -> bool:
+        return bool(
+            self._connection.call(
+                "program_owns_socket",
+                program=self._number,
+                protocol=kind.protocol,
+                state=kind.state,
+                local_port=local_port,
+                remote_port=remote_port,
+            )
+        )
+
+    def bytes_read(self) -> int:
+        return int(self._connection.call("program_bytes_read", program=self._number))
+
+    def stop(self) -> None:
+        """End it; harmless when that was done before, or the box is dead."""
+        if not self._stopped and self._connection.is_alive:
+            self._connection.call("stop_program", program=self._number)
+        self._stopped = True

@@ -1,0 +1,268 @@
+"""The inventory: which box is which switch or host, how it is reached, and which of its interfaces are ours to use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import yaml
+
+from te_solver.errors import InputError, quoted
+from te_solver.formats.yaml_document import YamlDocument
+from te_solver.topology import Topology
+from testbed.application_process import LISTEN_PORT
+from testbed.ovs import SYSTEM_DIRECTORY, Datapath
+
+DEFAULT_BRIDGE = "kuijia"
+_LAST_PORT = 0xFFFF
+_SSH_KEYS = ("user", "key", "port", "known_hosts", "sudo")
+_BOX_KEYS = ("node", "address", "management", *_SSH_KEYS)
+_SWITCH_KEYS = (*_BOX_KEYS, "links", "host", "bridge", "datapath", "ovs")
+_HOST_KEYS = (*_BOX_KEYS, "interface")
+
+_ADDRESS = re.compile(r"[0-9A-Za-z][0-9A-Za-z.:_-]*")
+_USER = re.compile(r"[0-9A-Za-z_][0-9A-Za-z._-]*")
+_INTERFACE = re.compile(r"[0-9A-Za-z_][0-9A-Za-z._:@-]{0,14}")
+"""Not all that Linux permits, but nothing that a program could take for an option or a list."""
+
+_BRIDGE = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_-]{0,9}")
+"""Short enough for names of ports made from it."""
+
+_DIRECTORY = re.compile(r"/[0-9A-Za-z._/-]*")
+
+
+@dataclass(frozen=True)
+class Login:
+    """How SSH reaches a box; what is None is as the user's own configuration of SSH says.
+
+    Attributes:
+        sudo: become root by `sudo -n`, for users that are not.
+    """
+
+    address: str
+    user: str | None = None
+    key: Path | None = None
+    port: int | None = None
+    known_hosts: Path | None = None
+    sudo: bool = False
+
+
+@dataclass(frozen=True)
+class SwitchBox:
+    """A box that is a switch of the topology.
+
+    Attributes:
+        management: the interface that SSH comes in by, never to be touched.
+        links: neighbour in the topology to the interface cabled to it.
+        host: the interface cabled to the site's host, if it has one.
+        bridge: name of the bridge to make.
+        datapath: what is to forward.
+        ovs_directory: where the box's Open vSwitch has its sockets.
+    """
+
+    node: str
+    login: Login
+    management: str
+    links: Mapping[str, str]
+    host: str | None = None
+    bridge: str = DEFAULT_BRIDGE
+    datapath: Datapath = Datapath.KERNEL
+    ovs_directory: Path = SYSTEM_DIRECTORY
+    role: Literal["switch"] = field(default="switch", init=False)
+
+    @property
+    def name(self) -> str:
+        """What messages call the box."""
+        return f"{self.role} {self.node}"
+
+    @property
+    def interfaces(self) -> tuple[str, ...]:
+        return (*self.links.values(), *([self.host] if self.host else []))
+
+
+@dataclass(frozen=True)
+class HostBox:
+    """A box that is the host of a site; its `interface` is cabled to the site's switch."""
+
+    node: str
+    login: Login
+    management: str
+    interface: str
+    role: Literal["host"] = field(default="host", init=False)
+
+    @property
+    def name(self) -> str:
+        """What messages call the box."""
+        return f"{self.role} {self.node}"
+
+    @property
+    def interfaces(self) -> tuple[str, ...]:
+        return (self.interface,)
+
+
+Box = SwitchBox | HostBox
+_B = TypeVar("_B", SwitchBox, HostBox)
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """All boxes; `controller_address` is that of this machine which switches connect to."""
+
+    path: Path
+    controller_address: str
+    controller_port: int
+    switches: Mapping[str, SwitchBox]
+    hosts: Mapping[str, HostBox]
+
+    @property
+    def boxes(self) -> tuple[Box, ...]:
+        return (*self.switches.values(), *self.hosts.values())
+
+    def require_fit(self, topology: Topology) -> None:
+        """Raises InputError when the boxes are not those of a topology, or are not cabled as it says."""
+        if set(self.switches) != set(topology.nodes):
+            wrong = sorted(set(self.switches) ^ set(topology.nodes))
+            raise self._unfit(wrong[0], "a switch of one and not of both", f"the nodes of {topology.name}")
+        for node, switch in self.switches.items():
+            if set(switch.links) != set(topology.neighbours[node]):
+                neighbours = ", ".join(topology.neighbours[node])
+                raise self._unfit(f"switches.{node}.links", f"{', '.join(switch.links)}", f"{neighbours}")
+
+    def require_hosts(self, sites: set[str]) -> None:
+        """Raises InputError when a site has no host."""
+        for site in sorted(sites - set(self.hosts)):
+            raise self._unfit("hosts", f"site {site} has no host", "one with an interface cabled to its switch")
+
+    def _unfit(self, place: str, problem: str, expected: str) -> InputError:
+        return InputError(self.path, place, problem, expected)
+
+
+def read_inventory(path: Path) -> Inventory:
+    """The inventory in a YAML file, whose form `docs/boxes.md` describes.
+
+    Raises:
+        InputError: the file is not as it should be, or uses an interface twice or for management as well; its place
+            is the line.
+    """
+    return _Reader(path).read()
+
+
+class _Reader:
+    """Walks the nodes of the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._document = YamlDocument(path, "an inventory", "controller, switches and hosts")
+        self._defaults: dict[str, yaml.Node] = {}
+
+    def read(self) -> Inventory:
+        root = self._document.root()
+        known = ("controller", "ssh", "switches", "hosts")
+        keys = self._document.mapping(root, "the file", known, required=("controller", "switches"))
+        controller = self._document.mapping(keys["controller"], "controller", ("address", "port"), ("address",))
+        if "ssh" in keys:
+            self._defaults = self._document.mapping(keys["ssh"], "ssh", _SSH_KEYS, ())
+        switches: dict[str, SwitchBox] = {}
+        for entry in self._entries(keys["switches"], "switches"):
+            switch = self._switch(entry)
+            self._add(switches, switch, entry)
+        hosts: dict[str, HostBox] = {}
+        for entry in self._entries(keys["hosts"], "hosts") if "hosts" in keys else ():
+            host = self._host(entry)
+            if host.node not in switches or switches[host.node].host is None:
+                problem = f"no switch {quoted(host.node)} has an interface to a host"
+                raise self._document.error(entry, problem, "the key host in the switch of the same node")
+            self._add(hosts, host, entry)
+        return Inventory(
+            self._document.path,
+            self._word(controller["address"], "address", _ADDRESS),
+            self._port(controller["port"]) if "port" in controller else LISTEN_PORT,
+            switches,
+            hosts,
+        )
+
+    def _entries(self, node: yaml.Node, what: str) -> list[yaml.Node]:
+        return self._document.sequence(node, what, f"a list of {what}", "at least one")
+
+    def _add(self, boxes: dict[str, _B], box: _B, entry: yaml.Node) -> None:
+        if box.node in boxes:
+            raise self._document.error(entry, f"a second {box.role} {quoted(box.node)}", "one of each node")
+        for interface in box.interfaces:
+            if interface == box.management:
+                problem = f"{interface} is the management interface"
+                raise self._document.error(entry, problem, "another one, as that is never touched")
+            if box.interfaces.count(interface) > 1:
+                raise self._document.error(entry, f"{interface} is cabled twice", "one interface for each link")
+        boxes[box.node] = box
+
+    def _switch(self, entry: yaml.Node) -> SwitchBox:
+        required = ("node", "address", "management", "links")
+        keys = self._document.mapping(entry, "a switch", _SWITCH_KEYS, required)
+        if not isinstance(keys["links"], yaml.MappingNode) or not keys["links"].value:
+            raise self._document.error(keys["links"], "links names none", "a mapping of neighbours to interfaces")
+        links: dict[str, str] = {}
+        for neighbour_node, interface_node in keys["links"].value:
+            neighbour = self._document.text(neighbour_node, "a neighbour")
+            if neighbour in links:
+                raise self._document.error(neighbour_node, f"a second link to {quoted(neighbour)}", "one")
+            links[neighbour] = self._word(interface_node, "an interface", _INTERFACE)
+        return SwitchBox(
+            self._document.text(keys["node"], "node"),
+            self._login(keys),
+            self._word(keys["management"], "management", _INTERFACE),
+            links,
+            self._word(keys["host"], "host", _INTERFACE) if "host" in keys else None,
+            self._word(keys["bridge"], "bridge", _BRIDGE) if "bridge" in keys else DEFAULT_BRIDGE,
+            self._datapath(keys["datapath"]) if "datapath" in keys else Datapath.KERNEL,
+            Path(self._word(keys["ovs"], "ovs", _DIRECTORY)) if "ovs" in keys else SYSTEM_DIRECTORY,
+        )
+
+    def _host(self, entry: yaml.Node) -> HostBox:
+        required = ("node", "address", "management", "interface")
+        keys = self._document.mapping(entry, "a host", _HOST_KEYS, required)
+        return HostBox(
+            self._document.text(keys["node"], "node"),
+            self._login(keys),
+            self._word(keys["management"], "management", _INTERFACE),
+            self._word(keys["interface"], "interface", _INTERFACE),
+        )
+
+    def _login(self, keys: dict[str, yaml.Node]) -> Login:
+        known = {**self._defaults, **keys}
+        return Login(
+            self._word(keys["address"], "address", _ADDRESS),
+            self._word(known["user"], "user", _USER) if "user" in known else None,
+            self._file(known["key"]) if "key" in known else None,
+            self._port(known["port"]) if "port" in known else None,
+            self._file(known["known_hosts"]) if "known_hosts" in known else None,
+            "sudo" in known and self._document.flag(known["sudo"], "sudo"),
+        )
+
+    def _word(self, node: yaml.Node, what: str, form: re.Pattern[str]) -> str:
+        text = self._document.text(node, what)
+        if not form.fullmatch(text):
+            raise self._document.error(node, f"{what} {quoted(text)}", f"text of the form {form.pattern}")
+        return text
+
+    def _file(self, node: yaml.Node) -> Path:
+        """A path; one that is not absolute starts at the inventory's folder."""
+        path = self._document.path.parent / Path(self._document.text(node, "a file")).expanduser()
+        if not path.is_file():
+            raise self._document.error(node, f"there is no file {path}", "one")
+        return path.absolute()
+
+    def _port(self, node: yaml.Node) -> int:
+        number = self._document.number(node, "port", "a TCP port")
+        if not (number.is_integer() and 0 < number <= _LAST_PORT):
+            raise self._document.error(node, f"port {number:g}", f"1 to {_LAST_PORT}")
+        return int(number)
+
+    def _datapath(self, node: yaml.Node) -> Datapath:
+        text = self._document.text(node, "datapath")
+        try:
+            return Datapath(text)
+        except ValueError as error:
+            words = " or ".join(datapath.value for datapath in Datapath)
+            raise self._document.error(node, f"datapath {quoted(text)}", words) from error

@@ -1,0 +1,115 @@
+"""What each box is to be for a topology: derived from the inventory, the wiring and what the boxes are like."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from kuijia_app.wiring import Wiring
+from testbed.boxes.changes import REMOVE_BRIDGE, Facts, HostPlan, PortPlan, Step, host_steps, switch_steps
+from testbed.boxes.inventory import Box, HostBox, Inventory, SwitchBox
+from testbed.bridges import LAB_KEY, Bridge, Port, bridge_arguments
+from testbed.link_rates import port_capacity
+from testbed.mininet_network import HOST_MTU, LINK_MTU
+from testbed.network import NetworkOptions
+from testbed.ovs import Datapath
+from testbed.queues import htb_commands, tag_filter_commands
+from testbed.site_commands import site_commands
+
+_MARK = "boxes"
+_NAMESPACE = "kuijia"
+_NO_HOST = "-none"
+_ALL_SITES = 8
+"""Bits of the prefix that all sites are in."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the boxes are to be together."""
+
+    inventory: Inventory
+    wiring: Wiring
+    options: NetworkOptions
+
+    def steps(self, box: Box, facts: Mapping[str, Facts]) -> list[Step]:
+        """What makes a box what it is to be, once its interfaces are awake.
+
+        Args:
+            box: which.
+            facts: of all boxes, by name.
+        """
+        if isinstance(box, SwitchBox):
+            bridge = self._bridge(box)
+            vsctl = ("ovs-vsctl", f"--db=unix:{box.ovs_directory / 'db.sock'}", "--timeout=20")
+            make = (*vsctl, *bridge_arguments(bridge, box.datapath, _MARK))
+            removal = (REMOVE_BRIDGE, str(box.ovs_directory), box.bridge, f"{LAB_KEY}={_MARK}")
+            return switch_steps(self._ports(box), make, removal, facts[box.name])
+        sites = [other for other in self.inventory.hosts.values() if other.node != box.node]
+        macs = {other.node: facts[other.name]["interfaces"][other.interface]["mac"] for other in sites}
+        return host_steps(self._host(box, macs), facts[box.name])
+
+    def fingerprint(self) -> str:
+        """Different for targets that make something else of the same boxes."""
+        described = [
+            [box.role, box.node, [asdict(port) for port in self._ports(box)]]
+            for box in self.inventory.switches.values()
+        ]
+        hosts = [[host.node, host.interface] for host in self.inventory.hosts.values()]
+        text = json.dumps([described, hosts, [str(box) for box in self.inventory.boxes]])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def interface(self, switch: str, port: int) -> str:
+        """The device of a switch's port."""
+        box = self.inventory.switches[switch]
+        neighbour = self.wiring.neighbour_at(switch, port)
+        found = box.links[neighbour] if neighbour is not None else box.host
+        assert found is not None, "hosts have been required where they are used"
+        return found
+
+    def namespace(self, host: HostBox) -> str:
+        return f"{_NAMESPACE}-{self.wiring.datapath_id(host.node)}"
+
+    def cables(self) -> list[tuple[tuple[str, str], tuple[str, str]]]:
+        """The cables there should be: name of the box and its interface at either end."""
+        switches = self.inventory.switches
+        found = [
+            ((switches[a].name, switches[a].links[b]), (switches[b].name, switches[b].links[a]))
+            for a, b in self.wiring.topology.edges
+        ]
+        for node, host in self.inventory.hosts.items():
+            near = switches[node].host
+            assert near is not None, "the inventory has no host without one"
+            found.append(((switches[node].name, near), (host.name, host.interface)))
+        return found
+
+    def _bridge(self, box: SwitchBox) -> Bridge:
+        last = self.wiring.host_port(box.node)
+        ports = [Port(self.interface(box.node, number), number, LINK_MTU) for number in range(1, last)]
+        if box.host is not None:
+            ports.append(Port(box.host, last, HOST_MTU))
+        else:  # the plan's tables need a port there all the same
+            ports.append(Port(f"{box.bridge}{_NO_HOST}", last, HOST_MTU, internal=True))
+        return Bridge(box.bridge, self.wiring.datapath_id(box.node), tuple(ports))
+
+    def _ports(self, box: SwitchBox) -> list[PortPlan]:
+        layout, tagging = self.options.layout, self.options.tagging
+        plans = []
+        for port in self._bridge(box).ports:
+            if port.internal:
+                continue
+            rate = port_capacity(self.wiring, box.node, port.number)
+            commands = htb_commands(port.interface, rate, layout, self.options.buffer_packets)
+            if box.datapath is Datapath.USERSPACE:  # on which `set_queue` reaches no queue
+                commands += tag_filter_commands(port.interface, layout, tagging)
+            plans.append(PortPlan(port.interface, port.mtu, tuple(map(tuple, commands))))
+        return plans
+
+    def _host(self, box: HostBox, macs: Mapping[str, str]) -> HostPlan:
+        neighbours = [
+            (str(self.wiring.host_address(node)), mac, str(self.wiring.prefix(node))) for node, mac in macs.items()
+        ]
+        own = f"{self.wiring.host_address(box.node)}/{_ALL_SITES}"
+        commands = site_commands(box.interface, own, str(self.wiring.prefix(box.node)), neighbours)
+        return HostPlan(self.namespace(box), box.interface, HOST_MTU, tuple(map(tuple, commands)))

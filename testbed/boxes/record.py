@@ -1,0 +1,139 @@
+"""Runs on a box: makes changes there and keeps on its disk what puts them back, written before each is made."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from testbed.boxes.changes import REMOVE_BRIDGE, Command, Step
+from testbed.commands import run_command
+from testbed.errors import TestbedError
+from testbed.processes import boot_id
+
+FOLDER = Path("/var/lib/kuijia/boxes")
+
+
+@dataclass(frozen=True)
+class Record:
+    """What was done on a box in one of its roles: one line of JSON about all of it, then one for each step."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, role: str, node: str) -> Record:
+        """The record of a box as `role` for the topology's `node`."""
+        return cls(FOLDER / f"{role}-{node.encode().hex()}.jsonl")
+
+    def print_of_changes(self) -> str | None:
+        """The fingerprint given to `begin` if all that was recorded was also done since the box was started."""
+        lines = self._lines()
+        if not lines or "done" not in lines[-1] or lines[0]["boot_id"] != boot_id():
+            return None
+        return str(lines[0]["fingerprint"])
+
+    def claim(self) -> BinaryIO:
+        """Keep others from changing the box until what is returned is closed; raises TestbedError when one does."""
+        self.path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        lock = self.path.with_suffix(".lock").open("wb")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            lock.close()
+            raise TestbedError("another kuijia is at work on it") from error
+        return lock
+
+    def begin(self, fingerprint: str) -> None:
+        """Begin a record, after `claim`; raises TestbedError when there is one."""
+        if self.path.exists():
+            raise TestbedError(f"{self.path} records changes already; `kuijia boxes down` puts them back")
+        self._append({"fingerprint": fingerprint, "boot_id": boot_id()})
+
+    def make(self, steps: Iterable[Step]) -> None:
+        """Make changes, each recorded first."""
+        for step in steps:
+            self._append({"undo": step.undo, "lasting": step.lasting})
+            for command in step.do:
+                run_command(command)
+            self._append({"made": True})
+
+    def finish(self) -> None:
+        """Record that everything is done."""
+        self._append({"done": True})
+
+    def put_back(self) -> list[str]:
+        """Undo what is recorded, last things first, and forget it.
+
+        Nothing of what a restart of the box has undone is undone again.
+
+        Returns:
+            What could not be undone, in words; the record is kept of that.
+        """
+        lines = self._lines()
+        if not lines:
+            self.path.unlink(missing_ok=True)  # cut short before anything was done
+            return []
+        restarted = lines[0]["boot_id"] != boot_id()
+        faults: list[str] = []
+        left = []
+        for line, after in reversed(list(zip(lines[1:], [*lines[2:], {}], strict=True))):
+            if "undo" not in line or (restarted and not line["lasting"]):
+                continue
+            found = _faults_of_undoing(line["undo"])
+            if found and "made" in after:  # what was not made cannot always be undone
+                faults += found
+                left += [after, line]
+        if faults:
+            self._write([lines[0], *reversed(left)])
+        else:
+            self.path.unlink()
+        return faults
+
+    def _write(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        whole = self.path.with_suffix(".new")
+        whole.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        whole.replace(self.path)
+
+    def _append(self, line: dict[str, Any]) -> None:
+        with self.path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _lines(self) -> list[dict[str, Any]]:
+        """What is recorded; a line cut short by a crash stands for nothing done."""
+        if not self.path.exists():
+            return []
+        lines = self.path.read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def _faults_of_undoing(commands: Iterable[Sequence[str]]) -> list[str]:
+    faults = []
+    for command in commands:
+        try:
+            _undo(tuple(command))
+        except TestbedError as error:
+            faults.append(str(error))
+    return faults
+
+
+def _undo(command: Command) -> None:
+    if command[0] == REMOVE_BRIDGE:
+        _remove_bridge(*command[1:])
+    else:
+        run_command(command)
+
+
+def _remove_bridge(directory: str, name: str, mark: str) -> None:
+    """Remove the bridge and the queue settings with our mark; without effect where there are none."""
+    vsctl = ["ovs-vsctl", f"--db=unix:{directory}/db.sock", "--timeout=20"]
+    if name in run_command([*vsctl, "--bare", "--columns=name", "find", "Bridge", f"external_ids:{mark}"]).split():
+        run_command([*vsctl, "del-br", name])
+    # Only then does nothing refer to them any more.
+    for queues in run_command([*vsctl, "--bare", "--columns=_uuid", "find", "QoS", f"external_ids:{mark}"]).split():
+        run_command([*vsctl, "destroy", "QoS", queues])

@@ -1,0 +1,208 @@
+"""The one module that speaks SSH: a connection to a box, over which our agent there is told what to do.
+
+It is the OpenSSH client's, so that users' configuration, agents, jump hosts and known host keys hold as everywhere
+else. It never asks: without a key that the box accepts, or a host key that is known, there is no connection. One
+connection per box is kept, over which orders go as JSON: nothing but a constant is ever read by the shell there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import IO, Any
+
+from testbed.boxes.agent import GREETING
+from testbed.boxes.bundle import BOOTSTRAP, bundle
+from testbed.boxes.inventory import Login
+from testbed.errors import TestbedError
+
+CONNECT_SECONDS = 10
+ANSWER_SECONDS = 30.0
+_GREETING_SECONDS = 2.0 * CONNECT_SECONDS
+_SILENCE_SECONDS = 2
+_SILENCES = 3
+"""A box that answers nothing for so many of these spans is dead."""
+
+_END_SECONDS = 5.0
+_MOST_COMPLAINTS = 1 << 16
+_MOST_CHATTER = 200
+"""Lines that a box's login scripts may print."""
+
+
+class BoxError(TestbedError):
+    """A box has refused or failed what it was told; the message begins with its name."""
+
+
+class DeadBoxError(BoxError):
+    """A box cannot be reached, or not any more."""
+
+
+def ssh_command(login: Login) -> list[str]:
+    """The command that starts the agent on a box."""
+    options = {
+        "BatchMode": "yes",
+        "StrictHostKeyChecking": "yes",
+        "ConnectTimeout": str(CONNECT_SECONDS),
+        "ServerAliveInterval": str(_SILENCE_SECONDS),
+        "ServerAliveCountMax": str(_SILENCES),
+        "ClearAllForwardings": "yes",
+        "ForwardAgent": "no",
+        "ForwardX11": "no",
+        "ControlPath": "none",
+        "RequestTTY": "no",
+        "LogLevel": "ERROR",
+    }
+    if login.user is not None:
+        options["User"] = login.user
+    if login.port is not None:
+        options["Port"] = str(login.port)
+    if login.key is not None:
+        options |= {"IdentityFile": f'"{login.key}"', "IdentitiesOnly": "yes"}
+    if login.known_hosts is not None:
+        options |= {"UserKnownHostsFile": f'"{login.known_hosts}"', "GlobalKnownHostsFile": "none"}
+    agent = ["python3", "-I", "-c", BOOTSTRAP]
+    if login.sudo:
+        agent = ["sudo", "-n", "--", *agent]
+    words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+    return ["ssh", *words, "--", login.address, shlex.join(agent)]
+
+
+class Connection:
+    """A box that answers, from construction until `close` or its death.
+
+    Args:
+        name: what messages call the box.
+        login: how it is reached.
+
+    Raises:
+        DeadBoxError: there is no connection; the message says what SSH said.
+    """
+
+    def __init__(self, name: str, login: Login) -> None:
+        self.name = name
+        self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
+        self._answers: SimpleQueue[Mapping[str, Any] | None] = SimpleQueue()
+        self._early: dict[int, Mapping[str, Any]] = {}
+        self._last_order = 0
+        try:
+            self._ssh = subprocess.Popen(
+                ssh_command(login),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._complaints,
+                start_new_session=True,  # Ctrl-C is for us, who have things to put back
+            )
+        except OSError as error:
+            self._complaints.close()
+            raise DeadBoxError(f"ssh cannot be run: {error.strerror}") from error
+        self._listener = threading.Thread(target=self._listen, name=f"listens to {name}", daemon=True)
+        try:
+            self._send(f"{len(bundle())}\n".encode() + bundle())
+            self._listener.start()
+            self._take(_GREETING_SECONDS)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def is_alive(self) -> bool:
+        return self._ssh.poll() is None
+
+    def begin(self, action: str, /, **arguments: object) -> int:
+        """Tell the box something and return at once; `result` has the answer."""
+        self._last_order += 1
+        order = {"id": self._last_order, "action": action, "arguments": arguments}
+        self._send(json.dumps(order).encode() + b"\n")
+        return self._last_order
+
+    def result(self, order: int, seconds: float = ANSWER_SECONDS) -> Any:  # noqa: ANN401 - JSON
+        """The answer to an order.
+
+        Raises:
+            BoxError: it could not be done.
+            DeadBoxError: the box did not answer for `seconds`.
+        """
+        while order not in self._early:
+            answer = self._take(seconds)
+            self._early[answer["id"]] = answer
+        answer = self._early.pop(order)
+        if "error" in answer:
+            raise BoxError(f"{self.name}: {answer['error']}")
+        return answer["value"]
+
+    def call(self, action: str, /, seconds: float = ANSWER_SECONDS, **arguments: object) -> Any:  # noqa: ANN401 - JSON
+        """Tell the box something and wait for the answer; raises as `result`."""
+        return self.result(self.begin(action, **arguments), seconds)
+
+    def close(self) -> None:
+        """End the connection, and with it what it has started on the box; harmless when it has ended."""
+        assert self._ssh.stdin is not None
+        assert self._ssh.stdout is not None
+        with suppress(BrokenPipeError):
+            self._ssh.stdin.close()
+        try:
+            self._ssh.wait(_END_SECONDS if self._listener.ident is not None else 0)
+        except subprocess.TimeoutExpired:
+            self._ssh.kill()
+            self._ssh.wait()
+        if self._listener.ident is not None:
+            self._listener.join()
+        self._ssh.stdout.close()
+        self._complaints.close()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _send(self, data: bytes) -> None:
+        assert self._ssh.stdin is not None
+        try:
+            self._ssh.stdin.write(data)
+            self._ssh.stdin.flush()
+        except (BrokenPipeError, ValueError) as error:  # it is closed already
+            raise self._dead("has closed the connection") from error
+
+    def _take(self, seconds: float) -> Mapping[str, Any]:
+        try:
+            answer = self._answers.get(timeout=seconds)
+        except Empty as error:
+            raise self._dead(f"does not answer for {seconds:g} s") from error
+        if answer is None:
+            self._answers.put(None)  # for whoever asks next
+            raise self._dead("has closed the connection")
+        return answer
+
+    def _listen(self) -> None:
+        assert self._ssh.stdout is not None
+        greeted = False
+        chatter = 0
+        for line in self._ssh.stdout:
+            if greeted:
+                self._answers.put(json.loads(line))
+            elif line.decode(errors="replace").strip() == GREETING:
+                greeted = True
+                self._answers.put({})
+            elif (chatter := chatter + 1) > _MOST_CHATTER:
+                break
+        self._answers.put(None)
+
+    def _dead(self, how: str) -> DeadBoxError:
+        if self._complaints.closed:
+            return DeadBoxError(f"{self.name} {how}")
+        with suppress(subprocess.TimeoutExpired):
+            self._ssh.wait(1)
+        # Read at a place of its own: where SSH writes is where the file's own place is.
+        said = os.pread(self._complaints.fileno(), _MOST_COMPLAINTS, 0).decode(errors="replace").strip().splitlines()
+        return DeadBoxError(f"{self.name} {how}" + (f": {said[-1].strip()}" if said else ""))

@@ -1,0 +1,163 @@
+"""Runs on a box: looks at all that a check or a plan of changes needs to know, without changing anything there."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from testbed.commands import find_program, run_command
+from testbed.errors import TestbedError
+from testbed.network_namespace import private_network
+from testbed.processes import ancestors, boot_id
+
+CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+PROGRAMS = {
+    "ip": "-V",
+    "tc": "-V",
+    "ethtool": "--version",
+    "sysctl": "--version",
+    "iperf3": "--version",
+    "ovs-vsctl": "--version",
+}
+"""Program to the option that makes it tell its version."""
+
+OFFLOADS = {"gro": "generic-receive-offload", "lro": "large-receive-offload", "tso": "tcp-segmentation-offload"} | {
+    "gso": "generic-segmentation-offload",
+    "rx": "rx-checksumming",
+    "tx": "tx-checksumming",
+}
+"""Features as `ethtool -K` calls them to what `ethtool -k` calls them."""
+
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
+_QUEUES = {
+    "htb": "qdisc replace dev probe0 root handle 1: htb",
+    "u32": "filter add dev probe0 protocol mpls_uc prio 1 u32 match u32 0x200 0xe00 at 0 flowid 1:1",
+    "pfifo_head_drop": "qdisc replace dev probe0 root handle 2: pfifo_head_drop limit 10",
+}
+"""What the queues of a port are made of, and how each is tried."""
+
+
+def survey(interfaces: Sequence[str], ovs_directory: str | None) -> dict[str, Any]:
+    """Facts of the box, as JSON data.
+
+    Args:
+        interfaces: those to look at.
+        ovs_directory: where the Open vSwitch is that is to be asked for its bridges, None for none.
+    """
+    facts: dict[str, Any] = {
+        "time": time.time(),
+        "name": platform.node(),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "boot_id": boot_id(),
+        "is_root": os.geteuid() == 0,
+        "programs": {name: _version(name, option) for name, option in PROGRAMS.items()},
+        "congestion_controls": CONGESTION_CONTROLS.read_text().split(),
+        "reached_by": _interface_reached_by(),
+        "queues": {},
+        "interfaces": {},
+    }
+    if facts["is_root"] and facts["programs"]["ip"] and facts["programs"]["tc"]:
+        facts["queues"] = _try_queues()
+    links = {link["ifname"]: link for link in json.loads(run_command(["ip", "-json", "-details", "address", "show"]))}
+    facts["interfaces"] = {name: _interface(links[name]) for name in interfaces if name in links}
+    if ovs_directory is not None and facts["programs"]["ovs-vsctl"]:
+        facts["switch"] = _switch(Path(ovs_directory))
+    return facts
+
+
+def clock() -> float:
+    return time.time()
+
+
+def _interface(link: dict[str, Any]) -> dict[str, Any]:
+    name = link["ifname"]
+    qdiscs = json.loads(run_command(["tc", "-json", "qdisc", "show", "dev", name]))
+    ipv6 = Path("/proc/sys/net/ipv6/conf") / name / "disable_ipv6"
+    return {
+        "up": "UP" in link["flags"],
+        "carrier": "LOWER_UP" in link["flags"],
+        "mtu": link["mtu"],
+        "mac": link["address"],
+        "gso_max_segs": link.get("gso_max_segs", 65535),
+        "master": link.get("master"),
+        # Addresses that the kernel makes by itself say nothing of whether somebody uses the interface.
+        "addresses": [each["local"] for each in link["addr_info"] if each["scope"] != "link"],
+        "own_queues": [each["kind"] for each in qdiscs if each.get("root") and each["handle"] != "0:"],
+        "ipv6": ipv6.exists() and ipv6.read_text().strip() == "0",
+        "offloads": _offloads(name),
+    }
+
+
+def _offloads(name: str) -> list[str]:
+    """The features that are on and can be switched off."""
+    try:
+        shown = run_command(["ethtool", "-k", name])
+    except TestbedError:  # a device without any, or no ethtool
+        return []
+    states = dict(line.split(": ", 1) for line in shown.splitlines() if ": " in line)
+    return [short for short, long in OFFLOADS.items() if states.get(long, "").strip() == "on"]
+
+
+def _switch(directory: Path) -> dict[str, Any]:
+    """What an Open vSwitch has: its version and, by bridge, its ports and the mark of ours; else why it is silent."""
+    vsctl = ["ovs-vsctl", f"--db=unix:{directory / 'db.sock'}", "--timeout=5"]
+    try:
+        # Told by Debian's start scripts alone; the tool is of the same package.
+        told = _VERSION.search(run_command([*vsctl, "get", "Open_vSwitch", ".", "ovs_version"]))
+        types = run_command([*vsctl, "get", "Open_vSwitch", ".", "datapath_types"])
+        ports = {
+            name: run_command([*vsctl, "list-ports", name]).split() for name in run_command([*vsctl, "list-br"]).split()
+        }
+    except TestbedError as error:
+        return {"fault": str(error)}
+    version = told[0] if told else _version("ovs-vsctl", "--version")
+    return {"version": version, "datapaths": re.findall(r"\w+", types), "bridges": ports}
+
+
+def _version(name: str, option: str) -> str | None:
+    if find_program(name) is None:
+        return None
+    try:
+        found = _VERSION.search(run_command([name, option]))
+    except TestbedError:  # installed, but it does not tell its version
+        found = None
+    return found[0] if found else "present"
+
+
+def _interface_reached_by() -> str | None:
+    """The interface with the address that this session of SSH came to; None when it is not one of this namespace."""
+    for link in json.loads(run_command(["ip", "-json", "address", "show"])):
+        if any(each["local"] == _address_reached() for each in link["addr_info"]):
+            return str(link["ifname"])
+    return None
+
+
+def _address_reached() -> str | None:
+    """The third word of SSH_CONNECTION (ssh(1)), which `sudo` takes away from us but not from our ancestors."""
+    for pid in (os.getpid(), *ancestors(os.getpid())):
+        for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+            name, _, value = entry.partition(b"=")
+            if name == b"SSH_CONNECTION":
+                return value.split()[2].decode()
+    return None
+
+
+def _try_queues() -> dict[str, bool]:
+    result = {}
+    with private_network():
+        run_command(["ip", "link", "add", "name", "probe0", "type", "veth", "peer", "name", "probe1"])
+        for kind, command in _QUEUES.items():
+            try:
+                run_command(["tc", *command.split()])
+            except TestbedError:
+                result[kind] = False
+            else:
+                result[kind] = True
+    return result

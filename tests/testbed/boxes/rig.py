@@ -1,0 +1,189 @@
+"""Boxes for tests: each a container of this machine, with its own network, processes, SSH daemon and Open vSwitch."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from te_solver.topology import Topology
+from testbed.commands import find_program, run_command
+from testbed.network_namespace import private_network
+from testbed.ovs import SCHEMA_PATHS
+
+CONTROLLER = "192.0.2.1"
+_START_SECONDS = 10.0
+_CONTAINER = ["unshare", "--net", "--mount", "--pid", "--uts", "--fork", "--mount-proc", "--kill-child"]
+
+
+@dataclass
+class TestBox:
+    """A box: `number` makes its address; killing `holder` ends everything in it."""
+
+    __test__ = False
+
+    name: str
+    number: int
+    holder: subprocess.Popen[bytes]
+    init: int
+
+    @property
+    def address(self) -> str:
+        return f"192.168.{self.number}.2"
+
+    def run(self, *argv: str) -> str:
+        return run_command(["nsenter", "--target", str(self.init), "--all", *argv])
+
+    def kill(self) -> None:
+        self.holder.kill()
+        self.holder.wait()
+
+
+@dataclass
+class Rig:
+    """Cabled boxes and the inventory of them."""
+
+    inventory: Path
+    boxes: dict[str, TestBox] = field(default_factory=dict)
+
+    def edit(self, **changes: object) -> Path:
+        """Another inventory, with other keys at its top."""
+        data = {**yaml.safe_load(self.inventory.read_text()), **changes}
+        other = self.inventory.with_name("other.yaml")
+        other.write_text(yaml.safe_dump(data))
+        return other
+
+
+@contextmanager
+def rig(folder: Path, topology: Topology, sites: Sequence[str], swapped: Sequence[str] = ()) -> Iterator[Rig]:
+    """Boxes for a topology's switches and the hosts of some sites; the calling thread lives beside them.
+
+    Args:
+        folder: for keys and the inventory.
+        topology: its links become cables.
+        sites: those with a host.
+        swapped: two neighbours of the first switch whose cables change places.
+    """
+    folder.chmod(0o700)
+    for name in ("user", "host"):
+        run_command(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)])
+    made = Rig(folder / "inventory.yaml")
+    with private_network():
+        try:
+            run_command(["ip", "address", "add", f"{CONTROLLER}/32", "dev", "lo"])
+            for name in [*topology.nodes, *(f"host-{site}" for site in sites)]:
+                made.boxes[name] = _start_box(name, len(made.boxes) + 1, folder)
+            _cable(made.boxes, topology, sites, swapped)
+            made.inventory.write_text(yaml.safe_dump(_inventory(made.boxes, topology, sites)))
+            key = " ".join((folder / "host.pub").read_text().split()[:2])
+            (folder / "known_hosts").write_text("".join(f"{box.address} {key}\n" for box in made.boxes.values()))
+            yield made
+        finally:
+            for box in made.boxes.values():
+                box.kill()
+
+
+def _start_box(name: str, number: int, folder: Path) -> TestBox:
+    holder = subprocess.Popen([*_CONTAINER, "sleep", "infinity"])
+    box = TestBox(name, number, holder, _child_of(holder.pid))
+    for place in ("/run", "/var/lib"):
+        box.run("mount", "-t", "tmpfs", "none", place)
+    box.run("mkdir", "-p", "/run/sshd", "/run/openvswitch")
+    box.run("hostname", name)
+    link = ["ip", "link", "add", "name", f"m{number}", "type", "veth", "peer", "name", "mgmt0", "netns", str(box.init)]
+    run_command(link)
+    run_command(["ip", "address", "add", f"192.168.{number}.1/24", "dev", f"m{number}"])
+    run_command(["ip", "link", "set", f"m{number}", "up"])
+    for command in (
+        "link set lo up",
+        f"address add {box.address}/24 dev mgmt0",
+        "link set mgmt0 up",
+        f"route add default via 192.168.{number}.1",
+    ):
+        box.run("ip", *command.split())
+    _start_sshd(box, folder)
+    if not name.startswith("host-"):
+        _start_switch(box)
+    return box
+
+
+def _child_of(pid: int) -> int:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        with suppress(FileNotFoundError):
+            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            if children and Path(f"/proc/{children[0]}/comm").read_text().strip() == "sleep":
+                return int(children[0])
+        time.sleep(0.01)
+    raise AssertionError("the container did not start")
+
+
+def _start_sshd(box: TestBox, folder: Path) -> None:
+    configuration = folder / f"sshd-{box.name}"
+    lines = [
+        f"ListenAddress {box.address}",
+        f"HostKey {folder / 'host'}",
+        f"AuthorizedKeysFile {folder / 'user.pub'}",
+        "PasswordAuthentication no",
+        "KbdInteractiveAuthentication no",
+        "UsePAM no",
+        "StrictModes no",
+        "PidFile /run/sshd.pid",
+    ]
+    configuration.write_text("\n".join(lines) + "\n")
+    sshd = find_program("sshd")
+    assert sshd is not None
+    box.run(sshd, "-f", str(configuration), "-E", str(folder / f"sshd-{box.name}.log"))
+
+
+def _start_switch(box: TestBox) -> None:
+    schema = next(path for path in SCHEMA_PATHS if path.exists())
+    directory = "/run/openvswitch"
+    in_box = ["env", *(f"OVS_{each}DIR={directory}" for each in ("RUN", "LOG", "DB", "SYSCONF"))]
+    box.run(*in_box, "ovsdb-tool", "create", f"{directory}/conf.db", str(schema))
+    daemon = ["--detach", "--pidfile", "--log-file", "-vconsole:off"]
+    box.run(*in_box, "ovsdb-server", f"{directory}/conf.db", f"--remote=punix:{directory}/db.sock", *daemon)
+    box.run(*in_box, "ovs-vsctl", "--no-wait", "init")
+    box.run(*in_box, "ovs-vswitchd", f"unix:{directory}/db.sock", *daemon)
+
+
+def _cable(boxes: dict[str, TestBox], topology: Topology, sites: Sequence[str], swapped: Sequence[str]) -> None:
+    cables = [((boxes[a], f"to-{b}"), (boxes[b], f"to-{a}")) for a, b in topology.edges]
+    cables += [((boxes[site], "to-host"), (boxes[f"host-{site}"], "to-switch")) for site in sites]
+    other = {f"to-{here}": f"to-{there}" for here, there in (swapped, swapped[::-1])} if swapped else {}
+    for (near, interface), (far, far_interface) in cables:
+        name = other.get(interface, interface) if near.name == topology.nodes[0] else interface
+        ends = [["name", end, "netns", str(box.init)] for box, end in ((near, name), (far, far_interface))]
+        run_command(["ip", "link", "add", *ends[0], "type", "veth", "peer", *ends[1]])
+
+
+def _inventory(boxes: dict[str, TestBox], topology: Topology, sites: Sequence[str]) -> dict[str, object]:
+    return {
+        "controller": {"address": CONTROLLER},
+        "ssh": {"user": "root", "key": "user", "known_hosts": "known_hosts"},
+        "switches": [
+            {
+                "node": node,
+                "address": boxes[node].address,
+                "management": "mgmt0",
+                "links": {other: f"to-{other}" for other in topology.neighbours[node]},
+                **({"host": "to-host"} if node in sites else {}),
+                "datapath": "netdev",
+            }
+            for node in topology.nodes
+        ],
+        "hosts": [
+            {
+                "node": site,
+                "address": boxes[f"host-{site}"].address,
+                "management": "mgmt0",
+                "interface": "to-switch",
+            }
+            for site in sites
+        ],
+    }

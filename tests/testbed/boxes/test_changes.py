@@ -1,0 +1,63 @@
+"""Plans of changes touch what is named, change what is necessary, and know how to put it back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from testbed.boxes.changes import HostPlan, PortPlan, Step, host_steps, switch_steps, wake_steps
+
+REMOVAL = ("remove-bridge", "/run/openvswitch", "kuijia", "kuijia-lab=boxes")
+
+
+def interface(**changes: object) -> dict[str, Any]:
+    usual = {"up": True, "mtu": 1500, "mac": "02:00:00:00:00:01", "gso_max_segs": 65535, "ipv6": False, "offloads": []}
+    return {**usual, **changes}
+
+
+def facts(**interfaces: dict[str, Any]) -> dict[str, Any]:
+    return {"interfaces": interfaces}
+
+
+def undoing(steps: list[Step]) -> list[str]:
+    return [" ".join(command) for step in reversed(steps) for command in step.undo]
+
+
+def test_what_is_as_it_should_be_is_not_changed() -> None:
+    assert wake_steps(["eth1"], facts(eth1=interface())) == []
+    steps = switch_steps([PortPlan("eth1", 1500, ())], ("ovs-vsctl",), REMOVAL, facts(eth1=interface()))
+    assert [step.do for step in steps] == [(("ovs-vsctl",),), ()]
+
+
+def test_what_was_down_and_spoke_ipv6_does_so_again() -> None:
+    steps = wake_steps(["eth1.7"], facts(**{"eth1.7": interface(up=False, ipv6=True)}))
+    assert undoing(steps) == [
+        "ip link set dev eth1.7 down",
+        "sysctl -q -w net/ipv6/conf/eth1.7/disable_ipv6=0",
+    ]
+
+
+def test_a_switch_is_put_back_in_reverse_and_its_bridge_even_after_a_restart() -> None:
+    found = facts(eth1=interface(mtu=9000, offloads=["gro", "tx"]))
+    queues = (("qdisc", "add", "dev", "eth1", "root", "htb"),)
+    steps = switch_steps([PortPlan("eth1", 1508, queues)], ("ovs-vsctl", "add-br"), REMOVAL, found)
+    assert undoing(steps) == [
+        "tc qdisc delete dev eth1 root",
+        " ".join(REMOVAL),
+        "ethtool -K eth1 gro on",
+        "ip link set dev eth1 mtu 9000",
+    ]
+    assert [step.do for step in steps if step.lasting] == [(("ovs-vsctl", "add-br"),)]
+
+
+def test_a_host_leaves_its_namespace_before_that_is_deleted() -> None:
+    plan = HostPlan("kuijia-1", "eth1", 1500, (("link", "set", "lo", "up"),))
+    steps = host_steps(plan, facts(eth1=interface(offloads=["tso", "tx"])))
+    assert undoing(steps) == [
+        "ip -n kuijia-1 link set dev eth1 netns 1",
+        "ip link set dev eth1 up",
+        "ip netns delete kuijia-1",
+        "ip link set dev eth1 gso_max_segs 65535",
+        "ethtool -K eth1 tso on",
+        "ethtool -K eth1 tx on",
+    ]
+    assert steps[-1].do == (("ip", "-n", "kuijia-1", "link", "set", "lo", "up"),)

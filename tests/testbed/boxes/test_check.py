@@ -1,0 +1,105 @@
+"""Whatever would keep boxes from becoming a testbed is said in words, judged from facts alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.boxes.check import box_faults, cable_faults, clock_offset, stands
+from testbed.boxes.inventory import HostBox, Login, SwitchBox
+from testbed.ovs import Datapath
+
+LOGIN = Login("192.0.2.11")
+SWITCH = SwitchBox("a", LOGIN, "eth0", {"b": "eth1"}, datapath=Datapath.USERSPACE)
+HOST = HostBox("a", LOGIN, "eth0", "eth1")
+IDLE = {"up": True, "carrier": True, "addresses": [], "master": None, "own_queues": []}
+FACTS: dict[str, Any] = {
+    "is_root": True,
+    "python": "3.11.2",
+    "programs": dict.fromkeys(("ip", "tc", "ethtool", "sysctl", "ovs-vsctl", "iperf3"), "3.12"),
+    "reached_by": "eth0",
+    "queues": {"htb": True, "u32": True, "pfifo_head_drop": True},
+    "interfaces": {"eth1": IDLE},
+    "switch": {"version": "3.1.0", "datapaths": ["system", "netdev"], "bridges": {"br0": ["eth9"]}},
+}
+
+
+def faults(box: SwitchBox | HostBox, *, ours: bool = False, **changes: Any) -> list[str]:  # noqa: ANN401
+    return list(box_faults(box, {**FACTS, **changes}, ours=ours))
+
+
+def test_boxes_as_they_should_be_have_no_faults() -> None:
+    assert faults(SWITCH) == []
+    assert faults(HOST) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"is_root": False}, "the user is not root"),
+        ({"python": "3.9.2"}, "Python 3.9.2 is older than 3.10"),
+        ({"programs": {**FACTS["programs"], "tc": None}}, "tc not found"),
+        ({"reached_by": None}, "it cannot be told which interface SSH comes in by"),
+        ({"reached_by": "eth1"}, "eth1 is cabled in the inventory, and SSH comes in by it"),
+        ({"reached_by": "eth7"}, "SSH comes in by eth7"),
+        ({"interfaces": {}}, "there is no interface eth1"),
+        (
+            {"interfaces": {"eth1": {**IDLE, "addresses": ["192.0.2.9"]}}},
+            "it has the address 192.0.2.9",
+        ),
+        ({"interfaces": {"eth1": {**IDLE, "master": "bond0"}}}, "eth1 is in use: it is a port of bond0"),
+        ({"interfaces": {"eth1": {**IDLE, "own_queues": ["htb"]}}}, "eth1 has queues of somebody's making (htb)"),
+        ({"interfaces": {"eth1": {**IDLE, "carrier": False}}}, "eth1 has no carrier"),
+        ({"queues": {"htb": True, "u32": False, "pfifo_head_drop": True}}, "the kernel has no u32"),
+        ({"switch": {"fault": "no such socket"}}, "does not answer: no such socket"),
+        ({"switch": {**FACTS["switch"], "version": "2.9.0"}}, "Open vSwitch 2.9.0 is older than 2.13"),
+        ({"switch": {**FACTS["switch"], "datapaths": ["system"]}}, "has no datapath netdev"),
+        ({"switch": {**FACTS["switch"], "bridges": {"kuijia": []}}}, "there is a bridge kuijia already"),
+        ({"switch": {**FACTS["switch"], "bridges": {"br0": ["eth1"]}}}, "eth1 is in use: it is a port of bridge br0"),
+    ],
+)
+def test_a_fault_is_said(changes: dict[str, Any], fault: str) -> None:
+    assert any(fault in said for said in faults(SWITCH, **changes))
+
+
+def test_what_we_have_made_ourselves_is_no_fault() -> None:
+    switch = {**FACTS["switch"], "bridges": {"kuijia": ["eth1"]}}
+    assert faults(SWITCH, ours=True, switch=switch, interfaces={"eth1": {**IDLE, "own_queues": ["htb"]}}) == []
+    assert faults(HOST, ours=True, interfaces={}) == []
+
+
+def test_what_somebody_else_has_taken_away_does_not_stand() -> None:
+    bridges = {**FACTS["switch"], "bridges": {"kuijia": ["eth1", "kuijia-none"]}}
+    assert stands(SWITCH, {**FACTS, "switch": bridges})
+    assert not stands(SWITCH, FACTS)
+    assert stands(HOST, {**FACTS, "interfaces": {}})
+    assert not stands(HOST, FACTS)
+
+
+def test_swapped_cables_are_found_at_all_their_ends() -> None:
+    cables = [(("switch a", "eth1"), ("switch b", "eth1")), (("switch a", "eth2"), ("switch c", "eth1"))]
+    heard: dict[str, dict[str, list[list[str]]]] = {
+        "switch a": {"eth1": [["switch c", "eth1"]], "eth2": [["switch b", "eth1"]]},
+        "switch b": {"eth1": [["switch a", "eth2"]]},
+        "switch c": {"eth1": []},
+    }
+    assert cable_faults(cables, heard) == [
+        "switch a eth1 hears switch c eth1 instead of switch b eth1",
+        "switch b eth1 hears switch a eth2 instead of switch a eth1",
+        "switch a eth2 hears switch b eth1 instead of switch c eth1",
+        "switch c eth1 hears nothing instead of switch a eth2",
+    ]
+    assert cable_faults(cables[1:], heard, [("switch c", "eth1")]) == []
+
+
+def test_a_clock_is_judged_by_the_quickest_exchange() -> None:
+    found = clock_offset([(100.0, 105.4, 101.0), (102.0, 107.01, 102.02)])
+    assert found.offset == pytest.approx(5.0)
+    assert found.error == pytest.approx(0.01)
+
+
+def test_places_are_as_the_inventory_says() -> None:
+    elsewhere = SwitchBox("a", LOGIN, "eth0", {"b": "eth1"}, ovs_directory=Path("/opt/ovs"))
+    assert faults(elsewhere, switch={"fault": "gone"}) == ["Open vSwitch at /opt/ovs does not answer: gone"]

@@ -1,0 +1,86 @@
+"""An inventory says everything once and nothing that a program could misunderstand; errors name the line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from te_solver.errors import InputError
+from te_solver.topology import Link, Topology
+from testbed.boxes.inventory import DEFAULT_BRIDGE, read_inventory
+from testbed.ovs import Datapath
+
+GOOD = """\
+controller: {address: 192.0.2.1}
+ssh: {user: lab, sudo: true, port: 2222}
+switches:
+  - {node: a, address: 192.0.2.11, management: eth0, links: {b: eth1}, host: eth2}
+  - {node: b, address: box-b, management: eno1, links: {a: eth1}, user: root, sudo: false, datapath: netdev}
+hosts:
+  - {node: a, address: "2001:db8::3", management: eth0, interface: eth1}
+"""
+PAIR = Topology("pair", ("a", "b"), (Link("a", "b", 20.0), Link("b", "a", 20.0)))
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "inventory.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_what_a_box_leaves_out_is_what_the_inventory_says_of_all(tmp_path: Path) -> None:
+    inventory = read_inventory(written(tmp_path, GOOD))
+    a, b = inventory.switches["a"], inventory.switches["b"]
+    assert (a.login.user, a.login.sudo, a.login.port) == ("lab", True, 2222)
+    assert (b.login.user, b.login.sudo, b.datapath) == ("root", False, Datapath.USERSPACE)
+    assert (a.bridge, a.datapath, a.interfaces, b.interfaces) == (
+        DEFAULT_BRIDGE,
+        Datapath.KERNEL,
+        ("eth1", "eth2"),
+        ("eth1",),
+    )
+    assert [box.name for box in inventory.boxes] == ["switch a", "switch b", "host a"]
+    inventory.require_fit(PAIR)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line", "problem"),
+    [
+        ("eth2}", "eth0}", 4, "eth0 is the management interface"),
+        ("host: eth2", "host: eth1", 4, "eth1 is cabled twice"),
+        ("{b: eth1}", "{b: -x}", 4, "an interface '-x'"),
+        ("{b: eth1}", "{b: 'eth1;reboot'}", 4, "an interface 'eth1;reboot'"),
+        ("{b: eth1}", "{}", 4, "links names none"),
+        ("address: box-b", "address: -oProxyCommand=reboot", 5, "address '-oProxyCommand=reboot'"),
+        ("user: root", "user: -lroot", 5, "user '-lroot'"),
+        ("node: b", "node: a", 5, "a second switch 'a'"),
+        ("datapath: netdev", "datapath: dpdk", 5, "datapath 'dpdk'"),
+        ("port: 2222", "port: 70000", 2, "port 70000"),
+        ("user: lab", "key: missing", 2, "there is no file"),
+        ('{node: a, address: "', '{node: b, address: "', 7, "no switch 'b' has an interface to a host"),
+        ("controller: {address: 192.0.2.1}", "controller: {}", 1, "controller has no address"),
+        ("interface: eth1", "interfaces: eth1", 7, "unknown key 'interfaces'"),
+    ],
+)
+def test_errors_name_the_line(tmp_path: Path, before: str, after: str, line: int, problem: str) -> None:
+    assert before in GOOD
+    with pytest.raises(InputError) as caught:
+        read_inventory(written(tmp_path, GOOD.replace(before, after)))
+    assert problem in caught.value.problem
+    assert caught.value.place == str(line)
+
+
+def test_keys_are_looked_for_beside_the_inventory(tmp_path: Path) -> None:
+    (tmp_path / "lab key").touch()
+    inventory = read_inventory(written(tmp_path, GOOD.replace("user: lab", "key: lab key")))
+    assert inventory.switches["a"].login.key == tmp_path / "lab key"
+
+
+def test_boxes_must_be_those_of_the_topology(tmp_path: Path) -> None:
+    inventory = read_inventory(written(tmp_path, GOOD))
+    links = (*PAIR.links, Link("b", "c", 20.0), Link("c", "b", 20.0))
+    with pytest.raises(InputError, match="c: a switch of one and not of both"):
+        inventory.require_fit(Topology("three", ("a", "b", "c"), links))
+    with pytest.raises(InputError, match="site b has no host"):
+        inventory.require_hosts({"a", "b"})

@@ -1,0 +1,118 @@
+"""What boxes are to be follows from the topology, and touches only what the inventory names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kuijia_app.wiring import Wiring
+from te_solver.topology import Link, Topology
+from testbed.boxes.changes import wake_steps
+from testbed.boxes.inventory import read_inventory
+from testbed.boxes.plans import Target
+from testbed.network import NetworkOptions
+
+INVENTORY = """\
+controller: {address: 192.0.2.1}
+switches:
+  - {node: a, address: 192.0.2.11, management: mgmt, links: {c: east, b: west}, host: south, datapath: netdev}
+  - {node: b, address: 192.0.2.12, management: mgmt, links: {a: west, c: east}}
+  - {node: c, address: 192.0.2.13, management: mgmt, links: {a: west, b: east}, host: south}
+hosts:
+  - {node: a, address: 192.0.2.21, management: mgmt, interface: north}
+  - {node: c, address: 192.0.2.23, management: mgmt, interface: north}
+"""
+DEFAULTS = NetworkOptions()
+ENDS = (("a", "b"), ("b", "c"), ("a", "c"))
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Target:
+    return target_of(tmp_path, 20.0)
+
+
+def target_of(folder: Path, capacity: float, options: NetworkOptions = DEFAULTS) -> Target:
+    path = folder / "inventory.yaml"
+    path.write_text(INVENTORY)
+    links = tuple(Link(*ends, capacity) for a, b in ENDS for ends in ((a, b), (b, a)))
+    topology = Topology("triangle", ("a", "b", "c"), links)
+    return Target(read_inventory(path), Wiring(topology), options)
+
+
+def facts_of(target: Target) -> dict[str, Any]:
+    busy = {"up": False, "mtu": 9000, "gso_max_segs": 7, "ipv6": True, "offloads": ["gro", "lro", "tso", "gso", "tx"]}
+    return {
+        box.name: {
+            "interfaces": {name: {**busy, "mac": f"02:00:00:00:00:{number:02x}"} for name in (*box.interfaces, "mgmt")}
+        }
+        for number, box in enumerate(target.inventory.boxes)
+    }
+
+
+def commands_for(target: Target, name: str) -> list[tuple[str, ...]]:
+    facts = facts_of(target)
+    box = next(box for box in target.inventory.boxes if box.name == name)
+    steps = [*wake_steps(box.interfaces, facts[name]), *target.steps(box, facts)]
+    return [command for step in steps for command in (*step.do, *step.undo)]
+
+
+def test_only_interfaces_of_the_inventory_are_touched(target: Target) -> None:
+    for box in target.inventory.boxes:
+        commands = commands_for(target, box.name)
+        assert not any("mgmt" in word for command in commands for word in command)
+        devices = [command[command.index("dev") + 1] for command in commands if "dev" in command]
+        devices += [command[2] for command in commands if command[0] == "ethtool"]
+        assert devices
+        assert set(devices) <= {*box.interfaces, "lo"}
+
+
+def test_ports_are_numbered_as_in_the_plan_whatever_their_names(target: Target) -> None:
+    assert [target.interface("a", port) for port in (1, 2, 3)] == ["west", "east", "south"]
+    (bridge,) = [command for command in commands_for(target, "switch a") if "add-br" in command]
+    said = " ".join(bridge)
+    assert "Interface west ofport_request=1 mtu_request=1508" in said
+    assert "Interface south ofport_request=3 mtu_request=1500" in said
+    assert "datapath_type=netdev" in said
+
+
+def test_a_site_without_a_host_has_a_port_of_the_bridge_in_its_place(target: Target) -> None:
+    commands = commands_for(target, "switch b")
+    (bridge,) = [command for command in commands if "add-br" in command]
+    assert "Interface kuijia-none ofport_request=3 mtu_request=1500 type=internal" in " ".join(bridge)
+    assert not [command for command in commands if command[0] == "tc" and "kuijia-none" in command]
+
+
+def test_queues_are_found_by_tags_where_the_switch_cannot_choose_them(target: Target) -> None:
+    filters = {
+        node: [command for command in commands_for(target, f"switch {node}") if "filter" in command] for node in "ab"
+    }
+    assert filters["a"]
+    assert not filters["b"]
+
+
+def test_hosts_know_each_other_by_the_addresses_their_cards_have(target: Target) -> None:
+    said = [" ".join(command) for command in commands_for(target, "host a")]
+    assert "ip -n kuijia-1 neighbour replace 10.0.3.1 lladdr 02:00:00:00:00:04 dev north nud permanent" in said
+    assert "ip -n kuijia-1 address add 10.0.1.1/8 dev north" in said
+
+
+def test_every_link_and_every_host_has_its_cable(target: Target) -> None:
+    assert target.cables() == [
+        (("switch a", "west"), ("switch b", "west")),
+        (("switch b", "east"), ("switch c", "east")),
+        (("switch a", "east"), ("switch c", "west")),
+        (("switch a", "south"), ("host a", "north")),
+        (("switch c", "south"), ("host c", "north")),
+    ]
+
+
+def test_targets_are_told_apart(tmp_path: Path) -> None:
+    prints = {
+        target_of(tmp_path, 20.0).fingerprint(),
+        target_of(tmp_path, 10.0).fingerprint(),
+        target_of(tmp_path, 20.0, NetworkOptions(buffer_packets=7)).fingerprint(),
+    }
+    assert len(prints) == 3
+    assert target_of(tmp_path, 20.0).fingerprint() in prints

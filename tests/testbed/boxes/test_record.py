@@ -1,0 +1,107 @@
+"""What is changed on a box is on its disk before, and is put back in reverse, once, even after a crash or a restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from testbed.boxes import record
+from testbed.boxes.changes import Step
+from testbed.boxes.record import Record
+from testbed.errors import TestbedError
+
+
+@pytest.fixture
+def diary(tmp_path: Path) -> Path:
+    """What the steps of `step` write into."""
+    path = tmp_path / "diary"
+    path.touch()
+    return path
+
+
+def step(diary: Path, word: str, *, lasting: bool = False) -> Step:
+    return Step((_note(diary, word),), (_note(diary, f"not {word}"),), lasting)
+
+
+def _note(diary: Path, word: str) -> tuple[str, ...]:
+    return ("dd", "status=none", "conv=notrunc", "oflag=append", f"of={diary}", f"if={_word(diary, word)}")
+
+
+def _word(diary: Path, word: str) -> Path:
+    path = diary.with_name(word)
+    path.write_text(f"{word}\n")
+    return path
+
+
+def made(folder: Path, steps: list[Step]) -> Record:
+    result = Record(folder / "record.jsonl")
+    with result.claim():
+        result.begin("print")
+        result.make(steps)
+        result.finish()
+    return result
+
+
+def test_changes_are_put_back_in_reverse_and_forgotten(tmp_path: Path, diary: Path) -> None:
+    result = made(tmp_path, [step(diary, "a"), step(diary, "b")])
+    assert result.print_of_changes() == "print"
+    assert result.put_back() == []
+    assert diary.read_text().split("\n")[:-1] == ["a", "b", "not b", "not a"]
+    assert result.print_of_changes() is None
+    assert not result.path.exists()
+    assert result.put_back() == []
+
+
+def test_nothing_is_changed_on_top_of_changes(tmp_path: Path, diary: Path) -> None:
+    result = made(tmp_path, [step(diary, "a")])
+    with pytest.raises(TestbedError, match="records changes already"):
+        result.begin("print")
+
+
+def test_two_cannot_change_a_box_at_once(tmp_path: Path) -> None:
+    result = Record(tmp_path / "record.jsonl")
+    with result.claim(), pytest.raises(TestbedError, match="another kuijia is at work"):
+        result.claim()
+    result.claim().close()
+
+
+def test_a_change_that_fails_is_undone_as_far_as_it_came(tmp_path: Path, diary: Path) -> None:
+    result = Record(tmp_path / "record.jsonl")
+    with result.claim():
+        result.begin("print")
+    failing = Step((("false",),), (("false",),))
+    with pytest.raises(TestbedError, match="false"):
+        result.make([step(diary, "a"), failing])
+    assert result.print_of_changes() is None
+    assert result.put_back() == []
+    assert diary.read_text().split("\n")[:-1] == ["a", "not a"]
+
+
+def test_what_cannot_be_put_back_stays_recorded_alone(tmp_path: Path, diary: Path) -> None:
+    stubborn = Step((), (("ls", str(tmp_path / "gone")),))
+    result = made(tmp_path, [step(diary, "a"), stubborn, step(diary, "b")])
+    (fault,) = result.put_back()
+    assert "gone" in fault
+    assert diary.read_text().split("\n")[:-1] == ["a", "b", "not b", "not a"]
+    (tmp_path / "gone").touch()
+    assert result.put_back() == []
+    assert diary.read_text().split("\n")[:-1] == ["a", "b", "not b", "not a"]
+
+
+def test_a_restart_of_the_box_leaves_only_what_lasts_to_put_back(
+    tmp_path: Path, diary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = made(tmp_path, [step(diary, "a"), step(diary, "bridge", lasting=True)])
+    monkeypatch.setattr(record, "boot_id", lambda: "another boot")
+    assert result.print_of_changes() is None
+    assert result.put_back() == []
+    assert diary.read_text().split("\n")[:-1] == ["a", "bridge", "not bridge"]
+
+
+def test_a_line_cut_short_stands_for_nothing_done(tmp_path: Path, diary: Path) -> None:
+    result = made(tmp_path, [step(diary, "a")])
+    with result.path.open("a") as file:
+        file.write('{"undo": [["fal')
+    assert result.put_back() == []
+    assert diary.read_text().split("\n")[:-1] == ["a", "not a"]
