@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SHELL_SCRIPTS = ("run", ".ci/run", "requirements/install-debian")
+SHELL_SCRIPTS = ("run", ".ci/run", "requirements/install-debian", "requirements/provision-vagrant")
 
 
 @pytest.mark.parametrize(
