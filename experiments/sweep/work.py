@@ -21,7 +21,7 @@ Case = TypeVar("Case")
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("te_solver", "kuijia_app", "hedera", "simulator", "experiments")
-_SOURCES = {".py", ".cpp", ".hpp", ".csv", ".yaml"}
+_SOURCES = {".py", ".cpp", ".hpp", ".cdf", ".csv", ".yaml"}
 _LIBRARIES = ("cvxpy", "highspy", "networkx", "numpy", "scipy")
 
 

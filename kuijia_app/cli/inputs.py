@@ -38,6 +38,11 @@ def add_topology(parser: argparse.ArgumentParser, capacity_option: str = "--capa
         help=f"topology file (YAML, GraphML, GML, SNDlib, TEAVAR), {PREFIX}NAME, or a shipped network: "
         f"{', '.join(shipped_names())}",
     )
+    add_reading(parser, capacity_option)
+
+
+def add_reading(parser: argparse.ArgumentParser, capacity_option: str = "--capacity") -> None:
+    """The options on how to read a topology."""
     parser.add_argument(
         "--format",
         dest="topology_format",

@@ -19,6 +19,7 @@ from te_solver.errors import InterruptedWorkError, KuijiaError
 VERBS = {
     "solve": "kuijia_app.cli.solve",
     "whatif": "kuijia_app.cli.whatif",
+    "packet": "kuijia_app.cli.packet",
     "topology": "kuijia_app.cli.topology",
     "demands": "kuijia_app.cli.demands",
     "compile": "kuijia_app.cli.compile",

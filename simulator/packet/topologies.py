@@ -89,6 +89,34 @@ class LeafSpine:
         return network
 
 
+def fat_tree(ports: int, rate: float, delay: float, queueing: Queueing) -> Network:
+    """Switches of so many ports, an even number, in as many pods, and a quarter of its cube of hosts, pod by pod.
+
+    All links have this rate, Mbit/s, and delay, seconds; `queueing` is at all outputs of switches (Al-Fares et al.,
+    SIGCOMM 2008).
+    """
+    half = ports // 2
+    network = _with_hosts(ports * half * half)
+    cores = [[network.add_switch() for _ in range(half)] for _ in range(half)]
+
+    def link(host_or_switch: int, switch: int, *, is_host: bool = False) -> None:
+        network.connect((host_or_switch, switch), rate, delay, queueing=None if is_host else queueing)
+        network.connect((switch, host_or_switch), rate, delay, queueing=queueing)
+
+    for pod in range(ports):
+        edges = [network.add_switch() for _ in range(half)]
+        aggregations = [network.add_switch() for _ in range(half)]
+        for place, edge in enumerate(edges):
+            for host in range(half):
+                link((pod * half + place) * half + host, edge, is_host=True)
+            for aggregation in aggregations:
+                link(edge, aggregation)
+        for aggregation, group in zip(aggregations, cores, strict=True):
+            for core in group:
+                link(aggregation, core)
+    return network
+
+
 def _with_hosts(hosts: int) -> Network:
     network = Network()
     for _ in range(hosts):

@@ -52,9 +52,9 @@ class Random(Pattern):
 
     def require_hosts(self, hosts: int) -> None:
         if self.apart < 1:
-            raise UnsoundError(("apart",), f"is {self.apart}", "1 or more hosts")
+            raise UnsoundError((), f"groups of {self.apart} hosts", "1 or more")
         if hosts <= self.apart:
-            raise UnsoundError(("hosts",), f"there are {hosts}", f"more than {self.apart}")
+            raise UnsoundError((), f"there are {hosts} hosts", f"more than {self.apart}")
 
     def drawn(self, hosts: int, draws: Draws, count: int) -> Pairs:
         return self._from(draws.whole(hosts, count), hosts, draws)
@@ -114,7 +114,7 @@ class Stride(_Fixed):
 
     def require_hosts(self, hosts: int) -> None:
         if self.step % hosts == 0:
-            raise UnsoundError(("step",), f"is {self.step}", f"no multiple of the {hosts} hosts")
+            raise UnsoundError((), f"a step of {self.step}", f"no multiple of the {hosts} hosts")
 
     def at_once(self, hosts: int, draws: Draws) -> Pairs:  # noqa: ARG002
         source = np.arange(hosts)
@@ -146,7 +146,7 @@ class Incast(Pattern):
 
     def require_hosts(self, hosts: int) -> None:
         if not 1 <= self.senders < hosts:
-            raise UnsoundError(("senders",), f"are {self.senders}", f"1 to {hosts - 1}, as there are {hosts} hosts")
+            raise UnsoundError((), f"{self.senders} senders", f"1 to {hosts - 1}, as there are {hosts} hosts")
 
     def drawn(self, hosts: int, draws: Draws, count: int) -> Pairs:
         chosen = np.array([draws.shuffled(hosts)[: self.senders + 1] for _ in range(count)], np.int64)
@@ -162,4 +162,4 @@ class Incast(Pattern):
 
 def _require_two(hosts: int) -> None:
     if hosts < 2:
-        raise UnsoundError(("hosts",), f"there are {hosts}", "2 or more")
+        raise UnsoundError((), f"there are {hosts} hosts", "2 or more")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.packet.traffic.patterns import AllToAll, Incast, Pattern, Permutation, Random, Stride
@@ -14,6 +14,7 @@ from te_solver.errors import UnsoundError
 PATTERNS: list[Pattern] = [Random(), Random(apart=3), Permutation(), Stride(2), AllToAll(), Incast(4)]
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(PATTERNS), st.integers(5, 40), st.integers(0, 2**32), st.integers(0, 50))
 def test_nobody_sends_to_himself_or_beyond_the_hosts(pattern: Pattern, hosts: int, seed: int, count: int) -> None:
     pattern.require_hosts(hosts)

@@ -1,0 +1,1 @@
+"""Loads, schemes and seeds of the packet model side by side."""

@@ -1,0 +1,134 @@
+"""The networks of packet studies: generated ones by name, or a topology with a host at each node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from simulator.packet.network import Network
+from simulator.packet.queues import Fifo, Queueing
+from simulator.packet.topologies import Bottleneck, LeafSpine, dumbbell, fat_tree, single_switch
+from te_solver.connectivity import connected_parts
+from te_solver.errors import InputError, quoted
+from te_solver.topology import Topology
+
+FORMS = ("leaf-spine:LEAVES,SPINES,HOSTS", "fat-tree:PORTS", "dumbbell:PAIRS", "single-switch:HOSTS")
+
+DEFAULT_RATE = 10_000.0
+DEFAULT_DELAY = 1e-6
+MOST_HOSTS = 10_000
+_MOST_SWITCHES = 1000
+_MOST_PORTS = 32
+
+
+@dataclass(frozen=True)
+class Links:
+    """What the links of a network are; None for what is usual.
+
+    Attributes:
+        rate: Mbit/s of hosts' links. Usual: 10,000; at a topology's node, what all links that leave it have together.
+        fabric_rate: Mbit/s of those between switches. Usual: as hosts'; a topology says it itself.
+        delay: seconds of each. Usual: 1e-6; a topology says it itself, and its hosts' links have none.
+    """
+
+    rate: float | None = None
+    fabric_rate: float | None = None
+    delay: float | None = None
+
+
+def is_generated(name: str) -> bool:
+    """Whether a name asks for a generated network, well or badly."""
+    return any(name.partition(":")[0] == form.partition(":")[0] for form in FORMS)
+
+
+def generated(name: str, links: Links) -> Network:
+    """The network of a name such as `leaf-spine:4,4,8`, with queues that nothing overflows.
+
+    Raises:
+        InputError: there is no such network.
+    """
+    kind, _, text = name.partition(":")
+    rate, delay = links.rate or DEFAULT_RATE, DEFAULT_DELAY if links.delay is None else links.delay
+    fabric = links.fabric_rate or rate
+    if kind == "leaf-spine":
+        leaves, spines, hosts = _numbers(name, text, ("leaves", "spines", "hosts per leaf"), _MOST_SWITCHES)
+        if leaves * hosts > MOST_HOSTS:
+            raise InputError("network", name, f"has {leaves * hosts} hosts", f"at most {MOST_HOSTS}")
+        return LeafSpine(leaves, spines, hosts, rate, fabric, delay).network(Fifo())
+    if kind == "dumbbell":
+        (pairs,) = _numbers(name, text, ("pairs of hosts",), MOST_HOSTS // 2)
+        return dumbbell(pairs, rate, delay, Bottleneck(fabric, delay, Fifo()))
+    if links.fabric_rate is not None:
+        raise InputError("option", "--fabric-rate", f"given for {quoted(name)}", "leaf-spine or dumbbell")
+    if kind == "single-switch":
+        (hosts,) = _numbers(name, text, ("hosts",), MOST_HOSTS)
+        return single_switch(hosts, rate, delay, Fifo())
+    (ports,) = _numbers(name, text, ("ports",), _MOST_PORTS)
+    if ports % 2:
+        raise InputError("network", name, f"{ports} ports cannot be halved", "an even number")
+    return fat_tree(ports, rate, delay, Fifo())
+
+
+def of_topology(topology: Topology, source: str, links: Links) -> Network:
+    """A switch and a host for each node, hosts being numbered as nodes are.
+
+    Raises:
+        InputError: not all nodes are connected, both ways.
+    """
+    _require_connected(topology, source)
+    network = Network()
+    host = {node: network.add_host() for node in topology.nodes}
+    switch = {node: network.add_switch() for node in topology.nodes}
+    leaving = dict.fromkeys(topology.nodes, 0.0)
+    for link in topology.links:
+        leaving[link.source] += link.capacity
+    for node in topology.nodes:
+        for ends in ((host[node], switch[node]), (switch[node], host[node])):
+            network.connect(ends, links.rate or leaving[node], links.delay or 0.0)
+    for link in topology.links:
+        network.connect((switch[link.source], switch[link.target]), link.capacity, link.delay)
+    return network
+
+
+def node_names(network: Network, topology: Topology | None) -> list[str]:
+    """Names of all nodes: hosts `h0`, `h1`, switches `s0`, `s1`; of a topology's node its name and that of its host."""
+    if topology is not None:
+        return [*(f"h-{node}" for node in topology.nodes), *topology.nodes]
+    hosts = len(network.hosts)
+    return [*(f"h{host}" for host in range(hosts)), *(f"s{switch}" for switch in range(network.nodes - hosts))]
+
+
+def equipped(network: Network, queueing: Callable[[int], Queueing]) -> Network:
+    """The same network with this at all outputs of switches, by how many inputs the switch has."""
+    kinds = {inputs: queueing(inputs) for inputs in set(network.inputs)}
+    hosts = set(network.hosts)
+    links = [
+        link if link.source in hosts else replace(link, queueing=kinds[network.inputs[link.source]])
+        for link in network.links
+    ]
+    return replace(network, links=links)
+
+
+def _require_connected(topology: Topology, source: str) -> None:
+    parts = connected_parts(topology)
+    if len(parts) > 1:
+        problem = f"no path leads from {parts[0][0]} to {parts[1][0]}"
+        raise InputError(source, "", problem, "a topology all of whose nodes are connected")
+    for link in topology.links:
+        if not topology.has_link(link.target, link.source):
+            problem = f"there is a link from {link.source} to {link.target} and none back"
+            raise InputError(source, "", problem, "links both ways, for data and acknowledgements")
+    if len(topology.nodes) < 2:
+        raise InputError(source, "", f"has {len(topology.nodes)} nodes", "two or more, to send from one to another")
+
+
+def _numbers(name: str, text: str, what: Sequence[str], most: int) -> list[int]:
+    words = text.split(",")
+    if len(words) != len(what) or not all(word.isascii() and word.isdecimal() for word in words):
+        form = next(each for each in FORMS if each.partition(":")[0] == name.partition(":")[0])
+        raise InputError("network", name, f"has not {', '.join(what)} behind its colon", f"{form} in whole numbers")
+    numbers = [int(word) for word in words]
+    for number, of in zip(numbers, what, strict=True):
+        if not 1 <= number <= most:
+            raise InputError("network", name, f"{number} {of}", f"1 to {most}")
+    return numbers

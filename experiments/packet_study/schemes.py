@@ -1,0 +1,75 @@
+"""What stands at the outputs of switches, by name, within a buffer of so many bytes per output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from simulator.packet.queues import UNLIMITED, Crosspoints, Fifo, Queueing, Red, Threshold
+from te_solver.errors import InputError
+
+DEFAULT_BUFFER = 300_000
+DEFAULT_MARK = 0.4
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How much waits in a queue when packets are marked: bytes, or else a part of what fits into it."""
+
+    size: int | None = None
+    part: float = DEFAULT_MARK
+
+    def of(self, limit: int) -> Threshold:
+        return Threshold(int(self.part * limit) if self.size is None else self.size)
+
+    def __str__(self) -> str:
+        return f"{100 * self.part:g}%" if self.size is None else f"{self.size}"
+
+
+@dataclass(frozen=True)
+class Discipline:
+    """A way to use a buffer.
+
+    Attributes:
+        what: it is, for people.
+        make: of the queue that has a part of the buffer.
+        parts: into how many the buffer is divided, at a switch of so many inputs.
+        random: drops and marks hit any packet of a queue, not the one that comes.
+    """
+
+    what: str
+    make: Callable[[Fifo], Queueing]
+    parts: Callable[[int], int] = lambda _: 1
+    random: bool = False
+
+
+DISCIPLINES: Mapping[str, Discipline] = {
+    "drop-tail": Discipline("one queue per output", lambda queue: queue),
+    "random-drop": Discipline("one queue per output, random drop", lambda queue: queue, random=True),
+    "red": Discipline(
+        "one queue per output, random early detection between a quarter and three quarters of it",
+        lambda queue: replace(queue, marking=Red(low=queue.limit // 4, high=queue.limit * 3 // 4)),
+    ),
+    "cq": Discipline("a queue per input at each output, served in turn", Crosspoints, lambda inputs: inputs),
+    "cqrd": Discipline("the same, random drop", Crosspoints, lambda inputs: inputs, random=True),
+}
+
+
+def queueing(name: str, size: int, mark: Mark, inputs: int) -> Queueing:
+    """The queues of this name at an output with a buffer of `size` bytes of a switch of so many inputs."""
+    discipline = DISCIPLINES[name]
+    limit = size // discipline.parts(inputs)
+    return discipline.make(
+        Fifo(limit, marking=mark.of(limit), random_drop=discipline.random, random_mark=discipline.random)
+    )
+
+
+def require_room(name: str, size: int, inputs: int, packet: int) -> None:
+    """Raises InputError when a queue in a buffer of `size` bytes is smaller than a packet of so many."""
+    if size > UNLIMITED:
+        raise InputError("option", "--buffer", f"is {size}", f"at most {UNLIMITED} bytes")
+    parts = DISCIPLINES[name].parts(inputs)
+    if size // parts < packet:
+        each = f", divided among {parts} queues by {name}," if parts > 1 else ""
+        problem = f"{size} bytes{each} are less than a packet of {packet}"
+        raise InputError("option", "--buffer", problem, f"{parts * packet} or more")

@@ -1,0 +1,148 @@
+"""A packet study as plain data: what all its runs have in common, the runs, and what comes of one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, astuple, dataclass, field, replace
+from typing import Any
+
+from experiments.packet_study.networks import equipped
+from experiments.packet_study.schemes import DEFAULT_BUFFER, Mark, queueing
+from experiments.packet_study.tables import flows_csv, links_csv
+from simulator.flow_sizes.distribution import FlowSizes
+from simulator.packet.flows import Flows
+from simulator.packet.network import Network
+from simulator.packet.scenario import Setting
+from simulator.packet.simulation import Simulation
+from simulator.packet.summary import FlowTable, size_classes, summary_of
+from simulator.packet.traffic.arrivals import Arrivals
+from simulator.packet.traffic.load import Load, Reference
+from simulator.packet.traffic.patterns import Pattern
+from simulator.packet.traffic.workload import Workload, flows_at_once
+from simulator.packet.transports import Congestion, Tcp
+from simulator.packet.units import LONGEST
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Which flows there are.
+
+    Attributes:
+        sizes: of flows.
+        pattern: who sends to whom.
+        arrivals: when; None for all of them at 0 seconds.
+        of: what a load is a part of.
+        flows: how many come, when they do.
+    """
+
+    sizes: FlowSizes
+    pattern: Pattern
+    arrivals: Arrivals | None
+    of: Reference
+    flows: int
+
+    def drawn(self, network: Network, transport: Tcp, load: float | None, seed: int) -> Flows:
+        if self.arrivals is None or load is None:
+            return flows_at_once(self.pattern, self.sizes, network, transport, seed)
+        workload = Workload(self.sizes, Load(load, self.of), self.flows, self.arrivals, self.pattern)
+        return workload.drawn(network, transport, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What all runs have in common.
+
+    Attributes:
+        network: without queues, which `buffer`, `mark` and the run decide about.
+        names: of its nodes.
+        traffic: on it.
+        tcp: of all flows, apart from congestion control.
+        buffer: bytes, of each output of a switch.
+        mark: for packets that are capable of ECN.
+        until: seconds to simulate, at most.
+        classes: bounds of classes of sizes, bytes.
+        details: whether every flow and link is told.
+    """
+
+    network: Network
+    names: Sequence[str]
+    traffic: Traffic
+    tcp: Tcp = field(default_factory=Tcp)
+    buffer: int = DEFAULT_BUFFER
+    mark: Mark = field(default_factory=Mark)
+    until: float = LONGEST
+    classes: tuple[int, ...] = ()
+    details: bool = False
+
+    def identity(self) -> dict[str, Any]:
+        """All that results depend on, as JSON data."""
+        traffic = self.traffic
+        points = [traffic.sizes.sizes.tolist(), traffic.sizes.probabilities.tolist()]
+        return {
+            "network": digest([[astuple(link) for link in self.network.links], self.network.hosts, list(self.names)]),
+            "sizes": digest([points, traffic.sizes.interpolation.value]),
+            "pattern": repr(traffic.pattern),
+            "arrivals": repr(traffic.arrivals),
+            "load_of": traffic.of.value,
+            "flows": traffic.flows,
+            "tcp": repr(self.tcp),
+            "buffer": self.buffer,
+            "mark": repr(self.mark),
+            "until": self.until,
+            "classes": list(self.classes),
+            "details": self.details,
+        }
+
+
+@dataclass(frozen=True)
+class Run:
+    """One of a study's: a discipline by its name, a transport, a load (None for flows that come at once), a seed."""
+
+    queue: str
+    transport: Congestion
+    load: float | None
+    seed: int
+
+
+def simulation_of(study: Study, run: Run) -> Simulation:
+    """Ready to run.
+
+    Raises:
+        UnsoundError: the network, the pattern or a queue makes no sense.
+        NoPathError: hosts are not connected.
+    """
+    network = equipped(study.network, lambda inputs: queueing(run.queue, study.buffer, study.mark, inputs))
+    flows = study.traffic.drawn(network, replace(study.tcp, congestion=run.transport), run.load, run.seed)
+    return Simulation(network, [flows], Setting(seed=run.seed))
+
+
+def result_of(study: Study, run: Run, simulation: Simulation, *, stopped: bool = False) -> dict[str, Any]:
+    """What has come of it until now, as JSON data."""
+    table = FlowTable.of(simulation)
+    result: dict[str, Any] = {
+        "queue": run.queue,
+        "transport": run.transport.value,
+        "load": run.load,
+        "seed": run.seed,
+        "stopped": stopped,
+        **asdict(summary_of(simulation, size_classes(study.classes), table)),
+    }
+    if study.details:
+        result["flows_csv"] = flows_csv(simulation, table, study.names)
+        result["links_csv"] = links_csv(simulation, study.names)
+    return result
+
+
+def finished_result(study: Study, run: Run) -> dict[str, Any]:
+    """What comes of a run, as JSON data; the work of a sweep."""
+    simulation = simulation_of(study, run)
+    if not simulation.run(study.until):
+        raise KeyboardInterrupt
+    return result_of(study, run, simulation)
+
+
+def digest(data: object) -> str:
+    """Tells data apart, by its JSON and the `repr` of what has none."""
+    return hashlib.sha256(json.dumps(data, default=repr).encode()).hexdigest()[:12]

@@ -1,0 +1,35 @@
+"""All runs of a packet study, as a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple
+from typing import Any
+
+from experiments.output import OutputFolder
+from experiments.packet_study.study import Run, Study, digest, finished_result
+from experiments.progress import Progress
+from experiments.sweep.sweep import Sweep, swept
+from experiments.sweep.workers import Workers
+
+
+@contextmanager
+def results_of(
+    study: Study, runs: Sequence[Run], workers: Workers, output: OutputFolder | None, progress: Progress
+) -> Iterator[list[dict[str, Any]]]:
+    """The results of all runs, in their order.
+
+    A checkpoint in `output` keeps what is finished until the block, which writes what is made of it, has ended.
+
+    Raises:
+        As `swept`.
+    """
+    settings = {"runs": digest([astuple(run) for run in runs]), **study.identity()}
+    sweep = Sweep("packet", settings, study, _same, finished_result, runs)
+    with swept(sweep, workers, output, progress) as results:
+        yield results
+
+
+def _same(study: Study) -> Study:
+    return study

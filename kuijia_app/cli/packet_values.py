@@ -1,0 +1,119 @@
+"""Values of the options of `kuijia packet`: what the words of users stand for."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from itertools import pairwise
+
+from experiments.packet_study.schemes import DISCIPLINES, Mark
+from simulator.flow_sizes.distribution import FlowSizes
+from simulator.flow_sizes.published import find_flow_sizes
+from simulator.packet.traffic.arrivals import Arrivals, LogNormal, Poisson
+from simulator.packet.traffic.patterns import AllToAll, Incast, Pattern, Permutation, Random, Stride
+from simulator.packet.transports import Congestion
+from te_solver.errors import InputError, UnsoundError, quoted
+from te_solver.text import parse_number
+
+PATTERNS = "random, random:N, permutation, stride:N, all-to-all, incast:N"
+ARRIVALS = "poisson, log-normal, log-normal:SIGMA"
+
+_LARGEST_FLOW = 10**15
+
+
+def loads(text: str) -> tuple[float, ...]:
+    """Numbers greater than zero, separated by commas."""
+    numbers = tuple(dict.fromkeys(parse_number(word.strip()) for word in text.split(",")))
+    if not all(number is not None and 0 < number <= 100 for number in numbers):
+        raise argparse.ArgumentTypeError(f"{text!r}, expected loads greater than 0, separated by commas")
+    return tuple(number for number in numbers if number is not None)
+
+
+def queues(text: str) -> tuple[str, ...]:
+    return _names(text, list(DISCIPLINES))
+
+
+def transports(text: str) -> tuple[Congestion, ...]:
+    return tuple(Congestion(name) for name in _names(text, [each.value for each in Congestion]))
+
+
+def bounds(text: str) -> tuple[int, ...]:
+    """Sizes in bytes that rise, separated by commas; none of an empty text."""
+    words = [word.strip() for word in text.split(",")] if text else []
+    if not all(word.isascii() and word.isdecimal() and int(word) > 0 for word in words):
+        raise argparse.ArgumentTypeError(f"{text!r}, expected sizes in bytes, separated by commas")
+    found = tuple(map(int, words))
+    if any(low >= high for low, high in pairwise(found)):
+        raise argparse.ArgumentTypeError(f"{text!r}, expected sizes that rise")
+    return found
+
+
+def mark(text: str) -> Mark:
+    """Bytes, or a percentage of what fits into a queue."""
+    number = parse_number(text.removesuffix("%"))
+    if number is None or not math.isfinite(number) or number < 0:
+        raise argparse.ArgumentTypeError(f"{text!r}, expected bytes, or a percentage such as 40%")
+    if not text.endswith("%"):
+        return Mark(size=int(number))
+    if number > 100:
+        raise argparse.ArgumentTypeError(f"{text!r}, expected 0% to 100%")
+    return Mark(part=number / 100)
+
+
+def seconds(text: str) -> float:
+    """Zero or more."""
+    number = parse_number(text)
+    if number is None or not math.isfinite(number) or number < 0:
+        raise argparse.ArgumentTypeError(f"{text!r}, expected a number of seconds, zero or more")
+    return number
+
+
+def pattern(text: str, hosts: int) -> Pattern:
+    """The pattern of a name such as `incast:8`; raises InputError when there is none such among so many hosts."""
+    plain: dict[str, Pattern] = {"random": Random(), "permutation": Permutation(), "all-to-all": AllToAll()}
+    numbered: dict[str, Callable[[int], Pattern]] = {"random": Random, "stride": Stride, "incast": Incast}
+    kind, colon, number = text.partition(":")
+    if not colon and kind in plain:
+        found = plain[kind]
+    elif kind in numbered and number.isascii() and number.isdecimal():
+        found = numbered[kind](int(number))
+    else:
+        raise InputError("option", "--pattern", f"{quoted(text)} is unknown", f"one of {PATTERNS}")
+    try:
+        found.require_hosts(hosts)
+    except UnsoundError as error:
+        raise InputError("option", "--pattern", f"{text}: {error.problem}", error.expected) from error
+    return found
+
+
+def arrivals(text: str) -> Arrivals:
+    """The arrivals of a name such as `log-normal:1.5`; raises InputError when there are none such."""
+    kind, colon, number = text.partition(":")
+    if kind == "poisson" and not colon:
+        return Poisson()
+    if kind != "log-normal":
+        raise InputError("option", "--arrivals", f"{quoted(text)} is unknown", f"one of {ARRIVALS}")
+    if not colon:
+        return LogNormal()
+    try:
+        return LogNormal(math.nan if (sigma := parse_number(number)) is None else sigma)
+    except UnsoundError as error:
+        raise InputError("option", "--arrivals", f"sigma of {quoted(text)}", error.expected) from error
+
+
+def sizes(text: str) -> FlowSizes:
+    """A published distribution by name, one in a file, or a number of bytes that all flows have; raises InputError."""
+    if text.isascii() and text.isdecimal():
+        if not 1 <= int(text) <= _LARGEST_FLOW:
+            raise InputError("option", "--sizes", f"{quoted(text)} bytes", f"1 to {_LARGEST_FLOW}")
+        return FlowSizes.of_one(int(text))
+    return find_flow_sizes(text)
+
+
+def _names(text: str, known: list[str]) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    for name in names:
+        if name not in known:
+            raise argparse.ArgumentTypeError(f"{name!r} is unknown, expected one or more of {', '.join(known)}")
+    return names

@@ -1,0 +1,181 @@
+"""`kuijia packet` tells what comes of loads and schemes, the same for a seed however it is run."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from experiments.progress import Progress
+from kuijia_app.cli.main import main
+
+SMALL = ("leaf-spine:2,2,3", "--flows", "40", "--sizes", "web-server")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def packet(*arguments: str) -> int:
+    return main(["packet", *arguments])
+
+
+def test_the_summary_tells_completion_times_by_class_and_losses(capsys: pytest.CaptureFixture[str]) -> None:
+    assert packet(*SMALL) == 0
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
+    assert lines[0] == "leaf-spine:2,2,3: 6 hosts, 4 switches"
+    assert lines[1] == "flows: sizes web-server (mean 66121 bytes), random, poisson, load of hosts, seed 1"
+    rows = [line.split() for line in lines if line.startswith("drop-tail")]
+    assert [row[:-6] for row in rows[:-1]] == [
+        ["drop-tail", "cubic", "0.5", "all", "40"],
+        ["drop-tail", "cubic", "0.5", "under", "100", "kB", "34"],
+        ["drop-tail", "cubic", "0.5", "100", "kB", "to", "1", "MB", "6"],
+    ]
+    assert printed.err == ""
+
+
+def test_results_are_the_same_bytes_whatever_the_number_of_workers(folder: Path) -> None:
+    sweep = (*SMALL, "--load", "0.2,0.8", "--queue", "drop-tail,cqrd", "--seeds", "2", "--details")
+    for workers in ("1", "2"):
+        assert packet(*sweep, "--workers", workers, "-o", f"with-{workers}") == 0
+    one, two = (folder / f"with-{workers}" for workers in ("1", "2"))
+    assert sorted(path.name for path in one.iterdir()) == sorted(path.name for path in two.iterdir())
+    assert len(list(one.iterdir())) == 2 + 2 * 8
+    for path in one.iterdir():
+        assert path.read_bytes() == (two / path.name).read_bytes()
+
+
+def test_a_run_alone_is_that_of_a_sweep(folder: Path) -> None:
+    assert packet(*SMALL, "--load", "0.5,0.8", "--workers", "1", "-o", "both") == 0
+    assert packet(*SMALL, "--load", "0.8", "-o", "alone") == 0
+    both, alone = (json.loads((folder / name / "packet.json").read_text())["runs"] for name in ("both", "alone"))
+    assert alone == both[1:]
+
+
+def test_json_and_csv_have_all_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert packet(*SMALL, "--transport", "dctcp", "--mark", "20000", "--details", "--json", "-o", "out") == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data == json.loads((folder / "out" / "packet.json").read_text())
+    assert (data["format"], data["version"]) == ("kuijia-packet", 1)
+    assert (data["options"]["mark"], data["options"]["transport"]) == ("20000", ["dctcp"])
+    (run,) = data["runs"]
+    assert [each["flows"] for each in run["classes"]] == [40, 34, 6, 0]
+    rows = list(csv.DictReader((folder / "out" / "packet.csv").open()))
+    assert [float(row["completion_mean"] or 0) for row in rows] == [
+        each["completion"]["mean"] or 0 for each in run["classes"]
+    ]
+    flows = list(csv.DictReader((folder / "out" / "flows-drop-tail-dctcp-0.5-1.csv").open()))
+    assert len(flows) == 40
+    assert sum(float(flow["slowdown"]) for flow in flows) / 40 == pytest.approx(run["classes"][0]["slowdown"]["mean"])
+    assert sum(int(flow["sent"]) for flow in flows) == run["sent"]
+    links = list(csv.DictReader((folder / "out" / "links-drop-tail-dctcp-0.5-1.csv").open()))
+    assert {link["source"] for link in links} == {*(f"h{host}" for host in range(6)), "s0", "s1", "s2", "s3"}
+    assert max(int(link["queue_peak"]) for link in links if link["source"][0] == "s") == run["queues"]["peak"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("fat-tree:4", "--pattern", "permutation", "--at-once", "--sizes", "100000"),
+        ("dumbbell:4", "--fabric-rate", "1000", "--pattern", "incast:3", "--flows", "30", "--sizes", "20000"),
+        ("single-switch:4", "--pattern", "all-to-all", "--at-once", "--sizes", "5000", "--queue", "red,cq,random-drop"),
+        ("gscale", "--flows", "10", "--sizes", "50000", "--load-of", "network", "--arrivals", "log-normal:2"),
+        ("leaf-spine:2,1,2", "--pattern", "stride:2", "--flows", "5", "--sizes", "10000", "--handshake"),
+    ],
+)
+def test_every_network_and_pattern_runs_to_its_end(
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert packet(*arguments, "--json", "--workers", "1") == 0
+    for run in json.loads(capsys.readouterr().out)["runs"]:
+        everything = run["classes"][0]
+        assert everything["finished"] == everything["flows"] > 0
+        assert everything["slowdown"]["p50"] > 1 - 1e-6
+
+
+def test_a_run_that_is_interrupted_tells_what_is_done(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Progress, "show", lambda *_: signal.raise_signal(signal.SIGINT))
+    assert packet("leaf-spine:2,2,4", "--flows", "300", "--load", "0.9", "-o", "out") == 130
+    printed = capsys.readouterr()
+    assert "stopped after" in printed.err
+    assert "flows finished: that is what is told" in printed.err
+    (run,) = json.loads((folder / "out" / "packet.json").read_text())["runs"]
+    everything = run["classes"][0]
+    assert run["stopped"]
+    assert 0 < everything["finished"] < everything["flows"]
+    assert f"{everything['finished']}/300" in printed.out
+
+
+def test_a_simulation_can_end_before_its_flows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert packet("single-switch:2", "--sizes", "1000000000", "--at-once", "--until", "0.001", "--json") == 0
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert run["seconds"] == pytest.approx(0.001)
+    assert run["classes"][0]["finished"] == 0
+    assert not run["stopped"]
+
+
+def test_a_load_of_one_is_allowed_with_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    assert packet(*SMALL, "--load", "1.2") == 0
+    assert (
+        capsys.readouterr().err == "warning: load 1.2 is more than there is room for: what waits grows all the time\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("leaf-spine:4,4",), "network:leaf-spine:4,4: has not leaves, spines, hosts per leaf behind its colon"),
+        (("leaf-spine:0,4,4",), "network:leaf-spine:0,4,4: 0 leaves, expected 1 to 1000"),
+        (("leaf-spine:999,4,999",), "network:leaf-spine:999,4,999: has 998001 hosts"),
+        (("leafspine:4",), "network:leafspine:4: unknown, expected leaf-spine:LEAVES,SPINES,HOSTS, fat-tree:PORTS"),
+        (("fat-tree:3",), "network:fat-tree:3: 3 ports cannot be halved"),
+        (("nowhere",), "nowhere: no such file or shipped network"),
+        (("apart.yaml",), "apart.yaml: no path leads from a to c"),
+        (("fat-tree:4", "--fabric-rate", "5"), "option:--fabric-rate: given for 'fat-tree:4'"),
+        (("gscale", "--fabric-rate", "5"), "option:--fabric-rate: given for gscale"),
+        (("fat-tree:4", "--capacity", "5"), "option:--capacity: given for fat-tree:4"),
+        (("single-switch:4", "--buffer", "1499"), "option:--buffer: 1499 bytes are less than a packet of 1500"),
+        (
+            ("single-switch:4", "--queue", "drop-tail,cq", "--buffer", "5999"),
+            "option:--buffer: 5999 bytes, divided among 4 queues by cq, are less than a packet of 1500, expected 6000",
+        ),
+        (("single-switch:4", "--buffer", "0"), "kuijia packet: argument --buffer"),
+        (("single-switch:4", "--sizes", "none.cdf"), "none.cdf: there is no such file"),
+        (("single-switch:4", "--sizes", "bad.cdf"), "bad.cdf:2: probability 0.4 is less than that of the point before"),
+        (("single-switch:4", "--sizes", "0"), "option:--sizes: '0' bytes, expected 1 to"),
+        (("single-switch:4", "--load", "0"), "kuijia packet: argument --load: '0', expected loads greater than 0"),
+        (("single-switch:4", "--load", "0.5,x"), "kuijia packet: argument --load"),
+        (("single-switch:4", "--pattern", "ring"), "option:--pattern: 'ring' is unknown"),
+        (("single-switch:4", "--pattern", "incast:4"), "option:--pattern: incast:4: 4 senders, expected 1 to 3"),
+        (("single-switch:1",), "option:--pattern: random: there are 1 hosts, expected more than 1"),
+        (("single-switch:4", "--arrivals", "regular"), "option:--arrivals: 'regular' is unknown"),
+        (("single-switch:4", "--arrivals", "log-normal:x"), "option:--arrivals: sigma of 'log-normal:x'"),
+        (("single-switch:4", "--queue", "fq"), "kuijia packet: argument --queue: 'fq' is unknown"),
+        (("single-switch:4", "--mark", "140%"), "kuijia packet: argument --mark: '140%'"),
+        (("single-switch:4", "--classes", "5,3"), "kuijia packet: argument --classes: '5,3', expected sizes that rise"),
+        (("single-switch:4", "--until", "-1"), "kuijia packet: argument --until"),
+        (("single-switch:4", "--details"), "option:--details: given without a folder"),
+    ],
+)
+def test_bad_input_ends_with_one_line(
+    arguments: tuple[str, ...], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "bad.cdf").write_text("100 0.5\n200 0.4\n300 1\n")
+    (folder / "apart.yaml").write_text("nodes: [a, b, c]\nlinks:\n- {a: a, b: b, capacity: 100}\n")
+    try:
+        status = packet(*arguments)
+    except SystemExit as end:
+        status = int(str(end.code))
+    printed = capsys.readouterr()
+    assert status == 2
+    assert printed.err.startswith(f"error: {message}")
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""
