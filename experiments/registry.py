@@ -21,6 +21,7 @@ _MODULES = (
     "experiments.update",
     "experiments.hedera.matrices",
     "experiments.gscale.command",
+    "experiments.gscale.readings.command",
     "experiments.memory",
     "experiments.hedera.large",
     "experiments.hedera.timing",

@@ -10,6 +10,9 @@ SAME_PART, SAME_UNITS = 0.1, 1.0
 """A number is the published one when it is within a tenth of it, or within one unit: point, second, Mbit/s."""
 
 _MEASURED = "emulation"
+_READ = ("fig10", "fig11", "fig12", "fig13")
+"""Figures whose numbers hang on what the paper does not say."""
+
 _LISTED = 3
 """As many missed bars are told one by one; of more, the figures they belong to."""
 
@@ -34,6 +37,11 @@ def lead_of(exhibits: Sequence[Exhibit]) -> str:
         sentences += [f"{name} has {words}." for name, words in measured]
     if computed:
         sentences.append(f"Computed numbers are not the published ones in {_listed(computed)}.")
+    if any(exhibit.name in _READ for exhibit, _ in differing):
+        sentences.append(
+            "Losses hang on which pairs are drawn, which of the best plans is taken and what is averaged, of which the"
+            " paper says little: docs/gscale.md has what each makes of the difference."
+        )
     matching = [_called(exhibit) for exhibit, words in apart if not words]
     if matching:
         sentences.append(f"Numbers match where measured in {_listed(matching)}.")

@@ -18,6 +18,7 @@ from simulator.flow.model import Flows, share
 from simulator.flow.round_trips import weighed_by_round_trips
 from te_solver.plan import Tunnel
 from te_solver.topology import Topology
+from testbed.hash_probe import Protocol
 from testbed.manifest import describe_computation
 
 
@@ -44,9 +45,9 @@ def compute(case: Case, settings: Settings) -> Result:
     flows = aggregates_of(plan, case.link)
     role = roles_of(flows, case.link)
     capacity = [link.capacity for link in plan.topology.links]
-    planned = _offered(plan.topology, case, [flow.tunnel for flow in flows], flows, {})
+    planned = offered(plan.topology, case.protocol, [flow.tunnel for flow in flows], flows, {})
     low = {flow.name: case.scheme == "kuijia" and role[flow.name] == "victim" for flow in flows}
-    rerouted = _offered(plan.topology, case, [flow.backup for flow in flows], flows, low)
+    rerouted = offered(plan.topology, case.protocol, [flow.backup for flow in flows], flows, low)
     before, after = (share(capacity, each).goodput.tolist() for each in (planned, rerouted))
     series = [Series((), (), ())] * len(flows)
     if case.traffic == "tcp":
@@ -75,19 +76,30 @@ def compute(case: Case, settings: Settings) -> Result:
     )
 
 
-def _offered(
-    topology: Topology, case: Case, tunnels: Sequence[Tunnel], flows: Sequence[WantedFlow], low: Mapping[str, bool]
+def offered(
+    topology: Topology,
+    protocol: Protocol,
+    tunnels: Sequence[Tunnel],
+    flows: Sequence[WantedFlow],
+    low: Mapping[str, bool],
+    *,
+    round_trips: bool = True,
 ) -> Flows:
-    """Each flow over its tunnel, with its weight; those that are `low` wait in the victims' queue of their class."""
+    """Each flow over its tunnel; those that are `low` wait in the victims' queue of their class.
+
+    Without `round_trips` TCP flows are not weighed by theirs: they share by max-min fairness.
+    """
     position = {link.ends: number for number, link in enumerate(topology.links)}
-    offered = Flows.of(
+    found = Flows.of(
         [[position[hop] for hop in pairwise(tunnel.nodes)] for tunnel in tunnels],
         [flow.offered for flow in flows],
         level=[2 * flow.priority + low.get(flow.name, False) for flow in flows],
-        elastic=case.protocol == "tcp",
+        elastic=protocol == "tcp",
     )
+    if not round_trips:
+        return found
     back = [[position[hop] for hop in pairwise(tunnel.nodes[::-1])] for tunnel in tunnels]
-    return weighed_by_round_trips([link.capacity for link in topology.links], offered, back)
+    return weighed_by_round_trips([link.capacity for link in topology.links], found, back)
 
 
 def _result(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import permutations, product
@@ -57,22 +57,26 @@ def plan_of(case: Case, capacity: float, seed: int) -> Plan:
         capacity: of every link, in Mbit/s; plans fill `PLANNED_SHARE` of it.
         seed: decides the pairs, together with the repetition.
     """
-    plan = _unit_plan(2 if case.traffic == "priorities" else 1, case.demand, pairs_of(case.repetition, seed))
-    rate = PLANNED_SHARE * capacity
+    plan = unit_plan(2 if case.traffic == "priorities" else 1, case.demand, pairs_of(case.repetition, seed))
+    return scaled(plan, capacity, PLANNED_SHARE * capacity)
+
+
+def scaled(plan: Plan, capacity: float, unit: float) -> Plan:
+    """The plan on links of `capacity` Mbit/s, with `unit` Mbit/s for each one of its rates."""
     return replace(
         plan,
         topology=plan.topology.with_capacity(capacity),
         pairs=tuple(
             replace(
                 pair,
-                demand=pair.demand * rate,
-                allocated=pair.allocated * rate,
-                tunnels=tuple(replace(tunnel, rate=tunnel.rate * rate) for tunnel in pair.tunnels),
+                demand=pair.demand * unit,
+                allocated=pair.allocated * unit,
+                tunnels=tuple(replace(tunnel, rate=tunnel.rate * unit) for tunnel in pair.tunnels),
             )
             for pair in plan.pairs
         ),
-        objective_value=plan.objective_value * rate,
-        upper_bound=None if plan.upper_bound is None else plan.upper_bound * rate,
+        objective_value=plan.objective_value * unit,
+        upper_bound=None if plan.upper_bound is None else plan.upper_bound * unit,
     )
 
 
@@ -83,12 +87,19 @@ def pairs_of(repetition: int, seed: int) -> tuple[Edge, ...]:
     Pairs are drawn again until, at each demand, all of them are allocated something, and each of the three links has
     both victims and traffic that these directly affect: without one of them its failure would measure nothing.
     """
+    return next(
+        pairs
+        for pairs in draws_of(repetition, seed)
+        if all(_measures(unit_plan(*each, pairs)) for each in product((1, 2), DEMANDS))
+    )
+
+
+def draws_of(repetition: int, seed: int) -> Iterator[tuple[Edge, ...]]:
+    """Five different pairs at random, over and over."""
     chance = random.Random(f"{seed} {repetition}")
-    everyone = list(permutations(_gscale().nodes, 2))
+    everyone = list(permutations(gscale().nodes, 2))
     while True:
-        pairs = tuple(chance.sample(everyone, PAIRS))
-        if all(_measures(_unit_plan(*each, pairs)) for each in product((1, 2), DEMANDS)):
-            return pairs
+        yield tuple(chance.sample(everyone, PAIRS))
 
 
 def _measures(plan: Plan) -> bool:
@@ -101,9 +112,9 @@ def _measures(plan: Plan) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _unit_plan(classes: int, demand: float, pairs: Sequence[Edge]) -> Plan:
+def unit_plan(classes: int, demand: float, pairs: Sequence[Edge]) -> Plan:
     """The plan for links of which 1 Mbit/s may be planned, with one class of traffic or two."""
-    return solve(_gscale(), _demands(classes, demand, pairs), TUNNELS, options=Options(spread=True))
+    return solve(gscale(), _demands(classes, demand, pairs), TUNNELS, options=Options(spread=True))
 
 
 def _demands(classes: int, demand: float, pairs: Sequence[Edge]) -> list[Demand]:
@@ -114,5 +125,6 @@ def _demands(classes: int, demand: float, pairs: Sequence[Edge]) -> list[Demand]
 
 
 @lru_cache(maxsize=1)
-def _gscale() -> Topology:
+def gscale() -> Topology:
+    """The network, with links of 1 Mbit/s."""
     return load_topology(shipped_network("gscale")).with_capacity(1.0)

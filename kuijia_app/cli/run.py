@@ -63,12 +63,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--repetitions",
         type=positive_count,
         metavar="N",
-        help="measure everything N times (default: 1; with gscale --full, as in the paper, 3)",
+        help="measure everything N times (default: 1; with gscale --full, as in the paper, 3); of gscale-readings, N"
+        " campaigns of 3 draws (default: 10)",
     )
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--quick", action="store_true", help="measure less and for a shorter time, which is less exact")
     length.add_argument(
-        "--full", action="store_true", help="all that the paper has, for fig4 and gscale (default: a part of it)"
+        "--full",
+        action="store_true",
+        help="all that the paper has, for fig4, gscale and gscale-readings (default: a part of it)",
     )
     add_workers(parser)
     for configure_family in dict.fromkeys(each.configure for each in experiments):

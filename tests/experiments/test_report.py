@@ -46,6 +46,7 @@ def test_the_first_paragraph_says_where_numbers_do_not_match(tmp_path: Path) -> 
     lead = report_of(tmp_path).lead
     assert lead.startswith("Measured numbers are not the published ones in Figure 10. At the heaviest demand where")
     assert "Figure 10 has rescaling 20.0 instead of 3.57 at 1.2." in lead
+    assert "Losses hang on which pairs are drawn" in lead
     assert "Numbers match where measured in Table 2 on emulation." in lead
     page = html_page(report_of(tmp_path))
     assert page.index("Measured numbers are not") < page.index("<h2")

@@ -1,0 +1,29 @@
+"""`kuijia run gscale-readings`: how much the losses on Gscale hang on what the paper leaves open."""
+
+from __future__ import annotations
+
+import argparse
+
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Outcome, Settings, experiment, no_options
+from experiments.sweep.workers import workers_from
+
+_QUICK, _CAMPAIGNS, _FULL = 1, 10, 67
+"""Campaigns of three draws of pairs, unless `--repetitions` says how many."""
+
+
+@experiment(
+    "gscale-readings",
+    title="losses on Gscale under other readings of what the paper leaves open",
+    reproduces="Figures 10-13",
+    backends=("flow",),
+    configure=no_options,
+    sweeps=True,
+)
+def gscale_readings(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    # The optimiser takes seconds to import, which listing the experiments should not cost.
+    from experiments.gscale.readings.study import run_study  # noqa: PLC0415
+
+    campaigns = args.repetitions or (_FULL if args.full else _QUICK if settings.quick else _CAMPAIGNS)
+    return run_study(settings, campaigns, workers_from(args), output, progress)

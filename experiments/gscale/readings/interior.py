@@ -1,0 +1,55 @@
+"""Greatest throughput by an interior-point method, which stops in the middle of all best plans, not at a corner."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+
+from te_solver.plan import Plan
+from te_solver.programs.incidence import Vector, within_bounds
+from te_solver.programs.program import Allocation, Objective, Program
+from te_solver.programs.scale import Scale
+from te_solver.programs.solver import Solver
+
+_SOLVER = Solver(cp.CLARABEL)
+
+
+class InteriorThroughput(Program):
+    """The paper's program in the form that FFC gives it: tunnels are granted at least what their pair sends.
+
+    A tunnel's weight is its part of what the pair's tunnels are granted, which may be more than the pair sends. CVX
+    solves such programs with SDPT3 or SeDuMi. Like the solver here they are interior-point methods: where many plans
+    are best, as for light demands, they come to one in the middle of them.
+    """
+
+    def _compile(self, scale: Scale) -> None:
+        del scale  # Gscale's links are all alike, and its plans in parts of one
+        tunnels, pairs = self.incidence.links.shape[1], self.incidence.pairs.shape[0]
+        self._free, self._asked = cp.Parameter(self.incidence.links.shape[0]), cp.Parameter(pairs)
+        self._granted, self._sent = cp.Variable(tunnels, nonneg=True), cp.Variable(pairs, nonneg=True)
+        self._problem = cp.Problem(
+            cp.Maximize(cp.sum(self._sent)),
+            [
+                sp.csr_array(self.incidence.links) @ self._granted <= self._free,
+                sp.csr_array(self.incidence.pairs) @ self._granted >= self._sent,
+                self._sent <= self._asked,
+            ],
+        )
+
+    def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
+        del carried  # `room` is without it
+        self._free.value, self._asked.value = room, demand
+        seconds = _SOLVER.run(self._problem)
+        granted = np.maximum(np.asarray(self._granted.value), 0.0)
+        of_pair = self.incidence.pairs @ granted
+        part = np.divide(self._sent.value, of_pair, out=np.zeros_like(of_pair), where=of_pair > 0)
+        rates = within_bounds(self.incidence, room, demand, granted * part[self.incidence.pair_of_tunnel])
+        return Allocation(rates, self.incidence.pairs @ rates, _SOLVER.title, seconds)
+
+
+def _total(plan: Plan) -> float:
+    return sum(pair.allocated for pair in plan.pairs)
+
+
+INTERIOR = Objective("max-throughput-interior", InteriorThroughput, _total)

@@ -1,0 +1,82 @@
+"""What the paper leaves open about its evaluation on Gscale, and the readings that are compared; pure data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from experiments.gscale.scenario import PLANNED_SHARE
+
+Tunnels = Literal["edge-disjoint", "node-disjoint", "k-shortest"]
+Rates = Literal["spread", "fewest hops", "interior point"]
+Direct = Literal["one direction", "both directions", "all but victims"]
+Average = Literal["of the role", "of flows"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One reading of section 5; the defaults are those of `kuijia run gscale`.
+
+    Attributes:
+        redrawn: pairs are drawn until each of the three links has victims and directly affected flows at each demand.
+        ten_sites: no site is an end of two pairs.
+        two_left: no link that fails is in two tunnels of a pair, so that victims can go to "the two remaining tunnels".
+        tunnels: how a pair's three are found.
+        rates: which of the plans of greatest throughput it is: spread over the tunnels, over the shortest ones, or the
+            one in the middle that interior-point methods stop at, as CVX's solvers are.
+        planned_share: of each link, that plans fill.
+        whole_links: demands are in parts of a link, not in parts of what may be planned on it.
+        halves: the two aggregates of a tunnel are alike instead of by the weights of the others.
+        unthrottled: sent is what is demanded, not what is allocated.
+        round_trips: TCP shares full links by round trips, otherwise by max-min fairness.
+        direct: who is affected directly: shares a link with rescaled victims in its direction, or in any; or everybody.
+        average: loss of a role's flows together, or the mean of each flow's own.
+    """
+
+    redrawn: bool = True
+    ten_sites: bool = False
+    two_left: bool = False
+    tunnels: Tunnels = "edge-disjoint"
+    rates: Rates = "spread"
+    planned_share: float = PLANNED_SHARE
+    whole_links: bool = False
+    halves: bool = False
+    unthrottled: bool = False
+    round_trips: bool = True
+    direct: Direct = "one direction"
+    average: Average = "of the role"
+
+
+DEFAULT = Reading()
+NEAREST = Reading(redrawn=False, ten_sites=True, two_left=True, rates="interior point", average="of flows")
+
+READINGS = {
+    "as reproduced": DEFAULT,
+    "pairs: any five": replace(DEFAULT, redrawn=False),
+    "pairs: any five, of ten sites": replace(DEFAULT, redrawn=False, ten_sites=True),
+    "pairs: any five, two tunnels left": replace(DEFAULT, redrawn=False, two_left=True),
+    "pairs: any five, both": replace(DEFAULT, redrawn=False, ten_sites=True, two_left=True),
+    "tunnels: node-disjoint": replace(DEFAULT, tunnels="node-disjoint"),
+    "tunnels: three shortest": replace(DEFAULT, tunnels="k-shortest"),
+    "plan: fewest hops": replace(DEFAULT, rates="fewest hops"),
+    "plan: interior point": replace(DEFAULT, rates="interior point"),
+    "planned: the whole link": replace(DEFAULT, planned_share=1.0),
+    "planned: 90 % of it": replace(DEFAULT, planned_share=0.9),
+    "planned: 80 % of it": replace(DEFAULT, planned_share=0.8),
+    "demand in parts of a whole link": replace(DEFAULT, whole_links=True),
+    "aggregates: halves of a tunnel": replace(DEFAULT, halves=True),
+    "sent: all that is demanded": replace(DEFAULT, unthrottled=True),
+    "TCP: max-min fair": replace(DEFAULT, round_trips=False),
+    "direct: in either direction": replace(DEFAULT, direct="both directions"),
+    "direct: all but victims": replace(DEFAULT, direct="all but victims"),
+    "loss: mean of flows": replace(DEFAULT, average="of flows"),
+    "nearest": NEAREST,
+    "nearest, but pairs of any sites": replace(NEAREST, ten_sites=False),
+    "nearest, but any tunnels left": replace(NEAREST, two_left=False),
+    "nearest, but plan spread": replace(NEAREST, rates="spread"),
+    "nearest, but loss of the role": replace(NEAREST, average="of the role"),
+    "nearest, redrawn until all hurt": replace(NEAREST, redrawn=True),
+    "nearest, planned 90 %": replace(NEAREST, planned_share=0.9),
+    "nearest, direct in either direction": replace(NEAREST, direct="both directions"),
+}
+"""Ours, and ours with one thing changed; then what comes nearest to the published losses, changed likewise."""

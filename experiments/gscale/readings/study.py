@@ -1,0 +1,48 @@
+"""Runs the comparison of readings: a sweep over draws of pairs, each under all readings."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from experiments.gscale.cases import REPETITIONS
+from experiments.gscale.readings.losses import Losses, losses_of
+from experiments.gscale.readings.reading import READINGS
+from experiments.gscale.readings.show import readings_figure, readings_text, readings_to_json
+from experiments.gscale.readings.summary import summary_of
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Outcome, Settings
+from experiments.sweep.sweep import Sweep, swept
+from experiments.sweep.workers import Workers
+from te_solver.picture_file import picture_bytes
+from testbed.manifest import describe_program, package_versions
+
+NAME = "gscale-readings"
+
+
+def run_study(
+    settings: Settings, campaigns: int, workers: Workers, output: OutputFolder, progress: Progress
+) -> Outcome:
+    """Compute so many campaigns of three draws; write what they show as text, JSON and picture."""
+    draws = campaigns * REPETITIONS
+    told = {"seed": settings.seed, "draws": draws}
+    sweep = Sweep(NAME, told, settings, _as_it_is, losses_of_draw, cases=range(1, draws + 1))
+    with swept(sweep, workers, output, progress) as found:
+        summaries = {name: summary_of([draw[name] for draw in found]) for name in READINGS}
+        data = {**readings_to_json(summaries, draws), "experiment": NAME, "seed": settings.seed}
+        # Without times: the file is the same whoever computed it, and however often it was interrupted.
+        data["manifest"] = {**describe_program(), "packages": package_versions(), "settings": asdict(settings)}
+        text = readings_text(summaries, draws)
+        output.write_json(f"{NAME}.json", data)
+        output.write_text(f"{NAME}.txt", f"{text}\n")
+        output.write_bytes(f"{NAME}.svg", picture_bytes(readings_figure(summaries), ".svg"))
+    return Outcome(text, data, ())
+
+
+def losses_of_draw(settings: Settings, draw: int) -> dict[str, Losses]:
+    """What is lost under each reading."""
+    return {name: losses_of(reading, draw, settings.seed) for name, reading in READINGS.items()}
+
+
+def _as_it_is(settings: Settings) -> Settings:
+    return settings

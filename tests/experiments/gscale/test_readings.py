@@ -1,0 +1,135 @@
+"""Other readings of the evaluation on Gscale: each changes what it says, and the default is what is reproduced."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+
+from experiments.gscale.cases import DEMANDS, LINKS, SCHEMES, Case
+from experiments.gscale.flow_run import compute
+from experiments.gscale.loss_figures import mean_loss, role_loss
+from experiments.gscale.readings.interior import INTERIOR
+from experiments.gscale.readings.losses import FIGURES, Losses, losses_of, pairs_under
+from experiments.gscale.readings.reading import DEFAULT, NEAREST, READINGS, Reading
+from experiments.gscale.readings.show import readings_figure, readings_text, readings_to_json
+from experiments.gscale.readings.summary import CURVES, summary_of
+from experiments.published import published_curves
+from experiments.registry import Settings
+from te_solver.demands import Demand
+from te_solver.networks import shipped_network
+from te_solver.solve import solve
+from te_solver.topology import Link, Topology
+from te_solver.topology_file import load_topology
+from te_solver.tunnels import tunnels_for
+
+SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, True, 1)
+
+
+def test_the_default_reading_is_what_is_reproduced() -> None:
+    found = losses_of(DEFAULT, 1, SETTINGS.seed)
+    of_flows = losses_of(replace(DEFAULT, average="of flows"), 1, SETTINGS.seed)
+    for scheme in SCHEMES:
+        run = compute(Case("udp", 1.6, LINKS[1], scheme, 1), SETTINGS)
+        for figure, role in (("fig11", "direct"), ("fig13", "victim")):
+            flows = [flow for flow in run.flows if flow.role == role]
+            loss, mean = role_loss(flows), mean_loss(flows)
+            assert loss is not None
+            assert mean is not None
+            assert found[figure][scheme][-1][1] == pytest.approx(100 * loss, abs=1e-6)
+            assert of_flows[figure][scheme][-1][1] == pytest.approx(100 * mean, abs=1e-6)
+
+
+@pytest.mark.parametrize("draw", range(1, 6))
+def test_pairs_are_of_ten_sites_and_keep_two_tunnels_where_a_reading_says_so(draw: int) -> None:
+    topology = load_topology(shipped_network("gscale"))
+    pairs = pairs_under(NEAREST, draw, 1)
+    assert len({site for pair in pairs for site in pair}) == 10
+    for pair in pairs:
+        for link in LINKS:
+            paths = tunnels_for(topology, *pair, 3)
+            assert (
+                sum(set(link) <= set(path) and abs(path.index(link[0]) - path.index(link[1])) == 1 for path in paths)
+                < 2
+            )
+
+
+def test_each_reading_changes_one_thing_of_the_two_that_are_compared() -> None:
+    bases = [asdict(DEFAULT), asdict(NEAREST)]
+    for name, reading in READINGS.items():
+        changed = min(sum(value != base[key] for key, value in asdict(reading).items()) for base in bases)
+        # Which pairs are drawn has two sides besides: they are drawn once.
+        assert changed <= (3 if name.startswith("pairs") else 1), name
+    assert len(set(READINGS.values())) == len(READINGS)
+
+
+def test_an_interior_point_is_as_good_as_a_corner_and_leaves_no_tunnel_empty() -> None:
+    links = [("a", "b"), ("a", "c"), ("c", "b"), ("a", "d"), ("d", "b")]
+    topology = Topology("three ways", ("a", "b", "c", "d"), tuple(Link(*ends, 1.0) for ends in links))
+    light, heavy = (solve(topology, [Demand("a", "b", rate)], 3, INTERIOR) for rate in (0.5, 4.0))
+    assert light.objective_value == pytest.approx(0.5)
+    assert min(tunnel.rate for tunnel in light.pairs[0].tunnels) > 0.1
+    assert heavy.objective_value == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "figure", "scheme"),
+    [
+        (Reading(unthrottled=True), "fig11", "kuijia"),
+        (Reading(planned_share=1.0), "fig13", "kuijia"),
+        (Reading(whole_links=True), "fig13", "kuijia"),
+        (Reading(halves=True), "fig13", "rescaling"),
+        (Reading(round_trips=False), "fig10", "rescaling"),
+        (Reading(direct="both directions"), "fig11", "rescaling"),
+        (Reading(direct="all but victims"), "fig11", "rescaling"),
+        (Reading(tunnels="k-shortest"), "fig13", "rescaling"),
+        (Reading(tunnels="node-disjoint"), "fig13", "rescaling"),
+        (Reading(rates="fewest hops"), "fig13", "rescaling"),
+    ],
+)
+def test_what_is_read_otherwise_changes_what_is_lost(change: Reading, figure: str, scheme: str) -> None:
+    ours, other = (losses_of(reading, 1, 1)[figure][scheme] for reading in (DEFAULT, change))
+    assert ours != other
+
+
+def test_a_summary_holds_what_campaigns_show_against_the_published_numbers() -> None:
+    def draw(more: float) -> Losses:
+        return {
+            figure: {
+                scheme: [[(published_curves(figure).at(scheme, demand) or 0.0) + more] for demand in DEMANDS]
+                for scheme in SCHEMES
+            }
+            for figure in FIGURES
+        }
+
+    exact = summary_of([draw(-1), draw(0), draw(1)])
+    assert exact.distance == pytest.approx(0, abs=1e-9)
+    above = summary_of([draw(1), draw(2), draw(3), draw(5), draw(5), draw(8)])
+    assert above.distance == pytest.approx(4)
+    assert above.nearest == pytest.approx(2)
+    assert above.held == 0
+    around = summary_of([draw(-2)] * 3 + [draw(2)] * 6)
+    assert around.held == 5 * len(CURVES)
+    cell = around.curves["fig10", "rescaling"][0]
+    assert cell.below == pytest.approx(1 / 3)
+    with pytest.raises(ValueError, match="2 draws, expected at least 3"):
+        summary_of([draw(0)] * 2)
+
+
+def test_all_readings_are_shown() -> None:
+    generator = np.random.default_rng(1)
+    draws: list[Losses] = [
+        {
+            figure: {scheme: [generator.uniform(0, 40, 2).tolist() for _ in DEMANDS] for scheme in SCHEMES}
+            for figure in FIGURES
+        }
+        for _ in range(6)
+    ]
+    summaries = dict.fromkeys(READINGS, summary_of(draws))
+    text = readings_text(summaries, 6)
+    assert all(f"\n{name} " in text for name in READINGS)
+    data = json.loads(json.dumps(readings_to_json(summaries, 6), allow_nan=False))
+    assert list(data["readings"]) == list(READINGS)
+    assert len(readings_figure(summaries).axes) == 4
