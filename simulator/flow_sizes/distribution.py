@@ -66,6 +66,13 @@ class FlowSizes:
         """All flows have this size, bytes."""
         return cls(np.array([size], np.float64), np.ones(1))
 
+    def above(self, size: float) -> FlowSizes:
+        """Of the flows that are larger than so many bytes; `size` has to be below the largest."""
+        larger = self.sizes > size
+        least = float(self.probability(size))
+        probabilities = np.append(0.0, (self.probabilities[larger] - least) / (1 - least))
+        return FlowSizes(np.append(float(size), self.sizes[larger]), probabilities, self.interpolation)
+
     @cached_property
     def mean(self) -> float:
         """Bytes, exactly: of sizes before they are rounded to whole bytes."""

@@ -36,7 +36,7 @@ class Simulation:
     setting: Setting = field(default_factory=Setting)
 
     def __post_init__(self) -> None:
-        self._start = np.concatenate([np.empty(0), *(group.start for group in self.flows)])
+        self._start = seconds(picoseconds(np.concatenate([np.empty(0), *(group.start for group in self.flows)])))
         scenario = core_scenario(self.network, self.flows, self.setting)
         try:
             self._core = _core.Simulation(scenario)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from experiments.hedera import large_run
-from experiments.hedera.arrivals import SMALLEST, arriving, mean_size, sizes
+from experiments.hedera.arrivals import SIZES, SMALLEST, arriving
 from experiments.hedera.large_run import missed_bars, run_large
 from experiments.output import OutputFolder
 from experiments.progress import Progress
@@ -21,9 +21,9 @@ SETTINGS = Settings("flow", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
 
 
 def test_sizes_have_the_mean_that_loads_are_made_of() -> None:
-    drawn = sizes(400_000, np.random.default_rng(1))
+    drawn = SIZES.quantile(np.random.default_rng(1).uniform(size=400_000))
     assert drawn.min() >= SMALLEST
-    assert drawn.mean() == pytest.approx(mean_size(), rel=0.02)
+    assert drawn.mean() == pytest.approx(SIZES.mean, rel=0.02)
 
 
 def test_arrivals_ask_for_the_load() -> None:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from simulator.flow_sizes.distribution import FlowSizes, Interpolation
@@ -73,6 +73,20 @@ def test_logarithmic_points_have_their_geometric_mean_between_them() -> None:
     assert float(sizes.quantile(0.5)) == pytest.approx(1000)
     assert float(sizes.probability(1000)) == pytest.approx(0.5)
     assert sizes.mean == pytest.approx(9900 / math.log(100))
+
+
+@given(distributions(), st.floats(0, 0.99), st.floats(0, 1))
+def test_larger_flows_are_distributed_as_among_all(sizes: FlowSizes, part: float, probability: float) -> None:
+    size = float(sizes.quantile(part))
+    assume(size < sizes.sizes[-1])
+    least = float(sizes.probability(size))
+    assume(least < 0.999)
+    among_all = sizes.quantile(min(least + probability * (1 - least), 1.0))
+    spread = float(sizes.sizes[-1] - sizes.sizes[0])
+    assert float(sizes.above(size).quantile(probability)) >= size
+    assert float(sizes.probability(sizes.above(size).quantile(probability))) >= least + probability * (1 - least) - 1e-6
+    if np.all(np.diff(sizes.sizes) > 0) and np.all(np.diff(sizes.probabilities, prepend=0) > 1e-3):
+        assert float(sizes.above(size).quantile(probability)) == pytest.approx(float(among_all), abs=1e-6 * spread + 1)
 
 
 def test_no_flow_is_smaller_than_a_byte() -> None:
