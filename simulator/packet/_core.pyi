@@ -19,6 +19,7 @@ class Overflow:
 class Classifier:
     LEVEL: ClassVar[Classifier]
     INPUT: ClassVar[Classifier]
+    CREDITS: ClassVar[Classifier]
 
 class Order:
     STRICT: ClassVar[Order]
@@ -43,11 +44,21 @@ class QueueRules:
         mark_random: bool,
         shaped: int,
         burst: int,
+        cell: int,
     ) -> None: ...
+
+class HashedCreditsRules:
+    def __init__(self, *, bins: int, credits: int, hashed_anew_after: int) -> None: ...
 
 class Queueing:
     def __init__(
-        self, *, classifier: Classifier, order: Order, queues: Sequence[QueueRules], weights: Sequence[int]
+        self,
+        *,
+        classifier: Classifier,
+        order: Order,
+        queues: Sequence[QueueRules],
+        weights: Sequence[int],
+        credits: HashedCreditsRules = ...,
     ) -> None: ...
 
 class TcpRules:
@@ -98,7 +109,7 @@ class Scenario:
         rate: NDArray[Any],
         packet: NDArray[Any],
     ) -> None: ...
-    def add_list(self, time: NDArray[Any], size: NDArray[Any]) -> None: ...
+    def add_list(self, time: NDArray[Any], size: NDArray[Any], ecn_capable: bool) -> None: ...
     def set_link_changes(self, time: NDArray[Any], link: NDArray[Any], up: NDArray[Any]) -> None: ...
     def set_route_changes(
         self, time: NDArray[Any], flow: NDArray[Any], forward: NDArray[Any], backward: NDArray[Any]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from simulator.packet import _core
-from simulator.packet.units import bits_per_second
+from simulator.packet.units import bits_per_second, picoseconds
 from te_solver.errors import UnsoundError
 
 UNLIMITED = 1 << 30
@@ -51,6 +51,7 @@ class Fifo:
 
     Attributes:
         limit: bytes that may wait; the packet that is being sent no longer does.
+        cell: bytes: a packet takes whole cells of `limit`, and its size is that of these.
         marking: when packets are marked.
         random_drop: a packet that does not fit drives out one of those waiting or itself, with probabilities in
             proportion to size, until it fits or is gone.
@@ -59,6 +60,7 @@ class Fifo:
     """
 
     limit: int = UNLIMITED
+    cell: int = 1
     marking: Threshold | Red | None = None
     random_drop: bool = False
     random_mark: bool = False
@@ -84,6 +86,7 @@ class Fifo:
             mark_random=self.random_mark,
             shaped=bits_per_second(self.shaping.rate) if self.shaping else 0,
             burst=self.shaping.burst if self.shaping else 0,
+            cell=self.cell,
         )
 
 
@@ -112,16 +115,36 @@ class Crosspoints:
     queue: Fifo
 
 
-Queueing = Fifo | StrictPriority | RoundRobin | Crosspoints
+@dataclass(frozen=True)
+class HashedCredits:
+    """Hashed Credits Fair (Shpiner et al., Computer Networks 56, 2012): two queues that exchange roles.
+
+    A packet whose flow's bin has a credit spends it and goes to the queue that is served first, any other to the second
+    one. When a packet is to be sent and the first queue is empty, the two exchange roles and bins have their credits again.
+
+    Attributes:
+        queue: each of the two.
+        bins: flows are hashed to these.
+        credits: of a bin, in packets.
+        hashed_anew_after: seconds that a hash function lasts at least; it changes when queues exchange roles.
+    """
+
+    queue: Fifo
+    bins: int = 20
+    credits: int = 1
+    hashed_anew_after: float = 0.001
+
+
+Queueing = Fifo | StrictPriority | RoundRobin | Crosspoints | HashedCredits
 
 
 def smallest_limit(queueing: Queueing) -> int:
-    """Bytes that fit into the smallest of its queues."""
+    """Bytes of the largest packet that fits into the smallest of its queues."""
     if isinstance(queueing, Fifo):
-        return queueing.limit
-    if isinstance(queueing, Crosspoints):
-        return queueing.queue.limit
-    return min(queue.limit for queue in queueing.queues)
+        return queueing.limit // queueing.cell * queueing.cell
+    if isinstance(queueing, Crosspoints | HashedCredits):
+        return smallest_limit(queueing.queue)
+    return min(smallest_limit(queue) for queue in queueing.queues)
 
 
 def core_queueing(queueing: Queueing, inputs: int) -> _core.Queueing:
@@ -132,6 +155,18 @@ def core_queueing(queueing: Queueing, inputs: int) -> _core.Queueing:
     if isinstance(queueing, Crosspoints):
         queues, ones = [queueing.queue.rules()] * inputs, [1] * inputs
         return _core.Queueing(classifier=_core.Classifier.INPUT, order=turns, queues=queues, weights=ones)
+    if isinstance(queueing, HashedCredits):
+        return _core.Queueing(
+            classifier=_core.Classifier.CREDITS,
+            order=strict,
+            queues=[queueing.queue.rules()] * 2,
+            weights=[1, 1],
+            credits=_core.HashedCreditsRules(
+                bins=queueing.bins,
+                credits=queueing.credits,
+                hashed_anew_after=int(picoseconds(queueing.hashed_anew_after)),
+            ),
+        )
     rules = [queue.rules() for queue in queueing.queues]
     if isinstance(queueing, StrictPriority):
         return _core.Queueing(classifier=level, order=strict, queues=rules, weights=[1] * len(rules))

@@ -100,7 +100,9 @@ def _set_flows(scenario: _core.Scenario, network: Network, groups: Sequence[Flow
     scenario.set_tcp([group.transport.rules() for group in groups if isinstance(group.transport, Tcp)])
     for group in groups:
         if isinstance(group.transport, Packets):
-            scenario.add_list(picoseconds(group.transport.times), np.asarray(group.transport.sizes, np.uint32))
+            scenario.add_list(
+                picoseconds(group.transport.times), np.asarray(group.transport.sizes, np.uint32), group.transport.ecn
+            )
     kinds, rules, rates, packets = [], [], [], []
     seen = {Tcp: 0, ConstantRate: 0, Packets: 0}
     for group in groups:

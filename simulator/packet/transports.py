@@ -106,10 +106,12 @@ class Packets:
     Attributes:
         times: seconds, in order, shape (P,).
         sizes: bytes on the wire, shape (P,).
+        ecn: they are capable of ECN.
     """
 
     times: NDArray[np.float64]
     sizes: NDArray[np.int64]
+    ecn: bool = False
 
 
 Transport = Tcp | ConstantRate | Packets

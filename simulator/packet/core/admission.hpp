@@ -18,6 +18,7 @@ struct QueueRules {
     double weight;       // of red only: of a new packet in the average
     std::int64_t shaped; // bit/s of the token bucket that packets wait for; 0 for none
     std::int64_t burst;  // bytes in a full bucket
+    std::uint32_t cell;  // bytes: a packet takes whole ones of these of `limit` and `low`
     Marking marking;
     Overflow overflow;   // which packet goes when one does not fit: the new one, or one of all, by size
     bool mark_random;    // a mark is put on one of all packets, by size, instead of on the new one
@@ -60,18 +61,18 @@ class Gate {
     explicit Gate(const QueueRules &rules) : rules_(rules) {}
 
     const QueueRules &rules() const { return rules_; }
-    bool fits(const Packet &packet, std::int64_t waiting) const { return waiting + packet.size <= rules_.limit; }
+    bool fits(std::uint32_t room, std::int64_t waiting) const { return waiting + room <= rules_.limit; }
 
-    // `waiting` bytes are in the queue, which has been empty for `idle`.
-    Verdict judge(const Packet &packet, std::int64_t waiting, Time idle, Rate rate, Random &random) {
+    // The packet takes so much `room`, `waiting` bytes are in the queue, which has been empty for `idle`.
+    Verdict judge(const Packet &packet, std::uint32_t room, std::int64_t waiting, Time idle, Rate rate, Random &random) {
         if (rules_.marking == Marking::red) {
             const auto verdict =
                 red_.judge(rules_, packet.ecn_capable, waiting, idle / rate.of(usual_packet), random);
             if (verdict == Verdict::drop)
                 return verdict;
-            return fits(packet, waiting) ? verdict : Verdict::drop;
+            return fits(room, waiting) ? verdict : Verdict::drop;
         }
-        if (!fits(packet, waiting))
+        if (!fits(room, waiting))
             return Verdict::drop;
         // RFC 8257 section 3.1.
         const bool marks = rules_.marking == Marking::threshold && waiting > rules_.low && packet.ecn_capable;

@@ -62,11 +62,11 @@ void set_flows(Scenario &scenario, const Array<std::uint8_t> &kind, const Array<
     }
 }
 
-void add_list(Scenario &scenario, const Array<Time> &time, const Array<std::uint32_t> &size) {
+void add_list(Scenario &scenario, const Array<Time> &time, const Array<std::uint32_t> &size, bool ecn_capable) {
     const auto count = rows(time, size);
     auto &list = scenario.lists.emplace_back();
     for (std::size_t row = 0; row < count; ++row)
-        list.push_back({time.at(at(row)), size.at(at(row))});
+        list.push_back({time.at(at(row)), size.at(at(row)), ecn_capable});
 }
 
 void set_link_changes(Scenario &scenario, const Array<Time> &time, const Array<std::uint32_t> &link,
@@ -179,7 +179,8 @@ PYBIND11_MODULE(_core, module) {
         .value("THRESHOLD", Marking::threshold)
         .value("RED", Marking::red);
     py::enum_<Overflow>(module, "Overflow").value("TAIL", Overflow::tail).value("RANDOM", Overflow::random);
-    py::enum_<Classifier>(module, "Classifier").value("LEVEL", Classifier::level).value("INPUT", Classifier::input);
+    py::enum_<Classifier>(module, "Classifier").value("LEVEL", Classifier::level).value("INPUT", Classifier::input)
+        .value("CREDITS", Classifier::credits);
     py::enum_<Order>(module, "Order").value("STRICT", Order::strict).value("ROUND_ROBIN", Order::round_robin);
     py::enum_<Control>(module, "Control")
         .value("RENO", Control::reno)
@@ -188,18 +189,25 @@ PYBIND11_MODULE(_core, module) {
 
     py::class_<QueueRules>(module, "QueueRules")
         .def(py::init([](std::int64_t limit, Marking marking, std::int64_t low, std::int64_t high, double probability,
-                         double weight, Overflow overflow, bool mark_random, std::int64_t shaped, std::int64_t burst) {
-                 return QueueRules{limit, low, high, probability, weight, shaped, burst, marking, overflow, mark_random};
+                         double weight, Overflow overflow, bool mark_random, std::int64_t shaped, std::int64_t burst,
+                         std::uint32_t cell) {
+                 return QueueRules{limit, low, high, probability, weight, shaped, burst, cell, marking, overflow, mark_random};
              }),
              py::kw_only(), py::arg("limit"), py::arg("marking"), py::arg("low"), py::arg("high"),
              py::arg("probability"), py::arg("weight"), py::arg("overflow"), py::arg("mark_random"), py::arg("shaped"),
-             py::arg("burst"));
+             py::arg("burst"), py::arg("cell"));
+    py::class_<HashedCreditsRules>(module, "HashedCreditsRules")
+        .def(py::init([](std::uint32_t bins, std::uint32_t credits, Time hashed_anew_after) {
+                 return HashedCreditsRules{bins, credits, hashed_anew_after};
+             }),
+             py::kw_only(), py::arg("bins"), py::arg("credits"), py::arg("hashed_anew_after"));
     py::class_<Queueing>(module, "Queueing")
         .def(py::init([](Classifier classifier, Order order, std::vector<QueueRules> queues,
-                         std::vector<std::uint32_t> weights) {
-                 return Queueing{classifier, order, std::move(queues), std::move(weights)};
+                         std::vector<std::uint32_t> weights, HashedCreditsRules credits) {
+                 return Queueing{classifier, order, std::move(queues), std::move(weights), credits};
              }),
-             py::kw_only(), py::arg("classifier"), py::arg("order"), py::arg("queues"), py::arg("weights"));
+             py::kw_only(), py::arg("classifier"), py::arg("order"), py::arg("queues"), py::arg("weights"),
+             py::arg("credits") = HashedCreditsRules{});
     py::class_<TcpRules>(module, "TcpRules")
         .def(py::init([](Control control, bool sack, bool handshake, bool ecn, std::uint32_t payload,
                          std::uint32_t header, double initial_window, std::uint32_t receive_window,
@@ -229,7 +237,7 @@ PYBIND11_MODULE(_core, module) {
         .def("set_flows", &set_flows, py::kw_only(), py::arg("kind"), py::arg("level"), py::arg("rules"),
              py::arg("forward"), py::arg("backward"), py::arg("start"), py::arg("size"), py::arg("rate"),
              py::arg("packet"))
-        .def("add_list", &add_list, py::arg("time"), py::arg("size"))
+        .def("add_list", &add_list, py::arg("time"), py::arg("size"), py::arg("ecn_capable"))
         .def("set_link_changes", &set_link_changes, py::arg("time"), py::arg("link"), py::arg("up"))
         .def("set_route_changes", &set_route_changes, py::arg("time"), py::arg("flow"), py::arg("forward"),
              py::arg("backward"))

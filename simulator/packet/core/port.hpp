@@ -47,7 +47,7 @@ struct Port {
         settle(pool, now);
         auto &packet = pool[id];
         const auto idle = now > free_at ? now - free_at : 0;
-        switch (gate.judge(packet, backlog.bytes(), idle, rate, random)) {
+        switch (gate.judge(packet, packet.size, backlog.bytes(), idle, rate, random)) {
         case Verdict::drop:
             ++counters.dropped_packets;
             counters.dropped_bytes += packet.size;

@@ -10,6 +10,7 @@ namespace kuijia::packet {
 namespace {
 
 constexpr std::uint64_t most_segments = 0x7fffffff;
+constexpr std::uint32_t most_bins = 1 << 16;
 
 void require(bool holds, const char *what, std::size_t which, const char *problem) {
     if (!holds)
@@ -23,6 +24,7 @@ void validate_queue(const QueueRules &rules, std::size_t which) {
     const auto check = [&](bool holds, const char *problem) { require(holds, "queueing", which, problem); };
     check(rules.limit >= 0 && rules.limit <= largest_queue, "has a limit that is no number of bytes");
     check(rules.low >= 0 && rules.low <= largest_queue, "has a threshold that is no number of bytes");
+    check(rules.cell >= 1 && rules.cell <= largest_packet, "has cells of no possible size");
     check(rules.shaped == 0 || is_rate(rules.shaped), "is shaped to a rate that is not positive");
     check(rules.shaped == 0 || (rules.burst > 0 && rules.burst <= largest_packet), "has a bucket of no possible size");
     if (rules.marking == Marking::red) {
@@ -57,6 +59,12 @@ void Scenario::validate() const {
         const auto &queueing = queueings[which];
         require(!queueing.queues.empty() && queueing.queues.size() == queueing.weights.size(), "queueing", which,
                 "has not as many queues as weights");
+        const bool by_credits = queueing.classifier == Classifier::credits;
+        require(!by_credits || queueing.queues.size() == 2, "queueing", which, "has credits, and not two queues");
+        require(!by_credits || queueing.order == Order::strict, "queueing", which, "has credits, and serves in turn");
+        require(queueing.credits.bins >= 1 && queueing.credits.bins <= most_bins, "queueing", which,
+                "has no possible number of bins");
+        require(queueing.credits.hashed_anew_after > 0, "queueing", which, "hashes anew without pause");
         for (const auto &rules : queueing.queues)
             validate_queue(rules, which);
         for (const auto weight : queueing.weights)

@@ -38,6 +38,7 @@ struct FlowRules {
 struct ListedPacket {
     Time time;
     std::uint32_t size;
+    bool ecn_capable;
 };
 
 struct LinkChange {

@@ -1,8 +1,11 @@
 #include "scheduler.hpp"
 
+#include <algorithm>
+
 namespace kuijia::packet {
 
-Scheduler::Scheduler(const SchedulerRules &rules) : classifier_(rules.classifier), order_(rules.order) {
+Scheduler::Scheduler(const SchedulerRules &rules, std::uint64_t seed)
+    : classifier_(rules.classifier), order_(rules.order), credits_(rules.credits, seed) {
     for (std::size_t queue = 0; queue < rules.queues.size(); ++queue)
         queues_.emplace_back(rules.queues[queue], rules.weights[queue]);
 }
@@ -18,7 +21,7 @@ Time Scheduler::Queue::earliest(const PacketPool &pool) const {
 PacketId Scheduler::Queue::take(PacketPool &pool, Time now) {
     const auto id = packets.take_first(pool);
     const auto size = pool[id].size;
-    backlog.remove(now, size);
+    backlog.remove(now, room(pool[id]));
     if (packets.empty())
         empty_since = now;
     if (shaped())
@@ -26,10 +29,19 @@ PacketId Scheduler::Queue::take(PacketPool &pool, Time now) {
     return id;
 }
 
+std::size_t Scheduler::queue_of(const Packet &packet, std::uint32_t input) {
+    if (classifier_ == Classifier::credits)
+        return credits_.queue_of(packet.flow);
+    const std::size_t wanted = classifier_ == Classifier::level ? packet.level : input;
+    return std::min(wanted, queues_.size() - 1);
+}
+
 Scheduler::Choice Scheduler::choose(PacketPool &pool, Time now) {
+    if (classifier_ == Classifier::credits && queues_[credits_.first()].packets.empty())
+        credits_.exchange(now);
     auto retry = never;
     const auto size = queues_.size();
-    const auto first = order_ == Order::strict ? 0 : turn_;
+    const auto first = order_ == Order::round_robin ? turn_ : classifier_ == Classifier::credits ? credits_.first() : 0;
     // One more than there are: the queue whose turn it is may have had its packets, and be the only one all the same.
     for (std::size_t step = 0; step <= size; ++step) {
         const auto place = first + step < size ? first + step : (first + step) % size;
@@ -60,13 +72,14 @@ PacketId Scheduler::flush(PacketPool &pool, Time now) {
 
 PacketId Scheduler::drawn(const PacketPool &pool, const Queue &queue, PacketId added, Random &random,
                           PacketId &before) {
-    const auto total = static_cast<std::uint64_t>(queue.backlog.bytes()) + pool[added].size;
+    const auto total = static_cast<std::uint64_t>(queue.backlog.bytes()) + queue.room(pool[added]);
     auto left = random.below(total);
     before = no_packet;
     for (auto id = queue.packets.head; id != no_packet; id = pool[id].next) {
-        if (left < pool[id].size)
+        const auto room = queue.room(pool[id]);
+        if (left < room)
             return id;
-        left -= pool[id].size;
+        left -= room;
         before = id;
     }
     return added;

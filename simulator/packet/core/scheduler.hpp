@@ -3,6 +3,7 @@
 
 #include "admission.hpp"
 #include "backlog.hpp"
+#include "hashed_credits.hpp"
 #include "packets.hpp"
 #include "port.hpp"
 #include "random.hpp"
@@ -11,10 +12,11 @@
 
 namespace kuijia::packet {
 
-// By the packet's level (one queue per level), or by the input it came in through (one queue per crosspoint).
-enum class Classifier : std::uint8_t { level, input };
+// By the packet's level (one queue per level), by the input it came in through (one queue per crosspoint), or by credits of
+// its flow's bin (two queues).
+enum class Classifier : std::uint8_t { level, input, credits };
 
-// Strict: the first queue that has something. Round robin: each in turn, as many packets as its weight.
+// Strict: the first queue that has something, of two by credits that which is now the first. Round robin: each in turn, as many packets as its weight.
 enum class Order : std::uint8_t { strict, round_robin };
 
 struct SchedulerRules {
@@ -22,11 +24,12 @@ struct SchedulerRules {
     Order order;
     std::vector<QueueRules> queues;
     std::vector<std::uint32_t> weights;
+    HashedCreditsRules credits; // for the classifier of that name
 };
 
 class Scheduler {
   public:
-    explicit Scheduler(const SchedulerRules &rules);
+    Scheduler(const SchedulerRules &rules, std::uint64_t seed);
 
     // Puts a packet into its queue, or drops it or others in its place; those it drops are given back to the pool and
     // handed to `dropped` before.
@@ -62,15 +65,23 @@ class Scheduler {
             : gate(rules), weight(weight_), token_rate(rules.shaped > 0 ? rules.shaped : 1) {}
 
         bool shaped() const { return gate.rules().shaped > 0; }
+        // What a packet takes of the queue's memory, which is made of cells.
+        std::uint32_t room(const Packet &packet) const {
+            const auto cell = gate.rules().cell;
+            return (packet.size + cell - 1) / cell * cell;
+        }
         Time earliest(const PacketPool &pool) const;
         PacketId take(PacketPool &pool, Time now);
     };
 
-    // One of the queue's packets and the new one, each with a probability in proportion to its size.
+    std::size_t queue_of(const Packet &packet, std::uint32_t input);
+
+    // One of the queue's packets and the new one, each with a probability in proportion to the room it takes.
     static PacketId drawn(const PacketPool &pool, const Queue &queue, PacketId added, Random &random, PacketId &before);
 
     Classifier classifier_;
     Order order_;
+    HashedCredits credits_;
     std::vector<Queue> queues_;
     std::size_t turn_ = 0;
     std::uint32_t served_ = 0; // packets of the queue whose turn it is
@@ -79,27 +90,27 @@ class Scheduler {
 template <typename Dropped>
 void Scheduler::offer(PacketPool &pool, PacketId id, std::uint32_t input, Port &port, Time now, Random &random,
                       const Dropped &dropped) {
-    const std::size_t wanted = classifier_ == Classifier::level ? pool[id].level : input;
-    auto &queue = queues_[wanted < queues_.size() ? wanted : queues_.size() - 1];
+    auto &queue = queues_[queue_of(pool[id], input)];
+    const auto room = queue.room(pool[id]);
     const auto drop = [&](PacketId lost) {
         ++port.counters.dropped_packets;
         port.counters.dropped_bytes += pool[lost].size;
         dropped(lost);
     };
     if (queue.gate.rules().overflow == Overflow::random) {
-        while (!queue.gate.fits(pool[id], queue.backlog.bytes())) {
+        while (!queue.gate.fits(room, queue.backlog.bytes())) {
             PacketId before = no_packet;
             const auto lost = drawn(pool, queue, id, random, before);
             if (lost == id)
                 return drop(lost);
             queue.packets.remove(pool, before, lost);
-            queue.backlog.remove(now, pool[lost].size);
+            queue.backlog.remove(now, queue.room(pool[lost]));
             port.backlog.remove(now, pool[lost].size);
             drop(lost);
         }
     }
     const auto idle = queue.packets.empty() ? now - queue.empty_since : 0;
-    const auto verdict = queue.gate.judge(pool[id], queue.backlog.bytes(), idle, port.rate, random);
+    const auto verdict = queue.gate.judge(pool[id], room, queue.backlog.bytes(), idle, port.rate, random);
     if (verdict == Verdict::drop)
         return drop(id);
     if (verdict == Verdict::mark) {
@@ -110,7 +121,7 @@ void Scheduler::offer(PacketPool &pool, PacketId id, std::uint32_t input, Port &
         port.counters.marked_packets += packet.marked;
     }
     queue.packets.append(pool, id);
-    queue.backlog.add(now, pool[id].size);
+    queue.backlog.add(now, room);
     port.backlog.add(now, pool[id].size);
 }
 

@@ -21,7 +21,8 @@ std::uint32_t sack_option(std::uint32_t blocks) { return blocks > 0 ? 4 + 8 * bl
 
 bool needs_scheduler(const Queueing &queueing) {
     const auto &first = queueing.queues.front();
-    return queueing.queues.size() > 1 || first.shaped > 0 || first.overflow == Overflow::random || first.mark_random;
+    return queueing.queues.size() > 1 || first.shaped > 0 || first.overflow == Overflow::random || first.mark_random ||
+           first.cell > 1;
 }
 
 } // namespace
@@ -38,7 +39,7 @@ Simulation::Simulation(Scenario scenario)
         port.loss = link.loss;
         if (needs_scheduler(queueing)) {
             port.scheduler = static_cast<std::uint32_t>(schedulers_.size());
-            schedulers_.emplace_back(queueing);
+            schedulers_.emplace_back(queueing, scenario_.seed ^ ports_.size() << 32);
             scheduler_wakes_.push_back(never);
         }
     }
@@ -391,6 +392,7 @@ void Simulation::send_unanswered(std::uint32_t number) {
                                  : (flow.next + 1 == flow.packets ? flow.last : flow.rules.packet);
         const auto id = make(number, Kind::data, flow.forward, size);
         pool_[id].number = flow.next;
+        pool_[id].ecn_capable = listed && scenario_.lists[flow.rules.rules][flow.next].ecn_capable;
         ++flow.record.sent_packets;
         forward(id);
     }

@@ -38,7 +38,7 @@ class Generator {
         auto &list = scenario.lists.emplace_back();
         Time time = 0;
         for (auto count = below(50); count-- > 0; time += below(1'000'000'000))
-            list.push_back({time, 1 + below(2000)});
+            list.push_back({time, 1 + below(2000), once_in(2)});
         for (auto count = below(6); count-- > 0;)
             scenario.flows.push_back(flow(scenario));
         for (auto count = below(5); count-- > 0;)
@@ -102,6 +102,7 @@ class Generator {
                 one_of({0.002, 1.0}),
                 one_of<std::int64_t>({0, 0, 10'000, 500'000'000}),
                 one_of<std::int64_t>({1, 3000, largest_packet}),
+                one_of({1u, 1u, 64u}),
                 one_of({Marking::none, Marking::threshold, Marking::red}),
                 one_of({Overflow::tail, Overflow::random}),
                 once_in(2)};
@@ -111,7 +112,15 @@ class Generator {
         Queueing queueing{one_of({Classifier::level, Classifier::input}),
                           one_of({Order::strict, Order::round_robin}),
                           {queue()},
-                          {1 + below(3)}};
+                          {1 + below(3)},
+                          {1 + below(5), below(3), one_of<Time>({1, second / 100, never})}};
+        if (once_in(5)) {
+            queueing.classifier = Classifier::credits;
+            queueing.order = Order::strict;
+            queueing.queues.push_back(queue());
+            queueing.weights.push_back(1);
+            return queueing;
+        }
         while (once_in(2)) {
             queueing.queues.push_back(queue());
             queueing.weights.push_back(1 + below(3));

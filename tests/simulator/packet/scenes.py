@@ -7,7 +7,17 @@ from hypothesis import strategies as st
 
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
-from simulator.packet.queues import Crosspoints, Fifo, Queueing, Red, RoundRobin, StrictPriority, Threshold, TokenBucket
+from simulator.packet.queues import (
+    Crosspoints,
+    Fifo,
+    HashedCredits,
+    Queueing,
+    Red,
+    RoundRobin,
+    StrictPriority,
+    Threshold,
+    TokenBucket,
+)
 from simulator.packet.scenario import Outage, Setting
 from simulator.packet.simulation import Simulation
 from simulator.packet.topologies import Bottleneck, LeafSpine, dumbbell, single_switch
@@ -50,6 +60,7 @@ def queues() -> st.SearchStrategy[Fifo]:
     return st.builds(
         Fifo,
         limit=st.sampled_from([1_600, 6_000, 40_000]),
+        cell=st.sampled_from([1, 1, 64]),
         marking=marking,
         random_drop=st.booleans(),
         random_mark=st.booleans(),
@@ -62,6 +73,7 @@ def queueings() -> st.SearchStrategy[Queueing]:
     return st.one_of(
         queues(),
         st.builds(Crosspoints, queues()),
+        st.builds(HashedCredits, queues(), bins=st.integers(1, 3), hashed_anew_after=st.sampled_from([1e-5, 0.01])),
         st.builds(StrictPriority, several),
         several.flatmap(
             lambda chosen: st.builds(

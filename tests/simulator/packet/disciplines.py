@@ -1,0 +1,157 @@
+"""One output of a switch, slowly and obviously: crosspoints that drop and mark at random, and Hashed Credits Fair.
+
+By Chen et al., Computer Networks 91, 2015, section 4.2, and Shpiner et al., Computer Networks 56, 2012. Draws come from the
+core's generator, of which each takes one number, so that what is drawn here is what the core draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from simulator.packet import _core
+from simulator.packet.queues import Crosspoints, Fifo, HashedCredits, Threshold
+
+_MASK = (1 << 64) - 1
+
+
+@dataclass(eq=False)
+class Packet:
+    """A packet that comes through an input at a time, in picoseconds, and what becomes of it."""
+
+    number: int
+    time: int
+    input: int
+    size: int
+    left: int | None = None
+    marked: bool = False
+
+
+def cells(packet: Packet, queue: Fifo) -> int:
+    return -(-packet.size // queue.cell)
+
+
+@dataclass
+class Buffer:
+    """One queue: a crosspoint, or one of the two that exchange roles."""
+
+    rules: Fifo
+    draw: Callable[[int], int]
+    packets: list[Packet] = field(default_factory=list)
+
+    def occupied(self) -> int:
+        return sum(cells(packet, self.rules) for packet in self.packets)
+
+    def any_by_size(self, new: Packet) -> Packet:
+        """One of those waiting or the new one: a byte of their cells is drawn, and whose it is."""
+        candidates = [*self.packets, new]
+        drawn = self.draw(self.rules.cell * sum(cells(packet, self.rules) for packet in candidates))
+        of_each_cell = [packet for packet in candidates for _ in range(cells(packet, self.rules))]
+        return of_each_cell[drawn // self.rules.cell]
+
+    def arrive(self, new: Packet) -> None:
+        room = self.rules.limit // self.rules.cell
+        while cells(new, self.rules) > room - self.occupied():
+            victim = self.any_by_size(new) if self.rules.random_drop else new
+            if victim is new:
+                return
+            self.packets.remove(victim)
+        threshold = self.rules.marking
+        if isinstance(threshold, Threshold) and self.rules.cell * self.occupied() > threshold.size:
+            (self.any_by_size(new) if self.rules.random_mark else new).marked = True
+        self.packets.append(new)
+
+
+class Discipline(Protocol):
+    def arrive(self, packet: Packet) -> None: ...
+    def depart(self, now: int) -> Packet | None: ...
+
+
+class CrosspointColumn:
+    """The crosspoints of one output, served in turn, a whole packet each."""
+
+    def __init__(self, queueing: Crosspoints, inputs: int, draw: Callable[[int], int]) -> None:
+        self._buffers = [Buffer(queueing.queue, draw) for _ in range(inputs)]
+        self._last = inputs - 1
+
+    def arrive(self, packet: Packet) -> None:
+        self._buffers[packet.input].arrive(packet)
+
+    def depart(self, now: int) -> Packet | None:
+        del now
+        count = len(self._buffers)
+        for step in range(1, count + 1):
+            turn = (self._last + step) % count
+            if self._buffers[turn].packets:
+                self._last = turn
+                return self._buffers[turn].packets.pop(0)
+        return None
+
+
+class TwoQueues:
+    """Hashed Credits Fair."""
+
+    def __init__(self, queueing: HashedCredits, draw: Callable[[int], int], seed: int) -> None:
+        self._rules = queueing
+        self._period = round(queueing.hashed_anew_after * 1e12)
+        self.high, self.low = Buffer(queueing.queue, draw), Buffer(queueing.queue, draw)
+        self._credits = [queueing.credits] * queueing.bins
+        self._key = mixed(seed)
+        self._hashed = 0
+
+    def arrive(self, packet: Packet) -> None:
+        place = (mixed(packet.number) ^ self._key) % self._rules.bins
+        if self._credits[place] > 0:
+            self._credits[place] -= 1
+            self.high.arrive(packet)
+        else:
+            self.low.arrive(packet)
+
+    def depart(self, now: int) -> Packet | None:
+        if self.low.packets and not self.high.packets:
+            self.high, self.low = self.low, self.high
+            self._credits = [self._rules.credits] * self._rules.bins
+            if now - self._hashed >= self._period:
+                self._key = mixed(self._key + 0x9E3779B97F4A7C15)
+                self._hashed = now
+        for buffer in (self.high, self.low):
+            if buffer.packets:
+                return buffer.packets.pop(0)
+        return None
+
+
+def serve(discipline: Discipline, packets: Sequence[Packet], sending: Callable[[Packet], int]) -> None:
+    """Lets packets come in order of time, and go one after the other, each taking `sending` picoseconds."""
+    free = 0
+    waiting = False
+    arrivals = sorted(packets, key=lambda packet: packet.time)
+    place = 0
+    while place < len(arrivals) or waiting:
+        if waiting and (place == len(arrivals) or free <= arrivals[place].time):
+            now = free
+        else:
+            now = arrivals[place].time
+            discipline.arrive(arrivals[place])
+            place += 1
+            waiting = True
+            if now < free:
+                continue
+        packet = discipline.depart(now)
+        waiting = packet is not None
+        if packet is not None:
+            packet.left = now
+            free = now + sending(packet)
+
+
+def mixed(value: int) -> int:
+    """The finaliser of splitmix64."""
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
+    return (value ^ (value >> 31)) & _MASK
+
+
+def drawing(seed: int) -> Callable[[int], int]:
+    """Whole numbers below a bound, as the core draws them."""
+    random = _core.Random(seed)
+    return lambda bound: int(random.whole(bound, 1)[0])
