@@ -25,6 +25,7 @@ _MODULES = (
     "experiments.memory",
     "experiments.hedera.large",
     "experiments.hedera.timing",
+    "experiments.cqrd.command",
 )
 """The modules that hold experiments; importing one registers what it holds."""
 

@@ -48,7 +48,7 @@ class QueueRules:
     ) -> None: ...
 
 class HashedCreditsRules:
-    def __init__(self, *, bins: int, credits: int, hashed_anew_after: int) -> None: ...
+    def __init__(self, *, bins: int, per_bin: int, hashed_anew_after: int) -> None: ...
 
 class Queueing:
     def __init__(
@@ -58,7 +58,7 @@ class Queueing:
         order: Order,
         queues: Sequence[QueueRules],
         weights: Sequence[int],
-        credits: HashedCreditsRules = ...,
+        hashed_credits: HashedCreditsRules = ...,
     ) -> None: ...
 
 class TcpRules:

@@ -51,20 +51,20 @@ class Fifo:
 
     Attributes:
         limit: bytes that may wait; the packet that is being sent no longer does.
-        cell: bytes: a packet takes whole cells of `limit`, and its size is that of these.
         marking: when packets are marked.
         random_drop: a packet that does not fit drives out one of those waiting or itself, with probabilities in
             proportion to size, until it fits or is gone.
         random_mark: a mark is put on one of those waiting or the new one, likewise.
         shaping: what holds packets back.
+        cell: bytes: a packet takes whole cells of `limit`, and its size is that of these.
     """
 
     limit: int = UNLIMITED
-    cell: int = 1
     marking: Threshold | Red | None = None
     random_drop: bool = False
     random_mark: bool = False
     shaping: TokenBucket | None = None
+    cell: int = 1
 
     def rules(self) -> _core.QueueRules:
         if not 0 < self.limit <= UNLIMITED:
@@ -120,7 +120,8 @@ class HashedCredits:
     """Hashed Credits Fair (Shpiner et al., Computer Networks 56, 2012): two queues that exchange roles.
 
     A packet whose flow's bin has a credit spends it and goes to the queue that is served first, any other to the second
-    one. When a packet is to be sent and the first queue is empty, the two exchange roles and bins have their credits again.
+    one. When a packet is to be sent and the first queue is empty, the two exchange roles, and bins have their credits
+    again.
 
     Attributes:
         queue: each of the two.
@@ -161,9 +162,9 @@ def core_queueing(queueing: Queueing, inputs: int) -> _core.Queueing:
             order=strict,
             queues=[queueing.queue.rules()] * 2,
             weights=[1, 1],
-            credits=_core.HashedCreditsRules(
+            hashed_credits=_core.HashedCreditsRules(
                 bins=queueing.bins,
-                credits=queueing.credits,
+                per_bin=queueing.credits,
                 hashed_anew_after=int(picoseconds(queueing.hashed_anew_after)),
             ),
         )

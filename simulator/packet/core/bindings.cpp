@@ -200,14 +200,14 @@ PYBIND11_MODULE(_core, module) {
         .def(py::init([](std::uint32_t bins, std::uint32_t credits, Time hashed_anew_after) {
                  return HashedCreditsRules{bins, credits, hashed_anew_after};
              }),
-             py::kw_only(), py::arg("bins"), py::arg("credits"), py::arg("hashed_anew_after"));
+             py::kw_only(), py::arg("bins"), py::arg("per_bin"), py::arg("hashed_anew_after"));
     py::class_<Queueing>(module, "Queueing")
         .def(py::init([](Classifier classifier, Order order, std::vector<QueueRules> queues,
                          std::vector<std::uint32_t> weights, HashedCreditsRules credits) {
                  return Queueing{classifier, order, std::move(queues), std::move(weights), credits};
              }),
              py::kw_only(), py::arg("classifier"), py::arg("order"), py::arg("queues"), py::arg("weights"),
-             py::arg("credits") = HashedCreditsRules{});
+             py::arg("hashed_credits") = HashedCreditsRules{});
     py::class_<TcpRules>(module, "TcpRules")
         .def(py::init([](Control control, bool sack, bool handshake, bool ecn, std::uint32_t payload,
                          std::uint32_t header, double initial_window, std::uint32_t receive_window,

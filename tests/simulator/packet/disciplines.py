@@ -1,7 +1,7 @@
 """One output of a switch, slowly and obviously: crosspoints that drop and mark at random, and Hashed Credits Fair.
 
-By Chen et al., Computer Networks 91, 2015, section 4.2, and Shpiner et al., Computer Networks 56, 2012. Draws come from the
-core's generator, of which each takes one number, so that what is drawn here is what the core draws.
+By Chen et al., Computer Networks 91, 2015, section 4.2, and Shpiner et al., Computer Networks 56, 2012. Draws come from
+the core's generator, so that what is drawn here is what the core draws.
 """
 
 from __future__ import annotations
@@ -146,9 +146,10 @@ def serve(discipline: Discipline, packets: Sequence[Packet], sending: Callable[[
 
 def mixed(value: int) -> int:
     """The finaliser of splitmix64."""
+    value &= _MASK
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
-    return (value ^ (value >> 31)) & _MASK
+    return value ^ (value >> 31)
 
 
 def drawing(seed: int) -> Callable[[int], int]:

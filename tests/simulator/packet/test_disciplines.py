@@ -49,7 +49,7 @@ def switch(queueing: Crosspoints | HashedCredits) -> Network:
 
 
 def simulated(queueing: Crosspoints | HashedCredits, packets: list[Packet], seed: int) -> list[tuple[int | None, bool]]:
-    """When each packet began to be sent, None if it was dropped, and whether it was marked: each is a flow of its own."""
+    """When each packet, a flow of its own, began to be sent, None if it was dropped; whether it was marked."""
     flows = [
         Flows.of(packet.input, INPUTS, Packets(np.array([packet.time / 1e12]), np.array([packet.size]), ecn=True))
         for packet in packets

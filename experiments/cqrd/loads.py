@@ -1,0 +1,171 @@
+"""Experiments 1, 2 and 5: four switches under three loads, with the flows of the journal and of the conference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from experiments.cqrd.pictures import Marks, cdf_figure
+from experiments.cqrd.published import LOADS, published
+from experiments.cqrd.runs import Case, Choices, Run, interference, run_cases
+from experiments.cqrd.switches import SCHEMES, OneSwitch, TwoTiers
+from experiments.cqrd.tables import LABELS, Naming, of_interfered, over_loads, ratio_checks
+from experiments.exhibit import Exhibit
+from experiments.exhibit_output import write_exhibits
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Outcome, Settings
+from experiments.sweep.workers import Workers
+from te_solver.picture_file import picture_bytes
+
+GOODPUT_WITHIN = 0.07
+INTERFERED_AT = LOADS[0]
+
+REMARKS: tuple[str, ...] = (
+    f"Load 1 is taken for {Choices.overload:g} times what hosts' links carry: docs/cqrd.md says why.",
+    "Completion is from a flow's start, a handshake included, to the arrival of its last byte.",
+)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One of the three.
+
+    Attributes:
+        name: such as `exp1`, also of its published numbers.
+        title: of what is simulated.
+        place: the network with one scheme at every switch.
+        flows: of each workload.
+        figures: what the papers call the tables by load, and those of interfered flows, of each workload.
+        ratio: what CQRD's average may be of OQ's with the journal's flows; None where nothing is expected.
+        dctcp: instead of TCP, beside OQ with TCP.
+    """
+
+    name: str
+    title: str
+    place: Callable[[str], OneSwitch | TwoTiers]
+    flows: dict[str, int]
+    figures: dict[str, tuple[str, str]]
+    ratio: float | None
+    dctcp: bool = False
+
+
+EXPERIMENTS = {
+    "cqrd-exp1": Experiment(
+        "exp1",
+        "one switch of 24 ports",
+        OneSwitch,
+        {"journal": 6_000, "lcn": 1_200},
+        {"journal": ("Figure 8", "Figure 9"), "lcn": ("LCN Figure 6", "LCN Figure 7")},
+        0.7,
+    ),
+    "cqrd-exp2": Experiment(
+        "exp2",
+        "480 hosts",
+        TwoTiers.of,
+        {"journal": 20_000, "lcn": 2_000},
+        {"journal": ("Figure 11", "Figure 12"), "lcn": ("LCN Figure 9", "LCN Figure 10")},
+        0.65,
+    ),
+    "cqrd-exp5": Experiment(
+        "exp5", "480 hosts, DCTCP", TwoTiers.of, {"journal": 20_000}, {"journal": ("Figure 15", "")}, None, dctcp=True
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is run of an experiment: a workload, with so many of its flows, at some loads."""
+
+    workload: str
+    flows: int
+    loads: tuple[float, ...] = LOADS
+
+
+def run_experiment(
+    name: str, parts: Sequence[Part], settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
+) -> Outcome:
+    """Run all parts under every switch, as often as there are repetitions, and write tables and pictures."""
+    experiment = EXPERIMENTS[name]
+    seeds = range(settings.seed, settings.seed + settings.repetitions)
+    schemes = [*SCHEMES, "tcp-oq"] if experiment.dctcp else list(SCHEMES)
+    keys = [(part, load, scheme, seed) for part in parts for load in part.loads for scheme in schemes for seed in seeds]
+    cases = [
+        Case(
+            experiment.place("oq" if scheme == "tcp-oq" else scheme),
+            part.flows,
+            load,
+            seed,
+            dctcp=experiment.dctcp and scheme != "tcp-oq",
+        )
+        for part, load, scheme, seed in keys
+    ]
+    runs = run_cases(name, cases, workers, output, progress)
+    found = dict(zip(keys, zip(cases, runs, strict=True), strict=True))
+    exhibits: list[Exhibit] = []
+    for part in parts:
+        of_part = {
+            (scheme, load): [found[part, load, scheme, seed][1] for seed in seeds]
+            for scheme in schemes
+            for load in part.loads
+        }
+        exhibits += _tables(experiment, part, of_part)
+        if experiment.figures[part.workload][1] and INTERFERED_AT in part.loads:
+            of_seed = {scheme: found[part, INTERFERED_AT, scheme, settings.seed] for scheme in schemes}
+            exhibits += _interfered(experiment, part, of_seed)
+        picture = _cdf(experiment, part, of_part)
+        output.write_bytes(f"{name}-{part.workload}-cdf.svg", picture)
+    return write_exhibits(name, exhibits, settings, output)
+
+
+def _naming(experiment: Experiment, part: Part, figure: str) -> Naming:
+    whole = experiment.flows[part.workload]
+    remarks: tuple[str, ...] = REMARKS
+    if part.flows != whole:
+        remarks += (f"{part.flows:,} flows instead of the {whole:,} published ones: fewer are under way at a time.",)
+    title = f"{experiment.title}, {part.flows:,} flows"
+    return Naming(f"cqrd-{experiment.name}-{part.workload}", title, figure, (experiment.name, part.workload), remarks)
+
+
+def _tables(experiment: Experiment, part: Part, runs: dict[tuple[str, float], list[Run]]) -> list[Exhibit]:
+    naming = _naming(experiment, part, experiment.figures[part.workload][0])
+    if experiment.dctcp:
+        naming = Naming(naming.name, naming.title, naming.figure, (experiment.name,), naming.remarks)
+    judged = experiment.ratio is not None and part.workload == "journal"
+    checks = ratio_checks(runs, experiment.ratio or 0.0, GOODPUT_WITHIN) if judged else None
+    return over_loads(naming, runs, checks)
+
+
+def _interfered(experiment: Experiment, part: Part, of_seed: dict[str, tuple[Case, Run]]) -> list[Exhibit]:
+    """Which flows meet giant ones is what it is under OQ, so that all switches have the same."""
+    at_output, on_path = interference(*of_seed["oq"])
+    naming = _naming(experiment, part, experiment.figures[part.workload][1])
+    counted = (int(at_output.sum()), int(on_path.sum()))
+    theirs = published()[experiment.name][part.workload].get("flows")
+    said = f"{counted[0]:,} flows are OC-PC, {counted[1]:,} PC"
+    if theirs is not None:
+        said += f" (published: {theirs['OC-PC'][0]:,} and {theirs['PC'][0]:,})"
+    remarks = (*naming.remarks, f"Of {part.flows:,} at load {INTERFERED_AT:g} {said}, by the run of OQ.")
+    naming = Naming(naming.name, naming.title, naming.figure, naming.keys, remarks)
+    kinds = {"all": at_output | on_path, "OC-PC": at_output, "PC": on_path}
+    return of_interfered(naming, {scheme: run for scheme, (_, run) in of_seed.items()}, kinds)
+
+
+def _cdf(experiment: Experiment, part: Part, runs: dict[tuple[str, float], list[Run]]) -> bytes:
+    panels = {
+        f"load {load:g}": {LABELS[scheme]: of[0].milliseconds() for (scheme, at), of in runs.items() if at == load}
+        for load in part.loads
+    }
+    theirs = published()[experiment.name].get(part.workload, {})
+    marks: dict[str, Marks] = {}
+    if "cdf" in theirs:
+        for place, load in enumerate(LOADS):
+            marks[f"load {load:g}"] = {
+                SCHEMES[scheme]: [
+                    (value, percentile)
+                    for value, percentile in zip(curves[place], theirs["cdf_percentiles"], strict=True)
+                    if value is not None
+                ]
+                for scheme, curves in theirs["cdf"].items()
+            }
+    return picture_bytes(cdf_figure(panels, "completion time of short flows (ms)", marks), ".svg")

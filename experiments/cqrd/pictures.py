@@ -1,0 +1,37 @@
+"""Pictures in the manner of the papers: cumulative distributions of completion times, on a logarithmic axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+_COLOURS = {"CQRD": "tab:red", "CQ": "tab:blue", "HCF": "tab:orange", "OQ": "tab:cyan", "OQ, TCP": "tab:purple"}
+_QUANTILES = np.linspace(0, 100, 201)
+
+Marks = Mapping[str, Sequence[tuple[float, float]]]
+"""Published points of each curve: value, and percentile."""
+
+
+def cdf_figure(
+    panels: Mapping[str, Mapping[str, NDArray[np.float64]]], unit: str, published: Mapping[str, Marks] | None = None
+) -> Figure:
+    """A panel beside the other, in each a curve for every switch; published points are hollow marks."""
+    figure = Figure(figsize=(1 + 3.4 * len(panels), 3.8), dpi=150, layout="constrained")
+    all_axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
+    for axes, (title, curves) in zip(all_axes, panels.items(), strict=True):
+        for label, values in curves.items():
+            axes.plot(np.percentile(values, _QUANTILES), _QUANTILES / 100, color=_COLOURS[label], label=label)
+        for label, points in (published or {}).get(title, {}).items():
+            at, part = [point[0] for point in points], [point[1] / 100 for point in points]
+            axes.plot(at, part, "D", color=_COLOURS[label], markerfacecolor="none", markersize=5)
+        axes.set_xscale("log")
+        axes.set_xlabel(unit)
+        axes.set_title(title, fontsize="medium")
+        axes.grid(alpha=0.3)
+    all_axes[0].set_ylabel("part of flows")
+    handles, labels = all_axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize="small")
+    return figure

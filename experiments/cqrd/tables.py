@@ -1,0 +1,142 @@
+"""From runs to tables: completion times of short flows, goodput of large ones, beside the published ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.cqrd.published import LOADS, PERCENTILES, published, value
+from experiments.cqrd.runs import Run
+from experiments.cqrd.switches import SCHEMES
+from experiments.exhibit import Exhibit, Line, Point
+from experiments.result import Check
+
+Vector = NDArray[np.float64]
+Which = NDArray[np.bool_]
+
+Runs = Mapping[tuple[str, float], Sequence[Run]]
+"""Of a scheme and a load, one for each seed."""
+
+FCT, GOODPUT = "completion time of short flows (ms)", "goodput of large flows (Gbit/s)"
+LABELS = {**SCHEMES, "tcp-oq": "OQ, TCP"}
+
+_STATISTICS: Mapping[str, Callable[[Vector], float]] = {
+    "20th": lambda values: float(np.percentile(values, 20)),
+    "50th": lambda values: float(np.percentile(values, 50)),
+    "average": lambda values: float(values.mean()),
+    "80th": lambda values: float(np.percentile(values, 80)),
+    "99th": lambda values: float(np.percentile(values, 99)),
+}
+
+
+def statistic(name: str, values: Vector) -> float | None:
+    """None of nothing."""
+    return _STATISTICS[name](values) if values.size else None
+
+
+@dataclass(frozen=True)
+class Naming:
+    """Of an experiment's tables.
+
+    Attributes:
+        name: that all their names begin with.
+        title: of the experiment.
+        figure: what the paper calls the figure.
+        keys: where its published numbers are.
+        remarks: for all tables.
+    """
+
+    name: str
+    title: str
+    figure: str
+    keys: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
+
+
+def over_loads(naming: Naming, runs: Runs, checks: Mapping[str, Sequence[Check]] | None = None) -> list[Exhibit]:
+    """Average and 99th percentile, of completion times and of goodput, by load."""
+    exhibits = []
+    for quantity, unit in (("fct", FCT), ("goodput", GOODPUT)):
+        for name in ("average", "99th"):
+            lines = []
+            for scheme in dict.fromkeys(scheme for scheme, _ in runs):
+                points = []
+                for place, load in enumerate(LOADS):
+                    known = [statistic(name, _values(run, quantity)) for run in runs.get((scheme, load), ())]
+                    points.append(Point.of(load, known, value(*naming.keys, quantity, name, scheme, place)))
+                lines.append(Line(LABELS[scheme], tuple(points)))
+            key = f"{quantity}-{name}"
+            exhibits.append(
+                Exhibit(
+                    name=f"{naming.name}-{key}",
+                    title=f"{naming.title}: {name}",
+                    reproduces=naming.figure,
+                    backend="packet",
+                    axis="load, as the paper calls it",
+                    quantity=f"{name} {unit}" if name != "average" else f"average {unit}",
+                    lines=tuple(lines),
+                    published=published()["source"],
+                    checks=tuple((checks or {}).get(key, ())),
+                    remarks=naming.remarks,
+                )
+            )
+    return exhibits
+
+
+def of_interfered(naming: Naming, runs: Mapping[str, Run], chosen: Mapping[str, Which]) -> list[Exhibit]:
+    """Percentiles of flows that met a giant one, at one load and of one seed: `chosen` names kinds of flows."""
+    exhibits = []
+    for kind, which in chosen.items():
+        for quantity, unit in (("fct", FCT), ("goodput", GOODPUT)):
+            lines = []
+            for scheme, run in runs.items():
+                values = _values(run, quantity, which)
+                keys = (*naming.keys, "interfered", kind, quantity, scheme)
+                points = [
+                    Point.of(name, [statistic(name, values)], value(*keys, place))
+                    for place, name in enumerate(PERCENTILES)
+                ]
+                lines.append(Line(LABELS[scheme], tuple(points)))
+            exhibits.append(
+                Exhibit(
+                    name=f"{naming.name}-{kind.lower()}-{quantity}",
+                    title=f"{naming.title}: interfered, {kind}",
+                    reproduces=naming.figure,
+                    backend="packet",
+                    axis="percentile",
+                    quantity=unit,
+                    lines=tuple(lines),
+                    published=published()["source"],
+                    remarks=naming.remarks,
+                )
+            )
+    return exhibits
+
+
+def average(runs: Sequence[Run], quantity: str) -> float:
+    """The mean over runs of their averages."""
+    return fmean(float(_values(run, quantity).mean()) for run in runs)
+
+
+def ratio_checks(runs: Runs, most: float, goodput_within: float) -> dict[str, list[Check]]:
+    """What CQRD is to reach beside OQ, and that no switch is slower for short flows than the next coarser one."""
+    checks: dict[str, list[Check]] = {"fct-average": [], "goodput-average": []}
+    for load in dict.fromkeys(load for _, load in runs):
+        short = {scheme: average(runs[scheme, load], "fct") for scheme in SCHEMES}
+        name = f"CQRD / OQ at load {load:g}"
+        checks["fct-average"].append(Check(name, short["cqrd"] / short["oq"], None, most))
+        for finer, coarser in (("cqrd", "cq"), ("cq", "hcf"), ("hcf", "oq")):
+            name = f"{SCHEMES[finer]} / {SCHEMES[coarser]} at load {load:g}"
+            checks["fct-average"].append(Check(name, short[finer] / short[coarser], None, 1.0))
+        large = average(runs["cqrd", load], "goodput") / average(runs["oq", load], "goodput")
+        name = f"CQRD / OQ at load {load:g}"
+        checks["goodput-average"].append(Check(name, large, 1 - goodput_within, 1 + goodput_within))
+    return checks
+
+
+def _values(run: Run, quantity: str, which: Which | None = None) -> Vector:
+    return run.milliseconds(which) if quantity == "fct" else run.gigabits(which)

@@ -1,0 +1,83 @@
+"""Experiments of the CQRD papers, on runs small enough for a test."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from experiments.cqrd.published import published, value
+from experiments.cqrd.runs import Case, Run, completions, interference
+from experiments.cqrd.switches import SCHEMES, Memory, OneSwitch, TwoTiers, queueing
+from experiments.cqrd.toy import simulate
+from simulator.packet.queues import Crosspoints, Fifo, HashedCredits, Threshold
+
+
+def run_of(case: Case) -> Run:
+    flows = case.drawn(case.network())
+    return Run(flows.size, flows.start, np.array(completions(None, case)) * 1e-9)
+
+
+def test_a_flow_that_is_there_locks_short_ones_out_of_an_output_queue_and_of_nothing_else() -> None:
+    runs = {scheme: simulate(scheme, seed=1) for scheme in SCHEMES}
+    mean = {scheme: np.mean(run.short) for scheme, run in runs.items()}
+    assert mean["oq"] >= 100 * max(mean["cq"], mean["cqrd"])
+    assert mean["cqrd"] <= mean["hcf"] <= mean["oq"]
+    assert runs["cqrd"].long == pytest.approx([5, 5], abs=0.5)
+
+
+def test_an_output_has_the_same_memory_under_every_scheme() -> None:
+    memory = Memory(36_000, marks=True)
+    assert queueing("oq", memory, 8) == Fifo(36_000, Threshold(14_400))
+    assert queueing("hcf", memory, 8) == HashedCredits(Fifo(18_000, Threshold(7_200)))
+    assert queueing("cq", memory, 8) == Crosspoints(Fifo(4_500, Threshold(1_800)))
+    assert queueing("cqrd", memory, 8) == Crosspoints(Fifo(4_500, Threshold(1_800), random_drop=True, random_mark=True))
+
+
+def test_all_schemes_meet_the_same_flows() -> None:
+    drawn = [case.drawn(case.network()) for case in (Case(OneSwitch(scheme), 50, 0.4, 3) for scheme in SCHEMES)]
+    for flows in drawn[1:]:
+        assert flows.source.tolist() == drawn[0].source.tolist()
+        assert flows.size.tolist() == drawn[0].size.tolist()
+        assert flows.start.tolist() == drawn[0].start.tolist()
+
+
+def test_short_flows_take_less_time_under_cqrd_than_under_output_queues() -> None:
+    runs = {scheme: run_of(Case(OneSwitch(scheme), 600, 0.4, 1)) for scheme in ("cqrd", "oq")}
+    assert runs["cqrd"].milliseconds().mean() < 0.9 * runs["oq"].milliseconds().mean()
+
+
+def test_the_fabric_is_that_of_the_paper() -> None:
+    network = TwoTiers.of("oq").network()
+    assert len(network.hosts) == 480
+    assert network.nodes == 480 + 24 + 2
+    ports = sorted(len(network.outputs[node]) for node in range(480, network.nodes))
+    assert ports == [22] * 24 + [24] * 2
+
+
+def test_flows_meet_giants_at_outputs_and_on_switch_paths_while_both_are_under_way() -> None:
+    case = Case(OneSwitch("oq", ports=4), 200, 0.4, 1)
+    run = run_of(case)
+    at_output, on_path = interference(case, run)
+    flows = case.drawn(case.network())
+    end = run.start + run.completion
+    for flow in range(flows.count):
+        met = [
+            giant
+            for giant in np.flatnonzero(run.size > 1_000_000).tolist()
+            if giant != flow
+            and flows.target[giant] == flows.target[flow]
+            and run.start[giant] < end[flow]
+            and end[giant] > run.start[flow]
+        ]
+        same = any(flows.source[giant] == flows.source[flow] for giant in met)
+        assert (at_output[flow], on_path[flow]) == (bool(met) and not same, same)
+    apart = replace(run, start=run.start + 10.0 * np.arange(flows.count))
+    assert not np.any(interference(case, apart))
+
+
+def test_published_numbers_are_found_by_their_keys() -> None:
+    assert value("exp2", "journal", "fct", "average", "oq", 1) == 1.68
+    assert value("exp2", "lcn", "fct", "average", "cq", 1) is None
+    assert set(published()["exp1"]["journal"]["fct"]["99th"]) == set(SCHEMES)
