@@ -20,6 +20,8 @@ _MODULES = (
     "experiments.recovery",
     "experiments.update",
     "experiments.hedera.matrices",
+    "experiments.hedera.testbed",
+    "experiments.hedera.shuffle",
     "experiments.gscale.command",
     "experiments.gscale.readings.command",
     "experiments.memory",

@@ -1,0 +1,88 @@
+"""The authors' data shuffle on the emulated testbed: every host has as much to send to every other one."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+from experiments.hedera.testbed import SCHEMES
+from experiments.motivation import positive_count, positive_number
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Outcome, Settings, experiment
+
+AUTHORS_BYTES = 500_000_000
+"""Of each of 240 transfers: 120 GB in all."""
+
+AUTHORS_RATE = 1000.0
+AUTHORS_PERIOD = 5.0
+
+TIME_SCALE, QUICK_TIME_SCALE = 0.2, 0.1
+"""A shuffle lasts this part of the authors', and so does a round."""
+
+
+@dataclass(frozen=True)
+class ShuffleOptions:
+    """What is sent, and how.
+
+    Attributes:
+        size: bytes of each transfer.
+        at_once: transfers that a host sends at a time.
+        schemes: of `SCHEMES`.
+        nic_rate: of every cable, in Mbit/s.
+        period: seconds between two rounds of the scheduler.
+        time_scale: what the authors' seconds are multiplied by to be held beside ours.
+    """
+
+    size: int
+    at_once: int
+    schemes: tuple[str, ...]
+    nic_rate: float
+    period: float
+    time_scale: float
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("hedera-shuffle, which shares --placements and --nic-rate with hedera-testbed")
+    group.add_argument(
+        "--time-scale",
+        type=positive_number,
+        metavar="F",
+        help="part of the authors' time that data and rounds are scaled to "
+        f"(default: {TIME_SCALE:g}, with --quick {QUICK_TIME_SCALE:g}, with --full 1)",
+    )
+    group.add_argument(
+        "--at-once",
+        type=positive_count,
+        default=2,
+        metavar="N",
+        help="hosts that a host sends to at a time, which the authors do not tell (default: %(default)s)",
+    )
+
+
+def options_from(args: argparse.Namespace, *, quick: bool) -> ShuffleOptions:
+    """The options as given on the command line."""
+    scale = args.time_scale or (1.0 if args.full else QUICK_TIME_SCALE if quick else TIME_SCALE)
+    return ShuffleOptions(
+        size=max(1, round(AUTHORS_BYTES * args.nic_rate / AUTHORS_RATE * scale)),
+        at_once=args.at_once,
+        schemes=(SCHEMES[0], *args.placements),
+        nic_rate=args.nic_rate,
+        period=args.period or AUTHORS_PERIOD * scale,
+        time_scale=scale,
+    )
+
+
+@experiment(
+    "hedera-shuffle",
+    title="each of 16 hosts sends data to all others: how long that takes under ECMP, first fit and annealing",
+    reproduces="Hedera's shuffle",
+    backends=("emulation",),
+    configure=configure,
+)
+def hedera_shuffle(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    options = options_from(args, quick=settings.quick)
+    # What measures takes seconds to import, which listing the experiments should not cost.
+    from experiments.hedera.shuffle_run import run_shuffle  # noqa: PLC0415
+
+    return run_shuffle(settings, options, output, progress)

@@ -1,0 +1,139 @@
+"""Shuffles data among the hosts of the emulated testbed, under one scheme after the other."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib.resources import files
+from statistics import fmean
+from typing import Any
+
+from experiments.hedera.shuffle import ShuffleOptions
+from experiments.hedera.testbed_lab import HederaLab, hedera_lab
+from experiments.hedera.testbed_run import BUFFER_PACKETS, PORTS_OF_SWITCH
+from experiments.load import LoadWatch, overload
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Outcome, Settings
+from testbed.manifest import describe_run
+from testbed.network import NetworkOptions
+from testbed.ovs import Datapath
+from testbed.transfers import Errand, Transfer, run_transfers
+
+GAIN = 1.30
+"""What annealing is to be worth to ECMP, in bisection bandwidth."""
+
+ON_THE_WIRE = 1518 / 1448
+"""Bytes of a full frame to those of TCP's data in it: by this the authors' bisection bandwidth is above their hosts'
+goodput."""
+
+_SOURCE_PORTS = range(20000, 30000)
+_SLOWEST = 20
+"""Times the seconds in which a host could send everything, if nothing held it back."""
+
+_ECMP, _ANNEALING = "ecmp", "simulated-annealing"
+
+
+def run_shuffle(settings: Settings, options: ShuffleOptions, output: OutputFolder, progress: Progress) -> Outcome:
+    """Shuffle under every scheme; write figures and all transfers."""
+    found: dict[str, dict[str, Any]] = {}
+    transfers: dict[str, list[dict[str, Any]]] = {}
+    for scheme in options.schemes:
+        began = time.time()
+        network = NetworkOptions(buffer_packets=BUFFER_PACKETS)
+        with hedera_lab(PORTS_OF_SWITCH, options.nic_rate, scheme, options.period, network, progress.say) as lab:
+            ovs = lab.network.ovs
+            watch = LoadWatch(ovs.switch_pid() if ovs.datapath is Datapath.USERSPACE else None)
+            done = _shuffle(lab, options, settings.seed)
+            found[scheme] = {**figures(done, options.size), "disturbed": overload(watch.load())}
+            found[scheme]["manifest"] = describe_run(lab.machine, lab.network, (), began, time.time() - began)
+        transfers[scheme] = [asdict(each) for each in done]
+        progress.say(f"{scheme}: {found[scheme]['total_seconds']:.1f} s")
+    data = summary(found, options, settings.seed)
+    text = table_text(data)
+    output.write_json("hedera-shuffle.json", data)
+    output.write_json("hedera-shuffle-transfers.json", transfers)
+    output.write_text("hedera-shuffle.txt", f"{text}\n")
+    return Outcome(text, data, tuple(missed_bars(data)))
+
+
+def _shuffle(lab: HederaLab, options: ShuffleOptions, seed: int) -> list[Transfer]:
+    """The order of a host's receivers and its source ports go by the seed; they are the same under every scheme."""
+    hosts = [lab.network.host(site.name) for site in lab.centre.wiring.sites]
+    errands = []
+    for number, sender in enumerate(hosts):
+        drawn = random.Random(f"shuffle {seed} {number}")
+        others = [host for host in hosts if host is not sender]
+        drawn.shuffle(others)
+        errands.append(Errand(sender, list(zip(others, drawn.sample(_SOURCE_PORTS, len(others)), strict=True))))
+    least = options.size * (len(hosts) - 1) * 8 / 1e6 / options.nic_rate
+    return run_transfers(errands, options.size, options.at_once, "cubic", timeout=_SLOWEST * least + 10)
+
+
+def figures(transfers: Sequence[Transfer], size: int) -> dict[str, float]:
+    """The authors' four figures, in seconds, Mbit/s and Mbit/s per host, of transfers of `size` bytes each."""
+    ended: dict[str, float] = {}
+    sent: dict[str, int] = {}
+    for each in transfers:
+        ended[each.source] = max(ended.get(each.source, 0.0), each.ended)
+        sent[each.source] = sent.get(each.source, 0) + size
+    completion = fmean(ended.values())
+    goodput = fmean(sent.values()) * 8 / 1e6 / completion
+    return {
+        "total_seconds": max(ended.values()),
+        "mean_completion_seconds": completion,
+        "bisection_mbps": goodput * len(ended) * ON_THE_WIRE,
+        "host_goodput_mbps": goodput,
+    }
+
+
+def summary(found: Mapping[str, Mapping[str, Any]], options: ShuffleOptions, seed: int) -> dict[str, Any]:
+    text = (files("experiments.published") / "hedera_shuffle.json").read_text(encoding="utf-8")
+    theirs = json.loads(text)
+    return {
+        "experiment": "hedera-shuffle",
+        "backend": "emulation",
+        "seed": seed,
+        **asdict(options),
+        "measured": found,
+        "published": theirs["schemes"],
+        "source": theirs["source"],
+    }
+
+
+def missed_bars(data: Mapping[str, Any]) -> list[str]:
+    """In words, what is not as it should be."""
+    measured = data["measured"]
+    if not {_ECMP, _ANNEALING} <= measured.keys():
+        return []
+    gain = measured[_ANNEALING]["bisection_mbps"] / measured[_ECMP]["bisection_mbps"]
+    return [] if gain >= GAIN else [f"annealing has {gain:.2f} times ecmp's bisection bandwidth, expected {GAIN:.2f}"]
+
+
+def table_text(data: Mapping[str, Any]) -> str:
+    """For people; the authors' figures are scaled to our rate and time."""
+    rate, scale = data["nic_rate"] / 1000, data["time_scale"]
+    lines = [
+        f"Shuffle among 16 hosts, {data['size'] / 1e6:g} MB from each to each, {data['at_once']} at a time,",
+        f"over links of {data['nic_rate']:g} Mbit/s [published, scaled to that]",
+        "",
+        f"{'':<22}{'all done (s)':>18}{'a host done (s)':>18}{'bisection (Mbit/s)':>20}{'host (Mbit/s)':>18}",
+    ]
+    for scheme, ours in data["measured"].items():
+        theirs = data["published"][scheme]
+        cells = (
+            f"{ours['total_seconds']:.1f} [{theirs['total_seconds'] * scale:.1f}]",
+            f"{ours['mean_completion_seconds']:.1f} [{theirs['mean_completion_seconds'] * scale:.1f}]",
+            f"{ours['bisection_mbps']:.1f} [{theirs['bisection_gbps'] * 1000 * rate:.1f}]",
+            f"{ours['host_goodput_mbps']:.2f} [{theirs['host_goodput_mbytes'] * 8 * rate:.2f}]",
+        )
+        widths = (18, 18, 20, 18)
+        lines.append(f"{scheme:<22}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)))
+    measured = data["measured"].items()
+    disturbed = [f"{scheme}: {'; '.join(ours['disturbed'])}" for scheme, ours in measured if ours["disturbed"]]
+    if disturbed:
+        lines += ["", "Measured on a machine that was too busy, which costs goodput:", *disturbed]
+    return "\n".join(lines)

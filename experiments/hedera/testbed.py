@@ -1,0 +1,124 @@
+"""The authors' traffic matrices on real switches: their testbed of 16 hosts, emulated."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+from experiments.motivation import positive_number
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Outcome, Settings, experiment
+from hedera.matrices import authors_matrices
+from hedera.options import SHORTEST_PERIOD
+
+SCHEMES = ("non-blocking", "ecmp", "global-first-fit", "simulated-annealing")
+DEFAULT_NIC_RATE = 5.0
+"""Mbit/s: at 10 the userspace datapath takes a whole processor for itself, and TCP loses packets to it."""
+
+_PART = (
+    *("stag0(.2,.3)", "stag0(.5,.3)", "stride1", "stride2", "stride4", "stride8"),
+    *("rand0", "randbij0", "randx2", "hotspot"),
+)
+_QUICK = ("stride8", "randbij0")
+
+
+@dataclass(frozen=True)
+class Span:
+    """How long flows last, and the part of that which is averaged over, in seconds since the last one was connected."""
+
+    seconds: int
+    begin: float
+    end: float
+
+
+AUTHORS_SPAN = Span(60, 10.0, 50.0)
+SHORT_SPAN = Span(27, 8.0, 23.0)
+QUICK_SPAN = Span(15, 5.0, 12.0)
+
+
+@dataclass(frozen=True)
+class MatrixOptions:
+    """What is measured.
+
+    Attributes:
+        patterns: names of the authors' matrices.
+        schemes: of `SCHEMES`, the one that the others are held against first.
+        nic_rate: of every cable, in Mbit/s.
+        period: seconds between two rounds of the scheduler.
+        quick: only two patterns, for a short time: a wider bar.
+    """
+
+    patterns: tuple[str, ...]
+    schemes: tuple[str, ...]
+    nic_rate: float
+    period: float
+    span: Span
+    quick: bool
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("hedera-testbed")
+    group.add_argument(
+        "--patterns",
+        nargs="+",
+        choices=tuple(authors_matrices()),
+        metavar="PATTERN",
+        help=f"traffic matrices, such as stride8 (default: {len(_PART)} of them; with --full all, with --quick two)",
+    )
+    group.add_argument(
+        "--placements",
+        type=_schemes,
+        default=SCHEMES[1:],
+        metavar="NAME[,NAME]",
+        help=f"held against the switch that does not block (default: {','.join(SCHEMES[1:])})",
+    )
+    group.add_argument(
+        "--nic-rate",
+        type=positive_number,
+        default=DEFAULT_NIC_RATE,
+        metavar="MBITS",
+        help=f"of every cable (default: {DEFAULT_NIC_RATE:g})",
+    )
+    group.add_argument(
+        "--period",
+        type=positive_number,
+        metavar="S",
+        help=f"seconds between two rounds, from {SHORTEST_PERIOD:g} (default: 1; with --full the authors' 5)",
+    )
+
+
+def options_from(args: argparse.Namespace, *, quick: bool) -> MatrixOptions:
+    """The options as given on the command line."""
+    full = bool(args.full)
+    usual = tuple(authors_matrices()) if full else _QUICK if quick else _PART
+    return MatrixOptions(
+        patterns=tuple(dict.fromkeys(args.patterns or usual)),
+        schemes=(SCHEMES[0], *args.placements),
+        nic_rate=args.nic_rate,
+        period=args.period or (5.0 if full else 1.0),
+        span=AUTHORS_SPAN if full else QUICK_SPAN if quick else SHORT_SPAN,
+        quick=quick,
+    )
+
+
+@experiment(
+    "hedera-testbed",
+    title="who sends to whom on 16 hosts: real TCP under ECMP, first fit, annealing and one switch for all",
+    reproduces="Hedera's testbed",
+    backends=("emulation",),
+    configure=configure,
+)
+def hedera_testbed(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    options = options_from(args, quick=settings.quick)
+    # What measures takes seconds to import, which listing the experiments should not cost.
+    from experiments.hedera.testbed_run import run_testbed  # noqa: PLC0415
+
+    return run_testbed(settings, options, output, progress)
+
+
+def _schemes(text: str) -> tuple[str, ...]:
+    chosen = tuple(text.split(","))
+    if not set(chosen) <= set(SCHEMES[1:]) or len(set(chosen)) < len(chosen):
+        raise argparse.ArgumentTypeError(f"{text} is not a list of different ones of {','.join(SCHEMES[1:])}")
+    return chosen

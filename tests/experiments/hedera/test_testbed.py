@@ -1,0 +1,120 @@
+"""What is asked of the emulated testbed, and what is made of what it measured."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from experiments.hedera import shuffle, testbed
+from experiments.hedera.shuffle_run import GAIN, figures
+from experiments.hedera.shuffle_run import missed_bars as missed_of_shuffle
+from experiments.hedera.shuffle_run import summary as summary_of_shuffle
+from experiments.hedera.shuffle_run import table_text as text_of_shuffle
+from experiments.hedera.testbed import SCHEMES, MatrixOptions
+from experiments.hedera.testbed_report import Measured, Results, figure, missed_bars, published, summary, table_text
+from hedera.matrices import authors_matrices
+from testbed.transfers import Transfer
+
+
+def options(*arguments: str) -> MatrixOptions:
+    return testbed.options_from(parsed(*arguments), quick="--quick" in arguments)
+
+
+def parsed(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--full", action="store_true")
+    testbed.configure(parser)
+    shuffle.configure(parser)
+    return parser.parse_args(arguments)
+
+
+def as_published(given: MatrixOptions, scale: float = 1.0, **changed: float) -> Results:
+    """What the authors measured, scaled to our links; schemes named in `changed` have other parts of the control."""
+    columns, rows = published()["columns"], published()["rows"]
+    results: Results = {}
+    for pattern in given.patterns:
+        row = dict(zip(columns, rows[pattern], strict=True))
+        for scheme, part in changed.items():
+            row[scheme] = part * row[SCHEMES[0]]
+        results[pattern] = {s: [Measured((row[s] * scale,), 0, ())] for s in given.schemes}
+    return results
+
+
+def test_every_matrix_has_published_figures_in_the_order_of_the_schemes() -> None:
+    assert published()["columns"] == list(SCHEMES)
+    assert authors_matrices().keys() <= published()["rows"].keys()
+
+
+def test_the_published_means_over_thirty_patterns_are_those_known() -> None:
+    rows = published()["rows"].values()
+    means = [sum(row[column] for row in rows) / len(rows) for column in range(4)]
+    assert [round(mean) for mean in means] == [11412, 7052, 10663, 11151]
+
+
+def test_full_is_what_the_authors_ran() -> None:
+    full = options("--full")
+    assert set(full.patterns) == authors_matrices().keys()
+    assert (full.period, full.span.begin, full.span.end) == (5.0, 10.0, 50.0)
+    assert len(options("--quick").patterns) == 2
+    assert options("--patterns", "stride8", "stag0(.2,.3)", "stride8").patterns == ("stride8", "stag0(.2,.3)")
+
+
+def test_the_authors_own_figures_meet_the_bars_and_others_do_not() -> None:
+    given = options("--full")
+    data = summary(as_published(given, 0.005), given, seed=1)
+    assert missed_bars(data) == []
+    assert data["mean"] == pytest.approx(data["published_mean"])
+    worse = summary(as_published(given, 0.005, **{"simulated-annealing": 0.8}), given, seed=1)
+    (missed,) = missed_bars(worse)
+    assert missed.startswith("simulated-annealing: 0.800 of non-blocking, expected 0.9")
+
+
+def test_a_quick_run_asks_for_a_gain_over_ecmp_alone() -> None:
+    given = options("--quick")
+    same = summary(as_published(given, **{"ecmp": 0.6, "simulated-annealing": 0.7}), given, seed=1)
+    (missed,) = missed_bars(same)
+    assert missed == "simulated-annealing carries 1.17 times what ecmp does, expected 1.2"
+
+
+def test_a_run_on_a_busy_machine_is_named_in_the_text() -> None:
+    given = options("--quick")
+    results = as_published(given)
+    results["stride8"]["ecmp"] = [Measured((50.0,), 2, ("frames were lost",))]
+    text = table_text(summary(results, given, seed=1))
+    assert "ecmp, stride8: frames were lost" in text
+    assert "0.246" in text  # published
+    figure(summary(results, given, seed=1))
+
+
+def transfers(seconds: float) -> list[Transfer]:
+    """Of three hosts to each other, one after the other."""
+    hosts = ("h0", "h1", "h2")
+    return [
+        Transfer(source, target, place * seconds, (place + 1) * seconds)
+        for source in hosts
+        for place, target in enumerate(each for each in hosts if each != source)
+    ]
+
+
+def test_the_figures_of_a_shuffle_are_the_authors() -> None:
+    """Their 20.9 MB/s of 7.5 GB in 358.1 s make the bisection bandwidth of 2.81 Gbit/s on the wire."""
+    one = [Transfer(f"h{host}", "h0", 0.0, 358.1) for host in range(16)]
+    found = figures(one, 7_500_000_000)
+    assert found["host_goodput_mbps"] / 8 == pytest.approx(20.9, abs=0.05)
+    assert found["bisection_mbps"] == pytest.approx(2810, abs=5)
+
+
+def test_a_shuffle_is_scaled_to_the_links_and_judged_by_its_gain() -> None:
+    given = shuffle.options_from(parsed("--nic-rate", "5", "--time-scale", "0.2"), quick=False)
+    assert (given.size, given.period) == (500_000, 1.0)
+    for faster, is_missed in ((GAIN * 1.01, False), (GAIN * 0.99, True)):
+        found = {
+            "ecmp": {**figures(transfers(10.0), given.size), "disturbed": ()},
+            "simulated-annealing": {**figures(transfers(10.0 / faster), given.size), "disturbed": ("it was busy",)},
+        }
+        data = summary_of_shuffle(found, given, seed=1)
+        assert bool(missed_of_shuffle(data)) is is_missed
+        assert "20.0 [87.7]" in text_of_shuffle(data)
+        assert "simulated-annealing: it was busy" in text_of_shuffle(data)
