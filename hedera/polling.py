@@ -69,15 +69,15 @@ class Polls:
         self._switches: dict[str, _Switch] = {}
 
     def ask(self, switch: str, at: float) -> bool:
-        """Whether the switch is to be asked for its counters: it is not while it owes an answer."""
+        """Whether the switch is to be asked for its counters: while it owes an answer, only once patience has ended."""
         state = self._switches.setdefault(switch, _Switch())
-        if state.asked_at is None:
-            state.asked_at = at
-            return True
-        if at - state.asked_at > self._patience:
+        if state.asked_at is not None:
+            if at - state.asked_at <= self._patience:
+                return False
             state.is_silent = True
-            state.counters = {}
-        return False
+            state.counters, state.reading = {}, {}
+        state.asked_at = at
+        return True
 
     def answered(self, switch: str, at: float, readings: Iterable[Reading], *, more: bool) -> None:
         """A part of its answer, and whether more parts follow; flows that a whole answer has not are forgotten."""

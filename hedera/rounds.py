@@ -9,16 +9,13 @@ from itertools import pairwise
 import numpy as np
 
 from hedera.data_centre import DataCentre
-from hedera.demand_estimation import estimate_demands
 from hedera.fabric import HASHED, Ints
 from hedera.flows import FlowKey, ScheduledEntry
-from hedera.placement.interface import Elephants, Placement
+from hedera.placement.interface import Placement
+from hedera.scheduling_round import ELEPHANT, place_by_demand
 from hedera.tables import Cable, Routing
 
-ELEPHANT_SHARE = 0.1
-"""Of a host's interface: what sends more is an elephant (Hedera, section 3)."""
-
-MOUSE_SHARE = ELEPHANT_SHARE / 2
+MOUSE = ELEPHANT / 2
 """An elephant stays one until it sends less than this: on a crowded path it may have to do with little."""
 
 
@@ -92,7 +89,7 @@ class Rounds:
         nic_rate = self._centre.fabric.nic_rate
         found, hosts, strangers = [], [], 0
         for flow, rate in rates.items():
-            share = MOUSE_SHARE if flow in self._labels else ELEPHANT_SHARE
+            share = MOUSE if flow in self._labels else ELEPHANT
             source, target = self._centre.host_at(flow.source), self._centre.host_at(flow.target)
             if source is None or target is None:
                 strangers += 1
@@ -104,13 +101,11 @@ class Rounds:
     def _place(self, elephants: list[FlowKey], hosts: list[tuple[int, int]]) -> list[int]:
         if not elephants:
             return []
-        fabric = self._centre.fabric
         source, target = np.array(hosts, np.int32).T.copy()
-        demand = estimate_demands(fabric.hosts, source, target, fabric.nic_rate).demand
         before: Ints = np.array([self._labels.get(flow, HASHED) for flow in elephants], np.int32)
-        flows = Elephants.of(source, target, demand, before)
-        labels: list[int] = self._placement.place(fabric, flows, self._capacity).tolist()
-        return labels
+        labels = place_by_demand(self._placement, self._centre.fabric, source, target, before, self._capacity)
+        found: list[int] = labels.tolist()
+        return found
 
     def _entries_of(self, flow: FlowKey, ends: tuple[int, int], label: int) -> list[ScheduledEntry]:
         """One for each switch on the flow's path that has a choice; none if the path is not one of the routing's."""

@@ -80,15 +80,23 @@ class SchedulingRound:
         rates, before = self._book.read(poll.time, poll.switches, poll.first, poll.key, poll.sent, poll.age)
         known = _known(fabric, poll.source) & _known(fabric, poll.target)
         large = np.flatnonzero(known & (rates > self._threshold * fabric.nic_rate))
-        source, target = poll.source[large], poll.target[large]
-        demand = estimate_demands(fabric.hosts, source, target, fabric.nic_rate).demand
-        elephants = Elephants.of(source, target, demand, before[large])
+        usable = fabric.capacity if capacity is None else capacity
         choice = np.full(poll.key.size, HASHED, np.int32)
-        choice[large] = self._placement.place(fabric, elephants, fabric.capacity if capacity is None else capacity)
+        choice[large] = place_by_demand(
+            self._placement, fabric, poll.source[large], poll.target[large], before[large], usable
+        )
         self._book.note(choice)
         placed = np.flatnonzero((choice != before) & (choice != HASHED))
         released = np.flatnonzero((choice == HASHED) & (before != HASHED))
         return Changes(placed, choice[placed], released, rates, np.flatnonzero(~known))
+
+
+def place_by_demand(
+    placement: Placement, fabric: Fabric, source: Ints, target: Ints, before: Ints, capacity: Vector
+) -> Ints:
+    """Labels for elephants between these hosts, which had the labels `before`, by their estimated demands."""
+    demand = estimate_demands(fabric.hosts, source, target, fabric.nic_rate).demand
+    return placement.place(fabric, Elephants.of(source, target, demand, before), capacity)
 
 
 def _known(fabric: Fabric, hosts: Ints) -> NDArray[np.bool_]:

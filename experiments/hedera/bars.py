@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-_COLOURS = ("tab:blue", "tab:orange", "tab:green", "tab:gray")
+_COLOURS = ("tab:blue", "tab:orange", "tab:green", "tab:gray", "tab:purple")
 _GROUP = 0.8
 
 

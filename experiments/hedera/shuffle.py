@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
-from experiments.hedera.testbed import SCHEMES
+from experiments.hedera.testbed import AUTHORS_PERIOD, DEFAULT_PERIOD, NON_BLOCKING
 from experiments.motivation import positive_count, positive_number
 from experiments.output import OutputFolder
 from experiments.progress import Progress
@@ -15,10 +15,11 @@ AUTHORS_BYTES = 500_000_000
 """Of each of 240 transfers: 120 GB in all."""
 
 AUTHORS_RATE = 1000.0
-AUTHORS_PERIOD = 5.0
 
-TIME_SCALE, QUICK_TIME_SCALE = 0.2, 0.1
-"""A shuffle lasts this part of the authors', and so does a round."""
+TIME_SCALE, QUICK_TIME_SCALE = 0.5, 0.1
+"""Data are scaled by this, beside the rate of the links."""
+
+QUICK_PERIOD = 0.5
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class ShuffleOptions:
     Attributes:
         size: bytes of each transfer.
         at_once: transfers that a host sends at a time.
-        schemes: of `SCHEMES`.
+        schemes: of `experiments.hedera.testbed.SCHEMES`.
         nic_rate: of every cable, in Mbit/s.
         period: seconds between two rounds of the scheduler.
         time_scale: what the authors' seconds are multiplied by to be held beside ours.
@@ -48,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--time-scale",
         type=positive_number,
         metavar="F",
-        help="part of the authors' time that data and rounds are scaled to "
+        help="part of the authors' time that data are scaled to "
         f"(default: {TIME_SCALE:g}, with --quick {QUICK_TIME_SCALE:g}, with --full 1)",
     )
     group.add_argument(
@@ -62,13 +63,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def options_from(args: argparse.Namespace, *, quick: bool) -> ShuffleOptions:
     """The options as given on the command line."""
+    usual_period = AUTHORS_PERIOD if args.full else QUICK_PERIOD if quick else DEFAULT_PERIOD
     scale = args.time_scale or (1.0 if args.full else QUICK_TIME_SCALE if quick else TIME_SCALE)
     return ShuffleOptions(
         size=max(1, round(AUTHORS_BYTES * args.nic_rate / AUTHORS_RATE * scale)),
         at_once=args.at_once,
-        schemes=(SCHEMES[0], *args.placements),
+        schemes=(NON_BLOCKING, *args.placements),
         nic_rate=args.nic_rate,
-        period=args.period or AUTHORS_PERIOD * scale,
+        period=args.period or usual_period,
         time_scale=scale,
     )
 

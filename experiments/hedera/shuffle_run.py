@@ -7,24 +7,24 @@ import random
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from importlib.resources import files
 from statistics import fmean
 from typing import Any
 
 from experiments.hedera.shuffle import ShuffleOptions
-from experiments.hedera.testbed_lab import HederaLab, hedera_lab
+from experiments.hedera.testbed import ANNEALING, ECMP, ONE_TREE
+from experiments.hedera.testbed_lab import ATTEMPTS, HederaLab, hedera_lab
 from experiments.hedera.testbed_run import BUFFER_PACKETS, PORTS_OF_SWITCH
-from experiments.load import LoadWatch, overload
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
 from testbed.manifest import describe_run
 from testbed.network import NetworkOptions
-from testbed.ovs import Datapath
 from testbed.transfers import Errand, Transfer, run_transfers
 
 GAIN = 1.30
-"""What annealing is to be worth to ECMP, in bisection bandwidth."""
+"""What annealing's bisection bandwidth is to be of one tree's; the authors' is 1.37 times what they have as ECMP."""
 
 ON_THE_WIRE = 1518 / 1448
 """Bytes of a full frame to those of TCP's data in it: by this the authors' bisection bandwidth is above their hosts'
@@ -33,8 +33,6 @@ goodput."""
 _SOURCE_PORTS = range(20000, 30000)
 _SLOWEST = 20
 """Times the seconds in which a host could send everything, if nothing held it back."""
-
-_ECMP, _ANNEALING = "ecmp", "simulated-annealing"
 
 
 def run_shuffle(settings: Settings, options: ShuffleOptions, output: OutputFolder, progress: Progress) -> Outcome:
@@ -45,10 +43,8 @@ def run_shuffle(settings: Settings, options: ShuffleOptions, output: OutputFolde
         began = time.time()
         network = NetworkOptions(buffer_packets=BUFFER_PACKETS)
         with hedera_lab(PORTS_OF_SWITCH, options.nic_rate, scheme, options.period, network, progress.say) as lab:
-            ovs = lab.network.ovs
-            watch = LoadWatch(ovs.switch_pid() if ovs.datapath is Datapath.USERSPACE else None)
-            done = _shuffle(lab, options, settings.seed)
-            found[scheme] = {**figures(done, options.size), "disturbed": overload(watch.load())}
+            done, load, disturbed = lab.measure(partial(_shuffle, lab, options, settings.seed))
+            found[scheme] = {**figures(done, options.size), "switch": load.switch, "disturbed": disturbed}
             found[scheme]["manifest"] = describe_run(lab.machine, lab.network, (), began, time.time() - began)
         transfers[scheme] = [asdict(each) for each in done]
         progress.say(f"{scheme}: {found[scheme]['total_seconds']:.1f} s")
@@ -60,15 +56,17 @@ def run_shuffle(settings: Settings, options: ShuffleOptions, output: OutputFolde
     return Outcome(text, data, tuple(missed_bars(data)))
 
 
-def _shuffle(lab: HederaLab, options: ShuffleOptions, seed: int) -> list[Transfer]:
+def _shuffle(lab: HederaLab, options: ShuffleOptions, seed: int, attempt: int) -> list[Transfer]:
     """The order of a host's receivers and its source ports go by the seed; they are the same under every scheme."""
+    # Ports of an earlier attempt cannot be bound to again at once.
+    ports = _SOURCE_PORTS[attempt::ATTEMPTS]
     hosts = [lab.network.host(site.name) for site in lab.centre.wiring.sites]
     errands = []
     for number, sender in enumerate(hosts):
         drawn = random.Random(f"shuffle {seed} {number}")
         others = [host for host in hosts if host is not sender]
         drawn.shuffle(others)
-        errands.append(Errand(sender, list(zip(others, drawn.sample(_SOURCE_PORTS, len(others)), strict=True))))
+        errands.append(Errand(sender, list(zip(others, drawn.sample(ports, len(others)), strict=True))))
     least = options.size * (len(hosts) - 1) * 8 / 1e6 / options.nic_rate
     return run_transfers(errands, options.size, options.at_once, "cubic", timeout=_SLOWEST * least + 10)
 
@@ -107,10 +105,16 @@ def summary(found: Mapping[str, Mapping[str, Any]], options: ShuffleOptions, see
 def missed_bars(data: Mapping[str, Any]) -> list[str]:
     """In words, what is not as it should be."""
     measured = data["measured"]
-    if not {_ECMP, _ANNEALING} <= measured.keys():
+    if not {ONE_TREE, ANNEALING} <= measured.keys():
         return []
-    gain = measured[_ANNEALING]["bisection_mbps"] / measured[_ECMP]["bisection_mbps"]
-    return [] if gain >= GAIN else [f"annealing has {gain:.2f} times ecmp's bisection bandwidth, expected {GAIN:.2f}"]
+    gain = _gain(measured, ANNEALING, ONE_TREE)
+    return (
+        [] if gain >= GAIN else [f"annealing has {gain:.2f} times one tree's bisection bandwidth, expected {GAIN:.2f}"]
+    )
+
+
+def _gain(measured: Mapping[str, Mapping[str, float]], better: str, worse: str) -> float:
+    return measured[better]["bisection_mbps"] / measured[worse]["bisection_mbps"]
 
 
 def table_text(data: Mapping[str, Any]) -> str:
@@ -123,7 +127,7 @@ def table_text(data: Mapping[str, Any]) -> str:
         f"{'':<22}{'all done (s)':>18}{'a host done (s)':>18}{'bisection (Mbit/s)':>20}{'host (Mbit/s)':>18}",
     ]
     for scheme, ours in data["measured"].items():
-        theirs = data["published"][scheme]
+        theirs = data["published"][ECMP if scheme == ONE_TREE else scheme]
         cells = (
             f"{ours['total_seconds']:.1f} [{theirs['total_seconds'] * scale:.1f}]",
             f"{ours['mean_completion_seconds']:.1f} [{theirs['mean_completion_seconds'] * scale:.1f}]",
@@ -132,8 +136,11 @@ def table_text(data: Mapping[str, Any]) -> str:
         )
         widths = (18, 18, 20, 18)
         lines.append(f"{scheme:<22}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)))
-    measured = data["measured"].items()
-    disturbed = [f"{scheme}: {'; '.join(ours['disturbed'])}" for scheme, ours in measured if ours["disturbed"]]
+    measured = data["measured"]
+    if ECMP in measured:
+        gains = (f"{scheme} {_gain(measured, scheme, ECMP):.2f}" for scheme in measured if scheme != ECMP)
+        lines += ["", f"Bisection bandwidth, of ecmp's: {', '.join(gains)}"]
+    disturbed = [f"{scheme}: {'; '.join(ours['disturbed'])}" for scheme, ours in measured.items() if ours["disturbed"]]
     if disturbed:
         lines += ["", "Measured on a machine that was too busy, which costs goodput:", *disturbed]
     return "\n".join(lines)

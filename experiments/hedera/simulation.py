@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.hedera.goodput import non_blocking, tcp_goodput
-from hedera.demand_estimation import estimate_demands
 from hedera.fabric import HASHED, Fabric, Ints, Vector
 from hedera.placement.ecmp import around_dead_links, hashed_labels
-from hedera.placement.interface import Elephants, Placement
-from hedera.scheduling_round import ELEPHANT
+from hedera.placement.interface import Placement
+from hedera.scheduling_round import ELEPHANT, place_by_demand
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,9 +161,8 @@ class Simulation:
         self._polled[active] = self._sent[active]
         large = active[rate > ELEPHANT * fabric.nic_rate]
         source, target = workload.source[large], workload.target[large]
-        demand = estimate_demands(fabric.hosts, source, target, fabric.nic_rate).demand
         before = self._choice[large]
-        choice = self._placement.place(fabric, Elephants.of(source, target, demand, before), fabric.capacity)
+        choice = place_by_demand(self._placement, fabric, source, target, before, fabric.capacity)
         moved = (before != HASHED) & (choice != HASHED)
         history.moves.append(int(_different_paths(fabric, source, target, before, choice)[moved].sum()))
         history.elephants.append(large.size)

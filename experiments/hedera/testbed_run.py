@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import asdict
-from typing import Any, Literal
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal
 
 from experiments.hedera.testbed import MatrixOptions, Span
 from experiments.hedera.testbed_lab import HederaLab, hedera_lab
-from experiments.hedera.testbed_report import Measured, Results, figure, missed_bars, summary, table_text
-from experiments.load import LoadWatch, overload
+from experiments.hedera.testbed_record import Record
+from experiments.hedera.testbed_report import Measured, figure, missed_bars, summary, table_text
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
@@ -19,7 +20,6 @@ from hedera.matrices import Matrix, authors_matrix
 from testbed.iperf import IperfFlow, IperfRun
 from testbed.manifest import describe_run
 from testbed.network import NetworkOptions
-from testbed.ovs import Datapath
 
 PORTS_OF_SWITCH = 4
 BUFFER_PACKETS = 50
@@ -32,25 +32,19 @@ _CUBIC: tuple[Literal["tcp"], None, str] = ("tcp", None, "cubic")
 
 
 def run_testbed(settings: Settings, options: MatrixOptions, output: OutputFolder, progress: Progress) -> Outcome:
-    """Measure every matrix under every scheme; write the table as text, JSON and picture."""
-    results: Results = {pattern: {} for pattern in options.patterns}
-    circumstances: dict[str, Any] = {}
+    """Measure every matrix under every scheme, but for what the folder has already; write text, JSON and picture."""
+    record = Record(output, options, settings.seed)
     for scheme in options.schemes:
-        began = time.time()
-        network = NetworkOptions(buffer_packets=BUFFER_PACKETS)
-        with hedera_lab(PORTS_OF_SWITCH, options.nic_rate, scheme, options.period, network, progress.say) as lab:
-            for pattern in options.patterns:
-                results[pattern][scheme] = [
-                    _measure(lab, authors_matrix(pattern), options.span, (settings.seed, repetition))
-                    for repetition in range(settings.repetitions)
-                ]
-                # The whole takes hours: what there is of it is kept if the rest fails.
-                output.write_json("hedera-testbed-runs.json", _plain(results))
-                last = results[pattern][scheme][-1]
-                disturbed = f" ({'; '.join(last.disturbed)})" if last.disturbed else ""
-                progress.say(f"{scheme}, {pattern}: {sum(last.goodput):.1f} Mbit/s{disturbed}")
-            circumstances[scheme] = describe_run(lab.machine, lab.network, (), began, time.time() - began)
-    data = {**summary(results, options, settings.seed), "manifest": circumstances}
+        missing = [
+            (pattern, repetition)
+            for pattern in options.patterns
+            for repetition in range(settings.repetitions)
+            if not record.has(pattern, scheme, repetition)
+        ]
+        if missing:
+            _measure_scheme(scheme, missing, settings.seed, options, record, progress)
+    results = record.results(options, settings.repetitions)
+    data = {**summary(results, options, settings.seed), "manifest": record.manifest}
     text = table_text(data)
     output.write_json("hedera-testbed.json", data)
     output.write_text("hedera-testbed.txt", f"{text}\n")
@@ -58,30 +52,43 @@ def run_testbed(settings: Settings, options: MatrixOptions, output: OutputFolder
     return Outcome(text, data, tuple(missed_bars(data)))
 
 
-def _plain(results: Results) -> dict[str, Any]:
-    return {name: {s: [asdict(each) for each in runs] for s, runs in row.items()} for name, row in results.items()}
+def _measure_scheme(
+    scheme: str,
+    missing: Sequence[tuple[str, int]],
+    seed: int,
+    options: MatrixOptions,
+    record: Record,
+    progress: Progress,
+) -> None:
+    """Measure patterns, each with the number of its repetition, in one lab."""
+    began = time.time()
+    network = NetworkOptions(buffer_packets=BUFFER_PACKETS)
+    with hedera_lab(PORTS_OF_SWITCH, options.nic_rate, scheme, options.period, network, progress.say) as lab:
+        for pattern, repetition in missing:
+            send = partial(_send, lab, authors_matrix(pattern), options.span, (seed, repetition))
+            (goodput, moved), load, disturbed = lab.measure(send)
+            record.manifest[scheme] = describe_run(lab.machine, lab.network, (), began, time.time() - began)
+            record.add(pattern, scheme, repetition, Measured(goodput, moved, load.switch, disturbed))
+            told = f" ({'; '.join(disturbed)})" if disturbed else ""
+            progress.say(f"{scheme}, {pattern}: {sum(goodput):.1f} Mbit/s{told}")
 
 
-def _measure(lab: HederaLab, matrix: Matrix, span: Span, seeds: tuple[int, int]) -> Measured:
-    """Send, and once more if the machine was too busy; source ports, by which ECMP hashes, go by the seeds."""
-    measured = _send(lab, matrix, span, random.Random(f"{matrix.name} {seeds}"))
-    return measured if not measured.disturbed else _send(lab, matrix, span, random.Random(f"{matrix.name} {seeds} 2"))
-
-
-def _send(lab: HederaLab, matrix: Matrix, span: Span, drawn: random.Random) -> Measured:
+def _send(
+    lab: HederaLab, matrix: Matrix, span: Span, seeds: tuple[int, int], attempt: int
+) -> tuple[tuple[float, ...], int]:
+    """The goodput of each flow, and how often one was moved; source ports, by which ECMP hashes, go by the seeds."""
     sites = lab.centre.wiring.sites
     pairs = list(zip(matrix.source.tolist(), matrix.target.tolist(), strict=True))
-    source_ports = drawn.sample(_SOURCE_PORTS, len(pairs))
+    # Ports of an earlier attempt cannot be bound to again at once.
+    source_ports = random.Random(f"{matrix.name} {seeds} {attempt}").sample(_SOURCE_PORTS, len(pairs))
     flows = [
         IperfFlow(f"{number}", sites[source].name, sites[target].name, port, _FIRST_SERVER_PORT + number, *_CUBIC)
         for number, ((source, target), port) in enumerate(zip(pairs, source_ports, strict=True))
     ]
     known = len(lab.scheduler.events())
-    ovs = lab.network.ovs
-    watch = LoadWatch(ovs.switch_pid() if ovs.datapath is Datapath.USERSPACE else None)
     with IperfRun(lab.network, flows, span.seconds, _INTERVAL) as run:
         goodput = run.finish()
         connected = run.connected_at
     means = tuple(goodput[flow.name].mean(connected + span.begin, connected + span.end) for flow in flows)
     moved = sum(event["moved"] for event in lab.scheduler.events()[known:] if event["event"] == events.ROUND)
-    return Measured(means, moved, overload(watch.load()))
+    return means, moved

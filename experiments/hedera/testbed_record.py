@@ -1,0 +1,78 @@
+"""The runs of a campaign over the authors' matrices, kept in a file from the first one on, to go on after a break."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from experiments.hedera.testbed import MatrixOptions
+from experiments.hedera.testbed_report import Measured, Results
+from experiments.output import OutputFolder
+from te_solver.errors import InputError
+from te_solver.text import read_text
+
+FILE_NAME = "hedera-testbed-runs.json"
+
+
+class Record:
+    """What has been measured; every run is written as soon as it is had.
+
+    Raises:
+        InputError: the folder holds a file of this name that is none of ours, or runs measured in another way.
+    """
+
+    def __init__(self, output: OutputFolder, options: MatrixOptions, seed: int) -> None:
+        self._output = output
+        self._settings = {
+            "seed": seed,
+            "nic_rate": options.nic_rate,
+            "period": options.period,
+            "span": asdict(options.span),
+        }
+        self._runs: dict[str, dict[str, list[Measured]]] = {}
+        self.manifest: dict[str, Any] = {}
+        """Of each scheme, the circumstances of the last run."""
+        path = output.path / FILE_NAME
+        if not path.exists():
+            return
+        try:
+            kept = json.loads(read_text(path, "runs of hedera-testbed"))
+            settings, self.manifest = kept["settings"], kept["manifest"]
+            for name, by_scheme in kept["patterns"].items():
+                self._runs[name] = {scheme: [_measured(run) for run in runs] for scheme, runs in by_scheme.items()}
+        except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+            expected = "one that `kuijia run hedera-testbed` wrote"
+            raise InputError(path, "", "is no record of such runs", expected) from error
+        for key, value in self._settings.items():
+            if settings.get(key) != value:
+                problem = f"its runs were measured with {settings.get(key)}"
+                raise InputError(path, key, problem, f"{value}, as asked for now, or another folder")
+
+    def has(self, pattern: str, scheme: str, repetition: int) -> bool:
+        """Whether there is a run, and one that can be believed."""
+        runs = self._runs.get(pattern, {}).get(scheme, [])
+        return repetition < len(runs) and not runs[repetition].disturbed
+
+    def add(self, pattern: str, scheme: str, repetition: int, measured: Measured) -> None:
+        """Keep a run, in place of one that cannot be believed."""
+        runs = self._runs.setdefault(pattern, {}).setdefault(scheme, [])
+        runs[repetition : repetition + 1] = [measured]
+        patterns = {
+            name: {scheme: [asdict(run) for run in runs] for scheme, runs in by_scheme.items()}
+            for name, by_scheme in self._runs.items()
+        }
+        data = {"settings": self._settings, "manifest": self.manifest, "patterns": patterns}
+        self._output.write_json(FILE_NAME, data)
+
+    def results(self, options: MatrixOptions, repetitions: int) -> Results:
+        """What was asked for of what there is."""
+        return {
+            name: {scheme: self._runs[name][scheme][:repetitions] for scheme in options.schemes}
+            for name in options.patterns
+        }
+
+
+def _measured(run: Mapping[str, Any]) -> Measured:
+    return Measured(tuple(run["goodput"]), run["moved"], run["switch"], tuple(run["disturbed"]))
