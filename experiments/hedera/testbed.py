@@ -29,7 +29,10 @@ DEFAULT_PERIOD, AUTHORS_PERIOD = 1.0, 5.0
 
 @dataclass(frozen=True)
 class Span:
-    """How long flows last, and the part of that which is averaged over, in seconds since the last one was connected."""
+    """How long flows last, and what is averaged over, in seconds since the last one was connected.
+
+    What is left at the end is for that: on a crowded path it may take seconds.
+    """
 
     seconds: int
     begin: float
@@ -37,7 +40,7 @@ class Span:
 
 
 AUTHORS_SPAN = Span(60, 10.0, 50.0)
-SHORT_SPAN = Span(13, 5.0, 12.0)
+SHORT_SPAN = Span(15, 4.0, 11.0)
 
 
 @dataclass(frozen=True)

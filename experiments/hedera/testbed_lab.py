@@ -15,6 +15,7 @@ from hedera.multi_rooted import MultiRooted
 from te_solver.topology import Link, Topology
 from te_solver.topology_file import save_topology
 from testbed.application_process import LISTEN_PORT
+from testbed.errors import TestbedError
 from testbed.leftovers import remove_leftovers
 from testbed.machine import Machine, require_emulation
 from testbed.network import Network, NetworkOptions
@@ -24,7 +25,7 @@ from testbed.run_directory import RunDirectory
 from testbed.scheduler_process import SchedulerProcess
 
 ATTEMPTS = 3
-"""How often something is measured when the machine is too busy for it to be believed."""
+"""How often something is measured that fails, or that cannot be believed as the machine is too busy."""
 
 T = TypeVar("T")
 
@@ -39,13 +40,16 @@ class HederaLab:
     machine: Machine
 
     def measure(self, measurement: Callable[[int], T]) -> tuple[T, Load, tuple[str, ...]]:
-        """Measure until the machine was not too busy, or too often was.
+        """Measure until nothing fails and the machine is not too busy, three times at the most.
 
         Args:
             measurement: is told which attempt it is, counted from 1.
 
         Returns:
             What was measured last, the load then, and why it should not be trusted: nothing for a good one.
+
+        Raises:
+            TestbedError: the last attempt failed.
         """
         ovs = self.network.ovs
         watch = LoadWatch(ovs.switch_pid() if ovs.datapath is Datapath.USERSPACE else None)
@@ -53,7 +57,12 @@ class HederaLab:
         while True:
             attempt += 1
             watch.load()
-            measured = measurement(attempt)
+            try:
+                measured = measurement(attempt)
+            except TestbedError:
+                if attempt == ATTEMPTS:
+                    raise
+                continue
             load = watch.load()
             disturbed = overload(load)
             if not disturbed or attempt == ATTEMPTS:

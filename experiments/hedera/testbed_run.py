@@ -17,6 +17,7 @@ from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
 from hedera import events
 from hedera.matrices import Matrix, authors_matrix
+from testbed.errors import TestbedError
 from testbed.iperf import IperfFlow, IperfRun
 from testbed.manifest import describe_run
 from testbed.network import NetworkOptions
@@ -76,7 +77,11 @@ def _measure_scheme(
 def _send(
     lab: HederaLab, matrix: Matrix, span: Span, seeds: tuple[int, int], attempt: int
 ) -> tuple[tuple[float, ...], int]:
-    """The goodput of each flow, and how often one was moved; source ports, by which ECMP hashes, go by the seeds."""
+    """The goodput of each flow, and how often one was moved; source ports, by which ECMP hashes, go by the seeds.
+
+    Raises:
+        TestbedError: a flow failed, or was connected too late.
+    """
     sites = lab.centre.wiring.sites
     pairs = list(zip(matrix.source.tolist(), matrix.target.tolist(), strict=True))
     # Ports of an earlier attempt cannot be bound to again at once.
@@ -89,6 +94,8 @@ def _send(
     with IperfRun(lab.network, flows, span.seconds, _INTERVAL) as run:
         goodput = run.finish()
         connected = run.connected_at
+    if min(each.intervals[-1].end for each in goodput.values()) < connected + span.end:
+        raise TestbedError("the last flow was connected so late that the first one ended too early")
     means = tuple(goodput[flow.name].mean(connected + span.begin, connected + span.end) for flow in flows)
     moved = sum(event["moved"] for event in lab.scheduler.events()[known:] if event["event"] == events.ROUND)
     return means, moved
