@@ -202,14 +202,14 @@ def test_nothing_is_lost_when_the_scheduler_is_killed_with_flows_under_way_and_n
             assert all_placed(run.live_goodput())
             assert [record.lost for record in (steady.stop(), in_pod.stop())] == [0, 0]
     flows = [IperfFlow(f"{h}", f"h{h}", f"h{15 - h}", 25200, 5002, congestion_control="cubic") for h in range(16)]
-    with IperfRun(lab.network, flows, 1, 0.5) as run:
-        assert run.finish().keys() == {flow.name for flow in flows}
+    with IperfRun(lab.network, flows, 60, 0.5) as run:
+        assert len(run.live_goodput()) == len(flows)
 
 
 def test_with_a_short_period_elephants_are_placed_about_as_soon() -> None:
     with hedera_lab(4, NIC_RATE, "simulated-annealing", 0.1, NetworkOptions(), lambda _: None) as fast:
         delays = []
-        for attempt in range(5):
+        for attempt in range(3):
             first_port = 20000 + 100 * attempt
             with elephants(fast, first_port) as run:
                 placed = next(
