@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
+from experiments.cqrd.published import LOADS
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment, no_options
+from experiments.sweep.workers import workers_from
 
 _SEEDS, _QUICK_SEEDS = 5, 2
+_SWITCH_SEEDS = 3
+_FABRIC_FLOWS, _CONFERENCE_FLOWS = 20_000, 2_000
+_HALF_AND_ALL = (0, 3, 6)
+_SOME_BUFFERS = (0, 1, 2, 3, 6, 12)
+_SECONDS, _QUICK_SECONDS = 20.0, 4.0
+
+# Pictures take a second to import, which listing the experiments should not cost: runs are imported where they begin.
 
 
 @experiment(
@@ -19,8 +29,104 @@ _SEEDS, _QUICK_SEEDS = 5, 2
     configure=no_options,
 )
 def cqrd_toy(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    # Pictures take a second to import, which listing the experiments should not cost.
     from experiments.cqrd.toy import run_toy  # noqa: PLC0415
 
     del args, progress
     return run_toy(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output)
+
+
+@experiment(
+    "cqrd-exp1",
+    title="short and large flows through one switch of 24 ports",
+    reproduces="CQRD, Figures 8 and 9; LCN, Figures 6 and 7",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+)
+def cqrd_exp1(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.cqrd.loads import Part, run_experiment  # noqa: PLC0415
+
+    parts = [Part("lcn", 1_200)]
+    if not settings.quick:
+        parts.insert(0, Part("journal", 6_000))
+        settings = replace(settings, repetitions=args.repetitions or _SWITCH_SEEDS)
+    return run_experiment("cqrd-exp1", parts, settings, workers_from(args), output, progress)
+
+
+@experiment(
+    "cqrd-exp2",
+    title="480 hosts under 24 top-of-rack and two aggregation switches",
+    reproduces="CQRD, Figures 11 and 12; LCN, Figures 9 and 10",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+)
+def cqrd_exp2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.cqrd.loads import INTERFERED_AT, Part, run_experiment  # noqa: PLC0415
+
+    parts = [Part("lcn", _CONFERENCE_FLOWS)]
+    if not settings.quick:
+        parts.insert(0, Part("journal", _FABRIC_FLOWS, LOADS if args.full else (INTERFERED_AT,)))
+    return run_experiment("cqrd-exp2", parts, settings, workers_from(args), output, progress)
+
+
+@experiment(
+    "cqrd-exp3",
+    title="the new switches in a part of the 480 hosts' network",
+    reproduces="CQRD, Figure 13",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+)
+def cqrd_exp3(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.cqrd.deployment import Grid, run_deployment  # noqa: PLC0415
+
+    grid = Grid(_CONFERENCE_FLOWS, _FABRIC_FLOWS, steps=_HALF_AND_ALL)
+    if args.full:
+        grid = Grid(_FABRIC_FLOWS, _FABRIC_FLOWS)
+    return run_deployment(grid, settings, workers_from(args), output, progress)
+
+
+@experiment(
+    "cqrd-exp4",
+    title="CQRD with 30 to 390 KB in front of each output",
+    reproduces="CQRD, Figure 14",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+)
+def cqrd_exp4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.cqrd.deployment import Grid, run_buffers  # noqa: PLC0415
+
+    grid = Grid(_CONFERENCE_FLOWS, _CONFERENCE_FLOWS, steps=None if args.full else _SOME_BUFFERS)
+    return run_buffers(grid, settings, workers_from(args), output, progress)
+
+
+@experiment(
+    "cqrd-exp5",
+    title="the 480 hosts with DCTCP",
+    reproduces="CQRD, Figure 15",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+)
+def cqrd_exp5(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.cqrd.loads import INTERFERED_AT, Part, run_experiment  # noqa: PLC0415
+
+    flows = _CONFERENCE_FLOWS if settings.quick else _FABRIC_FLOWS
+    parts = [Part("journal", flows, LOADS if args.full else (INTERFERED_AT,))]
+    return run_experiment("cqrd-exp5", parts, settings, workers_from(args), output, progress)
+
+
+@experiment(
+    "cqrd-testbed",
+    title="the testbed of eight hosts, simulated: CQRD, CQ and OQ",
+    reproduces="CQRD, Figure 16",
+    backends=("packet",),
+    configure=no_options,
+)
+def cqrd_testbed(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.cqrd.testbed import run_testbed  # noqa: PLC0415
+
+    del args, progress
+    return run_testbed(settings, _QUICK_SECONDS if settings.quick else _SECONDS, output)

@@ -43,6 +43,8 @@ class Choices:
         min_timeout: seconds of a retransmission timeout, and of the first one.
         handshake: connections are opened by a packet there and one back.
         gain: of DCTCP.
+        card_packets: of a flow in its host's card at most; 0 for no limit.
+        window: the most segments that a flow has under way.
     """
 
     overload: float = 24.0
@@ -52,6 +54,8 @@ class Choices:
     min_timeout: float = 2e-4
     handshake: bool = True
     gain: float = 0.0625
+    card_packets: int = 8
+    window: int = 2**31
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,8 @@ def transport(choices: Choices, *, dctcp: bool = False) -> Tcp:
         payload=choices.payload,
         initial_window=4,
         dctcp_gain=choices.gain,
+        card_packets=choices.card_packets,
+        receive_window=choices.window,
         first_timeout=choices.min_timeout,
         min_timeout=choices.min_timeout,
     )

@@ -77,7 +77,7 @@ def over_loads(naming: Naming, runs: Runs, checks: Mapping[str, Sequence[Check]]
                     reproduces=naming.figure,
                     backend="packet",
                     axis="load, as the paper calls it",
-                    quantity=f"{name} {unit}" if name != "average" else f"average {unit}",
+                    quantity=f"{'99th percentile of the' if name == '99th' else name} {unit}",
                     lines=tuple(lines),
                     published=published()["source"],
                     checks=tuple((checks or {}).get(key, ())),

@@ -71,7 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     length.add_argument(
         "--full",
         action="store_true",
-        help="all that the paper has, for fig4, gscale and gscale-readings (default: a part of it)",
+        help="all that the paper has, for fig4, gscale, gscale-readings and cqrd-exp2 to 5 (default: a part of it)",
     )
     add_workers(parser)
     for configure_family in dict.fromkeys(each.configure for each in experiments):

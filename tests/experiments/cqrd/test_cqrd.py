@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from experiments.cqrd.deployment import deployed
+from experiments.cqrd.loads import Part, run_experiment
 from experiments.cqrd.published import published, value
 from experiments.cqrd.runs import Case, Run, completions, interference
 from experiments.cqrd.switches import SCHEMES, Memory, OneSwitch, TwoTiers, queueing
 from experiments.cqrd.toy import simulate
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Settings
+from experiments.sweep.workers import Workers
 from simulator.packet.queues import Crosspoints, Fifo, HashedCredits, Threshold
 
 
@@ -81,3 +89,22 @@ def test_published_numbers_are_found_by_their_keys() -> None:
     assert value("exp2", "journal", "fct", "average", "oq", 1) == 1.68
     assert value("exp2", "lcn", "fct", "average", "cq", 1) is None
     assert set(published()["exp1"]["journal"]["fct"]["99th"]) == set(SCHEMES)
+
+
+def test_a_scheme_is_in_the_first_racks_or_above_them() -> None:
+    assert deployed("cq", 0) == TwoTiers(("oq",) * 24, "cq")
+    assert deployed("cq", 4) == TwoTiers(("cq",) * 4 + ("oq",) * 20, "oq")
+
+
+def test_an_experiment_has_published_numbers_beside_ours_and_says_what_was_missed(tmp_path: Path) -> None:
+    settings = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
+    output = OutputFolder(tmp_path)
+    outcome = run_experiment(
+        "cqrd-exp1", [Part("journal", 150, (0.1,))], settings, Workers(1), output, Progress(io.StringIO())
+    )
+    assert "0.36" in outcome.text
+    assert "150 flows instead of the 6,000 published ones" in outcome.text
+    assert outcome.summary["passed"] == (not outcome.missed)
+    written = {path.name for path in tmp_path.iterdir()}
+    assert {"cqrd-exp1-journal-fct-average.json", "cqrd-exp1-journal-cdf.svg"} <= written
+    assert "cqrd-exp1.checkpoint" not in written
