@@ -15,6 +15,7 @@ from testbed.commands import find_program, run_command
 from testbed.errors import TestbedError
 from testbed.network_namespace import private_network
 from testbed.ovs import SYSTEM_DIRECTORY, kernel_datapath_available
+from testbed.versions import OLDEST_IPERF, OLDEST_OVS, dotted, is_older
 
 PACKAGE_OF = {
     "ovs-vswitchd": "openvswitch-switch",
@@ -87,6 +88,10 @@ class Machine:
         if missing:
             packages = sorted({PACKAGE_OF[program] for program in missing})
             found.append((f"{', '.join(missing)} not found", f"the Debian packages {', '.join(packages)}"))
+        for program, oldest in (("ovs-vswitchd", OLDEST_OVS), ("iperf3", OLDEST_IPERF)):
+            version = self.programs[program]
+            if version is not None and is_older(version, oldest):
+                found.append((f"{program} {version} is too old", f"version {dotted(oldest)} or later"))
         if self.mininet is None:
             found.append(
                 (f"Mininet is not importable by Python {self.python}", "the package mininet, and a venv that sees it")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from testbed.machine import Machine, examine_machine
+from testbed.other_grounds import OtherGrounds, examine_other_grounds
 
 HELP = "what this machine can and cannot do, and what follows"
 
@@ -18,29 +19,38 @@ def configure(_parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     machine = examine_machine()
+    others = examine_other_grounds()
     if args.json:
         problems = [{"problem": problem, "expected": expected} for problem, expected in machine.obstacles]
         report = {**asdict(machine), "can_emulate": not problems, "obstacles": problems}
-        print(json.dumps({**report, "consequences": machine.consequences}, indent=2))
+        other_grounds = {**asdict(others), "advice": others.advice}
+        print(json.dumps({**report, "consequences": machine.consequences, "other_grounds": other_grounds}, indent=2))
     else:
-        print("\n".join(_lines(machine)))
+        print("\n".join(_lines(machine, others)))
     return 1 if machine.obstacles else 0
 
 
-def _lines(machine: Machine) -> list[str]:
+def _lines(machine: Machine, others: OtherGrounds) -> list[str]:
     programs = machine.programs
-    module = "yes" if machine.openvswitch_module else "no"
+    module = _yes(machine.openvswitch_module)
     facts = {
         "kernel": f"{machine.kernel}, {machine.cpu_count} CPUs{f' ({machine.cpu_model})' if machine.cpu_model else ''}",
-        "root": "yes" if machine.is_root else "no",
+        "root": _yes(machine.is_root),
         "Python": machine.python,
         "Open vSwitch": f"{programs['ovs-vswitchd'] or 'missing'}, kernel module: {module}",
         "Mininet": machine.mininet or "missing",
         "programs": _versions({name: version for name, version in programs.items() if not name.startswith("ovs")}),
         "frameworks": _versions(machine.frameworks),
-        "queues": ", ".join(f"{kind} {'yes' if works else 'no'}" for kind, works in sorted(machine.qdiscs.items()))
+        "queues": ", ".join(f"{kind} {_yes(works)}" for kind, works in sorted(machine.qdiscs.items()))
         or "not tried, this needs root and network namespaces",
     }
+    facts |= {
+        "SSH": f"client {_yes(others.ssh)}, daemon {_yes(others.sshd)}",
+        "Vagrant": others.vagrant or "missing",
+        "user-mode Linux": others.user_mode_linux or "missing",
+    }
+    if others.vagrant is not None:
+        facts["Vagrant"] += f", providers: {', '.join(others.vagrant_providers) or 'none'}"
     width = max(map(len, facts))
     lines = [f"{name:<{width}}  {value}" for name, value in facts.items()]
     if machine.obstacles:
@@ -49,7 +59,12 @@ def _lines(machine: Machine) -> list[str]:
         verdict.append("What needs no switches, such as `kuijia solve`, works all the same.")
     else:
         verdict = ["The emulation can run here.", *machine.consequences]
-    return [*lines, "", *verdict]
+    beyond = ["", "Beyond the emulation:", *(f"  {sentence}" for sentence in others.advice)] if others.advice else []
+    return [*lines, "", *verdict, *beyond]
+
+
+def _yes(there: bool) -> str:  # noqa: FBT001
+    return "yes" if there else "no"
 
 
 def _versions(versions: Mapping[str, str | None]) -> str:

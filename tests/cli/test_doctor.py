@@ -8,6 +8,12 @@ import pytest
 from kuijia_app.cli import doctor
 from kuijia_app.cli.main import main
 from tests.testbed.test_machine import ABLE
+from tests.testbed.test_other_grounds import ALL
+
+
+@pytest.fixture(autouse=True)
+def other_grounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "examine_other_grounds", lambda: replace(ALL, vagrant_providers=()))
 
 
 def run_doctor(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
@@ -23,6 +29,8 @@ def test_a_machine_that_can_emulate_is_told_so(
     assert status == 0
     assert "The emulation can run here." in output
     assert "netem no" in output
+    assert "Vagrant          2.3.4, providers: none" in output
+    assert "Beyond the emulation:\n  Vagrant has no provider" in output
 
 
 def test_a_machine_that_cannot_is_told_what_it_lacks(
@@ -46,3 +54,4 @@ def test_the_same_can_be_had_as_json(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert report["obstacles"][0]["problem"] == "not running as root"
     assert report["qdiscs"]["netem"] is False
     assert report["consequences"] == ABLE.consequences
+    assert report["other_grounds"]["ssh"] is True

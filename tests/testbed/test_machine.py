@@ -16,7 +16,7 @@ ABLE = Machine(
     cpu_model="some CPU",
     cpu_count=2,
     is_root=True,
-    programs=dict.fromkeys(PACKAGE_OF, "1.0"),
+    programs=dict.fromkeys(PACKAGE_OF, "3.12"),
     mininet="2.3.0",
     frameworks={"os-ken": "4.2.2", "c65ryu": None},
     openvswitch_module=False,
@@ -38,6 +38,14 @@ def test_missing_programs_are_named_with_their_packages() -> None:
     bare = replace(ABLE, programs={**ABLE.programs, "iperf3": None, "tc": None, "ovs-vsctl": None, "ovs-ofctl": None})
     assert bare.obstacles == [
         ("ovs-vsctl, ovs-ofctl, iperf3, tc not found", "the Debian packages iperf3, iproute2, openvswitch-switch")
+    ]
+
+
+def test_programs_that_are_too_old_are_named() -> None:
+    old = replace(ABLE, programs={**ABLE.programs, "iperf3": "3.1.3", "ovs-vswitchd": "2.9.8"})
+    assert old.obstacles == [
+        ("ovs-vswitchd 2.9.8 is too old", "version 2.13 or later"),
+        ("iperf3 3.1.3 is too old", "version 3.7 or later"),
     ]
 
 

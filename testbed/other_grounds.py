@@ -1,0 +1,78 @@
+"""What this machine has for the testbeds that are no emulation: boxes over SSH, Vagrant, a user-mode kernel."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.commands import find_program, run_command
+from testbed.errors import TestbedError
+
+KVM = Path("/dev/kvm")
+_PROVIDERS = {"libvirt": "libvirtd", "VirtualBox": "VBoxManage"}
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
+
+
+@dataclass(frozen=True)
+class OtherGrounds:
+    """What the probes found.
+
+    Attributes:
+        ssh: whether there is an OpenSSH client.
+        sshd: whether there is a daemon, which only the tests of boxes need.
+        vagrant: version, None when it is missing.
+        vagrant_providers: those of the Vagrantfile that are installed.
+        hardware_virtualisation: whether this user may use the kernel's.
+        user_mode_linux: version, None when it is missing.
+    """
+
+    ssh: bool
+    sshd: bool
+    vagrant: str | None
+    vagrant_providers: tuple[str, ...]
+    hardware_virtualisation: bool
+    user_mode_linux: str | None
+
+    @property
+    def advice(self) -> list[str]:
+        """What each that is missing would be for, and what to do about it; a sentence each."""
+        found = []
+        if not self.ssh:
+            found.append("Boxes (--backend boxes) cannot be reached: install the Debian package openssh-client.")
+        if not self.sshd:
+            found.append("Tests of boxes are skipped: they need the Debian package openssh-server.")
+        if self.vagrant is None:
+            found.append("`vagrant up` needs the Debian packages vagrant and vagrant-libvirt, or VirtualBox.")
+        elif not self.vagrant_providers:
+            found.append("Vagrant has no provider to run a machine: install libvirt-daemon-system or VirtualBox.")
+        elif not self.hardware_virtualisation:
+            found.append(f"A machine of Vagrant would be slow: {KVM} cannot be used, see the BIOS or the group kvm.")
+        if self.user_mode_linux is None:
+            found.append(
+                "Tests of the kernel datapath, where this kernel has none, need the Debian package user-mode-linux."
+            )
+        return found
+
+
+def examine_other_grounds() -> OtherGrounds:
+    """Look at everything; takes about a second where there is a Vagrant."""
+    return OtherGrounds(
+        ssh=find_program("ssh") is not None,
+        sshd=find_program("sshd") is not None,
+        vagrant=_version("vagrant"),
+        vagrant_providers=tuple(name for name, program in _PROVIDERS.items() if find_program(program) is not None),
+        hardware_virtualisation=os.access(KVM, os.R_OK | os.W_OK),
+        user_mode_linux=_version("linux.uml"),
+    )
+
+
+def _version(program: str) -> str | None:
+    if find_program(program) is None:
+        return None
+    try:
+        found = _VERSION.search(run_command([program, "--version"]))
+    except TestbedError:  # installed, but it does not tell its version
+        found = None
+    return found[0] if found else "present"

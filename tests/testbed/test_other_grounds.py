@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from testbed.other_grounds import OtherGrounds
+
+ALL = OtherGrounds(
+    ssh=True,
+    sshd=True,
+    vagrant="2.3.4",
+    vagrant_providers=("libvirt",),
+    hardware_virtualisation=True,
+    user_mode_linux="6.1",
+)
+
+
+def test_nothing_is_advised_where_everything_is_there() -> None:
+    assert ALL.advice == []
+
+
+def test_what_is_missing_is_named_with_what_to_do() -> None:
+    nothing = replace(ALL, ssh=False, sshd=False, vagrant=None, vagrant_providers=(), user_mode_linux=None)
+    for package in ("openssh-client", "openssh-server", "vagrant-libvirt", "user-mode-linux"):
+        assert sum(package in sentence for sentence in nothing.advice) == 1
+
+
+def test_a_vagrant_that_cannot_run_a_machine_is_told_why() -> None:
+    [unprovided] = replace(ALL, vagrant_providers=()).advice
+    assert "no provider" in unprovided
+    [slow] = replace(ALL, hardware_virtualisation=False).advice
+    assert "/dev/kvm" in slow
