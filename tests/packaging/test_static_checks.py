@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+GEMS = Path("/usr/share/rubygems-integration/all/specifications")
 SHELL_SCRIPTS = ("run", ".ci/run", "requirements/install-debian", "requirements/provision-vagrant")
 
 
@@ -28,6 +29,18 @@ def test_mypy_finds_nothing() -> None:
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
 def test_shellcheck_finds_nothing() -> None:
     _run("shellcheck", *SHELL_SCRIPTS)
+
+
+@pytest.mark.skipif(
+    shutil.which("vagrant") is None or not GEMS.is_dir() or not any(GEMS.glob("vagrant-libvirt-*.gemspec")),
+    reason="no Vagrant with libvirt (Debian packages vagrant, vagrant-libvirt)",
+)
+def test_vagrant_finds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a provider, whose part of the file would be passed over otherwise."""
+    for name in ("VAGRANT_HOME", "VAGRANT_DOTFILE_PATH"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setenv("VAGRANT_DEFAULT_PROVIDER", "libvirt")
+    _run("vagrant", "validate")
 
 
 def _run(*command: str) -> None:
