@@ -25,6 +25,7 @@ from te_solver.plan_file import save_plan
 from te_solver.programs.program import Options
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
+from testbed.application_process import Listening
 from testbed.controller_process import ControllerProcess
 from testbed.dummy_switches import DummyBridges
 
@@ -105,7 +106,7 @@ def _by_controller(plan: Plan, tables: Mapping[str, SwitchTables]) -> float:
         folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="kuijia-")))
         bridges = running.enter_context(DummyBridges(plan, folder))
         save_plan(plan, folder / "plan.json")
-        controller = ControllerProcess(folder, folder / "plan.json", OptionWords(), "os-ken", _PORT)
+        controller = ControllerProcess(folder, folder / "plan.json", OptionWords(), "os-ken", Listening(_PORT))
         running.callback(controller.stop)
         controller.start()
         controllers = [

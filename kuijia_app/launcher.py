@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import socket
+import ssl
 from collections.abc import Mapping
 from importlib import import_module
 from typing import NoReturn
@@ -13,29 +14,37 @@ from os_ken import cfg
 from os_ken.base.app_manager import AppManager
 from os_ken.lib import hub
 
+from kuijia_app.tls import TlsFiles
 from te_solver.errors import InputError, KuijiaError
 
 
-def run_application(application: str, listen_host: str, listen_port: int, options: Mapping[str, object]) -> NoReturn:
+def run_application(
+    application: str,
+    listen_host: str,
+    listen_port: int,
+    options: Mapping[str, object],
+    tls: TlsFiles | None = None,
+) -> NoReturn:
     """Serve switches until the process is ended.
 
     `application` is the name of a module, such as `kuijia_app.controller`; `options` are those of the section that its
-    OPTION_GROUP names. To be called in the main thread. An interrupt (SIGINT) ends the process at once: the framework
-    has no way to end its threads, which would keep it alive.
+    OPTION_GROUP names. With `tls`, switches connect by TLS alone. To be called in the main thread. An interrupt
+    (SIGINT) ends the process at once: the framework has no way to end its threads, which would keep it alive.
 
     Raises:
-        InputError: the address cannot be listened on.
+        InputError: the address cannot be listened on, or the files are no key and certificates.
         KuijiaError: the framework has stopped listening.
     """
     _require_free(listen_host, listen_port)
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     logging.getLogger("os_ken").setLevel(logging.WARNING)
     group = import_module(application).OPTION_GROUP  # which also registers the options
-    cfg.CONF(
-        [f"--ofp-listen-host={listen_host}", f"--ofp-tcp-listen-port={listen_port}"],
-        project="kuijia",
-        default_config_files=[],
-    )
+    words = [f"--ofp-listen-host={listen_host}", f"--ofp-tcp-listen-port={listen_port}"]
+    if tls is not None:
+        _require_usable(tls)
+        words = [words[0], f"--ofp-ssl-listen-port={listen_port}"]
+        words += [f"--ctl-privkey={tls.key}", f"--ctl-cert={tls.certificate}", f"--ca-certs={tls.ca}"]
+    cfg.CONF(words, project="kuijia", default_config_files=[])
     for name, value in options.items():
         cfg.CONF.set_override(name, value, group=group)
     manager = AppManager.get_instance()
@@ -46,6 +55,18 @@ def run_application(application: str, listen_host: str, listen_port: int, option
     hub.joinall(services)
     manager.close()
     raise KuijiaError(f"{listen_host}:{listen_port}: the controller has stopped listening")
+
+
+def _require_usable(tls: TlsFiles) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(tls.certificate, tls.key)
+    except OSError as error:  # SSLError is one
+        raise InputError(tls.certificate, "", f"not usable with the key {tls.key}: {error}", "a pair in PEM") from error
+    try:
+        context.load_verify_locations(tls.ca)
+    except OSError as error:
+        raise InputError(tls.ca, "", f"not usable: {error}", "certificates in PEM") from error
 
 
 def _require_free(host: str, port: int) -> None:

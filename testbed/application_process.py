@@ -9,10 +9,12 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
 from kuijia_app import event_log
+from kuijia_app.tls import TlsFiles
 from testbed.commands import MODULES
 from testbed.errors import TestbedError
 from testbed.processes import LISTENING, owns_socket
@@ -28,17 +30,39 @@ _POLL_INTERVAL = 0.005
 SWITCH_STATES = (event_log.SWITCH_READY, event_log.SWITCH_GONE)
 
 
+@dataclass(frozen=True)
+class Listening:
+    """Where a controller waits for switches, and with what where they connect by TLS."""
+
+    port: int = LISTEN_PORT
+    host: str = LISTEN_HOST
+    tls: TlsFiles | None = None
+
+    @property
+    def protocol(self) -> Literal["tcp", "ssl"]:
+        """As Open vSwitch calls it."""
+        return "tcp" if self.tls is None else "ssl"
+
+
+HERE = Listening()
+"""Where it does unless told otherwise."""
+
+
 class ApplicationProcess(ABC):
     """One application that programs switches, from `start` to `stop` or `kill`.
 
     Its event log is a file in `directory`; times in it are those of the clock `time.time`.
     """
 
-    def __init__(self, directory: Path, framework: Framework, port: int = LISTEN_PORT, host: str = LISTEN_HOST) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        framework: Framework,
+        listening: Listening = HERE,
+    ) -> None:
         self.framework = framework
         self._directory = directory.absolute()
-        self._port = port
-        self._host = host
+        self._listening = listening
         self._events_file = self._directory / "controller-events.jsonl"
         self._output_file = self._directory / "controller.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -74,7 +98,7 @@ class ApplicationProcess(ABC):
                 start_new_session=True,
             )
         pid = self._process.pid
-        if not self.wait_for(lambda _: owns_socket(pid, LISTENING, self._port), START_TIMEOUT):
+        if not self.wait_for(lambda _: owns_socket(pid, LISTENING, self._listening.port), START_TIMEOUT):
             raise TestbedError(f"the controller does not listen after {START_TIMEOUT:g} s; see {self._output_file}")
 
     def wait_until_ready(self, switches: Iterable[str], timeout: float = START_TIMEOUT) -> None:
@@ -154,7 +178,11 @@ class ApplicationProcess(ABC):
     def _verb(self, verb: str, *arguments: str) -> list[str]:
         """A verb of ours, which runs the application under os-ken."""
         command = [sys.executable, "-m", "kuijia_app.cli.main", verb, *arguments]
-        return [*command, "--host", self._host, "--port", str(self._port), "--events", str(self._events_file)]
+        listening = self._listening
+        command += ["--host", listening.host, "--port", str(listening.port), "--events", str(self._events_file)]
+        if listening.tls is not None:
+            command += [f"--tls-{field.name}={getattr(listening.tls, field.name)}" for field in fields(listening.tls)]
+        return command
 
     def _manager(self, application: str, section: str, options: Mapping[str, object]) -> list[str]:
         """`ryu-manager` with an application, and its options in a section of a configuration file."""
@@ -162,12 +190,19 @@ class ApplicationProcess(ABC):
         if not manager.exists():
             raise TestbedError(f"{manager} does not exist: c65ryu is not installed beside {sys.executable}")
         configuration = self._directory / "ryu.conf"
+        tls = self._listening.tls
+        listening: dict[str, object] = {"ofp_listen_host": self._listening.host}
+        if tls is None:
+            listening |= {"ofp_tcp_listen_port": self._listening.port}
+        else:
+            listening |= {"ofp_ssl_listen_port": self._listening.port}
+            listening |= {"ctl_privkey": tls.key, "ctl_cert": tls.certificate, "ca_certs": tls.ca}
+        sections = {"DEFAULT": listening, section: {"events": self._events_file, **options}}
         configuration.write_text(
-            "[DEFAULT]\n"
-            f"ofp_listen_host = {self._host}\n"
-            f"ofp_tcp_listen_port = {self._port}\n"
-            f"[{section}]\n"
-            f"events = {self._events_file}\n" + "".join(f"{name} = {value}\n" for name, value in options.items())
+            "".join(
+                f"[{name}]\n" + "".join(f"{key} = {value}\n" for key, value in values.items())
+                for name, values in sections.items()
+            )
         )
         return [str(manager), "--config-file", str(configuration), application]
 

@@ -1,4 +1,4 @@
-"""BFD sessions of the emulated network: a cable on either end of each, and what Open vSwitch says of them.
+"""BFD sessions of a network: a cable on either end of each, and what Open vSwitch says of them.
 
 Both ends of a cable are ports of the same bridge. Open vSwitch runs the session on the *watched* port; what it sends
 there comes in at the *inner* port, where flow entries take it over (see `kuijia_app.bfd`). Cables need no queues: what
@@ -10,17 +10,16 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Protocol
 
 from kuijia_app.bfd import BfdSession
 from kuijia_app.wiring import Wiring
 from te_solver.errors import InputError
-from testbed.commands import run_batch
 from testbed.errors import TestbedError
-from testbed.machine_objects import interfaces
 from testbed.names import bfd_inner_name, bfd_watched_name, bridge_name
-from testbed.ovs import Ovs
 from testbed.run_directory import MachineObject
 
 DEFAULT_INTERVAL_MS = 30
@@ -70,18 +69,18 @@ def require_possible_interval(interval_ms: int) -> None:
 
 
 def session_ends(sessions: Iterable[BfdSession], wiring: Wiring) -> tuple[SessionEnd, ...]:
-    """Both ends of every session."""
-    return tuple(
-        SessionEnd(
-            session,
-            switch,
-            bridge_name(wiring, switch),
-            bfd_watched_name(wiring, switch, session.path_id),
-            bfd_inner_name(wiring, switch, session.path_id),
-        )
-        for session in sessions
-        for switch in (session.nodes[0], session.nodes[-1])
-    )
+    """Both ends of every session in the emulation."""
+    return tuple(end for session in sessions for end in ends_of(session, lambda switch: bridge_name(wiring, switch)))
+
+
+def ends_of(session: BfdSession, bridge_of: Callable[[str], str]) -> tuple[SessionEnd, SessionEnd]:
+    """Both ends of a session, given the bridge of each switch."""
+
+    def end(switch: str) -> SessionEnd:
+        bridge, path_id = bridge_of(switch), session.path_id
+        return SessionEnd(session, switch, bridge, bfd_watched_name(bridge, path_id), bfd_inner_name(bridge, path_id))
+
+    return end(session.nodes[0]), end(session.nodes[-1])
 
 
 def cable_objects(ends: Iterable[SessionEnd]) -> list[MachineObject]:
@@ -129,16 +128,38 @@ def parse_bfd_show(text: str) -> dict[str, EndState]:
     return states
 
 
+class SwitchMachine(Protocol):
+    """Where switches are: an Open vSwitch and the devices beside it. Everything raises TestbedError when it fails."""
+
+    def vsctl(self, *arguments: str) -> str: ...
+
+    def appctl(self, *arguments: str) -> str: ...
+
+    def make_links(self, commands: Sequence[list[str]]) -> None:
+        """Run these commands of `ip`."""
+
+    def delete_links(self, names: Sequence[str]) -> None:
+        """Delete those of the devices that there are."""
+
+
 class BfdCables:
     """The cables of a network's sessions; those of switches that are gone cannot be added or asked for.
 
     Everything raises TestbedError when Open vSwitch or a device fails.
+
+    Args:
+        machine_of: where a switch is; the same object for switches in the same place.
+        ends_of: both ends of a session.
     """
 
-    def __init__(self, ovs: Ovs, wiring: Wiring) -> None:
-        self._ovs = ovs
-        self._wiring = wiring
-        self._ends: dict[int, tuple[SessionEnd, ...]] = {}
+    def __init__(
+        self,
+        machine_of: Callable[[str], SwitchMachine],
+        ends_of: Callable[[BfdSession], tuple[SessionEnd, SessionEnd]],
+    ) -> None:
+        self._machine_of = machine_of
+        self._ends_of = ends_of
+        self._ends: dict[int, tuple[SessionEnd, SessionEnd]] = {}
 
     @property
     def sessions(self) -> tuple[BfdSession, ...]:
@@ -157,47 +178,51 @@ class BfdCables:
             InputError: the interval is out of bounds; nothing is made then.
         """
         require_possible_interval(interval_ms)
-        ends = session_ends(sessions, self._wiring)
-        if not ends:
-            return
         first = not self._ends
-        self._ends.update({session.path_id: session_ends([session], self._wiring) for session in sessions})
-        run_batch("ip", cable_commands(ends))
-        for part in [ends] if first else [[end] for end in ends]:
-            self._ovs.vsctl(*port_arguments(part, interval_ms))
-        self._require_numbers(ends)
+        new = {session.path_id: self._ends_of(session) for session in sessions}
+        self._ends.update(new)
+        for machine, ends in self._by_machine(new.values()):
+            machine.make_links(cable_commands(ends))
+            for part in [ends] if first else [[end] for end in ends]:
+                machine.vsctl(*port_arguments(part, interval_ms))
+            _require_numbers(machine, ends)
 
     def remove(self, sessions: Iterable[BfdSession]) -> None:
         """End sessions and take their cables away, one port at a time; those there are not are no fault."""
-        ends = [end for session in sessions for end in self._ends.pop(session.path_id, ())]
-        for end in ends:
-            for port in (end.watched, end.inner):
-                self._ovs.vsctl("--if-exists", "del-port", end.bridge, port)
-        _delete_cables(ends)
+        gone = [self._ends.pop(session.path_id) for session in sessions if session.path_id in self._ends]
+        for machine, ends in self._by_machine(gone):
+            for end in ends:
+                for port in (end.watched, end.inner):
+                    machine.vsctl("--if-exists", "del-port", end.bridge, port)
+            machine.delete_links([end.watched for end in ends])
 
     def delete_devices(self) -> None:
         """Delete all cables without a word to Open vSwitch, which may have ended."""
-        _delete_cables([end for ends in self._ends.values() for end in ends])
+        for machine, ends in self._by_machine(self._ends.values()):
+            machine.delete_links([end.watched for end in ends])
         self._ends.clear()
 
     def states(self) -> dict[BfdSession, dict[str, EndState]]:
         """What Open vSwitch says of every session, by the switches at its two ends."""
-        if not self._ends:
-            return {}
-        shown = parse_bfd_show(self._ovs.appctl("bfd/show"))
-        return {
-            ends[0].session: {end.switch: shown.get(end.watched, MISSING) for end in ends}
-            for ends in self._ends.values()
-        }
+        states: dict[BfdSession, dict[str, EndState]] = {session: {} for session in self.sessions}
+        for machine, ends in self._by_machine(self._ends.values()):
+            shown = parse_bfd_show(machine.appctl("bfd/show"))
+            for end in ends:
+                states[end.session][end.switch] = shown.get(end.watched, MISSING)
+        return states
 
     def flaps(self) -> int:
         """How often ends of the sessions have gone up or down since they were made."""
-        table = json.loads(self._ovs.vsctl("--format=json", "--columns=name,bfd_status", "list", "Interface"))
-        watched = {end.watched for ends in self._ends.values() for end in ends}
-        return sum(int(dict(status)["flap_count"]) for name, (_, status) in table["data"] if name in watched and status)
+        flaps = 0
+        for machine, ends in self._by_machine(self._ends.values()):
+            table = json.loads(machine.vsctl("--format=json", "--columns=name,bfd_status", "list", "Interface"))
+            watched = {end.watched for end in ends}
+            found = [dict(status) for name, (_, status) in table["data"] if name in watched and status]
+            flaps += sum(int(status["flap_count"]) for status in found)
+        return flaps
 
     def wait_until(self, sessions: Iterable[BfdSession], *, up: bool, timeout: float) -> None:
-        """Wait until sessions are up, or down, at both ends.
+        """Wait until BFD sessions are up, or down, at both ends.
 
         Raises:
             TestbedError: one is not within `timeout` seconds; the message names its tunnel.
@@ -209,14 +234,24 @@ class BfdCables:
                 raise TestbedError(_complaint(late, "up" if up else "down", timeout))
             time.sleep(_POLL_INTERVAL)
 
-    def _require_numbers(self, ends: Iterable[SessionEnd]) -> None:
-        table = json.loads(self._ovs.vsctl("--format=json", "--columns=name,ofport,error", "list", "Interface"))
-        found = {name: (number, error) for name, number, error in table["data"]}
-        for end in ends:
-            for interface, number in ((end.watched, end.session.watched_port), (end.inner, end.session.inner_port)):
-                got, error = found[interface]
-                if got != number:
-                    raise TestbedError(f"Open vSwitch gave {interface} the port {got} instead of {number}: {error}")
+    def _by_machine(
+        self, ends_of_sessions: Iterable[tuple[SessionEnd, SessionEnd]]
+    ) -> Iterable[tuple[SwitchMachine, list[SessionEnd]]]:
+        found: dict[int, tuple[SwitchMachine, list[SessionEnd]]] = {}
+        for end in chain.from_iterable(ends_of_sessions):
+            machine = self._machine_of(end.switch)
+            found.setdefault(id(machine), (machine, []))[1].append(end)
+        return found.values()
+
+
+def _require_numbers(machine: SwitchMachine, ends: Iterable[SessionEnd]) -> None:
+    table = json.loads(machine.vsctl("--format=json", "--columns=name,ofport,error", "list", "Interface"))
+    found = {name: (number, error) for name, number, error in table["data"]}
+    for end in ends:
+        for interface, number in ((end.watched, end.session.watched_port), (end.inner, end.session.inner_port)):
+            got, error = found[interface]
+            if got != number:
+                raise TestbedError(f"Open vSwitch gave {interface} the port {got} instead of {number}: {error}")
 
 
 def _agree(ends: Mapping[str, EndState], *, up: bool) -> bool:
@@ -231,9 +266,3 @@ def _complaint(late: Mapping[BfdSession, Mapping[str, EndState]], wanted: str, t
         f"the BFD session of tunnel {session.path_id} ({'-'.join(session.nodes)}) is not {wanted} after {timeout:g} s:"
         f" {said}{others}"
     )
-
-
-def _delete_cables(ends: Iterable[SessionEnd]) -> None:
-    """With one end of a cable goes the other."""
-    present = interfaces()
-    run_batch("ip", [["link", "delete", end.watched] for end in ends if end.watched in present])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from testbed.ovs import Datapath
 from testbed.run_directory import LAB_VARIABLE
@@ -63,11 +64,13 @@ def bridge_arguments(bridge: Bridge, datapath: Datapath, lab_id: str) -> list[st
     return arguments
 
 
-def controller_arguments(bridge: Bridge, port: int, host: str = "127.0.0.1") -> list[str]:
+def controller_arguments(
+    bridge: Bridge, port: int, host: str = "127.0.0.1", protocol: Literal["tcp", "ssl"] = "tcp"
+) -> list[str]:
     """Arguments of one `ovs-vsctl` that connect the bridge to a controller."""
     controller = f"@{bridge.name}-controller"
     return [
         *("--", "set", "Bridge", bridge.name, f"controller={controller}"),
-        *("--", f"--id={controller}", "create", "Controller", f'target="tcp:{host}:{port}"'),
+        *("--", f"--id={controller}", "create", "Controller", f'target="{protocol}:{host}:{port}"'),
         f"inactivity_probe={_INACTIVITY_PROBE_MS}",
     ]

@@ -8,9 +8,7 @@ entry matches their label.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,26 +16,30 @@ from kuijia_app.queues import Queue, QueueLayout
 from kuijia_app.wiring import Wiring
 from te_solver.topology import Link, Topology
 from testbed.errors import TestbedError
+from testbed.link_probes import LinkProbeError, ProbeSink, ProbeStream
 from testbed.ovs import Datapath
-from testbed.probe_frames import FRAME_BYTES, ProbeCounter, ProbeSender
+from testbed.probe_frames import FRAME_BYTES
 
 HIGH_LOAD, LOW_LOAD = 0.6, 1.0
 """Offered load of the normal and of the victim class, as parts of the capacity."""
 
-SETTLE_SECONDS, MEASURE_SECONDS = 0.1, 0.4
 ATTEMPTS = 3
 """A link fails when it is out of tolerance so many times: a busy machine can hold up a sender by chance."""
 
-_FRAMES_PER_SECOND = 60_000
+FRAMES_PER_SECOND = 60_000
 """Links are measured together as long as they are offered no more than this in total."""
 
-_TICK = 0.001
-_LONGEST_BURST = 0.01
-"""Seconds' worth of frames sent at once after the sender was held up; more would overflow a queue."""
+
+@dataclass(frozen=True)
+class ProbeRate:
+    """Frames a second of one stream, as sent and as they arrived."""
+
+    sent: float
+    arrived: float
 
 
 class MeasurableNetwork(Protocol):
-    """What is measured: a network whose ports are devices of the calling thread's network namespace."""
+    """What is measured."""
 
     @property
     def topology(self) -> Topology: ...
@@ -48,10 +50,19 @@ class MeasurableNetwork(Protocol):
     @property
     def layout(self) -> QueueLayout: ...
 
-    @property
-    def datapath(self) -> Datapath: ...
+    def datapath_of(self, switch: str) -> Datapath: ...
 
-    def interface(self, switch: str, port: int) -> str: ...
+    def interface(self, switch: str, port: int) -> str:
+        """The device of a port."""
+
+    def probe(
+        self, streams: Sequence[tuple[str, ProbeStream]], sinks: Sequence[tuple[str, ProbeSink]]
+    ) -> list[ProbeRate]:
+        """Send each stream from its switch to the sink in the same place, all at the same time.
+
+        Raises:
+            TestbedError: a device is down; a LinkProbeError where that is a device of this machine.
+        """
 
 
 @dataclass(frozen=True)
@@ -84,7 +95,10 @@ class LinkCalibration:
 
 
 def calibrate(
-    network: MeasurableNetwork, tolerance: float = 0.05, report: Callable[[str], None] = lambda _: None
+    network: MeasurableNetwork,
+    tolerance: float = 0.05,
+    report: Callable[[str], None] = lambda _: None,
+    frames_per_second: float = FRAMES_PER_SECOND,
 ) -> tuple[LinkCalibration, ...]:
     """Measure all directed links of a network that carries no traffic, in about a second for every 20 of 20 Mbit/s.
 
@@ -92,6 +106,7 @@ def calibrate(
         network: a started network; its flow entries do not matter.
         tolerance: how far a rate or a share may be off, as a part of 1.
         report: told in one line of every repeated measurement.
+        frames_per_second: in total, that links measured together may be offered.
 
     Raises:
         TestbedError: a link is out of tolerance, or cannot be measured as an interface is down; the message names it.
@@ -99,7 +114,7 @@ def calibrate(
     results: dict[tuple[str, str], LinkCalibration] = {}
     pending: Sequence[Link] = network.topology.links
     for attempt in range(ATTEMPTS):
-        for batch in _batches(pending):
+        for batch in _batches(pending, frames_per_second):
             results.update({(result.source, result.target): result for result in _measure(network, batch)})
         pending = [link for link in pending if results[link.ends].fault(tolerance)]
         if not pending:
@@ -109,12 +124,12 @@ def calibrate(
     raise TestbedError(f"{results[pending[0].ends].fault(tolerance)}; the machine may be busy or the capacity too high")
 
 
-def _batches(links: Sequence[Link]) -> Iterator[list[Link]]:
+def _batches(links: Sequence[Link], most: float) -> Iterator[list[Link]]:
     batch: list[Link] = []
     load = 0.0
     for link in links:
         frames = (HIGH_LOAD + LOW_LOAD) * _frames_per_second(link)
-        if batch and load + frames > _FRAMES_PER_SECOND:
+        if batch and load + frames > most:
             yield batch
             batch, load = [], 0.0
         batch.append(link)
@@ -124,84 +139,38 @@ def _batches(links: Sequence[Link]) -> Iterator[list[Link]]:
 
 
 def _measure(network: MeasurableNetwork, links: Sequence[Link]) -> list[LinkCalibration]:
-    with ExitStack() as stack:
-        probes = [_LinkProbe(network, link, stack) for link in links]
-        clock = _send_until(probes, 0.0, SETTLE_SECONDS)
-        for probe in probes:
-            probe.begin()
-        _send_until(probes, clock, clock + MEASURE_SECONDS)
-        return [probe.result() for probe in probes]
-
-
-def _send_until(probes: Sequence[_LinkProbe], clock: float, end: float) -> float:
-    """Send at the offered rates while the sending clock goes from `clock` to `end` seconds; return where it stopped.
-
-    The clock follows the real one, except when the sender was held up for longer than `_LONGEST_BURST`.
-    """
-    last = time.monotonic()
-    while clock < end:
-        now = time.monotonic()
-        clock += min(now - last, _LONGEST_BURST)
-        last = now
-        for probe in probes:
-            probe.send_up_to(clock)
-        time.sleep(_TICK)  # paces the sender
-    return clock
-
-
-class _LinkProbe:
-    """Senders and counters of one directed link."""
-
-    def __init__(self, network: MeasurableNetwork, link: Link, stack: ExitStack) -> None:
-        self.link = link
-        self._begun_at = 0.0
-        self._high_sent_before = 0
+    """Two streams and two sinks for each link, of the normal class first."""
+    served = network.layout.classes[0]
+    queues = (served.normal, served.victim)
+    streams: list[tuple[str, ProbeStream]] = []
+    sinks: list[tuple[str, ProbeSink]] = []
+    for link in links:
         near = network.interface(link.source, network.wiring.port(link.source, link.target))
         far = network.interface(link.target, network.wiring.port(link.target, link.source))
-        served = network.layout.classes[0]
-        kernel = network.datapath is Datapath.KERNEL
-        try:
-            self._high, self._low = (
-                stack.enter_context(
-                    closing(ProbeSender(near, queue.traffic_class, _skb_priority(queue, kernel=kernel)))
-                )
-                for queue in (served.normal, served.victim)
-            )
-            self._high_counter, self._low_counter = (
-                stack.enter_context(closing(ProbeCounter(far, queue.traffic_class)))
-                for queue in (served.normal, served.victim)
-            )
-        except OSError as error:
-            raise self._broken(error) from error
+        kernel = network.datapath_of(link.source) is Datapath.KERNEL
+        for queue, load in zip(queues, (HIGH_LOAD, LOW_LOAD), strict=True):
+            priority = _skb_priority(queue, kernel=kernel)
+            rate = load * _frames_per_second(link)
+            streams.append((link.source, ProbeStream(near, queue.traffic_class, priority, rate)))
+            sinks.append((link.target, ProbeSink(far, queue.traffic_class)))
+    try:
+        rates = network.probe(streams, sinks)
+    except LinkProbeError as error:
+        ends = [stream.interface for _, stream in streams], [sink.interface for _, sink in sinks]
+        link = next(links[at // 2] for of_all in ends for at, name in enumerate(of_all) if name == error.interface)
+        raise TestbedError(f"link {link.source}-{link.target} cannot be measured: {error.reason}") from error
+    return [_result(link, *rates[2 * at : 2 * at + 2]) for at, link in enumerate(links)]
 
-    def send_up_to(self, clock: float) -> None:
-        """Send what is due `clock` seconds after the start."""
-        for sender, load in ((self._high, HIGH_LOAD), (self._low, LOW_LOAD)):
-            try:
-                sender.send(int(clock * load * _frames_per_second(self.link)) - sender.sent)
-            except OSError as error:
-                raise self._broken(error) from error
 
-    def begin(self) -> None:
-        self._high_counter.take()
-        self._low_counter.take()
-        self._begun_at = time.monotonic()
-        self._high_sent_before = self._high.sent
-
-    def result(self) -> LinkCalibration:
-        high, low = self._high_counter.take(), self._low_counter.take()
-        seconds = time.monotonic() - self._begun_at
-        to_rate = FRAME_BYTES * 8 / 1e6 / seconds
-        return LinkCalibration(
-            *self.link.ends,
-            capacity=self.link.capacity,
-            rate=(high + low) * to_rate,
-            high_share=min(1.0, high / max(1, self._high.sent - self._high_sent_before)),  # some were under way
-            low_share=low * to_rate / self.link.capacity,
-        )
-
-    def _broken(self, error: OSError) -> TestbedError:
-        return TestbedError(f"link {self.link.source}-{self.link.target} cannot be measured: {error.strerror}")
+def _result(link: Link, high: ProbeRate, low: ProbeRate) -> LinkCalibration:
+    to_rate = FRAME_BYTES * 8 / 1e6
+    return LinkCalibration(
+        *link.ends,
+        capacity=link.capacity,
+        rate=(high.arrived + low.arrived) * to_rate,
+        high_share=min(1.0, high.arrived / high.sent) if high.sent else 0.0,  # some were under way
+        low_share=low.arrived * to_rate / link.capacity,
+    )
 
 
 def _frames_per_second(link: Link) -> float:

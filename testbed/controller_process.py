@@ -11,7 +11,7 @@ from kuijia_app.options import OptionWords
 from kuijia_app.plan_source import file_name_of_update
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, save_plan
-from testbed.application_process import LISTEN_HOST, LISTEN_PORT, SWITCH_STATES, ApplicationProcess, Event, Framework
+from testbed.application_process import HERE, SWITCH_STATES, ApplicationProcess, Event, Framework, Listening
 from testbed.errors import TestbedError
 
 UPDATE_TIMEOUT = 30.0
@@ -35,12 +35,11 @@ class ControllerProcess(ApplicationProcess):
         plan_file: Path,
         words: OptionWords,
         framework: Framework,
-        port: int = LISTEN_PORT,
+        listening: Listening = HERE,
         *,
-        host: str = LISTEN_HOST,
         reoptimise: bool = False,
     ) -> None:
-        super().__init__(directory, framework, port, host)
+        super().__init__(directory, framework, listening)
         self._plan_file = plan_file.absolute()
         self._words = words
         self._reoptimise = reoptimise

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from kuijia_app.wiring import Wiring
-from testbed.application_process import LISTEN_HOST, LISTEN_PORT
+from testbed.application_process import HERE, Listening
 from testbed.fabric import Fabric
 from testbed.leftovers import remove_leftovers
 from testbed.machine import require_emulation
@@ -22,14 +22,11 @@ class Ground(Protocol):
     """Gives a lab its network.
 
     Attributes:
-        controller_host, controller_port: where the controller listens.
+        listening: where the controller waits for switches.
     """
 
     @property
-    def controller_host(self) -> str: ...
-
-    @property
-    def controller_port(self) -> int: ...
+    def listening(self) -> Listening: ...
 
     def require(self, report: Report) -> None:
         """Raises InputError when this machine cannot run a lab here; clears away what killed labs left behind."""
@@ -43,8 +40,7 @@ class Ground(Protocol):
 class Emulation:
     """The network is emulated, in a network namespace of the lab's own unless it is to use the machine's switch."""
 
-    controller_host = LISTEN_HOST
-    controller_port = LISTEN_PORT
+    listening = HERE
 
     def require(self, report: Report) -> None:
         require_emulation()

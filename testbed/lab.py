@@ -352,12 +352,11 @@ class Lab:
             plan_file,
             options.words,
             options.framework,
-            self._ground.controller_port,
-            host=self._ground.controller_host,
+            self._ground.listening,
         )
         started.callback(self._controller.stop)
         self._controller.start()
-        self._fabric.connect(self._ground.controller_port)
+        self._fabric.connect(self._ground.listening.port)
         self._controller.wait_until_ready(self.plan.topology.nodes)
 
     def _switch_link(self, a: str, b: str, *, up: bool) -> NoticedLinkEvent:

@@ -22,11 +22,11 @@ def host_interface(number: int) -> str:
     return f"{host_name(number)}-eth0"
 
 
-def bfd_watched_name(wiring: Wiring, switch: str, path_id: int) -> str:
-    """The port whose liveness is that of the BFD session over a path."""
-    return f"{bridge_name(wiring, switch)}-b{path_id}"
+def bfd_watched_name(bridge: str, path_id: int) -> str:
+    """The port of a bridge whose liveness is that of the BFD session over a path."""
+    return f"{bridge}-b{path_id}"
 
 
-def bfd_inner_name(wiring: Wiring, switch: str, path_id: int) -> str:
+def bfd_inner_name(bridge: str, path_id: int) -> str:
     """The other end of the watched port's cable."""
-    return f"{bridge_name(wiring, switch)}-i{path_id}"
+    return f"{bridge}-i{path_id}"

@@ -21,13 +21,14 @@ from kuijia_app.queues import PLAIN_LAYOUT, QueueLayout
 from kuijia_app.wiring import Wiring
 from te_solver.errors import InputError
 from te_solver.topology import Topology
-from testbed.bfd import UP_TIMEOUT, BfdCables, EndState, cable_objects, session_ends
+from testbed.bfd import UP_TIMEOUT, BfdCables, EndState, cable_objects, ends_of, session_ends
 from testbed.bridges import Bridge, Port, bridge_arguments, controller_arguments
-from testbed.calibration import LinkCalibration, calibrate
+from testbed.calibration import LinkCalibration, ProbeRate, calibrate
 from testbed.commands import run_batch
 from testbed.errors import TestbedError
 from testbed.hosts import Host
 from testbed.label_observer import LabelObserver
+from testbed.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_probes
 from testbed.link_rates import port_capacity, require_possible_links
 from testbed.link_state import is_running
 from testbed.machine_objects import claim_machine_objects, interfaces, remove_machine_objects, require_free_names
@@ -46,6 +47,8 @@ _T = TypeVar("_T")
 __all__ = ["Host", "Network", "NetworkOptions"]
 
 CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
+_PROBE_TIMING = ProbeTiming(settle=0.1, measure=0.4)
 
 HARMLESS_FRAME = "02ffffffffff02000000000088b5" + "00" * 46
 """To nobody, with an EtherType for local experiments (IEEE 802)."""
@@ -242,6 +245,18 @@ class Network:
     def calibrate(self, report: Callable[[str], None]) -> tuple[LinkCalibration, ...]:
         return calibrate(self, report=report)
 
+    def datapath_of(self, switch: str) -> Datapath:  # noqa: ARG002 - it is the same for all
+        return self.datapath
+
+    def probe(
+        self, streams: Sequence[tuple[str, ProbeStream]], sinks: Sequence[tuple[str, ProbeSink]]
+    ) -> list[ProbeRate]:
+        counts = run_probes([stream for _, stream in streams], [sink for _, sink in sinks], _PROBE_TIMING)
+        return [
+            ProbeRate(sent / counts.seconds, arrived / counts.seconds)
+            for sent, arrived in zip(counts.sent, counts.arrived, strict=True)
+        ]
+
     def describe(self) -> dict[str, Any]:
         return {
             "datapath": self.datapath.value,
@@ -259,7 +274,8 @@ class Network:
 
     @cached_property
     def _cables(self) -> BfdCables:
-        return BfdCables(self.ovs, self.wiring)
+        machine = _ThisMachine(self.ovs)
+        return BfdCables(lambda _: machine, lambda session: ends_of(session, self.bridge))
 
     @cached_property
     def _bridges(self) -> tuple[Bridge, ...]:
@@ -345,3 +361,18 @@ class Network:
 
 def _flat(parts: Iterable[list[_T]]) -> list[_T]:
     return [item for part in parts for item in part]
+
+
+class _ThisMachine:
+    """Where all switches are that are emulated (`testbed.bfd.SwitchMachine`)."""
+
+    def __init__(self, ovs: Ovs) -> None:
+        self.vsctl = ovs.vsctl
+        self.appctl = ovs.appctl
+
+    def make_links(self, commands: Sequence[list[str]]) -> None:
+        run_batch("ip", commands)
+
+    def delete_links(self, names: Sequence[str]) -> None:
+        present = interfaces()
+        run_batch("ip", [["link", "delete", name] for name in names if name in present])

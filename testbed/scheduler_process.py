@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from testbed.application_process import LISTEN_PORT, ApplicationProcess, Framework
+from testbed.application_process import HERE, ApplicationProcess, Framework, Listening
 
 
 class SchedulerProcess(ApplicationProcess):
     """`hedera.scheduler`, with options by the names that its configuration section has; None leaves the default."""
 
     def __init__(
-        self, directory: Path, options: Mapping[str, object], framework: Framework = "os-ken", port: int = LISTEN_PORT
+        self,
+        directory: Path,
+        options: Mapping[str, object],
+        framework: Framework = "os-ken",
+        listening: Listening = HERE,
     ) -> None:
-        super().__init__(directory, framework, port)
+        super().__init__(directory, framework, listening)
         self._options = {name: value for name, value in options.items() if value is not None}
 
     def _command(self) -> list[str]:

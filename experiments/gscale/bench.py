@@ -1,4 +1,4 @@
-"""Measures cases on the emulated Gscale: one lab for those that differ in the link that fails and in the protocol."""
+"""Measures cases on Gscale: one lab for those that differ in the link that fails and in the protocol."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from experiments.load import overload
 from experiments.registry import Settings
 from experiments.result import Result
 from kuijia_app.queue_layouts import PLAIN
+from testbed.grounds import Ground
 from testbed.lab import Lab, LabOptions
 from testbed.machine import Machine
 from testbed.manifest import describe_run
@@ -75,13 +76,21 @@ class Bench:
     """
 
     def __init__(
-        self, case: Case, settings: Settings, machine: Machine, show: Callable[[str], None], *, private_entries: bool
+        self,
+        case: Case,
+        settings: Settings,
+        ground: Ground,
+        machine: Machine,
+        show: Callable[[str], None],
+        *,
+        private_entries: bool,
     ) -> None:
         """Prepare a lab.
 
         Args:
             case: whose key is the lab's.
             settings: of the experiment.
+            ground: what the lab stands on.
             machine: what the manifests tell of.
             show: told what is going on.
             private_entries: flows have entries of their own instead of being hashed.
@@ -89,6 +98,7 @@ class Bench:
         self._case = case
         self._private_entries = private_entries
         self._settings = settings
+        self._ground = ground
         self._machine = machine
         self._show = show
         self._undo = ExitStack()
@@ -104,7 +114,7 @@ class Bench:
             network=NetworkOptions(buffer_packets=BUFFER_PACKETS),
         )
         with ExitStack() as undo:
-            self._lab = undo.enter_context(Lab(plan, options, self._show))
+            self._lab = undo.enter_context(Lab(plan, options, self._show, self._ground))
             self._show("calibrating the links")
             self._calibration = self._lab.calibrate()
             self._undo = undo.pop_all()
@@ -153,7 +163,7 @@ class Bench:
             checks=(),
             invalid=(*overload(recording.load), *uncarried(results), *disturbed(results)),
             manifest={
-                **describe_run(self._machine, lab.network, self._calibration, began, time.time() - began),
+                **describe_run(self._machine, lab.fabric, self._calibration, began, time.time() - began),
                 "settings": asdict(settings),
                 "timing": asdict(timing),
                 "sending": asdict(SENDING),

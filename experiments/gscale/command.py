@@ -14,18 +14,18 @@ from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Runner, Settings, experiment
 
-_BOTH = ("emulation", "flow")
+_ALL = ("emulation", "flow", "boxes")
 _SINGLE: tuple[Traffic, ...] = ("tcp", "udp")
 _EXPERIMENTS: tuple[tuple[str, str, str, tuple[str, ...], tuple[Traffic, ...]], ...] = (
-    ("fig10", "Figure 10", "throughput loss of TCP flows that a failure affects directly", _BOTH, ("tcp",)),
-    ("fig11", "Figure 11", "packet loss of UDP flows that a failure affects directly", _BOTH, ("udp",)),
-    ("fig12", "Figure 12", "throughput loss of TCP victims", _BOTH, ("tcp",)),
-    ("fig13", "Figure 13", "packet loss of UDP victims", _BOTH, ("udp",)),
-    ("indirect", "Section 5.2", "loss of flows that a failure affects indirectly", _BOTH, _SINGLE),
-    ("table4", "Table 4", "how long TCP takes to settle after a failure", _BOTH, ("tcp",)),
-    ("fig14", "Figure 14", "throughput loss of the low class of two", _BOTH, ("priorities",)),
-    ("fig16", "Figure 16", "what passes a link before and after a failure, by class", _BOTH, ("priorities",)),
-    ("gscale", "Section 5", "all of these", _BOTH, (*_SINGLE, "priorities")),
+    ("fig10", "Figure 10", "throughput loss of TCP flows that a failure affects directly", _ALL, ("tcp",)),
+    ("fig11", "Figure 11", "packet loss of UDP flows that a failure affects directly", _ALL, ("udp",)),
+    ("fig12", "Figure 12", "throughput loss of TCP victims", _ALL, ("tcp",)),
+    ("fig13", "Figure 13", "packet loss of UDP victims", _ALL, ("udp",)),
+    ("indirect", "Section 5.2", "loss of flows that a failure affects indirectly", _ALL, _SINGLE),
+    ("table4", "Table 4", "how long TCP takes to settle after a failure", _ALL, ("tcp",)),
+    ("fig14", "Figure 14", "throughput loss of the low class of two", _ALL, ("priorities",)),
+    ("fig16", "Figure 16", "what passes a link before and after a failure, by class", _ALL, ("priorities",)),
+    ("gscale", "Section 5", "all of these", _ALL, (*_SINGLE, "priorities")),
 )
 """Name, what it reproduces, title, backends, and the traffic of the runs it is made of."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 
+from experiments.ground import ground_of
 from experiments.gscale.bench import Bench
 from experiments.gscale.campaign import Campaign, CampaignOutcome, Measuring, Show
 from experiments.gscale.cases import Case
@@ -12,7 +13,6 @@ from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Settings
 from te_solver.errors import InputError
-from testbed.machine import require_emulation
 from testbed.processes import preferred_session
 
 NICENESS = -10
@@ -30,17 +30,19 @@ def measure(
     """Measure, or compute, those of the cases that have no valid result in the folder yet, writing each as it is had.
 
     Raises:
-        InputError: the machine cannot run an emulation, the folder holds results of other settings, or there are no
-            entries to make private.
+        InputError: the machine cannot run an emulation, there are no boxes, the folder holds results of other
+            settings, or there are no entries to make private.
     """
     if settings.backend == "flow" and private_entries:
         raise InputError("option", "--private-entries", "the fluid model has no switches", "--backend emulation")
+    if settings.backend == "boxes" and private_entries:
+        raise InputError("option", "--private-entries", "boxes are given the entries of a plan", "--backend emulation")
     if settings.backend == "flow":
         return Campaign(cases, settings, output, lambda *_: nullcontext(FlowModel(settings)), progress).run()
-    machine = require_emulation()
+    ground, machine = ground_of(settings)
 
     def open_bench(case: Case, show: Show) -> AbstractContextManager[Measuring]:
-        return Bench(case, settings, machine, show, private_entries=private_entries)
+        return Bench(case, settings, ground, machine, show, private_entries=private_entries)
 
     campaign = Campaign(cases, settings, output, open_bench, progress, private_entries=private_entries)
     with preferred_session(NICENESS):

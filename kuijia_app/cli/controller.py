@@ -12,6 +12,8 @@ from kuijia_app.cli.table_options import add_table_options, option_words
 from kuijia_app.launcher import run_application
 from kuijia_app.options import pipeline_options
 from kuijia_app.rollout import DEFAULT_DRAIN
+from kuijia_app.tls import TlsFiles
+from te_solver.errors import InputError
 from te_solver.plan_file import load_plan
 
 HELP = "run the OpenFlow controller for a plan, until interrupted; SIGHUP has it read the plan file again"
@@ -29,7 +31,20 @@ def add_listening_options(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_PORT,
         help=f"port to listen on (default: {DEFAULT_PORT})",
     )
+    tls = parser.add_argument_group("TLS", "all three or none: switches then connect by TLS and show a certificate")
+    tls.add_argument("--tls-key", type=Path, metavar="FILE", help="our private key, in PEM")
+    tls.add_argument("--tls-certificate", type=Path, metavar="FILE", help="our certificate")
+    tls.add_argument("--tls-ca", type=Path, metavar="FILE", help="who signs the switches' certificates")
     parser.add_argument("--events", type=Path, help="append what happens to this file, one JSON object a line")
+
+
+def tls_files(args: argparse.Namespace) -> TlsFiles | None:
+    """What the options say; raises InputError when some are missing."""
+    files = {"--tls-key": args.tls_key, "--tls-certificate": args.tls_certificate, "--tls-ca": args.tls_ca}
+    missing = [name for name, file in files.items() if file is None]
+    if missing and len(missing) < len(files):
+        raise InputError("option", missing[0], "is missing", f"{', '.join(files)} together")
+    return None if missing else TlsFiles(*files.values())
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,4 +71,4 @@ def run(args: argparse.Namespace) -> int:
     options.update(drain=args.drain, reoptimise=args.reoptimise)
     if args.events is not None:
         options["events"] = str(args.events)
-    run_application(APPLICATION, args.host, args.port, options)
+    run_application(APPLICATION, args.host, args.port, options, tls_files(args))

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Literal
 
 from testbed.boxes.box_programs import BoxPrograms
+from testbed.boxes.box_switch import delete_links, remove_cables
 from testbed.boxes.cable_probes import probe_cables
 from testbed.boxes.changes import Step
 from testbed.boxes.record import Record
@@ -15,6 +16,7 @@ from testbed.boxes.survey import clock, survey
 from testbed.commands import run_batch, run_command
 from testbed.flow_keys import FlowKey
 from testbed.label_observer import LabelObserver
+from testbed.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_probes
 from testbed.link_state import is_running
 from testbed.network_namespace import namespace_named
 from testbed.port_switching import SwitchPort, switch_ports
@@ -29,6 +31,8 @@ class BoxActions:
     clock = staticmethod(clock)
     probe_cables = staticmethod(probe_cables)
     is_running = staticmethod(is_running)
+    remove_cables = staticmethod(remove_cables)
+    delete_links = staticmethod(delete_links)
 
     def __init__(self) -> None:
         self._programs = BoxPrograms()
@@ -85,6 +89,15 @@ class BoxActions:
     def switch_port(self, interface: str, number: int, management: str, *, up: bool) -> float:
         _, delays = switch_ports({"": SwitchPort(interface, number, Path(management))}, up=up)
         return delays[""]
+
+    def probe_links(
+        self, streams: Sequence[Sequence[Any]], sinks: Sequence[Sequence[Any]], timing: Sequence[float]
+    ) -> tuple[Sequence[int], Sequence[int], float]:
+        """What was sent and what arrived, and in how many seconds; arguments are fields in their order."""
+        counts = run_probes(
+            [ProbeStream(*stream) for stream in streams], [ProbeSink(*sink) for sink in sinks], ProbeTiming(*timing)
+        )
+        return counts.sent, counts.arrived, counts.seconds
 
     def observe(self, interfaces: Sequence[str]) -> None:
         self.end_observation()

@@ -19,6 +19,10 @@ REMOVE_BRIDGE = "remove-bridge"
 away if it has the mark, with all that has the mark."""
 
 
+REMOVE_CABLES = "remove-cables"
+"""Likewise: directory of the Open vSwitch, bridge. It takes away the cables of BFD sessions, whichever there are."""
+
+
 @dataclass(frozen=True)
 class Step:
     """One change.
@@ -69,13 +73,15 @@ def wake_steps(interfaces: Iterable[str], facts: Facts) -> list[Step]:
     return steps
 
 
-def switch_steps(ports: Iterable[PortPlan], bridge_command: Command, removal: Command, facts: Facts) -> list[Step]:
+def switch_steps(
+    ports: Iterable[PortPlan], bridge_command: Command, removals: tuple[Command, ...], facts: Facts
+) -> list[Step]:
     """Make a bridge of ports with queues, after `wake_steps`.
 
     Args:
         ports: of the bridge.
         bridge_command: makes it.
-        removal: takes it away, see `REMOVE_BRIDGE`.
+        removals: take it away with all it may have got since, see `REMOVE_BRIDGE`.
         facts: the box as it was before.
     """
     ports = tuple(ports)
@@ -85,7 +91,7 @@ def switch_steps(ports: Iterable[PortPlan], bridge_command: Command, removal: Co
         if found["mtu"] != port.mtu:
             steps.append(_mtu_step(port.interface, port.mtu, found["mtu"]))
         steps += _offload_steps(port.interface, ("gro", "lro"), found)
-    steps.append(Step((bridge_command,), (removal,), lasting=True))
+    steps.append(Step((bridge_command,), removals, lasting=True))
     for port in ports:
         away = ("tc", "qdisc", "delete", "dev", port.interface, "root")
         steps.append(Step(tuple(("tc", *command) for command in port.queue_commands), (away,)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,11 +9,7 @@ from testbed.boxes.bundle import NEEDED_PYTHON
 from testbed.boxes.changes import Facts
 from testbed.boxes.inventory import Box, HostBox, SwitchBox
 from testbed.ovs import Datapath
-
-NEEDED_OVS = (2, 13)
-"""The oldest that groups with liveness, MPLS and `dp_hash` selection are known to work in."""
-
-NEEDED_IPERF = (3, 7)
+from testbed.versions import OLDEST_IPERF, OLDEST_OVS, dotted, is_older
 
 _MOST_PRECISE_CLOCK = 0.001
 Cable = tuple[tuple[str, str], tuple[str, str]]
@@ -30,8 +25,15 @@ class ClockOffset:
     error: float
 
 
-def box_faults(box: Box, facts: Facts, *, ours: bool) -> Iterator[str]:
-    """What is wrong with a box; `ours` is whether what it has is of our own making, recorded there."""
+def box_faults(box: Box, facts: Facts, *, ours: bool, tls: bool = False) -> Iterator[str]:
+    """What is wrong with a box.
+
+    Args:
+        box: which.
+        facts: of it.
+        ours: whether what it has is of our own making, recorded there.
+        tls: whether it is to connect to the controller by TLS.
+    """
     if not facts["is_root"]:
         yield "the user is not root: user root, or sudo without a password (`sudo: true`), is needed"
     yield from _program_faults(box, facts)
@@ -42,6 +44,8 @@ def box_faults(box: Box, facts: Facts, *, ours: bool) -> Iterator[str]:
         yield from _queue_faults(box, facts)
     if isinstance(box, SwitchBox):
         yield from _switch_faults(box, facts, ours=ours)
+        if tls and not facts.get("switch", {}).get("tls", True):
+            yield "Open vSwitch has no key and certificates for TLS: `ovs-vsctl set-ssl KEY CERTIFICATE CA`"
 
 
 def stands(box: Box, facts: Facts) -> bool:
@@ -84,11 +88,11 @@ def _program_faults(box: Box, facts: Facts) -> Iterator[str]:
     missing = [name for name in needed if facts["programs"][name] is None]
     if missing:
         yield f"{', '.join(missing)} not found"
-    if _older(facts["python"], NEEDED_PYTHON):
-        yield f"Python {facts['python']} is older than {_dotted(NEEDED_PYTHON)}"
+    if is_older(facts["python"], NEEDED_PYTHON):
+        yield f"Python {facts['python']} is older than {dotted(NEEDED_PYTHON)}"
     iperf = facts["programs"]["iperf3"]
-    if isinstance(box, HostBox) and iperf is not None and _older(iperf, NEEDED_IPERF):
-        yield f"iperf3 {iperf} is older than {_dotted(NEEDED_IPERF)}"
+    if isinstance(box, HostBox) and iperf is not None and is_older(iperf, OLDEST_IPERF):
+        yield f"iperf3 {iperf} is older than {dotted(OLDEST_IPERF)}"
 
 
 def _management_faults(box: Box, facts: Facts) -> Iterator[str]:
@@ -132,8 +136,8 @@ def _switch_faults(box: SwitchBox, facts: Facts, *, ours: bool) -> Iterator[str]
     if "fault" in switch:
         yield f"Open vSwitch at {box.ovs_directory} does not answer: {switch['fault']}"
         return
-    if _older(switch["version"], NEEDED_OVS):
-        yield f"Open vSwitch {switch['version']} is older than {_dotted(NEEDED_OVS)}"
+    if is_older(switch["version"], OLDEST_OVS):
+        yield f"Open vSwitch {switch['version']} is older than {dotted(OLDEST_OVS)}"
     if box.datapath.value not in switch["datapaths"]:
         yield f"Open vSwitch has no datapath {box.datapath.value}, only {', '.join(switch['datapaths'])}"
     if ours:
@@ -144,11 +148,3 @@ def _switch_faults(box: SwitchBox, facts: Facts, *, ours: bool) -> Iterator[str]
         for name in box.interfaces:
             if name in ports:
                 yield f"{name} is in use: it is a port of bridge {bridge}"
-
-
-def _older(version: str, needed: tuple[int, ...]) -> bool:
-    return tuple(map(int, re.findall(r"\d+", version)[: len(needed)])) < needed
-
-
-def _dotted(version: tuple[int, ...]) -> str:
-    return ".".join(map(str, version))

@@ -130,7 +130,8 @@ class Fleet:
         faults = list(self.unreached.values())
         for box in self.inventory.boxes:
             if box.name in facts:
-                found = box_faults(box, facts[box.name], ours=recorded[box.name])
+                tls = self.inventory.controller.tls is not None
+                found = box_faults(box, facts[box.name], ours=recorded[box.name], tls=tls)
                 faults += [f"{box.name}: {fault}" for fault in found]
         built = not self.unreached and all(
             marks[box.name] == target.fingerprint() and stands(box, facts[box.name]) for box in self.inventory.boxes

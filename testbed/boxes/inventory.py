@@ -10,10 +10,11 @@ from typing import Literal, TypeVar
 
 import yaml
 
+from kuijia_app.tls import TlsFiles
 from te_solver.errors import InputError, quoted
 from te_solver.formats.yaml_document import YamlDocument
 from te_solver.topology import Topology
-from testbed.application_process import LISTEN_PORT
+from testbed.application_process import LISTEN_PORT, Listening
 from testbed.ovs import SYSTEM_DIRECTORY, Datapath
 
 DEFAULT_BRIDGE = "kuijia"
@@ -28,7 +29,7 @@ _USER = re.compile(r"[0-9A-Za-z_][0-9A-Za-z._-]*")
 _INTERFACE = re.compile(r"[0-9A-Za-z_][0-9A-Za-z._:@-]{0,14}")
 """Not all that Linux permits, but nothing that a program could take for an option or a list."""
 
-_BRIDGE = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_-]{0,9}")
+_BRIDGE = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_-]{0,7}")
 """Short enough for names of ports made from it."""
 
 _DIRECTORY = re.compile(r"/[0-9A-Za-z._/-]*")
@@ -109,11 +110,15 @@ _B = TypeVar("_B", SwitchBox, HostBox)
 
 @dataclass(frozen=True)
 class Inventory:
-    """All boxes; `controller_address` is that of this machine which switches connect to."""
+    """All boxes.
+
+    Attributes:
+        path: the file it was read from.
+        controller: where on this machine switches connect to.
+    """
 
     path: Path
-    controller_address: str
-    controller_port: int
+    controller: Listening
     switches: Mapping[str, SwitchBox]
     hosts: Mapping[str, HostBox]
 
@@ -161,7 +166,7 @@ class _Reader:
         root = self._document.root()
         known = ("controller", "ssh", "switches", "hosts")
         keys = self._document.mapping(root, "the file", known, required=("controller", "switches"))
-        controller = self._document.mapping(keys["controller"], "controller", ("address", "port"), ("address",))
+        controller = self._document.mapping(keys["controller"], "controller", ("address", "port", "tls"), ("address",))
         if "ssh" in keys:
             self._defaults = self._document.mapping(keys["ssh"], "ssh", _SSH_KEYS, ())
         switches: dict[str, SwitchBox] = {}
@@ -177,8 +182,11 @@ class _Reader:
             self._add(hosts, host, entry)
         return Inventory(
             self._document.path,
-            self._word(controller["address"], "address", _ADDRESS),
-            self._port(controller["port"]) if "port" in controller else LISTEN_PORT,
+            Listening(
+                self._port(controller["port"]) if "port" in controller else LISTEN_PORT,
+                self._word(controller["address"], "address", _ADDRESS),
+                self._tls(controller["tls"]) if "tls" in controller else None,
+            ),
             switches,
             hosts,
         )
@@ -252,6 +260,11 @@ class _Reader:
         if not path.is_file():
             raise self._document.error(node, f"there is no file {path}", "one")
         return path.absolute()
+
+    def _tls(self, node: yaml.Node) -> TlsFiles:
+        names = ("key", "certificate", "ca")
+        keys = self._document.mapping(node, "tls", names, names)
+        return TlsFiles(*(self._file(keys[name]) for name in names))
 
     def _port(self, node: yaml.Node) -> int:
         number = self._document.number(node, "port", "a TCP port")

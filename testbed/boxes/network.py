@@ -6,24 +6,27 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import astuple
+from functools import cached_property
 from types import TracebackType
 from typing import Any
 
 from kuijia_app.bfd import BfdSession
 from kuijia_app.queues import QueueLayout
 from kuijia_app.wiring import Wiring
-from te_solver.errors import InputError
 from te_solver.topology import Topology
-from testbed.bfd import EndState
+from testbed.application_process import Listening
+from testbed.bfd import UP_TIMEOUT, BfdCables, EndState, ends_of
 from testbed.boxes.fleet import Fleet
 from testbed.boxes.hosts import BoxHost
 from testbed.boxes.inventory import Box, Inventory, SwitchBox
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import BoxError, Connection
+from testbed.boxes.switch_machine import SwitchMachine
 from testbed.bridges import Bridge, controller_arguments
-from testbed.calibration import LinkCalibration
+from testbed.calibration import LinkCalibration, ProbeRate, calibrate
 from testbed.fabric import LabelWatch
 from testbed.flow_keys import FlowKey, Mark
+from testbed.link_probes import ProbeSink, ProbeStream, ProbeTiming
 from testbed.link_rates import require_possible_links
 from testbed.network import HARMLESS_FRAME, NetworkOptions
 from testbed.ovs import Datapath
@@ -31,7 +34,12 @@ from testbed.queue_counters import QueueCounters, parse_queue_counters
 from testbed.run_directory import RunDirectory
 
 Report = Callable[[str], None]
-_EMPTYING = ("del-flows", "del-groups")
+
+_PROBE_TIMING = ProbeTiming(settle=0.5, measure=1.0, overrun=0.5)
+"""Boxes are told one after the other when to measure."""
+
+_PROBE_FRAMES_PER_SECOND = 30_000
+"""As boxes that are containers of one machine can bear it."""
 
 
 class BoxNetwork:
@@ -64,15 +72,14 @@ class BoxNetwork:
     @property
     def datapath(self) -> Datapath:
         """Userspace where any switch's is, as its queues are then chosen by tags."""
-        kinds = {box.datapath for box in self._switches}
+        kinds = {box.datapath for box in self._target.inventory.switches.values()}
         return Datapath.USERSPACE if Datapath.USERSPACE in kinds else Datapath.KERNEL
 
     @property
     def is_alive(self) -> bool:
         try:
-            self._fleet.ask(
-                "run", lambda box: {"argv": self._vsctl(box, "show")} if isinstance(box, SwitchBox) else None
-            )
+            for machine in self._machines.values():
+                machine.vsctl("show")
         except BoxError:
             return False
         return True
@@ -90,10 +97,11 @@ class BoxNetwork:
             if self._fleet.build(self._target, self._report):
                 undo.callback(self._fleet.put_back_what_answers, self._report)
             else:
+                self._empty_switches()  # a run that was killed may have left something in them
                 undo.callback(self._empty_switches)
-            for box in self._switches:
-                if box.datapath is Datapath.USERSPACE:
-                    self._enlarge_send_buffers(box)
+            for machine in self._machines.values():
+                if machine.box.datapath is Datapath.USERSPACE:
+                    _enlarge_send_buffers(machine)
             facts = self._fleet.examine(self._target).facts
             hosts = [facts[box.name]["congestion_controls"] for box in self._target.inventory.hosts.values()]
             self._congestion_controls = frozenset.intersection(*map(frozenset, hosts)) if hosts else frozenset()
@@ -102,11 +110,10 @@ class BoxNetwork:
             self._undo = undo.pop_all()
 
     def connect(self, controller_port: int) -> None:
-        address = self._target.inventory.controller_address
-        for box in self._switches:
-            bridge = Bridge(box.bridge, self.wiring.datapath_id(box.node), ())
-            command = self._vsctl(box, *controller_arguments(bridge, controller_port, address))
-            self._fleet.connection(box).call("run", argv=command)
+        controller = self._target.inventory.controller
+        for node, machine in self._machines.items():
+            bridge = Bridge(machine.box.bridge, self.wiring.datapath_id(node), ())
+            machine.vsctl(*controller_arguments(bridge, controller_port, controller.host, controller.protocol))
 
     def stop(self) -> None:
         self._undo.close()
@@ -157,10 +164,40 @@ class BoxNetwork:
         command = ["tc", "-json", "-statistics", "qdisc", "show", "dev", interface]
         return parse_queue_counters(interface, connection.call("run", argv=command), self.layout)
 
+    def interface(self, switch: str, port: int) -> str:
+        return self._target.interface(switch, port)
+
+    def datapath_of(self, switch: str) -> Datapath:
+        return self._target.inventory.switches[switch].datapath
+
     def calibrate(self, report: Report) -> tuple[LinkCalibration, ...]:
-        """Nothing yet: links of boxes are not measured beforehand."""
-        report("links between boxes are not calibrated")
-        return ()
+        return calibrate(self, report=report, frames_per_second=_PROBE_FRAMES_PER_SECOND)
+
+    def probe(
+        self, streams: Sequence[tuple[str, ProbeStream]], sinks: Sequence[tuple[str, ProbeSink]]
+    ) -> list[ProbeRate]:
+        switches = {switch for switch, _ in (*streams, *sinks)}
+
+        def arguments(box: Box) -> dict[str, object] | None:
+            if not isinstance(box, SwitchBox) or box.node not in switches:
+                return None
+            return {
+                "streams": [astuple(stream) for switch, stream in streams if switch == box.node],
+                "sinks": [astuple(sink) for switch, sink in sinks if switch == box.node],
+                "timing": astuple(_PROBE_TIMING),
+            }
+
+        counts = self._fleet.ask("probe_links", arguments)
+        sent: dict[str, Iterator[float]] = {}
+        arrived: dict[str, Iterator[float]] = {}
+        for switch in switches:
+            of_streams, of_sinks, seconds = counts[self._target.inventory.switches[switch].name]
+            sent[switch] = iter([count / seconds for count in of_streams])
+            arrived[switch] = iter([count / seconds for count in of_sinks])
+        return [
+            ProbeRate(next(sent[source]), next(arrived[target]))
+            for (source, _), (target, _) in zip(streams, sinks, strict=True)
+        ]
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -170,53 +207,43 @@ class BoxNetwork:
             "boxes": self._versions,
         }
 
-    def add_sessions(self, sessions: Sequence[BfdSession], interval_ms: int) -> None:  # noqa: ARG002
-        """Raises InputError: BFD over tunnels needs cables within a switch, which boxes are not given."""
-        if sessions:
-            raise InputError("option", "--liveness", "bfd is not possible on boxes", "controller")
+    def add_sessions(self, sessions: Sequence[BfdSession], interval_ms: int) -> None:
+        self._cables.add(sessions, interval_ms)
 
     def remove_sessions(self, sessions: Iterable[BfdSession]) -> None:
-        """There are none."""
+        self._cables.remove(sessions)
 
     def session_states(self) -> dict[BfdSession, dict[str, EndState]]:
-        return {}
+        return self._cables.states()
 
     def wait_for_sessions(self, sessions: Iterable[BfdSession], *, up: bool) -> None:
-        """There are none."""
+        self._cables.wait_until(sessions, up=up, timeout=UP_TIMEOUT)
 
-    @property
-    def _switches(self) -> tuple[SwitchBox, ...]:
-        return tuple(self._target.inventory.switches.values())
+    @cached_property
+    def _machines(self) -> dict[str, SwitchMachine]:
+        """By node; raises BoxError when a switch is not connected."""
+        switches = self._target.inventory.switches
+        return {node: SwitchMachine(box, self._fleet.connection(box)) for node, box in switches.items()}
 
-    def _enlarge_send_buffers(self, box: SwitchBox) -> None:
-        """See `testbed.send_buffer`: the switch must have sent a packet before."""
-        packet_out = f"in_port=controller packet={HARMLESS_FRAME} actions=output:1"
-        management = f"unix:{box.ovs_directory / f'{box.bridge}.mgmt'}"
-        connection = self._fleet.connection(box)
-        command = ["ovs-ofctl", "-O", "OpenFlow13", "--timeout=20", "packet-out", management, packet_out]
-        connection.call("run", argv=command)
-        connection.call("enlarge_send_buffers", ovs_directory=str(box.ovs_directory))
+    @cached_property
+    def _cables(self) -> BfdCables:
+        switches = self._target.inventory.switches
+        return BfdCables(
+            lambda node: self._machines[node], lambda session: ends_of(session, lambda node: switches[node].bridge)
+        )
 
     def _empty_switches(self) -> None:
-        """Take away controller, entries and groups from bridges that stay."""
-        for box in self._switches:
-            management = f"unix:{box.ovs_directory / f'{box.bridge}.mgmt'}"
-            commands = [
-                self._vsctl(box, "del-controller", box.bridge),
-                *(
-                    ["ovs-ofctl", "-O", "OpenFlow13", "--timeout=20", word, management]
-                    for word in ("del-flows", "del-groups")
-                ),
-            ]
+        for machine in self._machines.values():
             try:
-                for command in commands:
-                    self._fleet.connection(box).call("run", argv=command)
+                machine.empty()
             except BoxError as error:
-                self._report(f"{box.name} is not emptied: {error}")
+                self._report(f"{machine.box.name} is not emptied: {error}")
 
-    @staticmethod
-    def _vsctl(box: SwitchBox, *arguments: str) -> list[str]:
-        return ["ovs-vsctl", f"--db=unix:{box.ovs_directory / 'db.sock'}", "--timeout=20", *arguments]
+
+def _enlarge_send_buffers(machine: SwitchMachine) -> None:
+    """See `testbed.send_buffer`: the switch must have sent a packet before."""
+    machine.ofctl("packet-out", f"in_port=controller packet={HARMLESS_FRAME} actions=output:1")
+    machine.connection.call("enlarge_send_buffers", ovs_directory=str(machine.box.ovs_directory))
 
 
 class BoxGround:
@@ -226,12 +253,8 @@ class BoxGround:
         self._inventory = inventory
 
     @property
-    def controller_host(self) -> str:
-        return self._inventory.controller_address
-
-    @property
-    def controller_port(self) -> int:
-        return self._inventory.controller_port
+    def listening(self) -> Listening:
+        return self._inventory.controller
 
     def require(self, report: Report) -> None:
         """Boxes need nothing of this machine but SSH."""

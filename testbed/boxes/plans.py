@@ -8,7 +8,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from kuijia_app.wiring import Wiring
-from testbed.boxes.changes import REMOVE_BRIDGE, Facts, HostPlan, PortPlan, Step, host_steps, switch_steps
+from testbed.boxes.changes import (
+    REMOVE_BRIDGE,
+    REMOVE_CABLES,
+    Facts,
+    HostPlan,
+    PortPlan,
+    Step,
+    host_steps,
+    switch_steps,
+)
 from testbed.boxes.inventory import Box, HostBox, Inventory, SwitchBox
 from testbed.bridges import LAB_KEY, Bridge, Port, bridge_arguments
 from testbed.link_rates import port_capacity
@@ -44,8 +53,12 @@ class Target:
             bridge = self._bridge(box)
             vsctl = ("ovs-vsctl", f"--db=unix:{box.ovs_directory / 'db.sock'}", "--timeout=20")
             make = (*vsctl, *bridge_arguments(bridge, box.datapath, _MARK))
-            removal = (REMOVE_BRIDGE, str(box.ovs_directory), box.bridge, f"{LAB_KEY}={_MARK}")
-            return switch_steps(self._ports(box), make, removal, facts[box.name])
+            directory = str(box.ovs_directory)
+            removals = (
+                (REMOVE_CABLES, directory, box.bridge),
+                (REMOVE_BRIDGE, directory, box.bridge, f"{LAB_KEY}={_MARK}"),
+            )
+            return switch_steps(self._ports(box), make, removals, facts[box.name])
         sites = [other for other in self.inventory.hosts.values() if other.node != box.node]
         macs = {other.node: facts[other.name]["interfaces"][other.interface]["mac"] for other in sites}
         return host_steps(self._host(box, macs), facts[box.name])

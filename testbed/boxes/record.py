@@ -5,17 +5,21 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from testbed.boxes.changes import REMOVE_BRIDGE, Command, Step
+from testbed.boxes.box_switch import remove_bridge, remove_cables
+from testbed.boxes.changes import REMOVE_BRIDGE, REMOVE_CABLES, Command, Step
 from testbed.commands import run_command
 from testbed.errors import TestbedError
 from testbed.processes import boot_id
 
 FOLDER = Path("/var/lib/kuijia/boxes")
+
+_SPECIAL: dict[str, Callable[..., None]] = {REMOVE_BRIDGE: remove_bridge, REMOVE_CABLES: remove_cables}
+"""The undoings that are no programs."""
 
 
 @dataclass(frozen=True)
@@ -123,17 +127,8 @@ def _faults_of_undoing(commands: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _undo(command: Command) -> None:
-    if command[0] == REMOVE_BRIDGE:
-        _remove_bridge(*command[1:])
-    else:
+    special = _SPECIAL.get(command[0])
+    if special is None:
         run_command(command)
-
-
-def _remove_bridge(directory: str, name: str, mark: str) -> None:
-    """Remove the bridge and the queue settings with our mark; without effect where there are none."""
-    vsctl = ["ovs-vsctl", f"--db=unix:{directory}/db.sock", "--timeout=20"]
-    if name in run_command([*vsctl, "--bare", "--columns=name", "find", "Bridge", f"external_ids:{mark}"]).split():
-        run_command([*vsctl, "del-br", name])
-    # Only then does nothing refer to them any more.
-    for queues in run_command([*vsctl, "--bare", "--columns=_uuid", "find", "QoS", f"external_ids:{mark}"]).split():
-        run_command([*vsctl, "destroy", "QoS", queues])
+    else:
+        special(*command[1:])

@@ -34,6 +34,9 @@ OFFLOADS = {"gro": "generic-receive-offload", "lro": "large-receive-offload", "t
 }
 """Features as `ethtool -K` calls them to what `ethtool -k` calls them."""
 
+_TLS_FILES = 3
+"""A private key, a certificate, and those of who signs others' (ovs-vsctl(8), get-ssl)."""
+
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 _QUEUES = {
     "htb": "qdisc replace dev probe0 root handle 1: htb",
@@ -106,7 +109,7 @@ def _offloads(name: str) -> list[str]:
 
 
 def _switch(directory: Path) -> dict[str, Any]:
-    """What an Open vSwitch has: its version and, by bridge, its ports and the mark of ours; else why it is silent."""
+    """What an Open vSwitch has: its version, its bridges with their ports, what TLS needs; else why it is silent."""
     vsctl = ["ovs-vsctl", f"--db=unix:{directory / 'db.sock'}", "--timeout=5"]
     try:
         # Told by Debian's start scripts alone; the tool is of the same package.
@@ -115,10 +118,16 @@ def _switch(directory: Path) -> dict[str, Any]:
         ports = {
             name: run_command([*vsctl, "list-ports", name]).split() for name in run_command([*vsctl, "list-br"]).split()
         }
+        tls_files = re.findall(r": (/.*)$", run_command([*vsctl, "get-ssl"]), re.MULTILINE)
     except TestbedError as error:
         return {"fault": str(error)}
     version = told[0] if told else _version("ovs-vsctl", "--version")
-    return {"version": version, "datapaths": re.findall(r"\w+", types), "bridges": ports}
+    return {
+        "version": version,
+        "datapaths": re.findall(r"\w+", types),
+        "bridges": ports,
+        "tls": len(tls_files) == _TLS_FILES and all(Path(file).is_file() for file in tls_files),
+    }
 
 
 def _version(name: str, option: str) -> str | None:

@@ -1,17 +1,30 @@
-"""Table 2 comes out on boxes, over SSH and on switches of their own, as it does in emulation."""
+"""Published experiments come out on boxes, over SSH and on switches of their own, as they do in emulation."""
 
 from __future__ import annotations
 
 import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from experiments.gscale.loss_figures import role_loss
+from experiments.gscale.scenario import pairs_of
+from experiments.motivation import EGRESS, INGRESS
+from experiments.result import Result, Role, load_result
 from kuijia_app.cli.main import main
 from te_solver.networks import shipped_network
 from te_solver.topology_file import load_topology
 from testbed.commands import find_program
-from tests.testbed.boxes.rig import rig
+from testbed.errors import TestbedError
+from tests.testbed.boxes.rig import Rig, rig
+
+needs_boxes = pytest.mark.skipif(find_program("sshd") is None, reason="sshd not found (Debian package openssh-server)")
+
+_FLOWS_SECONDS, _POLL_SECONDS = 60.0, 0.1
 
 
 def test_boxes_need_an_inventory(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -19,15 +32,70 @@ def test_boxes_need_an_inventory(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert "--inventory FILE" in capsys.readouterr().err
 
 
+@pytest.fixture(scope="module")
+def boxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    with rig(tmp_path_factory.mktemp("rig"), load_topology(shipped_network("fig1")), [INGRESS, EGRESS]) as made:
+        yield made
+
+
+def _run(experiment: str, boxes: Rig, results: Path, *words: str) -> int:
+    on_boxes = ["--backend", "boxes", "--inventory", str(boxes.inventory), "--schemes", "kuijia", "--quick"]
+    return main(["run", experiment, *on_boxes, *words, "-o", str(results)])
+
+
 @pytest.mark.emulation
-@pytest.mark.skipif(find_program("sshd") is None, reason="sshd not found (Debian package openssh-server)")
-def test_table_2_meets_its_bars(tmp_path: Path) -> None:
-    topology = load_topology(shipped_network("fig1"))
-    with rig(tmp_path, topology, ["s1", "s4"]) as boxes:
-        words = ["--backend", "boxes", "--inventory", str(boxes.inventory), "--schemes", "kuijia", "--quick"]
-        assert main(["run", "table2", *words, "-o", str(tmp_path / "results")]) == 0
-        for box in boxes.boxes.values():
-            assert box.run("find", "/var/lib", "-name", "*.jsonl") == ""
+@needs_boxes
+def test_table_2_meets_its_bars(boxes: Rig, tmp_path: Path) -> None:
+    assert _run("table2", boxes, tmp_path / "results") == 0
+    assert boxes.records() == ""
     result = json.loads((tmp_path / "results" / "table2-kuijia-1.json").read_text())
     assert result["backend"] == "boxes"
-    assert set(result["manifest"]["boxes"]) == {f"switch s{n}" for n in (1, 2, 3, 4)} | {"host s1", "host s4"}
+    manifest = result["manifest"]
+    assert set(manifest["boxes"]) == {f"switch s{n}" for n in (1, 2, 3, 4)} | {"host s1", "host s4"}
+    assert len(manifest["calibration"]) == 10
+
+
+@pytest.mark.emulation
+@needs_boxes
+def test_a_box_that_dies_while_traffic_flows_ends_the_run_and_the_others_are_put_back(
+    boxes: Rig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    victim = boxes.boxes[f"host-{EGRESS}"]
+    connections = ["ip", "netns", "exec", "kuijia-4", "ss", "-Htn", "state", "established"]
+
+    def kill_when_traffic_flows() -> None:
+        deadline = time.monotonic() + _FLOWS_SECONDS
+        while time.monotonic() < deadline:
+            with suppress(TestbedError):  # there is no such namespace yet
+                if victim.run(*connections):
+                    break
+            time.sleep(_POLL_SECONDS)
+        victim.kill()
+
+    killer = threading.Thread(target=kill_when_traffic_flows)
+    killer.start()
+    assert _run("table2", boxes, tmp_path / "results") == 1
+    killer.join()
+    assert f"error: host {EGRESS} has closed the connection" in capsys.readouterr().err
+    # The cable of the dead box has died with it, and with the cable an interface of the egress.
+    assert {line.split()[0] for line in boxes.records().splitlines()} == {EGRESS}
+
+
+@pytest.mark.emulation
+@needs_boxes
+def test_a_failure_on_gscale_spares_all_but_its_victims(tmp_path: Path) -> None:
+    topology = load_topology(shipped_network("gscale"))
+    sites = sorted({site for pair in pairs_of(1, 1) for site in pair}, key=topology.nodes.index)
+    with rig(tmp_path, topology, sites) as boxes:
+        assert _run("fig11", boxes, tmp_path / "results", "--capacity", "10") in (0, 1)  # bars missed by little
+        assert boxes.records() == ""
+    result = load_result(tmp_path / "results" / "udp-1.2-7-9-kuijia-1.json")
+    assert result.backend == "boxes"
+    assert _loss(result, "direct") < 0.05
+    assert _loss(result, "victim") > 0.1
+
+
+def _loss(result: Result, role: Role) -> float:
+    found = role_loss([flow for flow in result.flows if flow.role == role])
+    assert found is not None
+    return found

@@ -14,7 +14,7 @@ from hedera import events
 from hedera.data_centre import DataCentre
 from hedera.fat_tree import FatTree
 from kuijia_app import event_log
-from testbed.application_process import Event, Framework
+from testbed.application_process import Event, Framework, Listening
 from testbed.scheduler_process import SchedulerProcess
 from tests.hedera.dummy_fabric import DummyFabric
 from tests.kuijia_app.dummy_switches import free_port
@@ -47,7 +47,7 @@ def scheduler(
     ready: Collection[str] = SWITCHES,
 ) -> Iterator[SchedulerProcess]:
     options = {"nic_rate": CENTRE.fabric.nic_rate, "placement": placement, "period": PERIOD}
-    process = SchedulerProcess(directory, options, framework, fabric.controller_port)
+    process = SchedulerProcess(directory, options, framework, Listening(fabric.controller_port))
     process.start()
     try:
         fabric.connect()
@@ -223,7 +223,7 @@ def test_of_two_schedulers_the_later_one_rules_and_the_other_keeps_quiet(fabric:
     folder.mkdir()
     options = {"nic_rate": CENTRE.fabric.nic_rate, "period": PERIOD}
     with scheduler(fabric, tmp_path) as earlier:
-        later = SchedulerProcess(folder, options, port=later_port)
+        later = SchedulerProcess(folder, options, listening=Listening(later_port))
         later.start()
         try:
             fabric.connect(fabric.controller_port, later_port)

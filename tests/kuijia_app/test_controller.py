@@ -13,7 +13,7 @@ from kuijia_app import event_log
 from kuijia_app.options import OptionWords
 from kuijia_app.pipeline import Scheme, build_tables
 from te_solver.plan_file import save_plan
-from testbed.application_process import Event, Framework
+from testbed.application_process import Event, Framework, Listening
 from testbed.controller_process import ControllerProcess
 from tests.kuijia_app.dummy_switches import DummySwitches, SentPacket, wait_until
 from tests.kuijia_app.plans import motivation_plan
@@ -43,7 +43,7 @@ def controller(
     plan_file = directory / "plan.json"
     save_plan(switches.plan, plan_file)
     words = words or OptionWords(scheme.value)
-    process = ControllerProcess(directory, plan_file, words, framework, switches.controller_port)
+    process = ControllerProcess(directory, plan_file, words, framework, Listening(switches.controller_port))
     process.start()
     try:
         for switch in switches.plan.topology.nodes:

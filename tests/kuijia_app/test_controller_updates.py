@@ -17,7 +17,7 @@ from kuijia_app.options import OptionWords
 from kuijia_app.pipeline import build_tables
 from kuijia_app.plan_source import file_name_of_update
 from te_solver.plan_file import load_plan, save_plan
-from testbed.application_process import Framework
+from testbed.application_process import Framework, Listening
 from testbed.controller_process import ControllerProcess
 from testbed.errors import TestbedError
 from tests.kuijia_app.dummy_switches import DummySwitches, free_port, wait_until
@@ -243,7 +243,9 @@ def test_a_switch_that_never_connects_keeps_nobody_else_from_being_programmed(
     switches: DummySwitches, tmp_path: Path
 ) -> None:
     save_plan(switches.plan, tmp_path / "plan.json")
-    process = ControllerProcess(tmp_path, tmp_path / "plan.json", OptionWords(), "os-ken", switches.controller_port)
+    process = ControllerProcess(
+        tmp_path, tmp_path / "plan.json", OptionWords(), "os-ken", Listening(switches.controller_port)
+    )
     process.start()
     try:
         for switch in ("s1", "s2", "s4"):
@@ -260,7 +262,7 @@ def test_after_a_failure_a_plan_for_what_is_left_is_put_in_force_when_that_is_as
     plan_file = tmp_path / "plan.json"
     save_plan(replace(switches.plan, objective="max-throughput"), plan_file)
     process = ControllerProcess(
-        tmp_path, plan_file, OptionWords(), framework, switches.controller_port, reoptimise=True
+        tmp_path, plan_file, OptionWords(), framework, Listening(switches.controller_port), reoptimise=True
     )
     process.start()
     try:
@@ -281,7 +283,9 @@ def test_after_a_failure_a_plan_for_what_is_left_is_put_in_force_when_that_is_as
 def test_bfd_and_solving_anew_do_not_go_together(tmp_path: Path) -> None:
     save_plan(motivation_plan(), tmp_path / "plan.json")
     words = OptionWords(liveness="bfd")
-    process = ControllerProcess(tmp_path, tmp_path / "plan.json", words, "os-ken", free_port(), reoptimise=True)
+    process = ControllerProcess(
+        tmp_path, tmp_path / "plan.json", words, "os-ken", Listening(free_port()), reoptimise=True
+    )
     with pytest.raises(TestbedError, match=r"error: \[kuijia\]:reoptimise: does not go with liveness bfd, expected"):
         process.start()
 
@@ -294,7 +298,7 @@ def test_of_two_controllers_the_later_one_rules_and_the_other_says_so_once(
     with controller(switches, tmp_path) as process:
         save_plan(switches.plan, later_folder / "plan.json")
         port = free_port()
-        later = ControllerProcess(later_folder, later_folder / "plan.json", OptionWords(), "os-ken", port)
+        later = ControllerProcess(later_folder, later_folder / "plan.json", OptionWords(), "os-ken", Listening(port))
         later.start()
         try:
             for switch in switches.plan.topology.nodes:

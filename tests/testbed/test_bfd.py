@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+
+import pytest
+
 from kuijia_app.bfd import LAST_BFD_PATH_ID, BfdSession
 from kuijia_app.wiring import MAX_SITES, Wiring
 from te_solver.topology import Topology
 from testbed.bfd import (
+    BfdCables,
     EndState,
     cable_commands,
+    ends_of,
     parse_bfd_show,
     port_arguments,
     session_ends,
@@ -91,3 +98,59 @@ def test_what_open_vswitch_shows_is_read() -> None:
         "s1-b17": EndState(up=True, state="up", diagnostic="No Diagnostic"),
     }
     assert parse_bfd_show("") == {}
+
+
+class Machine:
+    """Does nothing but remember, and answers as Open vSwitch would of the ports that it was told of."""
+
+    def __init__(self) -> None:
+        self.ports: dict[str, int] = {}
+        self.links: list[str] = []
+
+    def vsctl(self, *arguments: str) -> str:
+        if "list" in arguments:
+            if "--columns=name,bfd_status" in arguments:
+                status = ["map", [["flap_count", "1"]]]
+                return json.dumps({"data": [[name, status] for name in self.ports]})
+            return json.dumps({"data": [[name, number, []] for name, number in self.ports.items()]})
+        for words in " ".join(arguments).split("-- "):
+            match words.split():
+                case ["set", "Interface", name, request, *_]:
+                    self.ports[name] = int(request.removeprefix("ofport_request="))
+                case ["--if-exists", "del-port", _, name]:
+                    del self.ports[name]
+        return ""
+
+    def appctl(self, *arguments: str) -> str:
+        assert arguments == ("bfd/show",)
+        return "".join(
+            f"---- {name} ----\n  Forwarding: true\n  Local Session State: up\n  Local Diagnostic: No Diagnostic\n"
+            for name in self.ports
+            if "-b" in name
+        )
+
+    def make_links(self, commands: Sequence[list[str]]) -> None:
+        self.links += [command[3] for command in commands if command[1] == "add"]
+
+    def delete_links(self, names: Sequence[str]) -> None:
+        self.links = [link for link in self.links if link not in names]
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["switches of one machine", "a machine for each switch"])
+def test_cables_are_laid_asked_for_and_taken_away_where_their_switches_are(together: bool) -> None:  # noqa: FBT001
+    one = Machine()
+    machines = {switch: one if together else Machine() for switch in "abc"}
+    cables = BfdCables(machines.__getitem__, lambda session: ends_of(session, lambda switch: f"s-{switch}"))
+    other = BfdSession(18, ("a", "c", "b"))
+    cables.add([SESSION, other], 30)
+    assert "s-a-b17" in machines["a"].links
+    assert machines["c"].ports["s-c-i17"] == SESSION.inner_port
+    up = EndState(up=True, state="up", diagnostic="No Diagnostic")
+    assert cables.states() == {SESSION: {"a": up, "c": up}, other: {"a": up, "b": up}}
+    assert cables.flaps() == 4
+    cables.remove([other])
+    assert cables.sessions == (SESSION,)
+    assert sorted({link for machine in machines.values() for link in machine.links}) == ["s-a-b17", "s-c-b17"]
+    cables.delete_devices()
+    assert not any(machine.links for machine in machines.values())
+    assert cables.states() == {}

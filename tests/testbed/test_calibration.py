@@ -1,16 +1,24 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+import errno
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
+from kuijia_app.wiring import Wiring
+from testbed import network as network_module
 from testbed.calibration import LinkCalibration, calibrate
 from testbed.commands import run_batch
 from testbed.errors import TestbedError
+from testbed.link_probes import LinkProbeError, ProbeCounts, ProbeSink, ProbeStream, ProbeTiming
 from testbed.link_state import set_devices
-from testbed.network import Network
+from testbed.network import Network, NetworkOptions
+from testbed.ovs import Datapath
+from testbed.probe_frames import FRAME_BYTES
 from testbed.queues import htb_commands
-from tests.testbed.emulated import CAPACITY, running_network
+from testbed.run_directory import RunDirectory
+from tests.testbed.emulated import CAPACITY, TRIANGLE, running_network, topology
 
 GOOD = LinkCalibration("a", "b", capacity=20.0, rate=19.9, high_share=0.999, low_share=0.4)
 
@@ -44,6 +52,58 @@ def test_a_link_within_tolerance_has_no_fault() -> None:
 )
 def test_a_link_out_of_tolerance_is_named_with_what_is_wrong(rate: float, high_share: float, fault: str) -> None:
     assert LinkCalibration("a", "b", 20.0, rate, high_share, low_share=0.4).fault(tolerance=0.05) == fault
+
+
+class Untouched:
+    """A network that is built of nothing: its probes come out as told, whatever is sent."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, outcome: Callable[[str, int], float]) -> None:
+        """`outcome` has, by the device that frames arrive at and the run, the part of the capacity that arrives."""
+        wired = topology(TRIANGLE)
+        with RunDirectory.create(folder) as run:
+            self.network = Network(wired, Wiring(wired), run, NetworkOptions(datapath=Datapath.KERNEL))
+        self.streams: list[ProbeStream] = []
+        self._outcome = outcome
+        self._runs = 0
+        monkeypatch.setattr(network_module, "run_probes", self._run_probes)
+
+    def _run_probes(
+        self, streams: Sequence[ProbeStream], sinks: Sequence[ProbeSink], timing: ProbeTiming
+    ) -> ProbeCounts:
+        self._runs += 1
+        self.streams += streams
+        sent = [round(stream.frames_per_second * timing.measure) for stream in streams]
+        room = {sink.interface: CAPACITY * 1e6 / 8 / FRAME_BYTES * timing.measure for sink in sinks}
+        arrived = []
+        for frames, sink in zip(sent, sinks, strict=True):
+            arrived.append(round(min(frames, room[sink.interface] * self._outcome(sink.interface, self._runs))))
+            room[sink.interface] -= frames
+        return ProbeCounts(tuple(sent), tuple(arrived), timing.measure)
+
+
+def test_what_arrives_is_judged_by_link_and_measured_again_where_it_is_too_little(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    untouched = Untouched(monkeypatch, tmp_path, lambda device, run: 0.5 if (device, run) == ("s2-eth1", 1) else 1.0)
+    said: list[str] = []
+    results = calibrate(untouched.network, report=said.append)
+    links = untouched.network.topology.links
+    assert [(result.source, result.target) for result in results] == [link.ends for link in links]
+    assert all(result.rate == pytest.approx(CAPACITY, rel=0.01) for result in results)
+    assert all(result.low_share == pytest.approx(0.4, abs=0.01) for result in results)
+    assert len(said) == 1
+    assert said[0].startswith("measuring again: link a-b carries ")
+    assert len(untouched.streams) == 2 * (len(links) + 1)
+    assert {stream.skb_priority for stream in untouched.streams} == {1 << 16 | 2, 1 << 16 | 3}
+
+
+def test_a_device_that_is_down_is_told_as_its_link(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fail(_device: str, _run: int) -> float:
+        raise LinkProbeError("s3-eth2", OSError(errno.ENETDOWN, "Network is down"))
+
+    network = Untouched(monkeypatch, tmp_path, fail).network
+    with pytest.raises(TestbedError, match=r"^link c-b cannot be measured: Network is down$"):
+        calibrate(network)
 
 
 @pytest.mark.emulation

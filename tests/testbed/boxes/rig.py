@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -15,8 +16,15 @@ from te_solver.topology import Topology
 from testbed.commands import find_program, run_command
 from testbed.network_namespace import private_network
 from testbed.ovs import SCHEMA_PATHS
+from tests.certificates import make_certificate
 
 CONTROLLER = "192.0.2.1"
+CONTROLLER_WITH_TLS = {
+    "address": CONTROLLER,
+    "tls": {"key": "controller.key", "certificate": "controller.pem", "ca": "ca.pem"},
+}
+"""What an inventory says of a controller that switches connect to by TLS."""
+
 _START_SECONDS = 10.0
 _CONTAINER = ["unshare", "--net", "--mount", "--pid", "--uts", "--fork", "--mount-proc", "--kill-child"]
 
@@ -51,6 +59,18 @@ class Rig:
     inventory: Path
     boxes: dict[str, TestBox] = field(default_factory=dict)
 
+    def wake(self) -> None:
+        """Bring all cables up, so that a check can follow them."""
+        for box in self.boxes.values():
+            for link in json.loads(box.run("ip", "-json", "link", "show", "type", "veth")):
+                box.run("ip", "link", "set", link["ifname"], "up")
+
+    def records(self) -> str:
+        """Box and file name, a line each, of all that tells of changes on boxes that still run."""
+        running = [box for box in self.boxes.values() if box.holder.poll() is None]
+        find = ["find", "/var/lib", "-name", "*.jsonl", "-printf"]
+        return "".join(box.run(*find, f"{box.name} %f\n") for box in running)
+
     def edit(self, **changes: object) -> Path:
         """Another inventory, with other keys at its top."""
         data = {**yaml.safe_load(self.inventory.read_text()), **changes}
@@ -72,6 +92,8 @@ def rig(folder: Path, topology: Topology, sites: Sequence[str], swapped: Sequenc
     folder.chmod(0o700)
     for name in ("user", "host"):
         run_command(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)])
+    for name in ("controller", "switch"):
+        make_certificate(folder, name)
     made = Rig(folder / "inventory.yaml")
     with private_network():
         try:
@@ -108,7 +130,7 @@ def _start_box(name: str, number: int, folder: Path) -> TestBox:
         box.run("ip", *command.split())
     _start_sshd(box, folder)
     if not name.startswith("host-"):
-        _start_switch(box)
+        _start_switch(box, folder)
     return box
 
 
@@ -141,7 +163,7 @@ def _start_sshd(box: TestBox, folder: Path) -> None:
     box.run(sshd, "-f", str(configuration), "-E", str(folder / f"sshd-{box.name}.log"))
 
 
-def _start_switch(box: TestBox) -> None:
+def _start_switch(box: TestBox, folder: Path) -> None:
     schema = next(path for path in SCHEMA_PATHS if path.exists())
     directory = "/run/openvswitch"
     in_box = ["env", *(f"OVS_{each}DIR={directory}" for each in ("RUN", "LOG", "DB", "SYSCONF"))]
@@ -149,6 +171,8 @@ def _start_switch(box: TestBox) -> None:
     daemon = ["--detach", "--pidfile", "--log-file", "-vconsole:off"]
     box.run(*in_box, "ovsdb-server", f"{directory}/conf.db", f"--remote=punix:{directory}/db.sock", *daemon)
     box.run(*in_box, "ovs-vsctl", "--no-wait", "init")
+    files = (str(folder / name) for name in ("switch.key", "switch.pem", "ca.pem"))
+    box.run(*in_box, "ovs-vsctl", "--no-wait", "set-ssl", *files)
     box.run(*in_box, "ovs-vswitchd", f"unix:{directory}/db.sock", *daemon)
 
 

@@ -6,7 +6,10 @@ from typing import Any
 
 from testbed.boxes.changes import HostPlan, PortPlan, Step, host_steps, switch_steps, wake_steps
 
-REMOVAL = ("remove-bridge", "/run/openvswitch", "kuijia", "kuijia-lab=boxes")
+REMOVALS = (
+    ("remove-cables", "/run/openvswitch", "kuijia"),
+    ("remove-bridge", "/run/openvswitch", "kuijia", "kuijia-lab=boxes"),
+)
 
 
 def interface(**changes: object) -> dict[str, Any]:
@@ -24,7 +27,7 @@ def undoing(steps: list[Step]) -> list[str]:
 
 def test_what_is_as_it_should_be_is_not_changed() -> None:
     assert wake_steps(["eth1"], facts(eth1=interface())) == []
-    steps = switch_steps([PortPlan("eth1", 1500, ())], ("ovs-vsctl",), REMOVAL, facts(eth1=interface()))
+    steps = switch_steps([PortPlan("eth1", 1500, ())], ("ovs-vsctl",), REMOVALS, facts(eth1=interface()))
     assert [step.do for step in steps] == [(("ovs-vsctl",),), ()]
 
 
@@ -39,10 +42,10 @@ def test_what_was_down_and_spoke_ipv6_does_so_again() -> None:
 def test_a_switch_is_put_back_in_reverse_and_its_bridge_even_after_a_restart() -> None:
     found = facts(eth1=interface(mtu=9000, offloads=["gro", "tx"]))
     queues = (("qdisc", "add", "dev", "eth1", "root", "htb"),)
-    steps = switch_steps([PortPlan("eth1", 1508, queues)], ("ovs-vsctl", "add-br"), REMOVAL, found)
+    steps = switch_steps([PortPlan("eth1", 1508, queues)], ("ovs-vsctl", "add-br"), REMOVALS, found)
     assert undoing(steps) == [
         "tc qdisc delete dev eth1 root",
-        " ".join(REMOVAL),
+        *(" ".join(removal) for removal in REMOVALS),
         "ethtool -K eth1 gro on",
         "ip link set dev eth1 mtu 9000",
     ]

@@ -26,8 +26,8 @@ FACTS: dict[str, Any] = {
 }
 
 
-def faults(box: SwitchBox | HostBox, *, ours: bool = False, **changes: Any) -> list[str]:  # noqa: ANN401
-    return list(box_faults(box, {**FACTS, **changes}, ours=ours))
+def faults(box: SwitchBox | HostBox, *, ours: bool = False, tls: bool = False, **changes: Any) -> list[str]:  # noqa: ANN401
+    return list(box_faults(box, {**FACTS, **changes}, ours=ours, tls=tls))
 
 
 def test_boxes_as_they_should_be_have_no_faults() -> None:
@@ -62,6 +62,14 @@ def test_boxes_as_they_should_be_have_no_faults() -> None:
 )
 def test_a_fault_is_said(changes: dict[str, Any], fault: str) -> None:
     assert any(fault in said for said in faults(SWITCH, **changes))
+
+
+def test_a_switch_without_a_key_is_a_fault_where_the_controller_asks_for_one() -> None:
+    without = {**FACTS["switch"], "tls": False}
+    assert faults(SWITCH, switch=without) == []
+    assert faults(SWITCH, tls=True, switch={**without, "tls": True}) == []
+    [fault] = faults(SWITCH, tls=True, switch=without)
+    assert "ovs-vsctl set-ssl" in fault
 
 
 def test_what_we_have_made_ourselves_is_no_fault() -> None:

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from kuijia_app.bfd import LAST_BFD_PATH_ID
+from kuijia_app.tls import TlsFiles
 from te_solver.errors import InputError
 from te_solver.topology import Link, Topology
 from testbed.boxes.inventory import DEFAULT_BRIDGE, read_inventory
+from testbed.names import bfd_watched_name
 from testbed.ovs import Datapath
 
 GOOD = """\
@@ -60,6 +63,9 @@ def test_what_a_box_leaves_out_is_what_the_inventory_says_of_all(tmp_path: Path)
         ("user: lab", "key: missing", 2, "there is no file"),
         ('{node: a, address: "', '{node: b, address: "', 7, "no switch 'b' has an interface to a host"),
         ("controller: {address: 192.0.2.1}", "controller: {}", 1, "controller has no address"),
+        ("192.0.2.1}", "192.0.2.1, tls: {key: k, certificate: c}}", 1, "tls has no ca"),
+        ("192.0.2.1}", "192.0.2.1, tls: {key: k, certificate: c, ca: a}}", 1, "there is no file"),
+        ("host: eth2", "host: eth2, bridge: kuijia-lab", 4, "bridge 'kuijia-lab'"),
         ("interface: eth1", "interfaces: eth1", 7, "unknown key 'interfaces'"),
     ],
 )
@@ -75,6 +81,23 @@ def test_keys_are_looked_for_beside_the_inventory(tmp_path: Path) -> None:
     (tmp_path / "lab key").touch()
     inventory = read_inventory(written(tmp_path, GOOD.replace("user: lab", "key: lab key")))
     assert inventory.switches["a"].login.key == tmp_path / "lab key"
+
+
+def test_switches_connect_by_tls_where_the_inventory_says_with_what(tmp_path: Path) -> None:
+    plain = read_inventory(written(tmp_path, GOOD))
+    assert (plain.controller.protocol, plain.controller.host, plain.controller.port) == ("tcp", "192.0.2.1", 6653)
+    for name in ("k", "c", "a"):
+        (tmp_path / name).touch()
+    tls = "192.0.2.1, port: 6640, tls: {key: k, certificate: c, ca: a}}"
+    secure = read_inventory(written(tmp_path, GOOD.replace("192.0.2.1}", tls))).controller
+    assert (secure.protocol, secure.port) == ("ssl", 6640)
+    assert secure.tls == TlsFiles(tmp_path / "k", tmp_path / "c", tmp_path / "a")
+
+
+def test_names_of_cables_made_from_a_bridge_are_no_longer_than_the_kernel_allows(tmp_path: Path) -> None:
+    longest = "kuijia-8"
+    inventory = read_inventory(written(tmp_path, GOOD.replace("host: eth2", f"host: eth2, bridge: {longest}")))
+    assert len(bfd_watched_name(inventory.switches["a"].bridge, LAST_BFD_PATH_ID)) < 16
 
 
 def test_boxes_must_be_those_of_the_topology(tmp_path: Path) -> None:

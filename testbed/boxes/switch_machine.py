@@ -1,0 +1,46 @@
+"""The Open vSwitch of a box and the devices beside it, spoken to over SSH."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from testbed.boxes.inventory import SwitchBox
+from testbed.boxes.ssh import Connection
+
+
+class SwitchMachine:
+    """A switch's box (`testbed.bfd.SwitchMachine` is what sessions need of it); everything raises BoxError."""
+
+    def __init__(self, box: SwitchBox, connection: Connection) -> None:
+        self.box = box
+        self.connection = connection
+
+    @property
+    def management(self) -> str:
+        """What speaks OpenFlow to the bridge."""
+        return f"unix:{self.box.ovs_directory / f'{self.box.bridge}.mgmt'}"
+
+    def vsctl(self, *arguments: str) -> str:
+        return self._run("ovs-vsctl", f"--db=unix:{self.box.ovs_directory / 'db.sock'}", "--timeout=20", *arguments)
+
+    def appctl(self, *arguments: str) -> str:
+        return self._run("env", f"OVS_RUNDIR={self.box.ovs_directory}", "ovs-appctl", "--timeout=20", *arguments)
+
+    def ofctl(self, command: str, *arguments: str) -> str:
+        return self._run("ovs-ofctl", "-O", "OpenFlow13", "--timeout=20", command, self.management, *arguments)
+
+    def make_links(self, commands: Sequence[list[str]]) -> None:
+        self.connection.call("batch", namespace=None, program="ip", commands=commands)
+
+    def delete_links(self, names: Sequence[str]) -> None:
+        self.connection.call("delete_links", names=names)
+
+    def empty(self) -> None:
+        """Take away the controller, BFD sessions, entries and groups."""
+        self.vsctl("del-controller", self.box.bridge)
+        self.connection.call("remove_cables", directory=str(self.box.ovs_directory), bridge=self.box.bridge)
+        for command in ("del-flows", "del-groups"):
+            self.ofctl(command)
+
+    def _run(self, *argv: str) -> str:
+        return str(self.connection.call("run", argv=argv))

@@ -1,0 +1,106 @@
+"""A whole lab on real boxes: connected by TLS, calibrated over SSH, its tunnels watched by BFD."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kuijia_app.cli.main import main
+from te_solver.demands_file import load_demands
+from te_solver.networks import shipped_demands, shipped_network
+from te_solver.plan import Plan
+from te_solver.solve import solve
+from te_solver.topology_file import load_topology
+from testbed.boxes.inventory import read_inventory
+from testbed.boxes.network import BoxGround
+from testbed.commands import find_program
+from testbed.flow_keys import FlowKey, Mark
+from testbed.hash_probe import probe_marks_seen_by
+from testbed.lab import Lab, LabOptions
+from tests.kuijia_app.dummy_switches import wait_until
+from tests.testbed.boxes.rig import CONTROLLER_WITH_TLS, Rig, rig
+
+pytestmark = [
+    pytest.mark.emulation,
+    pytest.mark.skipif(find_program("sshd") is None, reason="sshd not found (Debian package openssh-server)"),
+]
+
+CAPACITY = 20.0
+FLOWS = tuple(FlowKey("tcp", "10.0.1.1", port, 9) for port in range(21000, 21040))
+NORMAL, LOW = 0, 1
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    topology = load_topology(shipped_network("fig1")).with_capacity(CAPACITY)
+    return solve(topology, load_demands(shipped_demands("fig1"), topology))
+
+
+@pytest.fixture(scope="module")
+def boxes(tmp_path_factory: pytest.TempPathFactory, plan: Plan) -> Iterator[Rig]:
+    with rig(tmp_path_factory.mktemp("rig"), plan.topology, ["s1", "s4"]) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def lab(boxes: Rig, plan: Plan) -> Iterator[Lab]:
+    ground = BoxGround(read_inventory(boxes.edit(controller=CONTROLLER_WITH_TLS)))
+    with Lab(plan, LabOptions(liveness="bfd"), lambda _: None, ground) as lab:
+        yield lab
+    assert boxes.records() == ""
+    assert "kuijia-b" not in boxes.boxes["s1"].run("ip", "link", "show")
+
+
+def marks(lab: Lab) -> dict[FlowKey, Mark]:
+    """What s1 puts on each flow to s4."""
+    fabric = lab.fabric
+    return probe_marks_seen_by(lambda: fabric.observe("s1"), fabric.host("s1"), str(fabric.host("s4").address), FLOWS)
+
+
+def test_switches_connect_by_tls(lab: Lab, boxes: Rig) -> None:
+    assert lab.controller.programmed_switches() == ["s1", "s2", "s3", "s4"]
+    assert boxes.boxes["s1"].run("ovs-vsctl", "get-controller", "kuijia") == "ssl:192.0.2.1:6653\n"
+
+
+def test_links_between_boxes_carry_their_capacity_in_strict_order(lab: Lab, plan: Plan) -> None:
+    found = lab.calibrate()
+    assert [(link.source, link.target) for link in found] == [link.ends for link in plan.topology.links]
+    assert all(link.fault(tolerance=0.05) is None for link in found)
+
+
+def test_a_remote_failure_is_noticed_by_the_boxes_themselves(lab: Lab, plan: Plan) -> None:
+    failing = next(tunnel.path_id for tunnel in plan.tunnels if tunnel.nodes == ("s1", "s2", "s4"))
+    lab.kill_controller()
+    before = marks(lab)
+    victims = {flow for flow, mark in before.items() if mark.label == failing}
+    assert victims
+    lab.fail("s2", "s4")
+
+    def moved() -> bool:
+        after = marks(lab)
+        return all(
+            mark.label != failing and mark.traffic_class == LOW if flow in victims else mark == before[flow]
+            for flow, mark in after.items()
+        )
+
+    wait_until(moved, "the victims move, and nobody else")
+    down = {session.path_id for session, ends in lab.fabric.session_states().items() if not ends["s1"].up}
+    assert down == {failing}
+    lab.heal("s2", "s4")
+    wait_until(lambda: marks(lab) == before, "the flows are back")
+
+
+def test_swapped_cables_are_found_before_anything_is_changed(
+    tmp_path: Path, plan: Plan, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with rig(tmp_path, plan.topology, ["s1"], swapped=["s2", "s4"]) as boxes:
+        boxes.wake()
+        assert main(["boxes", "check", str(boxes.inventory), "fig1"]) == 1
+        said = capsys.readouterr().out
+        assert "switch s1 to-s2 hears switch s4 to-s1 instead of switch s2 to-s1" in said
+        assert "switch s1 to-s3" not in said
+        assert main(["boxes", "up", str(boxes.inventory), "fig1"]) == 1
+        assert boxes.records() == ""
+        assert boxes.boxes["s1"].run("ovs-vsctl", "list-br") == ""
