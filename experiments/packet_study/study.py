@@ -23,6 +23,7 @@ from simulator.packet.traffic.patterns import Pattern
 from simulator.packet.traffic.workload import Workload, flows_at_once
 from simulator.packet.transports import Congestion, Tcp
 from simulator.packet.units import LONGEST
+from te_solver.errors import InputError, UnsoundError, key_path
 
 
 @dataclass(frozen=True)
@@ -110,9 +111,15 @@ def simulation_of(study: Study, run: Run) -> Simulation:
     """Ready to run.
 
     Raises:
-        UnsoundError: the network, the pattern or a queue makes no sense.
-        NoPathError: hosts are not connected.
+        InputError: something makes no sense; it says what.
     """
+    try:
+        return _simulation(study, run)
+    except UnsoundError as error:
+        raise InputError("packet", key_path(error.where), error.problem, error.expected) from error
+
+
+def _simulation(study: Study, run: Run) -> Simulation:
     network = equipped(study.network, lambda inputs: queueing(run.queue, study.buffer, study.mark, inputs))
     flows = study.traffic.drawn(network, replace(study.tcp, congestion=run.transport), run.load, run.seed)
     return Simulation(network, [flows], Setting(seed=run.seed))

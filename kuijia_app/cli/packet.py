@@ -26,6 +26,7 @@ from kuijia_app.cli.packet_options import HEADER, configure
 from simulator.packet.simulation import Simulation
 from simulator.packet.traffic.load import Reference
 from simulator.packet.transports import Congestion, Tcp
+from simulator.packet.units import LONGEST
 from te_solver.errors import InputError, InterruptedWorkError
 from te_solver.formats.notes import counted
 from te_solver.formats.topohub_networks import PREFIX
@@ -36,6 +37,8 @@ __all__ = ["HELP", "configure", "run"]
 
 HELP = "simulate flows over a network packet by packet, at loads and under schemes side by side"
 
+_LAST_SEED = 2**63 - 1
+
 _NOT_TOLD = ("run", "json", "verbose", "output", "workers", "cluster")
 """Arguments that say how, not what."""
 
@@ -43,6 +46,8 @@ _NOT_TOLD = ("run", "json", "verbose", "output", "workers", "cluster")
 def run(args: argparse.Namespace) -> int:
     if args.details and args.output is None:
         raise InputError("option", "--details", "given without a folder", "-o DIR as well")
+    if (last := args.seed + args.seeds - 1) > _LAST_SEED:
+        raise InputError("option", "--seed", f"the last seed is {last}", f"{_LAST_SEED} or less")
     assumptions: list[str] = []
     study = _study(args, assumptions)
     runs = [
@@ -100,7 +105,8 @@ def _study(args: argparse.Namespace, assumptions: list[str]) -> Study:
     arrivals = None if args.at_once else values.arrivals(args.arrivals)
     pattern = values.pattern(args.pattern, len(network.hosts))
     traffic = Traffic(values.sizes(args.sizes), pattern, arrivals, Reference(args.load_of), args.flows)
-    return Study(network, names, traffic, _tcp(args), args.buffer, args.mark, args.until, args.classes, args.details)
+    until = LONGEST if args.until is None else args.until
+    return Study(network, names, traffic, _tcp(args), args.buffer, args.mark, until, args.classes, args.details)
 
 
 def _tcp(args: argparse.Namespace) -> Tcp:

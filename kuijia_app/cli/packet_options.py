@@ -10,11 +10,10 @@ from experiments.packet_study.schemes import DEFAULT_BUFFER, DISCIPLINES, Mark
 from experiments.sweep.workers import add_workers
 from kuijia_app.cli import packet_values as values
 from kuijia_app.cli.common_options import whole_number
-from kuijia_app.cli.inputs import add_reading, positive_number
+from kuijia_app.cli.inputs import add_reading
 from simulator.flow_sizes.published import published_names
 from simulator.packet.traffic.load import Reference
 from simulator.packet.transports import Congestion, Tcp
-from simulator.packet.units import LONGEST
 
 HEADER = Tcp().header
 """Bytes of a packet that are no payload."""
@@ -30,13 +29,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     links = parser.add_argument_group("links")
     links.add_argument(
         "--rate",
-        type=positive_number,
+        type=values.rate,
         metavar="MBITS",
         help="Mbit/s of hosts' links (default: 10000; at a topology's node, what leaves it)",
     )
     links.add_argument(
         "--fabric-rate",
-        type=positive_number,
+        type=values.rate,
         metavar="MBITS",
         help="leaf-spine, dumbbell: Mbit/s of links between switches (default: as hosts')",
     )
@@ -44,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--delay",
         type=values.seconds,
         metavar="SECONDS",
-        help="of each link (default: 1e-6; of a topology its own, and none of its hosts' links)",
+        help="of each link (default: 1e-6); on a topology of hosts' links (default: 0)",
     )
     _add_schemes(parser.add_argument_group("schemes"))
     _add_traffic(parser.add_argument_group("traffic"))
@@ -59,7 +58,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     runs.add_argument(
         "--until",
         type=values.seconds,
-        default=LONGEST,
         metavar="SECONDS",
         help="simulate no longer (default: until all flows have come to their end)",
     )
@@ -106,13 +104,13 @@ def _add_schemes(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--min-timeout",
-        type=values.seconds,
+        type=values.timeout,
         metavar="SECONDS",
         help="that TCP waits at least before it sends again (default: 0.01; on a topology 0.2)",
     )
     group.add_argument(
         "--first-timeout",
-        type=values.seconds,
+        type=values.timeout,
         metavar="SECONDS",
         help="before it knows the round-trip time (default: as --min-timeout; with --handshake 1)",
     )

@@ -10,16 +10,24 @@ from itertools import pairwise
 from experiments.packet_study.schemes import DISCIPLINES, Mark
 from simulator.flow_sizes.distribution import FlowSizes
 from simulator.flow_sizes.published import find_flow_sizes
+from simulator.packet.queues import UNLIMITED
 from simulator.packet.traffic.arrivals import Arrivals, LogNormal, Poisson
 from simulator.packet.traffic.patterns import AllToAll, Incast, Pattern, Permutation, Random, Stride
-from simulator.packet.transports import Congestion
+from simulator.packet.transports import Congestion, Tcp
+from simulator.packet.units import FASTEST, LONGEST
 from te_solver.errors import InputError, UnsoundError, quoted
 from te_solver.text import parse_number
 
 PATTERNS = "random, random:N, permutation, stride:N, all-to-all, incast:N"
 ARRIVALS = "poisson, log-normal, log-normal:SIGMA"
 
-_LARGEST_FLOW = 10**15
+SHORTEST_TIMEOUT = 1e-6
+"""Seconds."""
+
+SLOWEST = 0.01
+"""Mbit/s."""
+
+_LARGEST_FLOW = 10**12
 
 
 def loads(text: str) -> tuple[float, ...]:
@@ -55,17 +63,33 @@ def mark(text: str) -> Mark:
     if number is None or not math.isfinite(number) or number < 0:
         raise argparse.ArgumentTypeError(f"{text!r}, expected bytes, or a percentage such as 40%")
     if not text.endswith("%"):
-        return Mark(size=int(number))
+        return Mark(size=min(int(number), UNLIMITED))
     if number > 100:
         raise argparse.ArgumentTypeError(f"{text!r}, expected 0% to 100%")
     return Mark(part=number / 100)
 
 
 def seconds(text: str) -> float:
-    """Zero or more."""
+    """A time that can be simulated."""
     number = parse_number(text)
-    if number is None or not math.isfinite(number) or number < 0:
-        raise argparse.ArgumentTypeError(f"{text!r}, expected a number of seconds, zero or more")
+    if number is None or not 0 <= number <= LONGEST:
+        raise argparse.ArgumentTypeError(f"{text!r}, expected 0 to {LONGEST:.0f} seconds")
+    return number
+
+
+def timeout(text: str) -> float:
+    """A time that TCP can wait."""
+    number = parse_number(text)
+    if number is None or not SHORTEST_TIMEOUT <= number <= Tcp().max_timeout:
+        raise argparse.ArgumentTypeError(f"{text!r}, expected {SHORTEST_TIMEOUT:g} to {Tcp().max_timeout:g} seconds")
+    return number
+
+
+def rate(text: str) -> float:
+    """What a link can have, Mbit/s."""
+    number = parse_number(text)
+    if number is None or not SLOWEST <= number <= FASTEST:
+        raise argparse.ArgumentTypeError(f"{text!r}, expected {SLOWEST:g} to {FASTEST:g} Mbit/s")
     return number
 
 

@@ -14,10 +14,11 @@ from simulator.packet.route_table import RouteTable
 from simulator.packet.transports import Tcp
 from simulator.packet.units import PICOSECONDS, bits_per_second, picoseconds
 
+Vector = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 
-def ideal_completion(network: Network, groups: Sequence[Flows], seed: int) -> NDArray[np.float64]:
+def ideal_completion(network: Network, groups: Sequence[Flows], seed: int) -> Vector:
     """Seconds from start to the last byte's arrival that no flow can stay below, through all groups, shape (F,).
 
     All segments leave the source one right after the other and never wait for anything but the segment before them;
@@ -73,14 +74,14 @@ class _Paths:
         delays = np.append(picoseconds([link.delay for link in network.links]), 0)
         return cls(rates, delays, rows[taken[:, 0]], rows[taken[:, 1]])
 
-    def times(self, ways: Whole, size: Whole) -> Whole:
+    def times(self, ways: Whole, size: Whole) -> Vector:
         """Picoseconds that the links of each way take to send a packet of `size` bytes, shape (F,), rounded up."""
         inside = ways < self.rates.size
         rate = self.rates[np.where(inside, ways, 0)]
-        return np.where(inside, -(-8 * PICOSECONDS * size[:, None] // rate), 0)
+        return np.where(inside, -(-8 * PICOSECONDS * size[:, None] // rate), 0).astype(np.float64)
 
 
-def _of_tcp(group: Flows, tcp: Tcp, paths: _Paths, rows: Whole) -> NDArray[np.float64]:
+def _of_tcp(group: Flows, tcp: Tcp, paths: _Paths, rows: Whole) -> Vector:
     """The last segment has come when it, or one before it, was sent without a pause.
 
     All but the last being of full size, the longest chain of transmissions that wait for each other is: the first full
@@ -93,7 +94,7 @@ def _of_tcp(group: Flows, tcp: Tcp, paths: _Paths, rows: Whole) -> NDArray[np.fl
     before = np.cumsum(full, axis=1) + (segments[:, None] - 2) * np.maximum.accumulate(full, axis=1)
     after = np.cumsum(last[:, ::-1], axis=1)[:, ::-1]
     sending = np.where(segments == 1, after[:, 0], (before + after).max(axis=1))
-    total: Whole = sending + paths.delays[forward].sum(axis=1)
+    total: Vector = sending + paths.delays[forward].sum(axis=1)
     if tcp.handshake:
         for ways in (forward, paths.backward[rows]):
             total += paths.times(ways, np.full(group.count, tcp.header)).sum(axis=1) + paths.delays[ways].sum(axis=1)

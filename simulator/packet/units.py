@@ -13,8 +13,18 @@ LONGEST = _core.LONGEST / PICOSECONDS
 """Seconds: 26 days, beyond which nothing can be simulated."""
 
 
+FASTEST = 1e6
+"""Mbit/s: the core knows no faster links."""
+
+
 def bits_per_second(rate: float) -> int:
-    """A rate of Mbit/s in bit/s."""
+    """A rate of Mbit/s in bit/s.
+
+    Raises:
+        UnsoundError: it is not finite, or faster than anything.
+    """
+    if not 0 <= rate <= FASTEST:
+        raise UnsoundError((), f"a rate of {rate:g} Mbit/s", f"0 to {FASTEST:g}")
     return round(rate * 1e6)
 
 

@@ -14,6 +14,8 @@ from simulator.packet.traffic.patterns import Pattern
 from simulator.portable_random import Draws
 from te_solver.errors import UnsoundError
 
+_LARGEST = 100
+
 
 class Reference(Enum):
     """What load 1 is: that flows fill all hosts' links, or that they fill the busiest link of the network."""
@@ -37,9 +39,6 @@ class Load:
     def __post_init__(self) -> None:
         if not 0 < self.part <= _LARGEST:
             raise UnsoundError(("load",), f"is {self.part:g}", f"more than 0, at most {_LARGEST}")
-
-
-_LARGEST = 100
 
 
 def capacity(network: Network, pattern: Pattern, of: Reference, draws: Draws) -> float:
