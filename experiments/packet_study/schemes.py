@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from simulator.packet.queues import UNLIMITED, Crosspoints, Fifo, Queueing, Red, Threshold
+from simulator.packet.queues import UNLIMITED, Crosspoints, Fifo, HashedCredits, Queueing, Red, Threshold
 from te_solver.errors import InputError
 
 DEFAULT_BUFFER = 300_000
@@ -51,6 +51,7 @@ DISCIPLINES: Mapping[str, Discipline] = {
         lambda queue: replace(queue, marking=Red(low=queue.limit // 4, high=queue.limit * 3 // 4)),
     ),
     "cq": Discipline("a queue per input at each output, served in turn", Crosspoints, lambda inputs: inputs),
+    "hcf": Discipline("Hashed Credits Fair: two queues per output that exchange roles", HashedCredits, lambda _: 2),
     "cqrd": Discipline("the same, random drop", Crosspoints, lambda inputs: inputs, random=True),
 }
 

@@ -84,7 +84,16 @@ def test_json_and_csv_have_all_figures(folder: Path, capsys: pytest.CaptureFixtu
     [
         ("fat-tree:4", "--pattern", "permutation", "--at-once", "--sizes", "100000"),
         ("dumbbell:4", "--fabric-rate", "1000", "--pattern", "incast:3", "--flows", "30", "--sizes", "20000"),
-        ("single-switch:4", "--pattern", "all-to-all", "--at-once", "--sizes", "5000", "--queue", "red,cq,random-drop"),
+        (
+            "single-switch:4",
+            "--pattern",
+            "all-to-all",
+            "--at-once",
+            "--sizes",
+            "5000",
+            "--queue",
+            "red,cq,random-drop,hcf",
+        ),
         ("gscale", "--flows", "10", "--sizes", "50000", "--load-of", "network", "--arrivals", "log-normal:2"),
         ("leaf-spine:2,1,2", "--pattern", "stride:2", "--flows", "5", "--sizes", "10000", "--handshake"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from experiments.packet_study.schemes import DISCIPLINES, Mark, queueing, require_room
-from simulator.packet.queues import Crosspoints, Fifo, Red, Threshold
+from simulator.packet.queues import Crosspoints, Fifo, HashedCredits, Red, Threshold
 from te_solver.errors import InputError
 
 
@@ -13,6 +13,10 @@ def test_crosspoints_share_the_buffer_of_their_output() -> None:
     made = queueing("cqrd", 24_000, Mark(), inputs=8)
     assert made == Crosspoints(Fifo(3000, marking=Threshold(1200), random_drop=True, random_mark=True))
     assert queueing("cq", 24_000, Mark(size=500), inputs=8) == Crosspoints(Fifo(3000, marking=Threshold(500)))
+
+
+def test_hashed_credits_share_it_by_two() -> None:
+    assert queueing("hcf", 24_000, Mark(), inputs=8) == HashedCredits(Fifo(12_000, marking=Threshold(4800)))
 
 
 def test_one_queue_has_all_of_it() -> None:
