@@ -39,6 +39,9 @@ HELP = "simulate flows over a network packet by packet, at loads and under schem
 
 _LAST_SEED = 2**63 - 1
 
+_OF_SOME_NETWORKS = {"topology_format": "--format", "default_capacity": "--capacity", "fabric_rate": "--fabric-rate"}
+"""Options that not all networks have, by the names of the parsed arguments."""
+
 _NOT_TOLD = ("run", "json", "verbose", "output", "workers", "cluster")
 """Arguments that say how, not what."""
 
@@ -130,8 +133,7 @@ def _refuse(args: argparse.Namespace, names: Sequence[str], expected: str) -> No
     """Options of other networks are a mistake."""
     for name in names:
         if getattr(args, name) is not None:
-            option = {"topology_format": "--format", "default_capacity": "--capacity"}.get(name, "--fabric-rate")
-            raise InputError("option", option, f"given for {args.topology}", expected)
+            raise InputError("option", _OF_SOME_NETWORKS[name], f"given for {args.topology}", expected)
 
 
 @contextmanager
@@ -166,7 +168,7 @@ def _without_details(results: Sequence[dict[str, Any]]) -> tuple[list[dict[str, 
 
 
 def _run_name(result: dict[str, Any]) -> str:
-    load = "at-once" if result["load"] is None else f"{result['load']:g}"
+    load = "at-once" if result["load"] is None else f"{result['load']}"
     return f"{result['queue']}-{result['transport']}-{load}-{result['seed']}"
 
 

@@ -123,6 +123,11 @@ def test_a_run_that_is_interrupted_tells_what_is_done(
     assert f"{everything['finished']}/300" in printed.out
 
 
+def test_runs_of_close_loads_have_files_of_their_own(folder: Path) -> None:
+    assert packet(*SMALL, "--load", "0.12345671,0.12345672", "--details", "--workers", "1", "-o", "out") == 0
+    assert len(list((folder / "out").glob("flows-*.csv"))) == 2
+
+
 def test_a_simulation_can_end_before_its_flows(capsys: pytest.CaptureFixture[str]) -> None:
     assert packet("single-switch:2", "--sizes", "1000000000", "--at-once", "--until", "0.001", "--json") == 0
     (run,) = json.loads(capsys.readouterr().out)["runs"]
