@@ -122,9 +122,6 @@ def table_text(data: Mapping[str, Any]) -> str:
         lines.append(f"{name:<14}{entry['goodput'][NON_BLOCKING]:>14.1f}" + "".join(f"{cell:>22}" for cell in cells))
     means = [f"{data['mean'][s]:.3f} [{data['published_mean'][s]:.3f}]" for s in others]
     lines.append(f"{'mean':<28}" + "".join(f"{cell:>22}" for cell in means))
-    busiest = [share for e in data["patterns"].values() for runs in e["switch"].values() for share in runs if share]
-    if busiest:
-        lines += ["", f"The process that forwards packets took at most {max(busiest):.2f} of a processor."]
     disturbed = {
         f"{scheme}, {name}: {'; '.join(reasons)}"
         for name, entry in data["patterns"].items()
