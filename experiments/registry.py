@@ -79,6 +79,7 @@ class Experiment:
         configure: adds the options of its own to `kuijia run`; experiments of a family share one.
         run: measures, writes its files and reports; raises KuijiaError when it cannot.
         sweeps: whether it is a sweep, which `experiments.sweep.workers.workers_from` tells who works on.
+        heeds: the names of options of other families that it heeds as well.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Experiment:
     configure: Configure
     run: Runner
     sweeps: bool = False
+    heeds: tuple[str, ...] = ()
 
 
 def no_options(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +100,14 @@ _registered: dict[str, Experiment] = {}
 
 
 def experiment(
-    name: str, *, title: str, reproduces: str, backends: tuple[str, ...], configure: Configure, sweeps: bool = False
+    name: str,
+    *,
+    title: str,
+    reproduces: str,
+    backends: tuple[str, ...],
+    configure: Configure,
+    sweeps: bool = False,
+    heeds: tuple[str, ...] = (),
 ) -> Callable[[Runner], Runner]:
     """Register the decorated function as the experiment `name`.
 
@@ -109,7 +118,7 @@ def experiment(
     def register(run: Runner) -> Runner:
         if name in _registered:
             raise ValueError(f"two experiments are called {name}")
-        _registered[name] = Experiment(name, title, reproduces, backends, configure, run, sweeps)
+        _registered[name] = Experiment(name, title, reproduces, backends, configure, run, sweeps, heeds)
         return run
 
     return register
@@ -128,3 +137,22 @@ def find_experiment(name: str) -> Experiment:
     if name not in known:
         raise InputError("experiment", name, "is unknown", f"one of {', '.join(known)} (see `kuijia list`)")
     return known[name]
+
+
+def refuse_unheeded(chosen: Experiment, args: argparse.Namespace) -> None:
+    """Raise InputError when an option of another experiment was given a value, which would change nothing."""
+    for configure in dict.fromkeys(each.configure for each in all_experiments()):
+        for name, default in _defaults(configure).items():
+            if getattr(args, name) == default:
+                continue
+            heeding = [each.name for each in all_experiments() if each.configure is configure or name in each.heeds]
+            if chosen.name not in heeding:
+                option = f"--{name.replace('_', '-')}"
+                raise InputError("option", option, f"changes nothing in {chosen.name}", f"one of {', '.join(heeding)}")
+
+
+def _defaults(configure: Configure) -> dict[str, object]:
+    """The options that a family of experiments adds, each with its default."""
+    parser = argparse.ArgumentParser()
+    configure(parser)
+    return vars(parser.parse_args([]))

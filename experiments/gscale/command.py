@@ -44,6 +44,6 @@ def _runner(name: str, traffics: Sequence[Traffic]) -> Runner:
 
 
 for _name, _reproduces, _title, _backends, _traffics in _EXPERIMENTS:
-    experiment(_name, title=_title, reproduces=_reproduces, backends=_backends, configure=configure)(
-        _runner(_name, _traffics)
-    )
+    experiment(
+        _name, title=_title, reproduces=_reproduces, backends=_backends, configure=configure, heeds=("schemes",)
+    )(_runner(_name, _traffics))

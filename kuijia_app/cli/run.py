@@ -12,7 +12,7 @@ from pathlib import Path
 from experiments.motivation import positive_count, positive_number
 from experiments.output import OutputFolder
 from experiments.progress import Progress
-from experiments.registry import Settings, all_experiments, find_experiment
+from experiments.registry import Settings, all_experiments, find_experiment, refuse_unheeded
 from experiments.sweep.workers import add_workers, refuse_workers
 from kuijia_app.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from te_solver.errors import InputError, InterruptedWorkError, KuijiaError
@@ -90,6 +90,7 @@ def run(args: argparse.Namespace) -> int:
         )
     if not experiment.sweeps:
         refuse_workers(args, f"{experiment.name} is no sweep", [each.name for each in all_experiments() if each.sweeps])
+    refuse_unheeded(experiment, args)
     settings = Settings(
         backend=backend,
         capacity=args.capacity,

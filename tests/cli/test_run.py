@@ -41,6 +41,13 @@ def replace_runner(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
         (["fig4", "--workers", "0"], "argument --workers: '0', expected a whole number from 1 to 4096"),
         (["fig4", "--cluster", "a:1"], "argument --cluster: 'a:1', expected an address such as tcp://host:8786"),
         (["fig4", "--workers", "2", "--cluster", "tcp://a:1"], "argument --cluster: not allowed with argument"),
+        (
+            ["fig10", "--buffer-packets", "9"],
+            "option:--buffer-packets: changes nothing in fig10, expected one of table2",
+        ),
+        (["gscale", "--congestion-control", "reno"], "changes nothing in gscale, expected one of table2, table3"),
+        (["table2", "--traffic", "udp"], "option:--traffic: changes nothing in table2, expected one of fig10"),
+        (["recovery", "--schemes", "kuijia"], "--schemes: changes nothing in recovery, expected one of table2"),
         (["table2", "--kill-controller"], "option:--kill-controller: one end of the failed tunnel cannot"),
     ],
 )
