@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from experiments.alike import StoredResult, refuse_mixture
+from experiments.alike import StoredResult
 from experiments.exhibit import FORMAT as EXHIBIT_FORMAT
-from experiments.exhibit import Exhibit, Line, Point, exhibit_from_json, number, value_text
+from experiments.exhibit import Exhibit, exhibit_from_json, number, value_text
+from experiments.fig4_exhibit import figure_4_from_json
 from experiments.gscale.agreement import agreement
-from experiments.gscale.cases import stored_case
 from experiments.gscale.exhibits import exhibits_of
 from experiments.motivation_exhibit import TABLES, motivation_exhibit
 from experiments.report_lead import lead_of
 from experiments.result import FORMAT as RESULT_FORMAT
-from experiments.result import Check, Result, result_from_json
+from experiments.result import Result, result_from_json
+from experiments.strange import refuse_strange
 from te_solver.errors import InputError
 from te_solver.text import read_text
 
@@ -69,8 +71,8 @@ def report_of(folder: Path) -> Report:
         elif data.get("format") == EXHIBIT_FORMAT:
             exhibits.append(exhibit_from_json(data, path))
         elif data.get("experiment") == "fig4" and "loss" in data:
-            exhibits.append(_figure_4(data))
-    _refuse_strange(stored)
+            exhibits.append(figure_4_from_json(data, path))
+    refuse_strange(stored)
     results = [result for _, result in stored]
     made = {(exhibit.name, exhibit.backend): exhibit for exhibit in (*exhibits, *_made_of(results))}
     if not made:
@@ -81,19 +83,6 @@ def report_of(folder: Path) -> Report:
         {_run_name(result): "; ".join(result.invalid) for result in results if result.invalid},
         _made_with(results),
     )
-
-
-def _refuse_strange(stored: Iterable[StoredResult]) -> None:
-    """Raise InputError for what is no case of its experiment, and for runs that no mean can be taken of."""
-    alike: dict[tuple[str, str], list[StoredResult]] = {}
-    for path, result in stored:
-        if result.experiment == "gscale":
-            stored_case(result, path)
-        if not result.invalid:
-            alike.setdefault((result.experiment, result.backend), []).append((path, result))
-    for (experiment, _), runs in alike.items():
-        if experiment == "gscale" or experiment in TABLES:
-            refuse_mixture(runs)
 
 
 def _made_of(results: Sequence[Result]) -> Iterator[Exhibit]:
@@ -116,26 +105,6 @@ def _by_backend(results: Iterable[Result]) -> dict[str, list[Result]]:
     for result in results:
         found.setdefault(result.backend, []).append(result)
     return found
-
-
-def _figure_4(data: Mapping[str, Any]) -> Exhibit:
-    lines = (
-        Line(
-            label, tuple(Point.of(x, [100 * loss]) for x, loss in zip(data["demands"], data["loss"][name], strict=True))
-        )
-        for name, label in (("kuijia", "original weights"), ("precomputed", "precomputed weights"))
-    )
-    return Exhibit(
-        "fig4",
-        "mean throughput lost over all single failures of random graphs",
-        "Figure 4",
-        data["backend"],
-        "demand of each pair, in parts of a link",
-        "throughput loss (%)",
-        tuple(lines),
-        checks=(Check("what original weights lose more, at most, in %", 100 * data["largest_gap"], None, 2.0),),
-        remarks=(f'The paper\'s curves have no numbers that can be read; it says that "{data["published"]}".',),
-    )
 
 
 def difference(exhibit: Exhibit) -> str:
@@ -174,9 +143,13 @@ def _made_with(results: Iterable[Result]) -> dict[str, str]:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        data = json.loads(read_text(path, "a result file"))
+        data = json.loads(read_text(path, "a result file"), parse_constant=partial(_refuse_constant, path))
     except json.JSONDecodeError as error:
         raise InputError(
             path, error.lineno, f"malformed JSON ({error.msg})", "a file that `kuijia run` wrote"
         ) from error
     return data if isinstance(data, dict) else {}
+
+
+def _refuse_constant(path: Path, word: str) -> NoReturn:
+    raise InputError(path, "", f"{word} is no number of JSON", "a file that `kuijia run` wrote")

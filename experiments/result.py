@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from jsonschema import Draft202012Validator
 
+from experiments.schema_check import refuse_fault
 from te_solver.errors import InputError, key_path
 from te_solver.text import read_text, write_text
 
@@ -177,10 +178,7 @@ def result_from_json(data: object, source: str | Path) -> Result:
         InputError: the data break the schema, or a flow got more than it can have been sent; its source is `source`,
             its place the key.
     """
-    fault = min(_validator().iter_errors(data), key=lambda error: error.json_path, default=None)
-    if fault is not None:
-        place = key_path(tuple(fault.absolute_path))
-        raise InputError(source, place, "breaks the schema", str(fault.schema.get("description", fault.message)))
+    refuse_fault(data, _validator(), source)
     assert isinstance(data, dict), "the schema asks for an object"
     fields = {key: value for key, value in data.items() if key not in {"format", "version"}}
     for number, flow in enumerate(fields["flows"]):

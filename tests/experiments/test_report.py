@@ -19,7 +19,7 @@ from experiments.result import Check, Result, result_to_json, save_result
 from kuijia_app.cli.main import main
 from te_solver.errors import InputError, key_path
 from tests.experiments.gscale.results import made_up
-from tests.experiments.results import TABLE_2_KUIJIA, TABLE_2_RESCALING, result
+from tests.experiments.results import FIGURE_4, TABLE_2_KUIJIA, TABLE_2_RESCALING, result
 
 
 def _save(folder: Path, *runs: Result) -> None:
@@ -126,9 +126,7 @@ def test_a_run_that_is_not_used_is_named_with_its_reason(tmp_path: Path) -> None
 def test_saved_exhibits_and_figure_4_are_shown_too(tmp_path: Path) -> None:
     saved = Exhibit("fig8", "<b>fields</b>", "Figure 8", "tables", "x", "y", (Line("a", (Point.of(1, [2.0]),)),))
     (tmp_path / "fig8.json").write_text(json.dumps(exhibit_to_json(saved)))
-    curves = {"kuijia": [0.01], "precomputed": [0.02]}
-    data = {"experiment": "fig4", "backend": "flow", "demands": [0.8], "loss": curves}
-    (tmp_path / "fig4.json").write_text(json.dumps({**data, "largest_gap": 0.001, "published": "comparable"}))
+    (tmp_path / "fig4.json").write_text(json.dumps(FIGURE_4))
     report = report_of(tmp_path)
     assert [each.name for each in report.exhibits] == ["fig4", "fig8"]
     assert report.lead == "Bars for the model: 1 of 1 are met. There are no published numbers to hold these against."

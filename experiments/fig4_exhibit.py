@@ -1,0 +1,61 @@
+"""Figure 4 as an exhibit, made of the file that its experiment writes; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from experiments.exhibit import Exhibit, Line, Point
+from experiments.result import Check
+from experiments.schema_check import refuse_fault
+from te_solver.errors import InputError
+
+_CURVES = {"kuijia": "original weights", "precomputed": "precomputed weights"}
+_NUMBERS = {"description": "numbers", "type": "array", "minItems": 1, "items": {"type": "number"}}
+_VALIDATOR = Draft202012Validator(
+    {
+        "description": "an object that `kuijia run fig4` wrote",
+        "type": "object",
+        "required": ["backend", "demands", "loss", "largest_gap", "published"],
+        "properties": {
+            "backend": {"description": "a name", "type": "string"},
+            "demands": _NUMBERS,
+            "loss": {
+                "description": f"an object with {' and '.join(_CURVES)}",
+                "type": "object",
+                "required": list(_CURVES),
+                "properties": dict.fromkeys(_CURVES, _NUMBERS),
+            },
+            "largest_gap": {"description": "a number", "type": "number"},
+            "published": {"description": "what the paper says", "type": "string"},
+        },
+    }
+)
+
+
+def figure_4_from_json(data: Mapping[str, Any], source: str | Path) -> Exhibit:
+    """The figure that JSON data holds; raises InputError, with `source` and the key, when they are damaged."""
+    refuse_fault(data, _VALIDATOR, source)
+    demands = data["demands"]
+    for name in _CURVES:
+        if len(data["loss"][name]) != len(demands):
+            problem = f"has {len(data['loss'][name])} numbers"
+            raise InputError(source, f"loss.{name}", problem, f"one for each of {len(demands)} demands")
+    lines = (
+        Line(label, tuple(Point.of(x, [100 * loss]) for x, loss in zip(demands, data["loss"][name], strict=True)))
+        for name, label in _CURVES.items()
+    )
+    return Exhibit(
+        "fig4",
+        "mean throughput lost over all single failures of random graphs",
+        "Figure 4",
+        data["backend"],
+        "demand of each pair, in parts of a link",
+        "throughput loss (%)",
+        tuple(lines),
+        checks=(Check("what original weights lose more, at most, in %", 100 * data["largest_gap"], None, 2.0),),
+        remarks=(f'The paper\'s curves have no numbers that can be read; it says that "{data["published"]}".',),
+    )
