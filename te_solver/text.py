@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from te_solver.errors import InputError, quoted
 
 LONGEST_LINE = 64 * 2**20
 """Bytes; a line that a file is read by has to fit into memory."""
+
+_PARTIAL = re.compile(r"\..+\.(?P<process>\d+)\.partial(\..*)?")
+"""What a file is called while a process, of this number, writes it."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -88,6 +92,21 @@ def write_bytes(path: Path, content: bytes) -> None:
             partial.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(path, "", f"cannot be written ({error.strerror})", "a path that can be written to") from error
+
+
+def remove_partial_files(folder: Path) -> None:
+    """Remove what processes that no longer live had begun to write into a folder of this machine.
+
+    Raises:
+        InputError: a file cannot be removed.
+    """
+    for path in folder.iterdir():
+        name = _PARTIAL.fullmatch(path.name)
+        if name is not None and not Path("/proc", name["process"]).exists():
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise InputError(path, "", f"cannot be removed ({error.strerror})", "permission") from error
 
 
 def require_writable(path: Path) -> None:

@@ -23,7 +23,7 @@ from experiments.progress import Progress
 from experiments.registry import Settings
 from experiments.result import Result, load_result, result_to_json
 from te_solver.errors import InputError
-from te_solver.text import read_text
+from te_solver.text import read_text, remove_partial_files
 from testbed.errors import TestbedError
 
 LOG_NAME = "campaign.json"
@@ -106,11 +106,12 @@ class Campaign:
         self._spent = self._expected = 0.0
 
     def run(self) -> CampaignOutcome:
-        """Measure what is missing.
+        """Measure what is missing; what processes that were killed left half written is removed first.
 
         Raises:
             InputError: a file cannot be written, or the machine cannot run an emulation.
         """
+        remove_partial_files(self._output.path)
         missing = [case for case in self._cases if case not in self._results]
         if len(missing) < len(self._cases):
             self._progress.say(f"{len(self._cases) - len(missing)} of {len(self._cases)} runs are there already")

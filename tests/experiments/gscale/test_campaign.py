@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
+import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,6 +26,8 @@ from experiments.registry import Settings
 from experiments.result import Result, load_result, save_result
 from te_solver.errors import InputError
 from testbed.errors import TestbedError
+from tests.experiments.gscale.killed import campaign, valid_results
+from tests.experiments.sweep.processes import wait_until
 
 SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, quick=True, seed=1)
 CASES = grid(("tcp", "udp"), (0.8, 1.2), (("2", "3"), ("7", "9")), repetitions=1)
@@ -122,6 +128,44 @@ def test_a_campaign_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None
     assert len(again.all_measured) == len(CASES) - 5
     assert len(outcome.results) == len(CASES)
     assert len(outcomes(tmp_path)) == len(CASES)
+
+
+def test_what_a_killed_process_had_begun_to_write_is_removed(tmp_path: Path) -> None:
+    own, dead = (tmp_path / f".{CASES[1].name}.json.{process}.partial" for process in (os.getpid(), ended_process()))
+    own.touch()
+    dead.write_text('{"format"')
+    run(tmp_path, good, CASES[:1])
+    assert own.exists()
+    assert not dead.exists()
+
+
+def ended_process() -> int:
+    """The number that a process had."""
+    with subprocess.Popen(["true"]) as process:
+        return process.pid
+
+
+def has_files(folder: Path, count: int) -> bool:
+    return len(list(folder.glob("*-*.json"))) >= count
+
+
+def test_a_campaign_that_is_killed_again_and_again_measures_nothing_twice(tmp_path: Path) -> None:
+    options = ("--backend", "flow", "--traffic", "tcp,udp", "--demands", "1.2")
+    kept: dict[str, bytes] = {}
+    for enough in (1, 4):
+        with campaign(tmp_path, *options) as process:
+            wait_until(partial(has_files, tmp_path, enough))
+        assert process.returncode == -signal.SIGKILL
+        found = valid_results(tmp_path)
+        assert enough <= len(found) < 12
+        assert kept.items() <= found.items()
+        kept = found
+    with campaign(tmp_path, *options) as process:
+        assert process.wait() == 0
+    found = valid_results(tmp_path)
+    assert len(found) == 12
+    assert kept.items() <= found.items()
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_runs_of_a_busy_machine_are_repeated_in_the_same_lab(tmp_path: Path) -> None:
