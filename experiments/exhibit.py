@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
+from jsonschema import Draft202012Validator
+
 from experiments.result import Check
-from te_solver.errors import InputError
+from experiments.schema_check import refuse_fault
 
 FORMAT = "kuijia-exhibit"
 VERSION = 1
@@ -144,18 +149,23 @@ def exhibit_to_json(exhibit: Exhibit) -> dict[str, Any]:
 
 
 def exhibit_from_json(data: object, source: str | Path) -> Exhibit:
-    """The exhibit that JSON data holds; raises InputError, with `source` as its source, when they hold none."""
-    try:
-        if not isinstance(data, dict) or (data["format"], data["version"]) != (FORMAT, VERSION):
-            raise KeyError("format")
-        fields = {key: data[key] for key in Exhibit.__dataclass_fields__}
-        lines = (Line(each["label"], tuple(map(_point, each["points"]))) for each in fields["lines"])
-        checks = (Check(each["name"], each["measured"], each["low"], each["high"]) for each in fields["checks"])
-        return Exhibit(
-            **{**fields, "lines": tuple(lines), "checks": tuple(checks), "remarks": tuple(fields["remarks"])}
-        )
-    except (KeyError, TypeError) as error:
-        raise InputError(source, "", "is no table or figure", "one that `kuijia run` wrote") from error
+    """The exhibit that JSON data holds; raises InputError, with `source` and the key, when they hold none."""
+    refuse_fault(data, _validator(), source)
+    assert isinstance(data, dict), "the schema asks for an object"
+    # Files of before there were checks, remarks or lower bounds say nothing of them.
+    fields = {key: data[key] for key in Exhibit.__dataclass_fields__ if key in data}
+    fields["lines"] = tuple(Line(each["label"], tuple(map(_point, each["points"]))) for each in data["lines"])
+    fields["checks"] = tuple(
+        Check(each["name"], each["measured"], each["low"], each["high"]) for each in data.get("checks", ())
+    )
+    fields["remarks"] = tuple(data.get("remarks", ()))
+    return Exhibit(**fields)
+
+
+@cache
+def _validator() -> Draft202012Validator:
+    text = (files("experiments") / "schemas" / "exhibit.schema.json").read_text(encoding="utf-8")
+    return Draft202012Validator(json.loads(text))
 
 
 def exhibit_text(exhibit: Exhibit) -> str:
@@ -204,8 +214,7 @@ def _bound_text(value: float | None, *, at_least: bool) -> str:
 
 
 def _point(data: dict[str, Any]) -> Point:
-    # Files of before there were lower bounds say nothing of them.
-    return Point(**{key: data[key] for key in Point.__dataclass_fields__ if key != "at_least" or key in data})
+    return Point(**{key: data[key] for key in Point.__dataclass_fields__ if key in data})
 
 
 def rows(exhibit: Exhibit) -> Iterator[Row]:

@@ -34,7 +34,7 @@ class Report:
         exhibits: in the order of the paper, emulation before models.
         runs: how many results it has of each backend.
         invalid: of how many of these runs nothing is used, and why, by name.
-        made_with: what the first emulated run was made with, empty without one.
+        made_with: what emulated runs were made with, empty without any.
     """
 
     exhibits: tuple[Exhibit, ...]
@@ -137,8 +137,12 @@ def _made_with(results: Iterable[Result]) -> dict[str, str]:
         "iperf3": "iperf3",
         "python": "Python",
     }
-    manifest = next((result.manifest for result in results if result.backend == "emulation"), {})
-    return {label: str(manifest[key]) for key, label in wanted.items() if manifest.get(key)}
+    manifests = [result.manifest for result in results if result.backend == "emulation"]
+    told = {
+        label: dict.fromkeys(str(manifest[key]) for manifest in manifests if manifest.get(key))
+        for key, label in wanted.items()
+    }
+    return {label: " and ".join(values) for label, values in told.items() if values}
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Literal, Protocol
 
+from experiments.alike import timing_told
 from experiments.gscale.bench import SENDING, BenchKey, expected_seconds, timing_of
 from experiments.gscale.cases import Case, stored_case
 from experiments.gscale.scenario import parameters_of, plan_of
@@ -210,17 +211,12 @@ class Campaign:
         }
         if settings.backend == "emulation":
             timing = asdict(timing_of(case, quick=settings.quick))
-            # How long labels are watched changes nothing that is measured, and not every manifest has it.
-            wanted["timing"] = (_without(manifest.get("timing"), "observe"), _without(timing, "observe"))
+            wanted["timing"] = (timing_told(manifest.get("timing")), timing_told(timing))
             wanted["sending"] = (manifest.get("sending"), asdict(SENDING))
         for key, (had, value) in wanted.items():
             if had != value:
                 raise InputError(path, key, f"was measured with {had}", f"{value}, as asked for now, or another folder")
         return None if result.invalid else result
-
-
-def _without(timing: Mapping[str, object] | None, key: str) -> dict[str, object]:
-    return {name: value for name, value in (timing or {}).items() if name != key}
 
 
 def _file_name(case: Case) -> str:

@@ -194,6 +194,21 @@ def test_runs_that_were_not_measured_alike_are_not_averaged(
     assert told.endswith(f" as in {first}, or a folder for each\n")
 
 
+def test_how_long_labels_were_watched_does_not_matter(tmp_path: Path) -> None:
+    runs = [
+        replace(_rescaling(0.9), repetition=number, manifest={"timing": {"after": 5, **watched}})
+        for number, watched in enumerate(({}, {"observe": 1}), start=1)
+    ]
+    _save(tmp_path, *runs)
+    assert report_of(tmp_path).runs == {"emulation": 2}
+
+
+def test_all_that_runs_were_made_with_is_told(tmp_path: Path) -> None:
+    versions = [replace(_rescaling(0.9), repetition=number, manifest={"commit": f"c{number}"}) for number in (1, 2)]
+    _save(tmp_path, *versions)
+    assert report_of(tmp_path).made_with == {"commit": "c1 and c2"}
+
+
 def test_pairs_may_differ_only_between_repetitions(tmp_path: Path) -> None:
     def run(pairs: list[list[str]], repetition: int, number: int) -> Result:
         made = made_up(Case("tcp", 1.2, LINKS[number], "rescaling", repetition), {"direct": 0.9})

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+from experiments.exhibit import Exhibit, Line, Point, exhibit_to_json
 from experiments.gscale.cases import LINKS, Case
 from experiments.gscale.flow_run import compute
 from experiments.registry import Settings
-from experiments.result import Result, save_result
+from experiments.result import Check, Result, save_result
 from kuijia_app.cli.main import main
+from te_solver.errors import key_path
 from tests.experiments.results import FIGURE_4, TABLE_2_KUIJIA, result
 
 
@@ -38,6 +40,38 @@ def test_a_damaged_figure_4_is_refused_in_one_line_with_its_key(
     assert main(["report", str(tmp_path)]) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"error: {path}{told}")
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (("lines", 0, "points", 0, "value"), "x"),
+        (("lines", 0, "points", 0, "x"), None),
+        (("lines", 0, "points", 0, "runs"), 1.5),
+        (("checks", 0, "measured"), None),
+        (("checks", 0), {"name": "loss", "measured": 1.0, "low": None, "high": None}),
+        (("remarks",), [1]),
+        (("title",), 3),
+    ],
+)
+def test_a_damaged_table_is_refused_in_one_line_with_its_key(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], key: tuple[str | int, ...], value: object
+) -> None:
+    lines, checks = (Line("a", (Point.of(1.0, [2.0], 2.5),)),), (Check("loss", 1.0, None, 2.0),)
+    data = json.loads(
+        json.dumps(exhibit_to_json(Exhibit("fig8", "t", "Figure 8", "flow", "x", "y", lines, None, checks)))
+    )
+    inner: Any = data
+    for part in key[:-1]:
+        inner = inner[part]
+    inner[key[-1]] = value
+    path = tmp_path / "fig8.json"
+    path.write_text(json.dumps(data))
+    assert main(["report", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {path}:{key_path(key)}")
+    assert "breaks the schema, expected " in said
     assert said.count("\n") == 1
 
 
