@@ -46,4 +46,13 @@ def anneal(
     fee: NDArray[np.int64],
     schedule: tuple[int, float, float, int],
 ) -> tuple[Ints, int, int, int]: ...
+def refine(
+    routes: Routes,
+    amount: Ints,
+    capacity: Ints,
+    choice: Ints,
+    home: Ints,
+    fee: Ints,
+    schedule: tuple[int, float, float, int],
+) -> tuple[Ints, int, int, int]: ...
 def first_fit(routes: Routes, amount: Ints, capacity: Ints, choice: Ints) -> Ints: ...

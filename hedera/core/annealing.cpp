@@ -48,10 +48,27 @@ void require_amounts(const char *what, std::span<const std::int32_t> amounts, st
 }
 
 template <class Routes>
-void validate(const Routes &routes, std::span<const std::int32_t> amount, std::span<const std::int32_t> capacity,
-              const Seating &seating, const Schedule &schedule) {
+void require_placeable(const Routes &routes, std::span<const std::int32_t> amount,
+                       std::span<const std::int32_t> capacity, const Schedule &schedule) {
     require_amounts("amount", amount, routes.flows());
     require_amounts("capacity", capacity, routes.links());
+    if (schedule.iterations < 0)
+        throw std::invalid_argument("iterations: expected a number that is not negative");
+    if (!(std::isfinite(schedule.greed) && schedule.greed >= 0 && std::isfinite(schedule.unit) && schedule.unit > 0))
+        throw std::invalid_argument("greed and unit: expected finite numbers, not negative and greater than zero");
+    if (sum_of(amount) > most && most_on_a_link(routes, amount) > most)
+        throw std::invalid_argument("amount: expected less than 2^31 that could meet on a link");
+}
+
+template void require_placeable(const FatTreeRoutes &, std::span<const std::int32_t>, std::span<const std::int32_t>,
+                                const Schedule &);
+template void require_placeable(const TableRoutes &, std::span<const std::int32_t>, std::span<const std::int32_t>,
+                                const Schedule &);
+
+template <class Routes>
+void validate(const Routes &routes, std::span<const std::int32_t> amount, std::span<const std::int32_t> capacity,
+              const Seating &seating, const Schedule &schedule) {
+    require_placeable(routes, amount, capacity, schedule);
     const auto slots = seating.label.size();
     if (seating.host.size() != slots)
         throw std::invalid_argument("host: expected one for each slot");
@@ -64,7 +81,7 @@ void validate(const Routes &routes, std::span<const std::int32_t> amount, std::s
     for (std::size_t host = 0; host < routes.hosts(); ++host)
         if (seating.fee[host] < 0 || seating.fee[host] > most)
             refuse("fee", host, "an amount that is not negative and less than 2^31");
-    std::vector<std::uint8_t> seated(routes.hosts());
+    Kept<std::uint8_t> seated(routes.hosts());
     for (std::size_t slot = 0; slot < slots; ++slot)
         if (const auto host = seating.host[slot]; host != -1) {
             if (host < 0 || at(host) >= routes.hosts() || seated[at(host)]++)
@@ -72,12 +89,6 @@ void validate(const Routes &routes, std::span<const std::int32_t> amount, std::s
         }
     if (std::find(seated.begin(), seated.end(), 0) != seated.end())
         throw std::invalid_argument("host: expected every host in a slot");
-    if (schedule.iterations < 0)
-        throw std::invalid_argument("iterations: expected a number that is not negative");
-    if (!(std::isfinite(schedule.greed) && schedule.greed >= 0 && std::isfinite(schedule.unit) && schedule.unit > 0))
-        throw std::invalid_argument("greed and unit: expected finite numbers, not negative and greater than zero");
-    if (sum_of(amount) > most && most_on_a_link(routes, amount) > most)
-        throw std::invalid_argument("amount: expected less than 2^31 that could meet on a link");
 }
 
 template void validate(const FatTreeRoutes &, std::span<const std::int32_t>, std::span<const std::int32_t>,

@@ -2,34 +2,14 @@
 #pragma once
 
 #include "routes.hpp"
+#include "search.hpp"
 
-#include <cmath>
+#include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
 namespace kuijia::hedera {
-
-// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-class Random {
-  public:
-    explicit Random(std::uint64_t seed) : state_(seed) {}
-
-    std::uint64_t next() {
-        auto word = state_ += 0x9e3779b97f4a7c15;
-        word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
-        word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
-        return word ^ (word >> 31);
-    }
-
-    std::int32_t below(std::int32_t size) {
-        return static_cast<std::int32_t>(((next() >> 32) * static_cast<std::uint64_t>(size)) >> 32);
-    }
-
-    double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-
-  private:
-    std::uint64_t state_;
-};
 
 // Slots have labels for good, and hosts sit in them: all moves are that two slots change hosts.
 struct Seating {
@@ -39,21 +19,6 @@ struct Seating {
     std::span<const std::int32_t> block_first; // likewise of each aggregation switch
     std::span<const std::int32_t> edge_first;  // likewise, hosts of each edge switch
     std::span<const std::int64_t> fee;         // of each host, what it costs to reach it by another label than before
-};
-
-struct Schedule {
-    std::int32_t iterations;
-    double greed; // worse states are accepted with probability exp(-greed * excess * iterations / left)
-    double unit;  // of amounts, for the excess in this formula
-    std::uint64_t seed;
-};
-
-// exp(-hopeless) is less than any random number but zero.
-constexpr double hopeless = 40;
-
-struct Annealed {
-    std::int64_t before, after; // energy: the sum of what links are exceeded by, and of fees
-    std::int32_t improvements;  // how often a best state was found
 };
 
 // What flows do to links when the label of their destination changes; the flows of a host in one run.
@@ -67,6 +32,11 @@ template <class Routes> class Feeds {
             first_[host] += first_[host - 1];
         for (std::size_t flow = 0; flow < flows_.size(); ++flow)
             flows_[at(first_[at(routes.target(flow)) + 1]++)] = {static_cast<std::int32_t>(flow), amount[flow]};
+    }
+
+    // How many links `shift` visits, at most.
+    std::size_t changes(std::int32_t host) const {
+        return host < 0 ? 0 : at(first_[at(host) + 1] - first_[at(host)]) * 2 * routes_.longest();
     }
 
     template <class Visit> void shift(std::int32_t host, std::int32_t from, std::int32_t to, Visit &&visit) const {
@@ -90,8 +60,8 @@ template <class Routes> class Feeds {
     };
 
     const Routes &routes_;
-    std::vector<std::int32_t> first_;
-    std::vector<Feed> flows_;
+    Kept<std::int32_t> first_;
+    Kept<Feed> flows_;
 };
 
 // In a fat-tree what all flows to a host do to the links of its own pod is one amount.
@@ -99,32 +69,36 @@ template <> class Feeds<FatTreeRoutes> {
   public:
     Feeds(const FatTreeRoutes &routes, std::span<const std::int32_t> amount)
         : routes_(routes), into_(routes.hosts() + 1), feeds_(routes.flows()) {
-        std::vector<std::int32_t> next(routes.hosts() + 1);
+        Kept<std::int32_t> flows(routes.hosts());
         for (std::size_t flow = 0; flow < feeds_.size(); ++flow)
-            ++next[at(routes.target(flow)) + 1];
-        for (std::size_t host = 1; host < next.size(); ++host)
-            next[host] += next[host - 1];
-        for (std::size_t host = 0; host < next.size(); ++host)
-            into_[host].first = next[host];
-        for (std::size_t flow = 0; flow < feeds_.size(); ++flow) {
-            const auto host = at(routes.target(flow));
-            const auto from = routes.edge(routes.source(flow)), to = routes.edge(routes.target(flow));
-            const auto pod = routes.pod(from);
-            const bool leaves_edge = from != to, leaves_pod = pod != routes.pod(to);
-            feeds_[at(next[host]++)] = {routes.cables() + from * routes.half(),
-                                        2 * routes.cables() + pod * routes.square(),
-                                        leaves_edge ? amount[flow] : 0, leaves_pod ? amount[flow] : 0};
-        }
+            ++flows[at(routes.target(flow))];
         for (std::int32_t host = 0; at(host) < routes.hosts(); ++host) {
-            auto &into = into_[at(host)];
             const auto edge = routes.edge(host);
+            auto &into = into_[at(host)];
             into.edge_links = 4 * routes.cables() + edge * routes.half();
             into.pod_links = 3 * routes.cables() + routes.pod(edge) * routes.square();
-            for (auto place = into.first; place < into_[at(host) + 1].first; ++place) {
-                into.edge_amount += feeds_[at(place)].edge_amount;
-                into.pod_amount += feeds_[at(place)].pod_amount;
-            }
+            into_[at(host) + 1].first = into.first + flows[at(host)];
         }
+        for (std::size_t flow = 0; flow < feeds_.size(); ++flow) {
+            auto &into = into_[at(routes.target(flow))];
+            const auto from = routes.edge(routes.source(flow));
+            Feed feed{routes.cables() + from * routes.half(),
+                      2 * routes.cables() + routes.pod(from) * routes.square(), amount[flow], amount[flow]};
+            if (feed.edge_links + 3 * routes.cables() == into.edge_links)
+                feed.edge_amount = 0;
+            if (feed.pod_links + routes.cables() == into.pod_links)
+                feed.pod_amount = 0;
+            into.edge_amount += feed.edge_amount;
+            into.pod_amount += feed.pod_amount;
+            feeds_[at(into.first++)] = feed;
+        }
+        for (std::size_t host = 0; host < flows.size(); ++host)
+            into_[host].first -= flows[host];
+    }
+
+    // How many links `shift` visits, at most.
+    std::size_t changes(std::int32_t host) const {
+        return host < 0 ? 0 : at(4 * (into_[at(host) + 1].first - into_[at(host)].first) + 4);
     }
 
     template <class Visit> void shift(std::int32_t host, std::int32_t from, std::int32_t to, Visit &&visit) const {
@@ -177,40 +151,45 @@ template <> class Feeds<FatTreeRoutes> {
     };
 
     const FatTreeRoutes &routes_;
-    std::vector<Into> into_;
-    std::vector<Feed> feeds_;
+    Kept<Into> into_;
+    Kept<Feed> feeds_;
 };
 
 template <class Routes> class Annealing {
   public:
     Annealing(const Routes &routes, std::span<const std::int32_t> amount, std::span<const std::int32_t> capacity,
               Seating seating, Schedule schedule)
-        : feeds_(routes, amount), spare_(capacity.begin(), capacity.end()), seating_(seating), schedule_(schedule),
-          seat_(routes.hosts()), random_(schedule.seed),
-          greed_(schedule.greed * schedule.iterations / schedule.unit) {
+        : feeds_(routes, amount), links_(capacity), seating_(seating), schedule_(schedule), slot_(routes.hosts()),
+          home_(routes.hosts()), random_(schedule.seed), acceptance_(schedule),
+          charges_(std::any_of(seating.fee.begin(), seating.fee.end(), [](std::int64_t fee) { return fee != 0; })) {
         for (std::size_t slot = 0; slot < seating.host.size(); ++slot)
-            if (const auto host = seating.host[slot]; host >= 0)
-                seat_[at(host)] = {static_cast<std::int32_t>(slot), seating.label[slot], seating.fee[at(host)]};
-        for (std::int32_t host = 0; at(host) < seat_.size(); ++host)
-            feeds_.enter(host, seat_[at(host)].home,
-                         [&](std::int32_t link, std::int32_t by) { spare_[at(link)] -= by; });
-        for (const auto spare : spare_)
-            energy_ += excess(spare);
+            if (const auto host = seating.host[slot]; host >= 0) {
+                slot_[at(host)] = static_cast<std::int32_t>(slot);
+                home_[at(host)] = seating.label[slot];
+            }
+        for (std::int32_t host = 0; at(host) < home_.size(); ++host)
+            feeds_.enter(host, home_[at(host)], [&](std::int32_t link, std::int32_t by) { links_.fill(link, by); });
+        energy_ = links_.exceeded();
+        list_ranges();
     }
 
     Annealed run() {
         Annealed told{energy_, energy_, 0};
-        std::vector<Swap> since_best;
+        Kept<Swap> since_best;
         for (auto left = schedule_.iterations; left > 0; --left) {
             const auto [a, b] = draw();
             if (a == b || seating_.label[at(a)] == seating_.label[at(b)])
                 continue;
-            const auto before = energy_;
-            exchange(a, b);
-            if (energy_ > before && !accepted(energy_ - before, left)) {
-                take_back(a, b, before);
+            const auto first = seating_.host[at(a)], second = seating_.host[at(b)];
+            auto edit = links_.edit(feeds_.changes(first) + feeds_.changes(second));
+            const auto fees = relabel(first, a, b, edit) + relabel(second, b, a, edit);
+            const auto worse = edit.more() + fees;
+            if (worse > 0 && !acceptance_.accepts(worse, left, random_)) {
+                links_.take_back(edit);
                 continue;
             }
+            seat(a, b);
+            energy_ += worse;
             since_best.push_back({a, b});
             if (energy_ < told.after) {
                 told.after = energy_;
@@ -227,96 +206,72 @@ template <class Routes> class Annealing {
     struct Swap {
         std::int32_t a, b; // slots
     };
-
-    static std::int64_t excess(std::int32_t spare) { return spare < 0 ? -static_cast<std::int64_t>(spare) : 0; }
-
-    bool accepted(std::int64_t worse, std::int32_t left) {
-        const double exponent = static_cast<double>(worse) * (greed_ / left);
-        return exponent < hopeless && std::exp(-exponent) > random_.unit();
-    }
-
-    Swap draw() {
-        switch (random_.below(3)) {
-        case 0: return of_range(seating_.pod_first, random_.below(size(seating_.pod_first)));
-        case 1: return of_edge(random_.below(size(seating_.edge_first)));
-        default: {
-            const auto edges = size(seating_.edge_first);
-            const auto which = random_.below(edges + size(seating_.block_first));
-            return which < edges ? of_edge(which) : of_range(seating_.block_first, which - edges);
-        }
-        }
-    }
-
-    static std::int32_t size(std::span<const std::int32_t> first) { return static_cast<std::int32_t>(first.size()) - 1; }
-
-    // Two of a range, different ones if there are two.
-    Swap of_range(std::span<const std::int32_t> first, std::int32_t which) {
-        const auto begin = first[at(which)], length = first[at(which) + 1] - begin;
-        if (length < 2)
-            return {0, 0};
-        const auto a = random_.below(length);
-        const auto b = random_.below(length - 1);
-        return {begin + a, begin + b + (b >= a)};
-    }
-
-    Swap of_edge(std::int32_t which) {
-        const auto hosts = of_range(seating_.edge_first, which);
-        return {seat_[at(hosts.a)].slot, seat_[at(hosts.b)].slot};
-    }
-
-    void exchange(std::int32_t a, std::int32_t b) {
-        auto &first = seating_.host[at(a)], &second = seating_.host[at(b)];
-        relabel(first, a, b);
-        relabel(second, b, a);
-        std::swap(first, second);
-    }
-
-    void relabel(std::int32_t host, std::int32_t from, std::int32_t to) {
-        if (host < 0)
-            return;
-        const auto old_label = seating_.label[at(from)], new_label = seating_.label[at(to)];
-        auto energy = energy_;
-        feeds_.shift(host, old_label, new_label, [&](std::int32_t link, std::int32_t by) {
-            auto &spare = spare_[at(link)];
-            energy -= excess(spare);
-            spare -= by;
-            energy += excess(spare);
-        });
-        auto &seat = seat_[at(host)];
-        energy_ = energy + (old_label == seat.home ? seat.fee : 0) - (new_label == seat.home ? seat.fee : 0);
-        seat.slot = to;
-    }
-
-    void take_back(std::int32_t a, std::int32_t b, std::int64_t energy) {
-        energy_ = energy;
-        auto &first = seating_.host[at(a)], &second = seating_.host[at(b)];
-        std::swap(first, second);
-        put_back(first, b, a);
-        put_back(second, a, b);
-    }
-
-    void put_back(std::int32_t host, std::int32_t from, std::int32_t to) {
-        if (host < 0)
-            return;
-        feeds_.shift(host, seating_.label[at(from)], seating_.label[at(to)],
-                     [&](std::int32_t link, std::int32_t by) { spare_[at(link)] -= by; });
-        seat_[at(host)].slot = to;
-    }
-
-    struct Seat {
-        std::int32_t slot = -1;
-        std::int32_t home = -1; // the label that the host began with
-        std::int64_t fee = 0;   // for any other one
+    struct Range {
+        std::int32_t begin, size;
+        bool is_of_hosts; // not of slots
+    };
+    struct Kind {
+        std::int32_t begin, size; // ranges
     };
 
+    // Slots of a pod, hosts of an edge switch, or of an edge or aggregation switch.
+    Swap draw() {
+        const auto &kind = kinds_[at(random_.below(static_cast<std::int32_t>(kinds_.size())))];
+        const auto &range = ranges_[at(kind.begin + random_.below(kind.size))];
+        if (range.size < 2)
+            return {0, 0};
+        const auto a = random_.below(range.size);
+        const auto b = random_.below(range.size - 1);
+        const Swap swap{range.begin + a, range.begin + b + (b >= a)};
+        return range.is_of_hosts ? Swap{slot_[at(swap.a)], slot_[at(swap.b)]} : swap;
+    }
+
+    void list_ranges() {
+        const auto begin = [&] { return static_cast<std::int32_t>(ranges_.size()); };
+        const auto list = [&](std::span<const std::int32_t> first, bool is_of_hosts) {
+            for (std::size_t range = 0; range + 1 < first.size(); ++range)
+                ranges_.push_back({first[range], first[range + 1] - first[range], is_of_hosts});
+        };
+        list(seating_.pod_first, false);
+        const auto edges = begin();
+        list(seating_.edge_first, true);
+        const auto blocks = begin();
+        list(seating_.block_first, false);
+        kinds_ = {Kind{0, edges}, Kind{edges, blocks - edges}, Kind{edges, begin() - edges}};
+    }
+
+    // Returns how much it costs in fees.
+    std::int64_t relabel(std::int32_t host, std::int32_t from, std::int32_t to, Links::Edit &edit) {
+        if (host < 0)
+            return 0;
+        const auto old_label = seating_.label[at(from)], new_label = seating_.label[at(to)];
+        feeds_.shift(host, old_label, new_label, edit);
+        if (!charges_)
+            return 0;
+        const auto fee = seating_.fee[at(host)];
+        return (old_label == home_[at(host)] ? fee : 0) - (new_label == home_[at(host)] ? fee : 0);
+    }
+
+    void seat(std::int32_t a, std::int32_t b) {
+        auto &first = seating_.host[at(a)], &second = seating_.host[at(b)];
+        std::swap(first, second);
+        if (first >= 0)
+            slot_[at(first)] = a;
+        if (second >= 0)
+            slot_[at(second)] = b;
+    }
+
     Feeds<Routes> feeds_;
-    std::vector<std::int32_t> spare_; // of each link, negative where it is exceeded
+    Links links_;
     Seating seating_;
     Schedule schedule_;
-    std::vector<Seat> seat_; // of each host
+    Kept<std::int32_t> slot_, home_; // of each host: its slot, and the label that it began with
+    Kept<Range> ranges_; // from which two are drawn
+    std::array<Kind, 3> kinds_{};
     Random random_;
-    double greed_; // for the last iteration
+    Acceptance acceptance_;
     std::int64_t energy_ = 0;
+    bool charges_; // whether any host has a fee
 };
 
 // Throws std::invalid_argument, saying which entry is wrong.

@@ -3,6 +3,7 @@
 #include "estimation.hpp"
 #include "first_fit.hpp"
 #include "flow_book.hpp"
+#include "refinement.hpp"
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -39,6 +40,11 @@ py::tuple estimate_demands(std::int32_t hosts, const Ints &source, const Ints &t
     return py::make_tuple(array_of(std::move(found.demand)), found.rounds, found.settled);
 }
 
+Schedule schedule_of(const py::tuple &schedule) {
+    return {schedule[0].cast<std::int32_t>(), schedule[1].cast<double>(), schedule[2].cast<double>(),
+            schedule[3].cast<std::uint64_t>()};
+}
+
 template <class Routes>
 py::tuple annealed(const Routes &routes, const Ints &amount, const Ints &capacity, const Ints &label, const Ints &host,
                    const py::tuple &ranges, const Array<std::int64_t> &fee, const py::tuple &schedule) {
@@ -46,8 +52,7 @@ py::tuple annealed(const Routes &routes, const Ints &amount, const Ints &capacit
     std::vector<std::int32_t> seats(hosts.begin(), hosts.end());
     const auto pods = ranges[0].cast<Ints>(), blocks = ranges[1].cast<Ints>(), edges = ranges[2].cast<Ints>();
     const Seating seating{span_of(label), seats, span_of(pods), span_of(blocks), span_of(edges), span_of(fee)};
-    const Schedule plan{schedule[0].cast<std::int32_t>(), schedule[1].cast<double>(), schedule[2].cast<double>(),
-                        schedule[3].cast<std::uint64_t>()};
+    const auto plan = schedule_of(schedule);
     Annealed told;
     {
         const auto amounts = span_of(amount), capacities = span_of(capacity);
@@ -55,6 +60,22 @@ py::tuple annealed(const Routes &routes, const Ints &amount, const Ints &capacit
         told = anneal(routes, amounts, capacities, seating, plan);
     }
     return py::make_tuple(array_of(std::move(seats)), told.before, told.after, told.improvements);
+}
+
+template <class Routes>
+py::tuple refined(const Routes &routes, const Ints &amount, const Ints &capacity, const Ints &choice, const Ints &home,
+                  const Ints &fee, const py::tuple &schedule) {
+    const auto given = span_of(choice);
+    std::vector<std::int32_t> choices(given.begin(), given.end());
+    const Flows flows{span_of(amount), choices, span_of(home), span_of(fee)};
+    const auto plan = schedule_of(schedule);
+    Annealed told;
+    {
+        const auto capacities = span_of(capacity);
+        const py::gil_scoped_release others_may_run;
+        told = refine(routes, capacities, flows, plan);
+    }
+    return py::make_tuple(array_of(std::move(choices)), told.before, told.after, told.improvements);
 }
 
 template <class Routes>
@@ -78,6 +99,8 @@ py::tuple read_poll(FlowBook &book, double time, const Ints &switches, const Arr
 template <class Routes> void define_placement(py::module_ &module) {
     module.def("anneal", &annealed<Routes>, py::arg("routes"), py::arg("amount"), py::arg("capacity"), py::arg("label"),
                py::arg("host"), py::arg("ranges"), py::arg("fee"), py::arg("schedule"));
+    module.def("refine", &refined<Routes>, py::arg("routes"), py::arg("amount"), py::arg("capacity"), py::arg("choice"),
+               py::arg("home"), py::arg("fee"), py::arg("schedule"));
     module.def("first_fit", &fitted<Routes>, py::arg("routes"), py::arg("amount"), py::arg("capacity"),
                py::arg("choice"));
 }

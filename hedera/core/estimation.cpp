@@ -1,5 +1,6 @@
 #include "estimation.hpp"
 
+#include "kept_memory.hpp"
 #include "routes.hpp"
 
 #include <algorithm>
@@ -19,8 +20,10 @@ class Estimation {
           share_(at(hosts)), senders_(at(hosts)), rising_(at(hosts)) {
         for (const auto host : target)
             ++first_[at(host) + 2];
+        std::int32_t most = 0;
         for (std::size_t host = 0; host < at(hosts); ++host) {
             rising_[host] = first_[host + 2];
+            most = std::max(most, first_[host + 2]);
             first_[host + 2] += first_[host + 1];
         }
         for (std::size_t flow = 0; flow < source.size(); ++flow) {
@@ -29,6 +32,7 @@ class Estimation {
             source_[at(place)] = source[flow];
             ++senders_[at(source[flow])].rising;
         }
+        asking_.resize(at(most));
     }
 
     // Whether anything has changed.
@@ -49,8 +53,10 @@ class Estimation {
 
     std::vector<double> demands() const {
         std::vector<double> demand(place_.size());
-        for (std::size_t flow = 0; flow < demand.size(); ++flow)
-            demand[flow] = now(at(place_[flow]));
+        for (std::size_t flow = 0; flow < demand.size(); ++flow) {
+            const double share = share_[at(sources_[flow])], fixed = demand_[at(place_[flow])];
+            demand[flow] = fixed == rises ? share : fixed;
+        }
         return demand;
     }
 
@@ -61,6 +67,11 @@ class Estimation {
     struct Sender {
         double fixed = 0;        // in sum, of the flows that a receiver has limited
         std::int32_t rising = 0; // how many others there are
+    };
+
+    struct Asking {
+        double demand;
+        std::size_t place;
     };
 
     double now(std::size_t place) const {
@@ -103,59 +114,56 @@ class Estimation {
 
     void receive(std::size_t host) {
         const auto begin = at(first_[host]), count = at(first_[host + 1]) - begin;
-        asked_.resize(count);
         double total = 0;
-        for (std::size_t flow = 0; flow < count; ++flow)
-            total += asked_[flow] = now(begin + flow);
+        for (std::size_t flow = 0; flow < count; ++flow) {
+            const double demand = now(begin + flow);
+            total += demand;
+            asking_[flow] = {demand, begin + flow};
+        }
         if (total <= 1 + same)
             return;
         // Flows that ask for less than their share have it, and leave more for the others.
-        double share = 1.0 / static_cast<double>(count);
-        for (auto limited = count;;) {
-            double taken = 0;
-            std::size_t others = 0;
-            for (const auto demand : asked_) {
-                const bool is_less = demand < share - same;
-                taken += is_less ? demand : 0;
-                others += !is_less;
+        double share = 1.0 / static_cast<double>(count), taken = 0;
+        auto limited = count;
+        for (std::size_t before = 0; limited != before;) {
+            before = std::exchange(limited, 0); // not zero again, as all together exceed the interface
+            for (std::size_t flow = 0; flow < before; ++flow) {
+                const auto asked = asking_[flow];
+                const bool is_less = asked.demand < share - same;
+                taken += is_less ? asked.demand : 0;
+                asking_[limited] = asked;
+                limited += !is_less;
             }
-            if (others == limited)
-                break;
-            limited = others; // all together exceed the interface: one is left
             share = (1 - taken) / static_cast<double>(limited);
         }
-        for (std::size_t flow = 0; flow < count; ++flow)
-            if (asked_[flow] >= share - same)
-                limit(begin + flow, share, host);
+        for (std::size_t flow = 0; flow < limited; ++flow)
+            limit(asking_[flow].place, share, host);
     }
 
     void limit(std::size_t place, double share, std::size_t host) {
         auto &sender = senders_[at(source_[place])];
         auto &demand = demand_[place];
-        if (demand == rises) {
-            --sender.rising;
-            --rising_[host];
-            sender.fixed += share;
-            changed_ = true;
-        } else {
-            changed_ |= std::abs(demand - share) > same;
-            sender.fixed += share - demand;
-        }
+        const bool was_rising = demand == rises; // a guess of one in two, so that nothing hangs on it
+        const double before = was_rising ? 0 : demand;
+        sender.rising -= was_rising;
+        rising_[host] -= was_rising;
+        sender.fixed += share - before;
+        changed_ |= was_rising | (std::abs(before - share) > same);
         demand = share;
     }
 
     std::span<const std::int32_t> sources_, targets_;
-    std::vector<std::int32_t> moved_;                 // senders whose share has changed in this round
-    std::vector<std::int32_t> sent_first_, sent_to_;  // the receivers of each sender, made when they are first asked for
-    std::vector<std::uint8_t> marked_;                // receivers that are to be looked at
-    std::vector<std::int32_t> first_; // of each receiver, where its flows begin
-    std::vector<std::int32_t> place_; // of each flow
-    std::vector<std::int32_t> source_;
-    std::vector<double> demand_;
-    std::vector<double> share_; // of each sender, what each of its flows has that rises
-    std::vector<Sender> senders_;
-    std::vector<std::int32_t> rising_; // of each receiver, how many flows it has not limited
-    std::vector<double> asked_;        // of a receiver
+    Kept<std::int32_t> moved_;                 // senders whose share has changed in this round
+    Kept<std::int32_t> sent_first_, sent_to_;  // the receivers of each sender, made when they are first asked for
+    Kept<std::uint8_t> marked_;                // receivers that are to be looked at
+    Kept<std::int32_t> first_; // of each receiver, where its flows begin
+    Kept<std::int32_t> place_; // of each flow
+    Kept<std::int32_t> source_;
+    Kept<double> demand_;
+    Kept<double> share_; // of each sender, what each of its flows has that rises
+    Kept<Sender> senders_;
+    Kept<std::int32_t> rising_; // of each receiver, how many flows it has not limited
+    Kept<Asking> asking_; // of a receiver, room for the flows of any
     bool changed_ = false;
 };
 

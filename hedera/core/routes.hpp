@@ -1,6 +1,7 @@
 // Where flows can go: for each flow and label the links whose load depends on the label.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -50,6 +51,7 @@ class FatTreeRoutes {
     std::size_t links() const { return at(cables_) * 6; }
     std::int32_t labels() const { return square_; }
     std::int32_t target(std::size_t flow) const { return target_[flow]; }
+    static constexpr std::size_t longest() { return 4; } // path, in links
 
     // Calls visit(link) for the links of a flow that depend on the label, from its source on.
     template <class Visit> void path(std::size_t flow, std::int32_t label, Visit &&visit) const {
@@ -103,6 +105,8 @@ class TableRoutes {
         for (std::size_t entry = 1; entry < first.size(); ++entry)
             if (first[entry] < first[entry - 1])
                 refuse("first", entry, "positions that do not fall");
+            else
+                longest_ = std::max(longest_, static_cast<std::size_t>(first[entry] - first[entry - 1]));
         if (row.size() != target.size())
             throw std::invalid_argument("row: expected as many as targets");
         require_below("hops", hops_, links);
@@ -115,6 +119,7 @@ class TableRoutes {
     std::size_t links() const { return links_; }
     std::int32_t labels() const { return labels_; }
     std::int32_t target(std::size_t flow) const { return target_[flow]; }
+    std::size_t longest() const { return longest_; } // path, in links
 
     template <class Visit> void path(std::size_t flow, std::int32_t label, Visit &&visit) const {
         const auto place = at(row_[flow]) * at(labels_) + at(label);
@@ -123,7 +128,7 @@ class TableRoutes {
     }
 
   private:
-    std::size_t links_, hosts_;
+    std::size_t links_, hosts_, longest_ = 0;
     std::int32_t labels_;
     std::vector<std::int64_t> first_;
     std::vector<std::int32_t> hops_, row_, target_;

@@ -14,6 +14,8 @@ SMALL_NETWORK = 16
 """Hosts up to which the search is warmer, as in the paper's testbed."""
 
 _GREED_OF_SMALL, _GREED_OF_LARGE = 0.5, 1000.0
+_GREED_OF_FLOWS = 10.0
+_DEAREST = 2.0**31 - 1
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,9 @@ class Annealing:
     """How to search.
 
     Attributes:
-        iterations: states that are tried in a round.
+        iterations: states that are tried in a round, in which all flows to a host go by one label.
+        flow_iterations: states that are tried thereafter, in which each flow has a label of its own; 0 for the
+            paper's search.
         greed: a state worse by e interfaces is accepted with probability exp(-greed * e * iterations / left), the
             paper's exp(c * (E - E') / T) with c = greed * T0; None for 0.5 in networks of up to 16 hosts, else 1000.
         movement_fee: what it costs to move a flow that has been placed before, in parts of its demand.
@@ -29,6 +33,7 @@ class Annealing:
     """
 
     iterations: int = 1000
+    flow_iterations: int = 3000
     greed: float | None = None
     movement_fee: float = 0.0
     seed: int = 1
@@ -73,6 +78,8 @@ class Seats:
 
 class SimulatedAnnealing(Placement):
     """Minimises what links between switches are exceeded by, in sum; the next round begins where the last one ended.
+
+    First all flows to a host go by one label, as in the paper; then flows leave it one by one, or two exchange theirs.
 
     Where priorities differ, the flows of each are placed one after the other on what those before have left; the
     search then remembers a state for each.
@@ -124,8 +131,30 @@ class SimulatedAnnealing(Placement):
             (annealing.iterations, greed, UNIT, _seed(annealing.seed, self._round)),
         )
         self._hosts[priority] = found
-        choice = seats.labels_of(found, fabric.hosts)[flows.target]
-        return without_dead_paths(fabric, flows, choice, capacity)
+        label = seats.labels_of(found, fabric.hosts)[flows.target]
+        if annealing.flow_iterations:
+            label = self._refined(fabric, flows, label, capacity)
+        return without_dead_paths(fabric, flows, label, capacity)
+
+    def _refined(self, fabric: Fabric, flows: Elephants, label: Ints, capacity: Vector) -> Ints:
+        """Begins with the labels of hosts, or with those that flows have had before, whichever are better."""
+        annealing = self._annealing
+        living = without_dead_paths(fabric, flows, flows.choice, capacity)
+        demand = amounts(flows.demand, fabric)
+        fee = np.where(living == HASHED, 0, np.minimum(demand * annealing.movement_fee, _DEAREST)).astype(np.int32)
+        routes, room = fabric.routes(flows.source, flows.target), amounts(capacity, fabric)
+        seed = _seed(annealing.seed, self._round, 1)
+
+        def refined(begin: Ints, iterations: int) -> tuple[Ints, int]:
+            schedule = (iterations, _GREED_OF_FLOWS, UNIT, seed)
+            found, _, energy, _ = _core.refine(routes, demand, room, begin, living, fee, schedule)
+            return found, energy
+
+        begin = label
+        kept = np.where(living == HASHED, label, living)
+        if (kept != label).any() and refined(kept, 0)[1] <= refined(label, 0)[1]:
+            begin = kept
+        return refined(begin, annealing.flow_iterations)[0]
 
     def _fees(self, fabric: Fabric, flows: Elephants, demand: Ints) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         fees = np.zeros(fabric.hosts)

@@ -9,7 +9,7 @@ from hedera.fabric import Fabric, Ints
 from hedera.placement.simulated_annealing import Seats
 
 _WORD = (1 << 64) - 1
-_HOPELESS = 40
+HOPELESS = 40
 
 
 class Random:
@@ -82,8 +82,8 @@ def anneal(search: Search, host: list[int], schedule: tuple[int, float, float, i
         tried[a], tried[b] = tried[b], tried[a]
         tried_energy = search.energy(tried, home)
         if tried_energy > energy:
-            exponent = (tried_energy - energy) * (greed * iterations / unit / left)
-            if exponent >= _HOPELESS or math.exp(-exponent) <= random.unit():
+            greed_now = (tried_energy - energy) * (greed * iterations / unit)
+            if greed_now >= HOPELESS * left or math.exp(-greed_now / left) <= random.unit():
                 continue
         state, energy = tried, tried_energy
         if energy < best_energy:

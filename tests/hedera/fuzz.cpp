@@ -3,6 +3,7 @@
 #include "estimation.hpp"
 #include "first_fit.hpp"
 #include "flow_book.hpp"
+#include "refinement.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -61,7 +62,7 @@ class Generator {
 
 // What an annealer is given besides routes.
 struct Problem {
-    Ints amount, capacity, choice, label, host, pod_first, block_first, edge_first;
+    Ints amount, capacity, choice, begin, fee_of_flow, label, host, pod_first, block_first, edge_first;
     std::vector<std::int64_t> fee;
     double greed;
 };
@@ -71,6 +72,8 @@ template <class Routes> Problem problem(Generator &random, const Routes &routes)
     for (std::size_t flow = 0; flow < routes.flows(); ++flow) {
         made.amount.push_back(random.amount());
         made.choice.push_back(random.below(routes.labels() + 1) - 1);
+        made.begin.push_back(random.below(routes.labels()));
+        made.fee_of_flow.push_back(random.amount());
     }
     for (std::size_t link = 0; link < routes.links(); ++link)
         made.capacity.push_back(random.amount());
@@ -97,7 +100,7 @@ template <class Routes> Problem problem(Generator &random, const Routes &routes)
 
 void spoil(Generator &random, Problem &made) {
     constexpr double strange[] = {-1, infinity, std::numeric_limits<double>::quiet_NaN()};
-    switch (random.below(10)) {
+    switch (random.below(12)) {
     case 0: return random.spoil(made.amount);
     case 1: return random.spoil(made.capacity);
     case 2: return random.spoil(made.choice);
@@ -107,6 +110,8 @@ void spoil(Generator &random, Problem &made) {
     case 6: return random.spoil(made.block_first);
     case 7: return random.spoil(made.edge_first);
     case 8: return random.spoil(made.fee);
+    case 9: return random.spoil(made.begin);
+    case 10: return random.spoil(made.fee_of_flow);
     default: made.greed = strange[random.below(3)];
     }
 }
@@ -124,6 +129,12 @@ template <class Routes> void place(const Routes &routes, Problem &made) {
     std::sort(before.begin(), before.end());
     if (seats != before)
         throw std::logic_error("annealing loses hosts");
+    auto refined = made.begin;
+    const auto end = refine(routes, made.capacity, Flows{made.amount, refined, made.choice, made.fee_of_flow},
+                            {50, made.greed, 65536, 1});
+    if (end.after > end.before || end.after < 0)
+        throw std::logic_error("refinement ends in a worse state than it began in");
+    require_below("refined", refined, at(routes.labels()));
     auto choice = made.choice;
     first_fit(routes, made.amount, made.capacity, choice);
     for (std::size_t flow = 0; flow < choice.size(); ++flow)

@@ -12,7 +12,7 @@ from hedera.fabric import Fabric, Ints, Vector
 from hedera.fat_tree import FatTree
 from hedera.placement.interface import UNIT, Elephants, amounts
 from hedera.placement.simulated_annealing import Seats
-from hedera.reference import annealing, first_fit
+from hedera.reference import annealing, first_fit, refinement
 from tests.hedera.cases import capacities, elephants, fabrics
 
 Case = tuple[Fabric, Elephants, Vector]
@@ -60,6 +60,23 @@ def test_annealing_is_its_reference(case: Case, greed: float, seed: int, fees: b
     assert at_hosts == slow.after - slow.before
 
 
+@settings(deadline=None, max_examples=60)
+@given(cases(), st.sampled_from([0.0, 0.5, 10.0]), st.integers(0, 2**64 - 1))
+def test_refinement_is_its_reference(case: Case, greed: float, seed: int) -> None:
+    fabric, flows, capacity = case
+    random = np.random.default_rng(seed)
+    begin = random.integers(0, fabric.labels, flows.size).astype(np.int32)
+    fee = random.integers(0, int(UNIT) // 4, flows.size).astype(np.int32)
+    demand, room = amounts(flows.demand, fabric), amounts(capacity, fabric)
+    room[~fabric.inner] = np.iinfo(np.int32).max  # which the kernel does not look at
+    schedule = (60, greed, UNIT, seed)
+    routes = fabric.routes(flows.source, flows.target)
+    found, before, after, improvements = _core.refine(routes, demand, room, begin, flows.choice, fee, schedule)
+    search = refinement.Search(fabric, flows.source, flows.target, demand, room, flows.choice, fee)
+    slow = refinement.refine(search, begin.tolist(), schedule)
+    assert (found.tolist(), before, after, improvements) == (slow.choice, slow.before, slow.after, slow.improvements)
+
+
 def test_kernels_refuse_what_does_not_fit_together() -> None:
     tree = FatTree(4)
     routes = tree.routes(np.array([0], np.int32), np.array([15], np.int32))
@@ -84,6 +101,10 @@ def test_kernels_refuse_what_does_not_fit_together() -> None:
         anneal(np.full_like(host, -1), one, 1)
     with pytest.raises(ValueError, match="iterations: expected a number that is not negative"):
         anneal(host, one, -1)
+    with pytest.raises(ValueError, match=r"choice\[0\]: expected a number of what there is"):
+        _core.refine(routes, one, room, one * 0 - 1, one * 0, one, (1, 1.0, UNIT, 1))
+    with pytest.raises(ValueError, match="choice and home: expected one for each flow"):
+        _core.refine(routes, one, room, one * 0, np.zeros(2, np.int32), one, (1, 1.0, UNIT, 1))
     crowd = tree.routes(np.zeros(2, np.int32), np.full(2, 15, np.int32))
     with pytest.raises(ValueError, match=r"amount: expected less than 2\^31 that could meet on a link"):
         _core.anneal(crowd, np.full(2, 2**31 - 1, np.int32), room, seats.label, host, ranges, fee, (1, 1.0, UNIT, 1))

@@ -43,18 +43,21 @@ LIMITED = {"rand1", "hotspot"}
 @pytest.mark.parametrize("name", authors_matrices())
 def test_annealing_carries_98_percent_of_the_optimum(name: str) -> None:
     flows = estimated(name)
-    annealed = SimulatedAnnealing(Annealing(iterations=10_000)).place(TREE, flows, TREE.capacity)
-    best = Optimum(per_host=name in LIMITED).place(TREE, flows, TREE.capacity)
-    assert carried(TREE, flows, annealed) >= 0.98 * carried(TREE, flows, best)
+    best = carried(TREE, flows, Optimum().place(TREE, flows, TREE.capacity))
+    for seed in (1, 2, 3):
+        annealed = SimulatedAnnealing(Annealing(seed=seed)).place(TREE, flows, TREE.capacity)
+        assert carried(TREE, flows, annealed) >= 0.98 * best
 
 
 @pytest.mark.parametrize("name", sorted(LIMITED))
-def test_where_hosts_have_one_label_each_the_optimum_is_3_percent_less(name: str) -> None:
+def test_with_one_label_for_each_host_even_the_optimum_carries_3_percent_less(name: str) -> None:
     flows = estimated(name)
     free, bound = (
         carried(TREE, flows, Optimum(per_host=per_host).place(TREE, flows, TREE.capacity)) for per_host in (False, True)
     )
     assert bound == pytest.approx(0.9722 * free, rel=1e-3)
+    annealed = SimulatedAnnealing(Annealing(iterations=10_000, flow_iterations=0)).place(TREE, flows, TREE.capacity)
+    assert 0.98 * bound <= carried(TREE, flows, annealed) <= bound + 1e-6
 
 
 def test_the_optimum_of_a_small_case_is_the_best_of_all_choices() -> None:

@@ -100,9 +100,9 @@ def test_annealing_finds_bijections_a_place_each(name: str) -> None:
     assert loads(TREE, flows, choice).max() <= TREE.nic_rate + 1e-6
 
 
-def test_flows_to_one_host_have_one_label() -> None:
+def test_flows_to_one_host_have_one_label_in_the_search_of_the_paper() -> None:
     flows = estimated(TREE, "randx4")
-    choice = SimulatedAnnealing().place(TREE, flows, TREE.capacity)
+    choice = SimulatedAnnealing(Annealing(flow_iterations=0)).place(TREE, flows, TREE.capacity)
     for host in range(TREE.hosts):
         assert len(set(choice[flows.target == host].tolist())) <= 1
 

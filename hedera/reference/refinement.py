@@ -1,0 +1,71 @@
+"""Simulated annealing over the labels of flows with the energy of every state computed from nothing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from hedera.fabric import Fabric, Ints
+from hedera.reference.annealing import HOPELESS, Random
+
+
+@dataclass(frozen=True)
+class Refined:
+    """The label of each flow at the end, the energy before and after, and how often a best state was found."""
+
+    choice: list[int]
+    before: int
+    after: int
+    improvements: int
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """A problem as the kernel takes it."""
+
+    fabric: Fabric
+    source: Ints
+    target: Ints
+    amount: Ints
+    capacity: Ints
+    home: Ints
+    fee: Ints
+
+    def energy(self, choice: list[int]) -> int:
+        """What all links between switches are exceeded by, and the fees of flows that are not at home."""
+        load = [0] * self.capacity.size
+        fees = 0
+        for flow, label in enumerate(choice):
+            for link in self.fabric.path(int(self.source[flow]), int(self.target[flow]), label)[1:-1]:
+                load[link] += int(self.amount[flow])
+            fees += int(self.fee[flow]) * (label != self.home[flow])
+        rooms: list[int] = self.capacity.tolist()
+        return fees + sum(max(0, used - room) for used, room in zip(load, rooms, strict=True))
+
+
+def refine(search: Search, choice: list[int], schedule: tuple[int, float, float, int]) -> Refined:
+    """The same as the kernel's `refine`."""
+    iterations, greed, unit, seed = schedule
+    random = Random(seed)
+    before = energy = best_energy = search.energy(choice)
+    state, best, improvements = [*choice], [*choice], 0
+    for left in range(iterations if choice else 0, 0, -1):
+        is_exchange = random.below(2) == 1
+        flow = random.below(len(state))
+        tried = [*state]
+        if is_exchange:
+            other = random.below(len(state))
+            tried[flow], tried[other] = state[other], state[flow]
+        else:
+            tried[flow] = random.below(search.fabric.labels)
+        if tried[flow] == state[flow]:
+            continue
+        tried_energy = search.energy(tried)
+        if tried_energy > energy:
+            greed_now = (tried_energy - energy) * (greed * iterations / unit)
+            if greed_now >= HOPELESS * left or math.exp(-greed_now / left) <= random.unit():
+                continue
+        state, energy = tried, tried_energy
+        if energy < best_energy:
+            best, best_energy, improvements = [*state], energy, improvements + 1
+    return Refined(best, before, best_energy, improvements)
