@@ -6,20 +6,32 @@ import numpy as np
 
 from experiments.hedera.simulation import Workload
 from hedera.fabric import Fabric
-from simulator.flow_sizes.published import published_flow_sizes
+from simulator.flow_sizes.distribution import FlowSizes
+from te_solver.errors import InputError
 
 SMALLEST = 1_000_000
-"""Bytes of the smallest flow that is simulated: those below carry 2 % of all bytes, and none is ever scheduled."""
+"""Bytes of the smallest flow that is simulated: in a data-mining cluster those below carry 2 % of all bytes, and none
+is ever scheduled."""
 
-SIZES = published_flow_sizes("data-mining").above(SMALLEST)
+
+def larger(sizes: FlowSizes, source: str) -> FlowSizes:
+    """The distribution of those flows that have more than `SMALLEST`.
+
+    Raises:
+        InputError: there are none; it names `source`.
+    """
+    if float(sizes.probability(SMALLEST)) >= 1:
+        raise InputError(source, "", "no flow is larger than 1 MB", "some that last for rounds of the scheduler")
+    return sizes.above(SMALLEST)
 
 
-def arriving(fabric: Fabric, load: float, end: float, seed: int) -> Workload:
-    """Flows that ask for this part of all hosts' interfaces in the mean, from 0 to `end` seconds."""
+def arriving(fabric: Fabric, sizes: FlowSizes, load: float, end: float, seed: int) -> Workload:
+    """Flows of these sizes that ask for this part of all hosts' interfaces in the mean, from 0 to `end` seconds."""
     random = np.random.default_rng([seed, 7])
-    rate = load * fabric.hosts * fabric.nic_rate * 1e6 / 8 / SIZES.mean
+    rate = load * fabric.hosts * fabric.nic_rate * 1e6 / 8 / sizes.mean
     count = int(random.poisson(rate * end))
     source = random.integers(0, fabric.hosts, count)
     target = (source + random.integers(1, fabric.hosts, count)) % fabric.hosts
     start = np.sort(random.uniform(0, end, count))
-    return Workload(source.astype(np.int32), target.astype(np.int32), start, SIZES.quantile(random.uniform(size=count)))
+    drawn = sizes.quantile(random.uniform(0.0, 1.0, count))
+    return Workload(source.astype(np.int32), target.astype(np.int32), start, drawn)

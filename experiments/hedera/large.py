@@ -3,17 +3,67 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 
+from experiments.motivation import positive_number
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
 
 _PORTS, _QUICK_PORTS = 32, 8
+_FEWEST_PORTS, _MOST_PORTS = 4, 64
+_LOAD = 0.4
+
+
+@dataclass(frozen=True)
+class LargeOptions:
+    """A network, and what comes and goes in it.
+
+    Attributes:
+        ports: of a switch.
+        load: part of all hosts' interfaces that flows ask for in the mean.
+        flow_sizes: a published distribution by its name, or a file.
+    """
+
+    ports: int
+    load: float
+    flow_sizes: str
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """It has no options of its own; `parser` is left as it is."""
-    del parser
+    group = parser.add_argument_group("hedera-8192")
+    group.add_argument(
+        "--ports",
+        type=_ports,
+        metavar="K",
+        help=f"ports of a switch: K^3 / 4 hosts (default: {_PORTS}, with --quick {_QUICK_PORTS})",
+    )
+    group.add_argument(
+        "--arriving-load",
+        type=_part,
+        default=_LOAD,
+        metavar="F",
+        help="part of hosts' interfaces that flows which come and go ask for (default: %(default)s)",
+    )
+    group.add_argument(
+        "--flow-sizes",
+        default="data-mining",
+        metavar="NAME|FILE",
+        help="how large these are, of which those above 1 MB are simulated (default: %(default)s)",
+    )
+
+
+def _ports(text: str) -> int:
+    if not text.isdecimal() or int(text) % 2 or not _FEWEST_PORTS <= int(text) <= _MOST_PORTS:
+        raise argparse.ArgumentTypeError(f"{text!r}, expected an even number from {_FEWEST_PORTS} to {_MOST_PORTS}")
+    return int(text)
+
+
+def _part(text: str) -> float:
+    part = positive_number(text)
+    if part > 1:
+        raise argparse.ArgumentTypeError(f"{text!r}, expected a number above 0, at most 1")
+    return part
 
 
 @experiment(
@@ -27,5 +77,5 @@ def hedera_8192(settings: Settings, args: argparse.Namespace, output: OutputFold
     # Pictures take a second to import, which listing the experiments should not cost.
     from experiments.hedera.large_run import run_large  # noqa: PLC0415
 
-    del args
-    return run_large(settings, _QUICK_PORTS if settings.quick else _PORTS, output, progress)
+    ports = args.ports or (_QUICK_PORTS if settings.quick else _PORTS)
+    return run_large(settings, LargeOptions(ports, args.arriving_load, args.flow_sizes), output, progress)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.hedera.arrivals import arriving
+from experiments.hedera.arrivals import arriving, larger
 from experiments.hedera.bars import bar_figure
+from experiments.hedera.large import LargeOptions
 from experiments.hedera.simulation import History, Setting, Simulation, Workload
 from experiments.output import OutputFolder
 from experiments.progress import Progress
@@ -20,29 +21,35 @@ from hedera.placement.ecmp import Ecmp
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Placement
 from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
+from simulator.flow_sizes.published import find_flow_sizes
 
 NIC_RATE = 1000.0
 WINDOW = (10.0, 50.0)
-ITERATIONS = 100_000
-"""Of annealing in a round, some 12 for each host; they take 30 ms."""
+ITERATIONS, FLOW_ITERATIONS = 1_000_000, 100_000
+"""Of annealing in a round: some 120 for each of 8,192 hosts, and fewer for single flows; they take 0.1 s."""
 
-LOAD = 0.4
 FEE = 0.5
 """What moving a flow costs in parts of its demand."""
+
+
+def annealing(seed: int, fee: float = 0.0) -> Annealing:
+    return Annealing(ITERATIONS, FLOW_ITERATIONS, movement_fee=fee, seed=seed)
+
 
 PLACEMENTS: Mapping[str, Callable[[int], Placement]] = {
     "ecmp": lambda _: Ecmp(),
     "global-first-fit": lambda _: GlobalFirstFit(),
-    "simulated-annealing": lambda seed: SimulatedAnnealing(Annealing(ITERATIONS, seed=seed)),
+    "simulated-annealing": lambda seed: SimulatedAnnealing(annealing(seed)),
 }
 _WITH_FEE = "annealing with a fee"
 _MOST_MOVES, _LEAST_GOODPUT = 0.5, 0.98
 """What is left of moves, and of goodput, with the fee."""
 
 
-def run_large(settings: Settings, ports: int, output: OutputFolder, progress: Progress) -> Outcome:
+def run_large(settings: Settings, options: LargeOptions, output: OutputFolder, progress: Progress) -> Outcome:
     """Simulate a minute of everything; write tables and a picture."""
-    tree = FatTree(ports, NIC_RATE)
+    sizes = larger(find_flow_sizes(options.flow_sizes), options.flow_sizes)
+    tree = FatTree(options.ports, NIC_RATE)
     patterns = {}
     for matrix in matrices(tree, settings.seed):
         progress.show(f"hedera-8192: {matrix.name}")
@@ -52,7 +59,11 @@ def run_large(settings: Settings, ports: int, output: OutputFolder, progress: Pr
         "backend": "flow",
         "hosts": tree.hosts,
         "patterns": patterns,
-        "arrivals": of_arrivals(tree, settings.seed, progress),
+        "load": options.load,
+        "flow_sizes": options.flow_sizes,
+        "arrivals": of_arrivals(
+            tree, arriving(tree, sizes, options.load, Setting().end, settings.seed), settings.seed, progress
+        ),
     }
     text = table_text(data)
     output.write_json("hedera-8192.json", data)
@@ -84,11 +95,10 @@ def of_pattern(tree: FatTree, matrix: Matrix, seed: int) -> dict[str, float]:
     return {"non-blocking": control, **parts}
 
 
-def of_arrivals(tree: FatTree, seed: int, progress: Progress) -> dict[str, dict[str, float]]:
+def of_arrivals(tree: FatTree, workload: Workload, seed: int, progress: Progress) -> dict[str, dict[str, float]]:
     """Goodput, moves and completion times of each placement while flows come and go."""
-    workload = arriving(tree, LOAD, Setting().end, seed)
-    annealed = Annealing(ITERATIONS, seed=seed, movement_fee=FEE)
-    placements = {name: make(seed) for name, make in PLACEMENTS.items()} | {_WITH_FEE: SimulatedAnnealing(annealed)}
+    placements = {name: make(seed) for name, make in PLACEMENTS.items()}
+    placements[_WITH_FEE] = SimulatedAnnealing(annealing(seed, FEE))
     told = {}
     for name, placement in placements.items():
         progress.show(f"hedera-8192: {workload.flows:,} flows come and go, {name}")
@@ -135,7 +145,11 @@ def table_text(data: dict[str, Any]) -> str:
     for name, parts in data["patterns"].items():
         cells = "".join(f"{parts[placement]:>22.3f}" for placement in PLACEMENTS)
         lines.append(f"{name:<14}{parts['non-blocking'] / 1000:>14.1f}{cells}")
-    lines += ["", f"Flows of 1 MB and more come and go, {LOAD:.0%} of interfaces in the mean:", ""]
+    lines += [
+        "",
+        f"Flows of 1 MB and more ({data['flow_sizes']}) come and go, {data['load']:.0%} of interfaces in the mean:",
+        "",
+    ]
     columns = next(iter(data["arrivals"].values()))
     lines.append(f"{'':<22}" + "".join(f"{column:>22}" for column in columns))
     for name, figures in data["arrivals"].items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,12 +23,14 @@ class Workload:
         source, target: hosts, shape (F,).
         start: when each begins, in seconds; rising.
         size: in bytes, infinite for flows without an end.
+        at_once: where not zero, `start` does not count: each host sends its flows in their order, so many at a time.
     """
 
     source: Ints
     target: Ints
     start: Vector
     size: Vector
+    at_once: int = 0
 
     @classmethod
     def endless(cls, source: Ints, target: Ints) -> Workload:
@@ -49,6 +52,7 @@ class Setting:
         step: how long rates stand still at most while flows of some size are there; flows begin and end in between.
         seed: of the switches' hash.
         blocking: False for one large switch in place of the network.
+        one_tree: whether what is not placed goes by one label, as over a spanning tree, instead of by a hash.
     """
 
     end: float = 60.0
@@ -56,6 +60,7 @@ class Setting:
     step: float = 0.05
     seed: int = 1
     blocking: bool = True
+    one_tree: bool = False
 
 
 @dataclass(eq=False)
@@ -91,9 +96,10 @@ class Simulation:
         self._fabric, self._placement, self._workload, self._setting = fabric, placement, workload, setting
         self._capacity = fabric.capacity if setting.blocking else non_blocking(fabric)
         keys = np.arange(workload.flows, dtype=np.uint64)
-        self._hash = around_dead_links(
-            fabric, workload.source, workload.target, hashed_labels(fabric, keys, setting.seed), fabric.capacity
-        )
+        label = np.zeros(workload.flows, np.int32) if setting.one_tree else hashed_labels(fabric, keys, setting.seed)
+        self._hash = around_dead_links(fabric, workload.source, workload.target, label, fabric.capacity)
+        self._start = workload.start.copy()
+        self._waiting: dict[int, deque[int]] = {}
         self._choice = np.full(workload.flows, HASHED, np.int32)
         self._left = workload.size.copy()
         self._polled = np.zeros(workload.flows)
@@ -102,8 +108,9 @@ class Simulation:
     def run(self) -> History:
         workload, setting = self._workload, self._setting
         history = History(finished=np.full(workload.flows, np.inf), end=setting.end)
-        now, next_round, arrived = 0.0, setting.period, 0
-        active: NDArray[np.int64] = np.empty(0, np.int64)
+        now, next_round = 0.0, setting.period
+        active = self._first_turns()
+        arrived = workload.flows if workload.at_once else 0
         rates = np.empty(0)
         stale = True
         while now < setting.end:
@@ -120,16 +127,35 @@ class Simulation:
                 history.times.append(now)
                 history.goodput.append(float(rates.sum()))
                 stale = False
+            if not active.size and arrived == workload.flows:
+                break
             until = self._until(now, next_round, arrived, rates, active)
             self._pass(active, rates, until - now)
             done = self._left[active] <= 0
             if done.any():
                 ended = active[done]
                 overshoot = -self._left[ended] * 8e-6 / rates[done]
-                history.finished[ended] = np.maximum(until - overshoot, workload.start[ended])
-                active, rates, stale = active[~done], rates[~done], True
+                history.finished[ended] = np.maximum(until - overshoot, self._start[ended])
+                active, stale = np.concatenate([active[~done], self._next_turns(ended, until)]), True
             now = until
         return history
+
+    def _first_turns(self) -> NDArray[np.int64]:
+        """The flows that hosts begin with which take turns; the others wait."""
+        at_once = self._workload.at_once
+        if not at_once:
+            return np.empty(0, np.int64)
+        for flow, source in enumerate(self._workload.source.tolist()):
+            self._waiting.setdefault(source, deque()).append(flow)
+        first = [queue.popleft() for queue in self._waiting.values() for _ in range(min(at_once, len(queue)))]
+        self._start[:] = 0.0
+        return np.array(first, np.int64)
+
+    def _next_turns(self, ended: NDArray[np.int64], now: float) -> NDArray[np.int64]:
+        queues = [self._waiting.get(source) for source in self._workload.source[ended].tolist()]
+        begun = np.array([queue.popleft() for queue in queues if queue], np.int64)
+        self._start[begun] = now
+        return begun
 
     def _rates(self, active: NDArray[np.int64]) -> Vector:
         workload = self._workload
@@ -156,7 +182,7 @@ class Simulation:
     def _round(self, active: NDArray[np.int64], now: float, history: History) -> None:
         """Poll counters, estimate what elephants would send, place them."""
         workload, fabric, period = self._workload, self._fabric, self._setting.period
-        age = np.minimum(now - workload.start[active], period)
+        age = np.minimum(now - self._start[active], period)
         rate = (self._sent[active] - self._polled[active]) * 8e-6 / np.maximum(age, self._setting.step)
         self._polled[active] = self._sent[active]
         large = active[rate > ELEPHANT * fabric.nic_rate]

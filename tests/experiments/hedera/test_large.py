@@ -10,35 +10,73 @@ import numpy as np
 import pytest
 
 from experiments.hedera import large_run
-from experiments.hedera.arrivals import SIZES, SMALLEST, arriving
+from experiments.hedera.arrivals import SMALLEST, arriving, larger
+from experiments.hedera.large import LargeOptions
 from experiments.hedera.large_run import missed_bars, run_large
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Settings, find_experiment
 from hedera.fat_tree import FatTree
+from kuijia_app.cli.main import main
+from simulator.flow_sizes.published import published_flow_sizes
+from te_solver.errors import InputError
 
 SETTINGS = Settings("flow", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
 
 
-def test_sizes_have_the_mean_that_loads_are_made_of() -> None:
-    drawn = SIZES.quantile(np.random.default_rng(1).uniform(size=400_000))
-    assert drawn.min() >= SMALLEST
-    assert drawn.mean() == pytest.approx(SIZES.mean, rel=0.02)
+@pytest.mark.parametrize("name", ["data-mining", "web-search", "cqrd"])
+def test_flows_are_as_those_above_1_mb_of_the_distribution(name: str) -> None:
+    sizes = published_flow_sizes(name)
+    large = larger(sizes, name)
+    drawn = sizes.quantile(np.linspace(0, 1, 200_001))
+    assert large.mean == pytest.approx(drawn[drawn > SMALLEST].mean(), rel=5e-3)
+    assert large.quantile(0.0) >= SMALLEST
+
+
+def test_a_distribution_of_small_flows_is_refused() -> None:
+    with pytest.raises(InputError, match="web-server: no flow is larger than 1 MB"):
+        larger(published_flow_sizes("web-server"), "web-server")
 
 
 def test_arrivals_ask_for_the_load() -> None:
     tree = FatTree(16)
-    workload = arriving(tree, 0.4, 60, seed=1)
+    workload = arriving(tree, larger(published_flow_sizes("data-mining"), ""), 0.4, 60, seed=1)
     asked = workload.size.sum() * 8e-6 / 60
     assert asked == pytest.approx(0.4 * tree.hosts * tree.nic_rate, rel=0.15)
     assert (np.diff(workload.start) >= 0).all()
     assert (workload.source != workload.target).all()
 
 
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (["--ports", "7"], "error: kuijia run: argument --ports: '7', expected an even number from 4 to 64"),
+        (
+            ["--arriving-load", "1.5"],
+            "error: kuijia run: argument --arriving-load: '1.5', expected a number above 0, at most 1",
+        ),
+        (["--flow-sizes", "nowhere.cdf"], "error: nowhere.cdf: there is no such file, expected a file of flow sizes"),
+        (["--flow-sizes", "web-server"], "error: web-server: no flow is larger than 1 MB, expected some"),
+    ],
+)
+def test_bad_options_are_told_in_one_line(
+    option: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status: object = main(["run", "hedera-8192", *option, "-o", str(tmp_path)])
+    except SystemExit as left:  # as argparse does
+        status = left.code
+    assert status == InputError.exit_status
+    told = capsys.readouterr().err
+    assert told.startswith(message)
+    assert told.count("\n") == 1
+
+
 def test_tables_and_picture_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_run, "ITERATIONS", 200)
+    monkeypatch.setattr(large_run, "FLOW_ITERATIONS", 200)
     with (tmp_path / "progress").open("w") as stream:
-        outcome = run_large(SETTINGS, 4, OutputFolder(tmp_path), Progress(stream))
+        outcome = run_large(SETTINGS, LargeOptions(4, 0.4, "data-mining"), OutputFolder(tmp_path), Progress(stream))
     data = json.loads((tmp_path / "hedera-8192.json").read_text())
     assert (data["hosts"], len(data["patterns"])) == (16, 9)
     assert "bijection" in outcome.text
