@@ -22,6 +22,7 @@ from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Placement
 from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
 from simulator.flow_sizes.published import find_flow_sizes
+from te_solver.picture_file import picture_bytes
 
 NIC_RATE = 1000.0
 WINDOW = (10.0, 50.0)
@@ -68,7 +69,7 @@ def run_large(settings: Settings, options: LargeOptions, output: OutputFolder, p
     text = table_text(data)
     output.write_json("hedera-8192.json", data)
     output.write_text("hedera-8192.txt", f"{text}\n")
-    output.write_with("hedera-8192.png", figure(data).savefig)
+    output.write_bytes("hedera-8192.svg", picture_bytes(figure(data), ".svg"))
     return Outcome(text, data, tuple(missed_bars(data)))
 
 

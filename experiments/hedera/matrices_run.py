@@ -19,27 +19,29 @@ from experiments.hedera.simulation import Setting, Simulation, Workload
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
-from hedera.fabric import HASHED, Fabric, Ints, Vector
+from hedera.demand_estimation import estimate_demands
+from hedera.fabric import HASHED, Fabric, Ints
 from hedera.fat_tree import FatTree
 from hedera.matrices import Matrix, authors_matrices
 from hedera.placement.ecmp import Ecmp, hashed_labels
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Elephants, Placement
 from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
+from te_solver.picture_file import picture_bytes
 
 NIC_RATE = 1000.0
 WINDOW = (10.0, 50.0)
 """Seconds over which the authors averaged."""
 
+FIRST_FIT, IN_ROUNDS = "global-first-fit", "first fit in rounds"
+"""As the authors' slides have it, every flow is placed when it is detected, and keeps the reservation of its demand as
+it is estimated then; in rounds of our scheduler all have been detected when the first one is placed."""
+
 PLACEMENTS: Mapping[str, Callable[[int], Placement]] = {
     "ecmp": lambda _: Ecmp(),
-    "global-first-fit": lambda _: GlobalFirstFit(),
+    FIRST_FIT: lambda _: GlobalFirstFit(),
     "simulated-annealing": lambda seed: SimulatedAnnealing(Annealing(seed=seed)),
 }
-BY_RATES = {"first fit by rates": False, "the same, one by one": True}
-"""Not what anyone asks for: first fit that reserves the rates that flows have when they are detected, after all have
-begun, or each as it begins. It shows where the published first fit stands."""
-
 _LEAST_OF_EACH, _LEAST_MEAN = 0.97, 0.995
 _ECMP_WITHIN, _FIRST_FIT_WITHIN = 0.06, 0.05
 
@@ -66,20 +68,20 @@ def run_matrices(settings: Settings, seeds: int, output: OutputFolder, progress:
     text = f"{table_text(data)}\n\n{shuffle_text(shuffled, data['published_shuffle'])}"
     output.write_json("hedera-matrices.json", data)
     output.write_text("hedera-matrices.txt", f"{text}\n")
-    output.write_with("hedera-matrices.png", figure(data).savefig)
+    output.write_bytes("hedera-matrices.svg", picture_bytes(figure(data), ".svg"))
     return Outcome(text, data, tuple(missed_bars(data)))
 
 
 def row_of(tree: Fabric, matrix: Matrix, seeds: range) -> Row:
     control = _goodput(tree, matrix, Ecmp(), Setting(blocking=False))
-    parts: dict[str, list[float]] = {name: [] for name in (*PLACEMENTS, *BY_RATES)}
+    parts: dict[str, list[float]] = {name: [] for name in (*PLACEMENTS, IN_ROUNDS)}
     for seed in seeds:
         order = np.random.default_rng([seed, 1]).permutation(matrix.source.size)
         detected = Matrix(matrix.name, matrix.source[order], matrix.target[order])
         for name, make in PLACEMENTS.items():
-            parts[name].append(_goodput(tree, detected, make(seed), Setting(seed=seed)) / control)
-        for name, one_by_one in BY_RATES.items():
-            parts[name].append(_goodput_by_rates(tree, detected, seed, one_by_one=one_by_one) / control)
+            in_rounds = _goodput(tree, detected, make(seed), Setting(seed=seed)) / control
+            parts[IN_ROUNDS if name == FIRST_FIT else name].append(in_rounds)
+        parts[FIRST_FIT].append(_goodput_upon_detection(tree, detected, seed) / control)
     return Row(matrix.name, control, parts)
 
 
@@ -88,24 +90,21 @@ def _goodput(tree: Fabric, matrix: Matrix, placement: Placement, setting: Settin
     return Simulation(tree, placement, workload, setting).run().mean_goodput(*WINDOW)
 
 
-def _goodput_by_rates(tree: Fabric, matrix: Matrix, seed: int, *, one_by_one: bool) -> float:
-    """First fit that is told of one flow after the other, and reserves the rate that each has at that moment."""
+def _goodput_upon_detection(tree: Fabric, matrix: Matrix, seed: int) -> float:
+    """First fit that is told of one flow after the other, in the order of the matrix."""
     count = matrix.source.size
     hashed = hashed_labels(tree, np.arange(count, dtype=np.uint64), seed)
     choice: Ints = np.full(count, HASHED, np.int32)
     reserved = np.zeros(count)
-
-    def rates(begun: int) -> Vector:
-        label = np.where(choice == HASHED, hashed, choice)[:begun]
-        return tcp_goodput(tree.capacity, tree.flow_paths(matrix.source[:begun], matrix.target[:begun], label))
-
     placement = GlobalFirstFit()
     for flow in range(count):
-        known = np.arange(count) <= flow
-        reserved[flow] = rates(flow + 1 if one_by_one else count)[flow]
-        elephants = Elephants.of(matrix.source, matrix.target, reserved, choice).some(known)
+        known = slice(0, flow + 1)
+        source, target = matrix.source[known], matrix.target[known]
+        reserved[flow] = estimate_demands(tree.hosts, source, target, tree.nic_rate).demand[flow]
+        elephants = Elephants.of(source, target, reserved[known], choice[known])
         choice[known] = placement.place(tree, elephants, tree.capacity)
-    return float(rates(count).sum())
+    label = np.where(choice == HASHED, hashed, choice)
+    return float(tcp_goodput(tree.capacity, tree.flow_paths(matrix.source, matrix.target, label)).sum())
 
 
 def published() -> dict[str, Any]:
@@ -157,17 +156,15 @@ def missed_bars(data: dict[str, Any]) -> list[str]:
     ours, theirs = data["mean_where_published"], data["published_mean"]
     if abs(ours["ecmp"] - theirs["ecmp"]) > _ECMP_WITHIN:
         missed.append(f"ecmp reaches {ours['ecmp']:.3f}, expected {theirs['ecmp']:.3f} within {_ECMP_WITHIN}")
-    name = "global-first-fit"
-    if ours[name] < theirs[name] - _FIRST_FIT_WITHIN:
-        missed.append(f"{name} reaches {ours[name]:.3f}, expected {theirs[name]:.3f} less {_FIRST_FIT_WITHIN} or more")
-    low, high = (ours[each] for each in BY_RATES)
-    if not low <= theirs[name] <= high:
-        missed.append(f"{name}: the published {theirs[name]:.3f} is not between {low:.3f} and {high:.3f}, by rates")
+    ours, theirs = data["mean"], data["published_mean_of_29"]
+    if abs(ours[FIRST_FIT] - theirs[FIRST_FIT]) > _FIRST_FIT_WITHIN:
+        reached = f"{FIRST_FIT} reaches {ours[FIRST_FIT]:.3f} of non-blocking in the mean"
+        missed.append(f"{reached}, expected {theirs[FIRST_FIT]:.3f} within {_FIRST_FIT_WITHIN}")
     return missed
 
 
 def table_text(data: dict[str, Any]) -> str:
-    names = (*PLACEMENTS, *BY_RATES)
+    names = (*PLACEMENTS, IN_ROUNDS)
     lines = [
         f"Hedera's matrices on a fat-tree of 4-port switches, {data['seeds']} seeds: aggregate goodput, in Mbit/s",
         "where nothing blocks, else the part of that which is reached (mean, spread over seeds; [published])",
@@ -187,19 +184,20 @@ def table_text(data: dict[str, Any]) -> str:
         f"{'mean where published':<32}"
         + "".join(f"{_cell(data['mean_where_published'][each], None, theirs_of.get(each)):>29}" for each in names)
     )
-    low, high = (data["mean_where_published"][name] for name in BY_RATES)
+    theirs_of = data["published_mean_of_29"]
     lines += [
+        f"{'mean of all their 29':<32}" + "".join(f"{_cell(None, None, theirs_of.get(each)):>29}" for each in names),
         "",
         f"The model's non-blocking figures are the authors' within {data['control_error']:.1%}, two constants being",
-        "fitted to three of them. First fit reserves estimated demands. Reserving rates instead, as flows have them",
-        f"when they are detected, it reaches {low:.3f} to {high:.3f} (published: {theirs_of['global-first-fit']:.3f}).",
+        "fitted to three of them. First fit places each flow when it is detected and reserves the demand that it is",
+        "estimated to have at that time; in rounds of the scheduler the demands of all flows are known.",
     ]
     return "\n".join(lines)
 
 
-def _cell(part: float, spread: float | None, theirs: float | None) -> str:
+def _cell(part: float | None, spread: float | None, theirs: float | None) -> str:
     return (
-        f"{part:.3f}"
+        (f"{part:.3f}" if part is not None else "")
         + (f" ±{spread:.3f}" if spread is not None else " " * 7)
         + (f" [{theirs:.3f}]" if theirs is not None else " " * 8)
     )
