@@ -9,7 +9,7 @@ from statistics import fmean
 from experiments.cqrd.loads import REMARKS
 from experiments.cqrd.published import LOADS, published
 from experiments.cqrd.runs import Case, run_cases
-from experiments.cqrd.switches import SCHEMES, TwoTiers
+from experiments.cqrd.switches import PACKET, SCHEMES, TwoTiers
 from experiments.cqrd.tables import statistic
 from experiments.exhibit import Exhibit, Line, Point
 from experiments.exhibit_output import write_exhibits
@@ -134,7 +134,11 @@ def run_buffers(grid: Grid, settings: Settings, workers: Workers, output: Output
                 lines=tuple(lines),
                 published=published()["source"],
                 checks=tuple(_stability(lines)) if name == "average" else (),
-                remarks=(*grid.remarks(), "The published numbers are those of the conference's 2,000 flows."),
+                remarks=(
+                    *grid.remarks(),
+                    "The published numbers are those of the conference's 2,000 flows.",
+                    f"A crosspoint has {PACKET:,} bytes at the least, room for a packet: at 30 KB more than its share.",
+                ),
             )
         )
     return write_exhibits("cqrd-exp4", exhibits, settings, output)

@@ -20,6 +20,10 @@ MARKED_FROM = 0.4
 """Of a queue's capacity: the threshold for marks, for all switches (journal, section 6.6)."""
 
 
+PACKET = 1500
+"""Bytes that a crosspoint has at the least: one packet."""
+
+
 @dataclass(frozen=True)
 class Memory:
     """What a switch has in front of each output.
@@ -42,7 +46,7 @@ def queueing(scheme: str, memory: Memory, ports: int) -> Queueing:
     if scheme == "hcf":
         return HashedCredits(_queue(memory.output // 2, memory))
     random = scheme == "cqrd"
-    size = memory.output // ports
+    size = max(memory.output // ports, -(-PACKET // memory.cell) * memory.cell)
     crosspoint = Fifo(size, _marking(size, memory), random_drop=random, random_mark=random, cell=memory.cell)
     return Crosspoints(crosspoint)
 
