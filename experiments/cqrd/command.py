@@ -62,11 +62,11 @@ def cqrd_exp1(settings: Settings, args: argparse.Namespace, output: OutputFolder
     sweeps=True,
 )
 def cqrd_exp2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.cqrd.loads import INTERFERED_AT, Part, run_experiment  # noqa: PLC0415
+    from experiments.cqrd.loads import Part, run_experiment  # noqa: PLC0415
 
     parts = [Part("lcn", _CONFERENCE_FLOWS)]
     if not settings.quick:
-        parts.insert(0, Part("journal", _FABRIC_FLOWS, LOADS if args.full else (INTERFERED_AT,)))
+        parts.insert(0, Part("journal", _FABRIC_FLOWS, LOADS if args.full else LOADS[:1]))
     return run_experiment("cqrd-exp2", parts, settings, workers_from(args), output, progress)
 
 
@@ -81,9 +81,10 @@ def cqrd_exp2(settings: Settings, args: argparse.Namespace, output: OutputFolder
 def cqrd_exp3(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.cqrd.deployment import Grid, run_deployment  # noqa: PLC0415
 
-    grid = Grid(_CONFERENCE_FLOWS, _FABRIC_FLOWS, steps=_HALF_AND_ALL)
-    if args.full:
-        grid = Grid(_FABRIC_FLOWS, _FABRIC_FLOWS)
+    grid = Grid(_FABRIC_FLOWS, _FABRIC_FLOWS)
+    if not args.full:
+        flows = _CONFERENCE_FLOWS if settings.quick else _FABRIC_FLOWS
+        grid = Grid(flows, _FABRIC_FLOWS, LOADS[:1], _HALF_AND_ALL)
     return run_deployment(grid, settings, workers_from(args), output, progress)
 
 
@@ -111,10 +112,10 @@ def cqrd_exp4(settings: Settings, args: argparse.Namespace, output: OutputFolder
     sweeps=True,
 )
 def cqrd_exp5(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.cqrd.loads import INTERFERED_AT, Part, run_experiment  # noqa: PLC0415
+    from experiments.cqrd.loads import Part, run_experiment  # noqa: PLC0415
 
     flows = _CONFERENCE_FLOWS if settings.quick else _FABRIC_FLOWS
-    parts = [Part("journal", flows, LOADS if args.full else (INTERFERED_AT,))]
+    parts = [Part("journal", flows, LOADS if args.full else LOADS[:1])]
     return run_experiment("cqrd-exp5", parts, settings, workers_from(args), output, progress)
 
 

@@ -9,7 +9,7 @@ from experiments.cqrd.pictures import Marks, cdf_figure
 from experiments.cqrd.published import LOADS, published
 from experiments.cqrd.runs import Case, Choices, Run, interference, run_cases
 from experiments.cqrd.switches import SCHEMES, OneSwitch, TwoTiers
-from experiments.cqrd.tables import LABELS, Naming, of_interfered, over_loads, ratio_checks
+from experiments.cqrd.tables import FCT, LABELS, Naming, of_interfered, over_loads, ratio_checks
 from experiments.exhibit import Exhibit
 from experiments.exhibit_output import write_exhibits
 from experiments.output import OutputFolder
@@ -37,7 +37,7 @@ class Experiment:
         place: the network with one scheme at every switch.
         flows: of each workload.
         figures: what the papers call the tables by load, and those of interfered flows, of each workload.
-        ratio: what CQRD's average may be of OQ's with the journal's flows; None where nothing is expected.
+        ratio: what CQRD's average may be of OQ's with the journal's flows.
         dctcp: instead of TCP, beside OQ with TCP.
     """
 
@@ -46,7 +46,7 @@ class Experiment:
     place: Callable[[str], OneSwitch | TwoTiers]
     flows: dict[str, int]
     figures: dict[str, tuple[str, str]]
-    ratio: float | None
+    ratio: float
     dctcp: bool = False
 
 
@@ -56,7 +56,7 @@ EXPERIMENTS = {
         "one switch of 24 ports",
         OneSwitch,
         {"journal": 6_000, "lcn": 1_200},
-        {"journal": ("Figure 8", "Figure 9"), "lcn": ("LCN Figure 6", "LCN Figure 7")},
+        {"journal": ("CQRD Figure 8", "CQRD Figure 9"), "lcn": ("CQRD (LCN) Figure 6", "CQRD (LCN) Figure 7")},
         0.7,
     ),
     "cqrd-exp2": Experiment(
@@ -64,11 +64,17 @@ EXPERIMENTS = {
         "480 hosts",
         TwoTiers.of,
         {"journal": 20_000, "lcn": 2_000},
-        {"journal": ("Figure 11", "Figure 12"), "lcn": ("LCN Figure 9", "LCN Figure 10")},
+        {"journal": ("CQRD Figure 11", "CQRD Figure 12"), "lcn": ("CQRD (LCN) Figure 9", "CQRD (LCN) Figure 10")},
         0.65,
     ),
     "cqrd-exp5": Experiment(
-        "exp5", "480 hosts, DCTCP", TwoTiers.of, {"journal": 20_000}, {"journal": ("Figure 15", "")}, None, dctcp=True
+        "exp5",
+        "480 hosts, DCTCP",
+        TwoTiers.of,
+        {"journal": 20_000},
+        {"journal": ("CQRD Figure 15", "")},
+        0.7,
+        dctcp=True,
     ),
 }
 
@@ -131,8 +137,8 @@ def _tables(experiment: Experiment, part: Part, runs: dict[tuple[str, float], li
     naming = _naming(experiment, part, experiment.figures[part.workload][0])
     if experiment.dctcp:
         naming = Naming(naming.name, naming.title, naming.figure, (experiment.name,), naming.remarks)
-    judged = experiment.ratio is not None and part.workload == "journal"
-    checks = ratio_checks(runs, experiment.ratio or 0.0, GOODPUT_WITHIN) if judged else None
+    judged = part.flows == experiment.flows["journal"]
+    checks = ratio_checks(runs, experiment.ratio, GOODPUT_WITHIN) if judged else None
     return over_loads(naming, runs, checks)
 
 
@@ -168,4 +174,4 @@ def _cdf(experiment: Experiment, part: Part, runs: dict[tuple[str, float], list[
                 ]
                 for scheme, curves in theirs["cdf"].items()
             }
-    return picture_bytes(cdf_figure(panels, "completion time of short flows (ms)", marks), ".svg")
+    return picture_bytes(cdf_figure(panels, FCT, marks), ".svg")

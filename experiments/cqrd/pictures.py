@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 _COLOURS = {"CQRD": "tab:red", "CQ": "tab:blue", "HCF": "tab:orange", "OQ": "tab:cyan", "OQ, TCP": "tab:purple"}
@@ -33,5 +34,8 @@ def cdf_figure(
         axes.grid(alpha=0.3)
     all_axes[0].set_ylabel("part of flows")
     handles, labels = all_axes[0].get_legend_handles_labels()
+    if published:
+        handles.append(Line2D([], [], color="black", marker="D", markerfacecolor="none", linestyle=""))
+        labels.append("published")
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize="small")
     return figure

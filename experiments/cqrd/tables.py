@@ -21,7 +21,8 @@ Which = NDArray[np.bool_]
 Runs = Mapping[tuple[str, float], Sequence[Run]]
 """Of a scheme and a load, one for each seed."""
 
-FCT, GOODPUT = "completion time of short flows (ms)", "goodput of large flows (Gbit/s)"
+FCT, GOODPUT = "FCT of short flows (ms)", "goodput of large flows (Gbit/s)"
+"""FCT being the flow completion time."""
 LABELS = {**SCHEMES, "tcp-oq": "OQ, TCP"}
 
 _STATISTICS: Mapping[str, Callable[[Vector], float]] = {
@@ -77,7 +78,7 @@ def over_loads(naming: Naming, runs: Runs, checks: Mapping[str, Sequence[Check]]
                     reproduces=naming.figure,
                     backend="packet",
                     axis="load, as the paper calls it",
-                    quantity=f"{'99th percentile of the' if name == '99th' else name} {unit}",
+                    quantity=f"{unit}, {name}",
                     lines=tuple(lines),
                     published=published()["source"],
                     checks=tuple((checks or {}).get(key, ())),

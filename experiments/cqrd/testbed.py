@@ -77,7 +77,7 @@ def run_testbed(settings: Settings, seconds: float, output: OutputFolder) -> Out
     shorts = Exhibit(
         name="cqrd-testbed-short",
         title="short flows of seven hosts and two long ones",
-        reproduces="Figure 16",
+        reproduces="CQRD Figure 16",
         backend="packet",
         axis="switch",
         quantity="average completion time (ms)",
@@ -99,7 +99,7 @@ def run_testbed(settings: Settings, seconds: float, output: OutputFolder) -> Out
     longs = Exhibit(
         name="cqrd-testbed-long",
         title="goodput of the two long flows",
-        reproduces="Figure 16",
+        reproduces="CQRD Figure 16",
         backend="packet",
         axis="flow",
         quantity="goodput (Gbit/s)",

@@ -79,7 +79,7 @@ def _short(runs: Mapping[str, list[Outcomes]], together: Mapping[str, list[Outco
     return Exhibit(
         name="cqrd-toy-short",
         title="short flows meet two long ones at an output",
-        reproduces="Figure 2",
+        reproduces="CQRD Figure 2",
         backend="packet",
         axis="flow of 10 KB",
         quantity="completion time (ms)",
@@ -124,7 +124,7 @@ def _long(runs: Mapping[str, list[Outcomes]]) -> Exhibit:
     return Exhibit(
         name="cqrd-toy-long",
         title="goodput of the two long flows",
-        reproduces="Figure 2",
+        reproduces="CQRD Figure 2",
         backend="packet",
         axis="flow of 100 MB",
         quantity="goodput (Gbit/s)",
