@@ -22,7 +22,7 @@ from experiments.progress import Progress
 from experiments.sweep.workers import workers_from
 from kuijia_app.cli import packet_values as values
 from kuijia_app.cli.inputs import read_topology
-from kuijia_app.cli.packet_options import HEADER, configure
+from kuijia_app.cli.packet_options import AT_A_LOAD, HEADER, configure
 from simulator.packet.simulation import Simulation
 from simulator.packet.traffic.load import Reference
 from simulator.packet.transports import Congestion, Tcp
@@ -51,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("option", "--details", "given without a folder", "-o DIR as well")
     if (last := args.seed + args.seeds - 1) > _LAST_SEED:
         raise InputError("option", "--seed", f"the last seed is {last}", f"{_LAST_SEED} or less")
+    _complete(args)
     assumptions: list[str] = []
     study = _study(args, assumptions)
     runs = [
@@ -88,6 +89,15 @@ def run(args: argparse.Namespace) -> int:
         message = f"stopped after {told[0]['seconds']:.6g} simulated seconds, {counted(finished, 'flow')} finished"
         raise InterruptedWorkError(f"{message}: that is what is told")
     return 0
+
+
+def _complete(args: argparse.Namespace) -> None:
+    """Give options that only a load has their defaults, or refuse them where all flows start at once."""
+    for name, default in AT_A_LOAD.items():
+        if getattr(args, name) is None:
+            setattr(args, name, default)
+        elif args.at_once:
+            raise InputError("option", f"--{name.replace('_', '-')}", "given with --at-once", "--load instead of it")
 
 
 def _study(args: argparse.Namespace, assumptions: list[str]) -> Study:

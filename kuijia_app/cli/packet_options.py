@@ -18,6 +18,9 @@ from simulator.packet.transports import Congestion, Tcp
 HEADER = Tcp().header
 """Bytes of a packet that are no payload."""
 
+AT_A_LOAD: dict[str, object] = {"load_of": Reference.HOSTS.value, "flows": 1000, "arrivals": "poisson"}
+"""Defaults of what has no meaning for flows that all start at once, by the names of the parsed arguments."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -151,17 +154,18 @@ def _add_traffic(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--load-of",
         choices=[each.value for each in Reference],
-        default=Reference.HOSTS.value,
-        help="what load 1 fills: all hosts' links, or the busiest link of the network (default: %(default)s)",
+        help="what load 1 fills: all hosts' links, or the busiest link of the network (default: "
+        f"{AT_A_LOAD['load_of']})",
     )
     group.add_argument(
         "--flows",
         type=whole_number(1, 10**7, of=" flows"),
-        default=1000,
         metavar="N",
-        help="at a load: how many come (default: %(default)s)",
+        help=f"at a load: how many come (default: {AT_A_LOAD['flows']})",
     )
-    group.add_argument("--arrivals", default="poisson", metavar="HOW", help=f"{values.ARRIVALS} (default: %(default)s)")
+    group.add_argument(
+        "--arrivals", metavar="HOW", help=f"at a load: {values.ARRIVALS} (default: {AT_A_LOAD['arrivals']})"
+    )
     group.add_argument(
         "--pattern",
         default="random",

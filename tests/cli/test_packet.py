@@ -13,6 +13,7 @@ from experiments.progress import Progress
 from kuijia_app.cli.main import main
 
 SMALL = ("leaf-spine:2,2,3", "--flows", "40", "--sizes", "web-server")
+SMALL_AT_ONCE = ("leaf-spine:2,2,3", "--at-once", "--pattern", "permutation")
 
 
 @pytest.fixture(autouse=True)
@@ -155,6 +156,9 @@ def test_a_load_of_one_is_allowed_with_a_warning(capsys: pytest.CaptureFixture[s
         (("apart.yaml",), "apart.yaml: no path leads from a to c"),
         (("fat-tree:4", "--fabric-rate", "5"), "option:--fabric-rate: given for 'fat-tree:4'"),
         (("gscale", "--fabric-rate", "5"), "option:--fabric-rate: given for gscale"),
+        ((*SMALL_AT_ONCE, "--flows", "5"), "option:--flows: given with --at-once"),
+        ((*SMALL_AT_ONCE, "--arrivals", "poisson"), "option:--arrivals: given with --at-once"),
+        ((*SMALL_AT_ONCE, "--load-of", "hosts"), "option:--load-of: given with --at-once"),
         (("fat-tree:4", "--capacity", "5"), "option:--capacity: given for fat-tree:4"),
         (("single-switch:4", "--buffer", "1499"), "option:--buffer: 1499 bytes are less than a packet of 1500"),
         (
