@@ -75,6 +75,7 @@ class TcpRules:
         receive_window: int,
         counting_limit: float,
         gain: float,
+        least_marked: float,
         first_timeout: int,
         least_timeout: int,
         most_timeout: int,

@@ -35,6 +35,8 @@ class Tcp:
         receive_window: segments.
         counting_limit: segments by which an acknowledgement lets the window grow at most in slow start (L of RFC 3465).
         dctcp_gain: weight g of the newest window in the estimate of marked segments (RFC 8257 section 4.2).
+        dctcp_least_window: segments that marks leave: two in Linux, not bounded by RFC 8257. A window below one sends
+            a segment when the retransmission timer expires (RFC 3168 section 6.1.2).
         first_timeout: seconds until something is sent again before there is a round-trip time (RFC 6298).
         min_timeout: seconds that a retransmission timeout lasts at least.
         max_timeout: seconds that it lasts at most, doubled or not.
@@ -53,6 +55,7 @@ class Tcp:
     receive_window: int = 2**31
     counting_limit: float = 2
     dctcp_gain: float = 1 / 16
+    dctcp_least_window: float = 2
     first_timeout: float = 1.0
     min_timeout: float = 0.2
     max_timeout: float = 60.0
@@ -77,6 +80,7 @@ class Tcp:
             receive_window=self.receive_window,
             counting_limit=self.counting_limit,
             gain=self.dctcp_gain,
+            least_marked=self.dctcp_least_window,
             first_timeout=int(picoseconds(self.first_timeout)),
             least_timeout=int(picoseconds(self.min_timeout)),
             most_timeout=int(picoseconds(self.max_timeout)),

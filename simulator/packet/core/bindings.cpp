@@ -211,17 +211,20 @@ PYBIND11_MODULE(_core, module) {
     py::class_<TcpRules>(module, "TcpRules")
         .def(py::init([](Control control, bool sack, bool handshake, bool ecn, std::uint32_t payload,
                          std::uint32_t header, double initial_window, std::uint32_t receive_window,
-                         double counting_limit, double gain, Time first_timeout, Time least_timeout, Time most_timeout,
-                         std::uint32_t card_packets, std::uint32_t acknowledge_every, Time acknowledge_within) {
+                         double counting_limit, double gain, double least_marked, Time first_timeout, Time least_timeout,
+                         Time most_timeout, std::uint32_t card_packets, std::uint32_t acknowledge_every,
+                         Time acknowledge_within) {
                  return TcpRules{control,       sack,         handshake,      ecn,
                                  payload,       header,       initial_window, receive_window,
-                                 counting_limit, gain,        first_timeout,  least_timeout,
-                                 most_timeout,  card_packets, acknowledge_every, acknowledge_within};
+                                 counting_limit, gain,        least_marked,   first_timeout,
+                                 least_timeout, most_timeout, card_packets,   acknowledge_every,
+                                 acknowledge_within};
              }),
              py::kw_only(), py::arg("control"), py::arg("sack"), py::arg("handshake"), py::arg("ecn"),
              py::arg("payload"), py::arg("header"), py::arg("initial_window"), py::arg("receive_window"),
-             py::arg("counting_limit"), py::arg("gain"), py::arg("first_timeout"), py::arg("least_timeout"),
-             py::arg("most_timeout"), py::arg("card_packets"), py::arg("acknowledge_every"), py::arg("acknowledge_within"));
+             py::arg("counting_limit"), py::arg("gain"), py::arg("least_marked"), py::arg("first_timeout"),
+             py::arg("least_timeout"), py::arg("most_timeout"), py::arg("card_packets"),
+             py::arg("acknowledge_every"), py::arg("acknowledge_within"));
 
     py::class_<Scenario>(module, "Scenario")
         .def(py::init([](std::uint64_t seed) {

@@ -75,15 +75,15 @@ class Cubic {
 // RFC 8257; losses as Reno's.
 class Dctcp {
   public:
-    Dctcp(double limit, double gain) : reno_(limit), gain_(gain) {}
+    Dctcp(double limit, double gain, double least) : reno_(limit), gain_(gain), least_(least) {}
 
     void grow(Window &window, double acknowledged, const Moment &moment) { reno_.grow(window, acknowledged, moment); }
     void lost(Window &window, double in_flight, const Moment &moment) { reno_.lost(window, in_flight, moment); }
     void timed_out(Window &window, double in_flight, const Moment &moment) { lost(window, in_flight, moment); }
 
-    // Section 3.3 number 9.
+    // Section 3.3 number 9, which names no least window.
     void marked(Window &window, double, const Moment &) {
-        window.size = std::max(window.size * (1 - alpha_ / 2), smallest_window);
+        window.size = std::max(window.size * (1 - alpha_ / 2), least_);
         window.threshold = window.size;
     }
 
@@ -94,6 +94,7 @@ class Dctcp {
   private:
     Reno reno_;
     double gain_;
+    double least_;
     double alpha_ = 1;
     std::uint32_t window_end_ = 0;
     std::uint64_t acknowledged_ = 0;

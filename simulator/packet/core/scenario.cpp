@@ -42,6 +42,7 @@ void validate_tcp(const TcpRules &rules, std::size_t which) {
     check(rules.receive_window >= 1, "receives into no window");
     check(rules.counting_limit >= 1 && rules.counting_limit <= 1e6, "counts bytes to no possible limit");
     check(rules.gain > 0 && rules.gain <= 1, "has a gain that is not in (0, 1]");
+    check(rules.least_marked >= 0 && rules.least_marked <= 1e6, "has no possible least window");
     check(rules.least_timeout > 0 && rules.least_timeout <= rules.most_timeout && is_time(rules.most_timeout),
           "has timeouts that are not in order");
     check(rules.first_timeout > 0 && rules.first_timeout <= rules.most_timeout, "has no possible first timeout");

@@ -12,7 +12,7 @@ constexpr std::uint8_t most_backoff = 30;
 CongestionControl control_of(const TcpRules &rules) {
     switch (rules.control) {
     case Control::cubic: return Cubic(rules.counting_limit);
-    case Control::dctcp: return Dctcp(rules.counting_limit, rules.gain);
+    case Control::dctcp: return Dctcp(rules.counting_limit, rules.gain, rules.least_marked);
     default: return Reno(rules.counting_limit);
     }
 }
@@ -31,8 +31,14 @@ TcpSender::Next TcpSender::next(Time now) {
             return {Sends::opening, 0};
         }
     }
-    if (state_ == State::opening || (!must_send_ && in_flight() + 1 > window_.size))
+    if (state_ == State::opening)
         return {Sends::nothing, 0};
+    if (!must_send_ && in_flight() + 1 > window_.size) {
+        // RFC 3168 section 6.1.2: marks have taken a window of one segment; only the timer sends again.
+        if (outstanding() == 0 && deadline_ == never && !finished())
+            restart_timer(now);
+        return {Sends::nothing, 0};
+    }
     auto number = next_;
     if (resent_below_ < lost_below_) // NextSeg of RFC 6675, rule 1
         number = sacked_.first_missing(std::max(resent_below_, first_missing_));
@@ -91,13 +97,14 @@ void TcpSender::acknowledged(const Packet &packet, Time now) {
 
     if ((state_ == State::recovery || state_ == State::loss) && first_missing_ >= recovery_end_)
         state_ = State::open;
-    if (state_ == State::open && lost_below_ > first_missing_)
+    if (state_ == State::reduced && first_missing_ > mark_end_)
+        state_ = State::open;
+    if (in_order() && lost_below_ > first_missing_)
         return recover(now);
     if (packet.echo)
         react_to_mark(now);
     // Only windows that hold the sender back grow, and none does for a round trip after it has shrunk for a mark.
-    const bool grows = state_ == State::loss || (state_ == State::open && first_missing_ >= mark_end_);
-    if (advanced > 0 && was_full && grows)
+    if (advanced > 0 && was_full && (state_ == State::open || state_ == State::loss))
         std::visit([&](auto &control) { control.grow(window_, advanced, {now, smoothed_}); }, control_);
 }
 
@@ -114,7 +121,7 @@ void TcpSender::note_sacked(const Packet &packet, std::uint32_t advanced) {
     if (advanced == 0) {
         duplicates_ += outstanding() > duplicates_;
         const bool of_news = recovery_end_ == 0 || first_missing_ > recovery_end_;
-        if (duplicates_ >= duplicate_threshold && state_ == State::open && of_news)
+        if (duplicates_ >= duplicate_threshold && in_order() && of_news)
             lost_below_ = first_missing_ + 1;
         return;
     }
@@ -143,6 +150,7 @@ void TcpSender::react_to_mark(Time now) {
     const auto in_flight = std::min<double>(outstanding(), window_.size);
     std::visit([&](auto &control) { control.marked(window_, in_flight, {now, smoothed_}); }, control_);
     mark_end_ = next_;
+    state_ = State::reduced;
 }
 
 void TcpSender::timed_out(Time now) {

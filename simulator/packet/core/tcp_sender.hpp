@@ -24,6 +24,7 @@ struct TcpRules {
     std::uint32_t receive_window; // segments
     double counting_limit;        // L of RFC 3465
     double gain;                  // g of DCTCP
+    double least_marked;          // segments that marks leave of DCTCP's window
     Time first_timeout;
     Time least_timeout;
     Time most_timeout;
@@ -66,8 +67,9 @@ class TcpSender {
     const TcpCounters &counters() const { return counters_; }
 
   private:
-    enum class State : std::uint8_t { closed, opening, open, recovery, loss };
+    enum class State : std::uint8_t { closed, opening, open, reduced, recovery, loss };
 
+    bool in_order() const { return state_ == State::open || state_ == State::reduced; }
     double in_flight() const;
     std::uint32_t lost_and_not_resent() const;
     void note_sacked(const Packet &packet, std::uint32_t advanced);
@@ -85,7 +87,7 @@ class TcpSender {
     std::uint32_t lost_below_ = 0;    // what is below and not acknowledged is lost (IsLost of RFC 6675)
     std::uint32_t resent_below_ = 0;  // HighRxt of RFC 6675, plus one
     std::uint32_t recovery_end_ = 0;  // RecoveryPoint
-    std::uint32_t mark_end_ = 0;      // marks of segments below have been reacted to
+    std::uint32_t mark_end_ = 0;      // marks of segments below have been reacted to, and 'reduced' lasts
     std::uint32_t duplicates_ = 0;    // of the last acknowledgement, without SACK: segments that must have arrived
     bool must_send_ = false;          // the first segment of a recovery goes out whatever is in flight
     State state_ = State::closed;

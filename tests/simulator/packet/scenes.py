@@ -92,6 +92,7 @@ def transports() -> st.SearchStrategy[Transport]:
         sack=st.booleans(),
         handshake=st.booleans(),
         initial_window=st.sampled_from([1, 4, 10]),
+        dctcp_least_window=st.sampled_from([0, 2]),
         first_timeout=st.just(0.05),
         min_timeout=st.sampled_from([0.0002, 0.01]),
         card_packets=st.sampled_from([0, 1, 8]),

@@ -9,7 +9,7 @@ import pytest
 
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
-from simulator.packet.queues import Crosspoints, Fifo, Queueing, RoundRobin, StrictPriority, Threshold, TokenBucket
+from simulator.packet.queues import Crosspoints, Fifo, Queueing, Red, RoundRobin, StrictPriority, Threshold, TokenBucket
 from simulator.packet.routing import NoPathError
 from simulator.packet.scenario import Outage, Setting
 from simulator.packet.simulation import Simulation
@@ -61,8 +61,8 @@ def test_results_are_those_that_every_machine_gets() -> None:
     simulation.run()
     results = simulation.flow_results()
     picoseconds = np.rint(results.finished * 1e12).astype(np.int64)
-    assert int(picoseconds.sum()) == 928_598_026_574
-    assert int(results.retransmitted.sum()) == 120
+    assert int(picoseconds.sum()) == 930_476_450_277
+    assert int(results.retransmitted.sum()) == 112
 
 
 def test_a_run_in_steps_is_the_same_as_a_run_at_once() -> None:
@@ -160,6 +160,22 @@ def test_a_threshold_marks_only_what_finds_more_waiting() -> None:
     assert links.dropped_packets.sum() == 0
     assert 0 < links.marked_packets[link] < 0.1 * links.sent_packets[link]
     assert links.queued_byte_seconds[link] / 2.0 < 40_000
+
+
+def test_red_drops_with_the_probability_of_its_average_queue() -> None:
+    """Floyd and Jacobson, 1993, section 7: packets between drops are spread evenly, 1 / 2 p of them on average."""
+    low, high, most = 15_000, 90_000, 0.2
+    network = single_switch(2, 100.0, 1e-6, Fifo(limit=10**7, marking=Red(low, high, most)))
+    network.links[0] = replace(network.links[0], rate=1000.0)
+    simulation = Simulation(network, [Flows.of(0, 1, ConstantRate(120.0))])
+    simulation.run(5.0)
+    before = simulation.link_results()
+    simulation.run(25.0)
+    after = simulation.link_results()
+    egress = network.outputs[2][1]
+    queue = (after.queued_byte_seconds - before.queued_byte_seconds)[egress] / 20.0
+    chance = 1 / 6 / 2  # a sixth of what comes is too much
+    assert queue == pytest.approx(low + chance / most * (high - low), rel=0.05)
 
 
 def test_a_failed_link_loses_what_is_on_it_and_flows_go_round_it_once_that_is_known() -> None:

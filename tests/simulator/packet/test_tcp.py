@@ -9,7 +9,7 @@ import pytest
 
 from simulator.packet.flows import Flows
 from simulator.packet.queues import Fifo, Threshold
-from simulator.packet.scenario import Setting
+from simulator.packet.scenario import Outage, Setting
 from simulator.packet.simulation import Simulation
 from simulator.packet.transports import Congestion, Tcp
 from tests.simulator.packet.scenes import bottleneck, bottleneck_link, require_conserved
@@ -65,6 +65,14 @@ def test_delayed_acknowledgements_halve_their_number() -> None:
     assert counts == [1000, 500]
 
 
+def test_a_segment_that_no_other_follows_is_acknowledged_after_the_delay() -> None:
+    network = bottleneck(Fifo(), rate=1e5)
+    transport = Tcp(initial_window=1, ack_every=2, ack_delay=0.01)
+    simulation = Simulation(network, [Flows.of(0, 1, transport, size=2 * 1460)])
+    simulation.run()
+    assert simulation.flow_results().completion == pytest.approx(1.5 * ROUND_TRIP + 0.01, rel=0.01)
+
+
 @pytest.mark.parametrize("sack", [True, False])
 def test_losses_are_repaired_without_timeouts_and_nothing_else_is_sent_again(*, sack: bool) -> None:
     network = bottleneck(Fifo(), loss=0.001)
@@ -85,6 +93,19 @@ def test_a_tail_that_is_lost_is_repaired_by_a_timeout() -> None:
     assert results.timeouts >= 1
     assert results.goodput == 10 * 1460
     assert results.completion > 0.05
+
+
+def test_timeouts_double_up_to_the_most() -> None:
+    """RFC 6298 section 5: into a link that has failed a segment is sent after 0, 1, 3, 7 and 11 seconds."""
+    network = bottleneck(Fifo())
+    setting = Setting(outages=[Outage(bottleneck_link(network), fails=0.0)])
+    flows = Flows.of(0, 1, Tcp(first_timeout=1.0, max_timeout=4.0), size=1000)
+    simulation = Simulation(network, [flows], setting)
+    sent = []
+    for until in (0.99, 1.01, 2.99, 3.01, 6.99, 7.01, 10.99, 11.01):
+        simulation.run(until)
+        sent.append(int(simulation.flow_results().sent[0]))
+    assert sent == [1, 2, 2, 3, 3, 4, 4, 5]
 
 
 @pytest.mark.parametrize("loss", [0.002, 0.01])
@@ -138,6 +159,23 @@ def test_dctcp_keeps_its_queue_where_its_analysis_says(flows: int) -> None:
     assert packets.max() == pytest.approx(threshold + flows, abs=0.25 * amplitude + 3)
     assert packets.mean() == pytest.approx(threshold + flows - amplitude / 2, rel=0.25)
     assert simulation.flow_results().dropped.sum() == 0
+
+
+def test_marks_leave_dctcp_the_least_window_and_the_timer_sends_when_they_leave_less_than_a_segment() -> None:
+    network = bottleneck(Fifo(marking=Threshold(0)), pairs=8, delay=1e-4)
+    hosts = np.arange(8)
+    for least in (2, 0):
+        transport = Tcp(congestion=Congestion.DCTCP, dctcp_least_window=least, min_timeout=0.05)
+        simulation = Simulation(network, [Flows.of(hosts, hosts + 8, transport)])
+        windows = []
+        for step in range(1, 101):
+            simulation.run(step * 1e-2)
+            windows.append(simulation.flow_states().window)
+        results = simulation.flow_results()
+        assert results.dropped.sum() == 0
+        assert bool((np.array(windows) >= 2).all()) == (least == 2)
+        assert bool((results.timeouts > 0).any()) == (least == 0)
+        assert (results.goodput > 20 * 1460).all()
 
 
 def test_flows_of_equal_round_trips_share_a_link() -> None:
