@@ -23,5 +23,7 @@ def run_sanitized(driver: Path, core: Path, cases: int) -> str:
     with tempfile.TemporaryDirectory() as directory:
         program = Path(directory) / driver.stem
         inputs = map(str, (driver, *sources))
-        subprocess.run([COMPILER, *FLAGS, f"-I{core}", "-o", str(program), *inputs], check=True)
+        subprocess.run(
+            [COMPILER, *FLAGS, f"-I{core}", f"-I{Path(__file__).parent}", "-o", str(program), *inputs], check=True
+        )
         return subprocess.run([program, str(cases)], check=True, stdout=subprocess.PIPE, text=True).stdout

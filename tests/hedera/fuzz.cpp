@@ -3,11 +3,10 @@
 #include "estimation.hpp"
 #include "first_fit.hpp"
 #include "flow_book.hpp"
+#include "fuzzing.hpp"
 #include "refinement.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -245,28 +244,12 @@ void try_reading(Generator &random, bool spoilt) {
 } // namespace
 
 int main(int, char **arguments) {
-    const auto cases = std::strtoull(arguments[1], nullptr, 10);
-    unsigned long long refused = 0;
-    for (unsigned long long number = 0; number < cases; ++number) {
-        Generator random(number);
-        const bool spoilt = random.below(3) == 0;
-        try {
-            switch (random.below(4)) {
-            case 0: try_estimating(random, spoilt); break;
-            case 1: try_fat_tree(random, spoilt); break;
-            case 2: try_reading(random, spoilt); break;
-            default: try_table(random, spoilt);
-            }
-        } catch (const std::invalid_argument &refusal) {
-            ++refused;
-            if (!spoilt) {
-                std::fprintf(stderr, "case %llu: sound input was refused: %s\n", number, refusal.what());
-                return 1;
-            }
-        } catch (const std::logic_error &fault) {
-            std::fprintf(stderr, "case %llu: %s\n", number, fault.what());
-            return 1;
+    return kuijia::fuzz<Generator>(arguments, [](Generator &generator, bool spoilt) {
+        switch (generator.below(4)) {
+        case 0: return try_estimating(generator, spoilt);
+        case 1: return try_fat_tree(generator, spoilt);
+        case 2: return try_reading(generator, spoilt);
+        default: return try_table(generator, spoilt);
         }
-    }
-    std::printf("%llu cases, %llu refused\n", cases, refused);
+    });
 }

@@ -1,10 +1,8 @@
 // Throws arbitrary problems at the core, sound and unsound ones; tests/simulator/flow/fuzz.py builds it with sanitizers.
+#include "fuzzing.hpp"
 #include "problem.hpp"
 
 #include <algorithm>
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <random>
 #include <stdexcept>
@@ -97,26 +95,10 @@ void check(const Arrays &arrays, const kuijia::flow::Outcome &outcome) {
 } // namespace
 
 int main(int, char **arguments) {
-    const auto cases = std::strtoull(arguments[1], nullptr, 10);
-    unsigned long long refused = 0;
-    for (unsigned long long number = 0; number < cases; ++number) {
-        Generator generator(number);
+    return kuijia::fuzz<Generator>(arguments, [](Generator &generator, bool spoilt) {
         auto arrays = generator.sound();
-        const bool spoilt = generator.below(3) == 0;
         if (spoilt)
             generator.spoil(arrays);
-        try {
-            check(arrays, kuijia::flow::share(arrays.problem()));
-        } catch (const std::invalid_argument &refusal) {
-            ++refused;
-            if (!spoilt) {
-                std::fprintf(stderr, "case %llu: a sound problem was refused: %s\n", number, refusal.what());
-                return 1;
-            }
-        } catch (const std::logic_error &fault) {
-            std::fprintf(stderr, "case %llu: %s\n", number, fault.what());
-            return 1;
-        }
-    }
-    std::printf("%llu cases, %llu refused\n", cases, refused);
+        check(arrays, kuijia::flow::share(arrays.problem()));
+    });
 }

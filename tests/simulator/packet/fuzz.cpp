@@ -1,8 +1,7 @@
 // Throws arbitrary scenarios at the core, sound and unsound ones; tests/simulator/packet/fuzz.py builds it with sanitizers.
+#include "fuzzing.hpp"
 #include "simulation.hpp"
 
-#include <cstdio>
-#include <cstdlib>
 #include <stdexcept>
 
 namespace {
@@ -139,6 +138,7 @@ class Generator {
                 one_of({1u, 3u, 1000u, 0x80000000u}),
                 one_of({1.0, 2.0, 100.0}),
                 one_of({0.0625, 1.0}),
+                one_of({0.0, 1.0, 2.0}),
                 one_of<Time>({second / 1000, second}),
                 one_of<Time>({second / 5000, second / 5}),
                 one_of<Time>({second, 60 * second}),
@@ -206,26 +206,10 @@ void run(Scenario scenario) {
 } // namespace
 
 int main(int, char **arguments) {
-    const auto cases = std::strtoull(arguments[1], nullptr, 10);
-    unsigned long long refused = 0;
-    for (unsigned long long number = 0; number < cases; ++number) {
-        Generator generator(number);
+    return kuijia::fuzz<Generator>(arguments, [](Generator &generator, bool spoilt) {
         auto scenario = generator.sound();
-        const bool spoilt = generator.once_in(3);
         if (spoilt)
             generator.spoil(scenario);
-        try {
-            run(std::move(scenario));
-        } catch (const std::invalid_argument &refusal) {
-            ++refused;
-            if (!spoilt) {
-                std::fprintf(stderr, "case %llu: a sound scenario was refused: %s\n", number, refusal.what());
-                return 1;
-            }
-        } catch (const std::logic_error &fault) {
-            std::fprintf(stderr, "case %llu: %s\n", number, fault.what());
-            return 1;
-        }
-    }
-    std::printf("%llu cases, %llu refused\n", cases, refused);
+        run(std::move(scenario));
+    });
 }
