@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import apart, timed
-from benchmarks.ns3.peer import FlowLine, Ns3MissingError, ns3_version, program
+from benchmarks.ns3.agreement import permutation
+from benchmarks.ns3.peer import Ns3MissingError, ns3_version, program
 from benchmarks.ns3.scenes import Scene, measured
 from benchmarks.registry import Comparison, Setting, benchmark, goal
 from simulator.packet.flows import Flows
@@ -19,10 +20,6 @@ from simulator.packet.queues import Fifo, Threshold
 from simulator.packet.simulation import Simulation
 from simulator.packet.topologies import LeafSpine
 from simulator.packet.transports import Congestion, Tcp
-
-_FLOWS = 32
-_SHIFT = 8
-"""Every flow leaves its leaf: all of them cross four links."""
 
 _SECONDS = 0.1
 _SECONDS_OF_NS3 = 0.02
@@ -32,26 +29,6 @@ _GROWTH_GIGABITS = 4.0
 """That all hosts together may send in a case of growth."""
 _GOAL = 50.0
 _AIM = 100.0
-
-
-def permutation(until: float) -> Scene:
-    """32 hosts of 10 Gbit/s under 4 leaves and 4 spines, each sending without an end to one of the next leaf."""
-    return Scene(
-        congestion=Congestion.DCTCP,
-        flows=[FlowLine(host, (host + _SHIFT) % _FLOWS, 0, 0.0) for host in range(_FLOWS)],
-        hosts=8,
-        fabric=(4, 4),
-        host_rate=10_000,
-        rate=10_000,
-        delay=1e-6,
-        limit=200,
-        threshold=65,
-        window=200,
-        ack_every=2,
-        min_timeout=0.01,
-        warm_up=until / 2,
-        until=until,
-    )
 
 
 @benchmark("packet-vs-ns3")
@@ -71,7 +48,7 @@ def packet_vs_ns3(setting: Setting) -> Iterator[Comparison]:
     same = measured(permutation(_SECONDS_OF_NS3))
     ratio = best / theirs
     detail = {
-        "problem": f"{_FLOWS} DCTCP flows without an end, 4 leaves, 4 spines, 10 Gbit/s; ns-3 runs "
+        "problem": "32 DCTCP flows without an end, 4 leaves, 4 spines, 10 Gbit/s; ns-3 runs "
         f"{_SECONDS_OF_NS3:g} s of it, ours {_SECONDS:g} s",
         "data packets per second, ours": best,
         "data packets per second, ns-3": theirs,

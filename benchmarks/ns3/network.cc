@@ -37,6 +37,7 @@ struct Options {
     uint32_t initialWindow = 10;
     uint32_t ackEvery = 1;
     double minTimeout = 0.2;
+    double leastWindow = 0; // segments that marks leave of DCTCP's window; 0 is ns-3's own
     double warmUp = 0; // seconds before goodput and queue are measured
     double until = 1;  // seconds
 };
@@ -45,12 +46,37 @@ constexpr uint32_t payload = 1460;
 constexpr uint32_t datagram = 1500;
 constexpr uint32_t frame = 1502;
 
-// The packets of a queue over time: what waits in the queueing discipline and in the device behind it.
+// DCTCP whose window marks do not take below a bound, which ns-3's has not.
+class BoundedDctcp : public TcpDctcp {
+  public:
+    static TypeId GetTypeId() {
+        static TypeId id = TypeId("ns3::BoundedDctcp")
+                               .SetParent<TcpDctcp>()
+                               .AddConstructor<BoundedDctcp>()
+                               .AddAttribute("LeastWindow", "segments", DoubleValue(0),
+                                             MakeDoubleAccessor(&BoundedDctcp::m_leastWindow), MakeDoubleChecker<double>(0));
+        return id;
+    }
+
+    uint32_t GetSsThresh(Ptr<const TcpSocketState> state, uint32_t inFlight) override {
+        const auto least = static_cast<uint32_t>(m_leastWindow * state->m_segmentSize);
+        return std::max(TcpDctcp::GetSsThresh(state, inFlight), least);
+    }
+
+    Ptr<TcpCongestionOps> Fork() override { return CopyObject<BoundedDctcp>(this); }
+
+  private:
+    double m_leastWindow = 0;
+};
+
+NS_OBJECT_ENSURE_REGISTERED(BoundedDctcp);
+
+// The bytes in a queue over time: what waits in the queueing discipline and in the device behind it.
 class Waiting {
   public:
     void Change(uint32_t before, uint32_t after) {
         Account();
-        m_packets += int64_t{after} - int64_t{before};
+        m_bytes += int64_t{after} - int64_t{before};
     }
 
     void Begin() {
@@ -66,11 +92,11 @@ class Waiting {
   private:
     void Account() {
         const auto now = Simulator::Now().GetSeconds();
-        m_sum += m_packets * (now - m_since);
+        m_sum += m_bytes * (now - m_since);
         m_since = now;
     }
 
-    int64_t m_packets = 0;
+    int64_t m_bytes = 0;
     double m_since = 0;
     double m_sum = 0;
 };
@@ -176,7 +202,7 @@ class Network {
                 const auto device = devices.Get(end);
                 const auto disc = device->GetNode()->GetObject<TrafficControlLayer>()->GetRootQueueDiscOnDevice(device);
                 m_waiting.push_back(std::make_unique<Waiting>());
-                disc->TraceConnectWithoutContext("PacketsInQueue", MakeCallback(&Waiting::Change, m_waiting.back().get()));
+                disc->TraceConnectWithoutContext("BytesInQueue", MakeCallback(&Waiting::Change, m_waiting.back().get()));
                 m_discs.push_back(disc);
             }
     }
@@ -185,7 +211,7 @@ class Network {
         if (m_options.threshold == 0)
             m_waiting.push_back(std::make_unique<Waiting>());
         const auto which = m_watched++;
-        queue->TraceConnectWithoutContext("PacketsInQueue", MakeCallback(&Waiting::Change, m_waiting.at(which).get()));
+        queue->TraceConnectWithoutContext("BytesInQueue", MakeCallback(&Waiting::Change, m_waiting.at(which).get()));
         queue->TraceConnectWithoutContext("Drop", MakeCallback(&Network::Dropped, this));
     }
 
@@ -240,6 +266,7 @@ void Configure(const Options &options) {
     socket("TcpSocketBase::MinRto", TimeValue(Seconds(options.minTimeout)));
     socket("TcpSocketBase::ClockGranularity", TimeValue(MicroSeconds(1)));
     socket("TcpCubic::HyStart", BooleanValue(false));
+    socket("BoundedDctcp::LeastWindow", DoubleValue(options.leastWindow));
     socket("RttEstimator::InitialEstimation", TimeValue(Seconds(1)));
 }
 
@@ -291,6 +318,7 @@ Options Read(int count, char **arguments) {
     line.AddValue("initial-window", "segments", options.initialWindow);
     line.AddValue("ack-every", "segments", options.ackEvery);
     line.AddValue("min-timeout", "seconds", options.minTimeout);
+    line.AddValue("least-window", "segments", options.leastWindow);
     line.AddValue("warm-up", "seconds", options.warmUp);
     line.AddValue("until", "seconds", options.until);
     line.Parse(count, arguments);
@@ -330,7 +358,7 @@ int main(int count, char **arguments) {
         std::cout << (place ? ", " : "") << (flows[place].finished < 0 ? -1 : flows[place].finished - flows[place].start);
     std::cout << "], \"queue\": [";
     for (std::size_t place = 0; place < network.Queues().size(); ++place)
-        std::cout << (place ? ", " : "") << network.Queues()[place]->Mean(measured);
+        std::cout << (place ? ", " : "") << network.Queues()[place]->Mean(measured) / frame;
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     std::cout << "], \"packets\": " << received / payload << ", \"dropped\": " << network.DroppedPackets()

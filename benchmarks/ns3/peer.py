@@ -40,7 +40,7 @@ class Outcome:
     Attributes:
         goodput: Mbit/s of each flow after the warm-up.
         completion: seconds of each flow until its last byte arrived; -1 when it has not.
-        queue: mean packets that waited at each limited queue after the warm-up.
+        queue: mean number of full packets whose bytes waited at each limited queue after the warm-up.
         packets: full segments that arrived.
         dropped: packets, by limited queues.
         seconds: that the run took, without building the network.

@@ -21,7 +21,7 @@ HEADER = 42
 """Bytes: IP and TCP without options, and two of ns-3's point-to-point links."""
 PACKET = 1460 + HEADER
 
-_NS3_CONTROL = {Congestion.NEW_RENO: "TcpNewReno", Congestion.CUBIC: "TcpCubic", Congestion.DCTCP: "TcpDctcp"}
+_NS3_CONTROL = {Congestion.NEW_RENO: "TcpNewReno", Congestion.CUBIC: "TcpCubic", Congestion.DCTCP: "BoundedDctcp"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Scene:
         window: segments that a flow may have outstanding.
         ack_every: segments that an acknowledgement answers.
         min_timeout: seconds.
+        least_window: segments that marks leave of DCTCP's window; 0 is ns-3's own.
         warm_up: seconds before goodput and queues are measured.
         until: seconds.
     """
@@ -59,6 +60,7 @@ class Scene:
     min_timeout: float
     warm_up: float
     until: float
+    least_window: float = 2
 
     def in_ns3(self, program: Program) -> Outcome:
         leaves, spines = self.fabric or (0, 0)
@@ -77,6 +79,7 @@ class Scene:
             "window": self.window,
             "ack-every": self.ack_every,
             "min-timeout": self.min_timeout,
+            "least-window": self.least_window,
             "warm-up": self.warm_up,
             "until": self.until,
         }
@@ -113,6 +116,7 @@ class Scene:
             receive_window=self.window,
             counting_limit=1 if self.congestion is Congestion.NEW_RENO else 1000,
             min_timeout=self.min_timeout,
+            dctcp_least_window=self.least_window,
             card_packets=0,
             ack_every=self.ack_every,
         )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from benchmarks.ns3.peer import FlowLine, Ns3MissingError, Program, program
-from benchmarks.ns3.scenes import Scene, measured
+from benchmarks.ns3.agreement import GOODPUT, QUEUE, agreements, loaded, scenarios
+from benchmarks.ns3.peer import Ns3MissingError, Program, program
+from benchmarks.ns3.scenes import measured
 from simulator.packet.transports import Congestion
 
 
@@ -21,31 +23,19 @@ def ns3() -> Iterator[Program]:
         pytest.skip(str(missing))
 
 
-def dumbbell(congestion: Congestion, flows: int) -> Scene:
-    return Scene(
-        congestion=congestion,
-        flows=[FlowLine(pair, flows + pair, 0, 0.013 * pair) for pair in range(flows)],
-        hosts=flows,
-        fabric=None,
-        host_rate=200,
-        rate=20,
-        delay=5e-3,
-        limit=100,
-        threshold=20 if congestion is Congestion.DCTCP else 0,
-        window=5000,
-        ack_every=2,
-        min_timeout=0.2,
-        warm_up=5,
-        until=20,
-    )
+@pytest.mark.parametrize("name", ["deep-newreno-1", "deep-cubic-2", "deep-dctcp-1", "deep-dctcp-2"])
+def test_goodput_and_mean_queue_of_a_dumbbell_are_those_of_ns_3(ns3: Program, name: str) -> None:
+    scenario = next(scenario for scenario in scenarios() if scenario.name == name)
+    short = replace(scenario, scenes=[replace(scene, warm_up=5.0, until=20.0) for scene in scenario.scenes])
+    found = list(agreements(short, ns3))
+    assert {agreement.quantity for agreement in found} == {GOODPUT, QUEUE}
+    assert [agreement for agreement in found if not agreement.met] == []
 
 
-@pytest.mark.parametrize("congestion", Congestion)
-@pytest.mark.parametrize("flows", [1, 2])
-def test_goodput_and_mean_queue_of_a_dumbbell_are_those_of_ns_3(
-    ns3: Program, congestion: Congestion, flows: int
-) -> None:
-    scene = dumbbell(congestion, flows)
-    ours, theirs = measured(scene), scene.in_ns3(ns3)
-    assert ours.goodput.sum() == pytest.approx(np.sum(theirs.goodput), rel=0.02)
-    assert ours.queue == pytest.approx(np.array(theirs.queue), rel=0.1)
+def test_dctcp_flows_of_a_leaf_spine_network_complete_when_they_do_in_ns_3(ns3: Program) -> None:
+    scene = loaded(Congestion.DCTCP, seed=1)
+    scene = replace(scene, flows=scene.flows[:300])
+    ours, theirs = measured(scene).completion, np.array(scene.in_ns3(ns3).completion)
+    assert min(ours.min(), theirs.min()) > 0
+    assert np.median(ours) == pytest.approx(np.median(theirs), rel=0.05)
+    assert ours.mean() == pytest.approx(theirs.mean(), rel=0.1)

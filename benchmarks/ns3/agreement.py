@@ -1,0 +1,157 @@
+"""What the packet model and ns-3 say of the same scenarios, and how far apart they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.ns3.peer import FlowLine, Outcome, Program
+from benchmarks.ns3.scenes import Measured, Scene, measured
+from simulator.packet.transports import Congestion
+
+GOODPUT, QUEUE, MEAN, HIGH = "goodput", "mean queue", "mean completion", "99th percentile of completion"
+GOALS = {GOODPUT: 0.02, QUEUE: 0.10, MEAN: 0.05, HIGH: 0.05}
+"""By how much, relatively, the two may differ."""
+
+_HOSTS = 32
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Scenes whose flows are looked at together.
+
+    Attributes:
+        name: of the scenario.
+        scenes: that differ in their flows only.
+        quantities: that are compared, of `GOALS`.
+    """
+
+    name: str
+    scenes: Sequence[Scene]
+    quantities: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """One quantity of one scenario: Mbit/s, packets or seconds, from both."""
+
+    scenario: str
+    quantity: str
+    ours: float
+    ns3: float
+
+    @property
+    def deviation(self) -> float:
+        return self.ours / self.ns3 - 1
+
+    @property
+    def met(self) -> bool:
+        return abs(self.deviation) <= GOALS[self.quantity]
+
+
+def scenarios() -> list[Scenario]:
+    """All of them: dumbbells with a deep and a shallow buffer, and a leaf-spine network under long and short flows."""
+    found = []
+    for label, rate, warm_up, until in (("deep", 20.0, 20.0, 80.0), ("shallow", 100.0, 10.0, 40.0)):
+        for congestion in Congestion:
+            for flows in (1, 2, 8):
+                scene = _dumbbell(congestion, flows, rate, (warm_up, until))
+                found.append(Scenario(f"{label}-{congestion.value}-{flows}", [scene], (GOODPUT, QUEUE)))
+    found.append(Scenario("permutation-dctcp", [permutation(0.04)], (GOODPUT, QUEUE)))
+    for congestion in Congestion:
+        scenes = [loaded(congestion, seed) for seed in range(1, 9)]
+        found += [Scenario(f"load-{congestion.value}", scenes, (MEAN, HIGH))]
+    return found
+
+
+def _dumbbell(congestion: Congestion, flows: int, rate: float, times: tuple[float, float]) -> Scene:
+    """A round trip of 30 ms; 100 packets of buffer, twice what 20 Mbit/s have on the way, 0.4 times of 100 Mbit/s."""
+    return Scene(
+        congestion=congestion,
+        flows=[FlowLine(host, flows + host, 0, 0.1 * host) for host in range(flows)],
+        hosts=flows,
+        fabric=None,
+        host_rate=10 * rate,
+        rate=rate,
+        delay=5e-3,
+        limit=100,
+        threshold=20 if congestion is Congestion.DCTCP else 0,
+        window=1000,
+        ack_every=1,
+        min_timeout=0.2,
+        warm_up=times[0],
+        until=times[1],
+    )
+
+
+def permutation(until: float) -> Scene:
+    """32 hosts of 10 Gbit/s under 4 leaves and 4 spines, each sending without an end to one of the next leaf."""
+    return Scene(
+        congestion=Congestion.DCTCP,
+        flows=[FlowLine(host, (host + 8) % _HOSTS, 0, 0.0) for host in range(_HOSTS)],
+        hosts=8,
+        fabric=(4, 4),
+        host_rate=10_000,
+        rate=10_000,
+        delay=1e-6,
+        limit=200,
+        threshold=65,
+        window=200,
+        ack_every=1,
+        min_timeout=0.01,
+        warm_up=until / 2,
+        until=until,
+    )
+
+
+def loaded(congestion: Congestion, seed: int) -> Scene:
+    """The same network under 1500 flows of log-normal sizes that come as a Poisson process, load 0.3 at hosts."""
+    count, load, mean, shape, rate = 1500, 0.3, 74e3, 1.5, 10e9
+    random = np.random.default_rng(seed)
+    size = np.maximum(1, random.lognormal(np.log(mean) - shape**2 / 2, shape, count)).astype(int)
+    start = np.cumsum(random.exponential(mean * 8 / (load * _HOSTS * rate), count))
+    source = random.integers(0, _HOSTS, count)
+    target = (source + random.integers(1, _HOSTS, count)) % _HOSTS
+    columns = (source.tolist(), target.tolist(), size.tolist(), np.round(start, 12).tolist())
+    return Scene(
+        congestion=congestion,
+        flows=[FlowLine(*line) for line in zip(*columns, strict=True)],
+        hosts=8,
+        fabric=(4, 4),
+        host_rate=10_000,
+        rate=10_000,
+        delay=1e-6,
+        limit=400,
+        threshold=65 if congestion is Congestion.DCTCP else 0,
+        window=1000,
+        ack_every=1,
+        min_timeout=0.01,
+        warm_up=0,
+        until=2,
+    )
+
+
+def agreements(scenario: Scenario, program: Program) -> Iterator[Agreement]:
+    """Both runs of the scenario, side by side."""
+    ours = [measured(scene) for scene in scenario.scenes]
+    theirs = [scene.in_ns3(program) for scene in scenario.scenes]
+    for quantity in scenario.quantities:
+        yield Agreement(scenario.name, quantity, _value(quantity, ours), _value(quantity, theirs))
+
+
+def _value(quantity: str, outcomes: Sequence[Measured | Outcome]) -> float:
+    """Goodput and waiting packets of all flows and queues together, or of completion times what is asked."""
+    if quantity == GOODPUT:
+        return float(np.mean([np.sum(outcome.goodput) for outcome in outcomes]))
+    if quantity == QUEUE:
+        return float(np.mean([np.sum(outcome.queue) for outcome in outcomes]))
+    completion = _finished(np.concatenate([outcome.completion for outcome in outcomes]))
+    return float(completion.mean() if quantity == MEAN else np.percentile(completion, 99))
+
+
+def _finished(completion: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Infinite where a flow did not finish, so that no agreement is found by leaving it out."""
+    return np.where(completion < 0, np.inf, completion)
