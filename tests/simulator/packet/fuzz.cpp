@@ -79,7 +79,7 @@ class Generator {
         case 15: tcp.least_timeout = number; break;
         case 16: tcp.receive_window = small; break;
         case 17: tcp.acknowledge_every = small; break;
-        case 18: scenario.lists.front().push_back({number, small}); break;
+        case 18: scenario.lists.front().push_back({number, small, false}); break;
         case 19: scenario.link_changes.push_back({number, small, true}); break;
         case 20: queue.weight = static_cast<double>(number); break;
         default:
