@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import random
 from dataclasses import dataclass
 
 from experiments.hedera.testbed import AUTHORS_PERIOD, DEFAULT_PERIOD, NON_BLOCKING
@@ -75,11 +76,18 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> ShuffleOptions:
     )
 
 
+def receivers_of(host: int, hosts: int, seed: int) -> list[int]:
+    """Whom a host sends to, in this order: the same under every scheme."""
+    others = [other for other in range(hosts) if other != host]
+    random.Random(f"shuffle {seed} {host}").shuffle(others)
+    return others
+
+
 @experiment(
     "hedera-shuffle",
     title="each of 16 hosts sends data to all others: how long that takes under ECMP, first fit and annealing",
     reproduces="Hedera's shuffle",
-    backends=("emulation",),
+    backends=("emulation", "flow"),
     configure=configure,
 )
 def hedera_shuffle(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:

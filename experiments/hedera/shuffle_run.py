@@ -12,14 +12,15 @@ from importlib.resources import files
 from statistics import fmean
 from typing import Any
 
-from experiments.hedera.shuffle import ShuffleOptions
+from experiments.hedera.shuffle import ShuffleOptions, receivers_of
+from experiments.hedera.shuffle_flow import FlowShuffle
 from experiments.hedera.testbed import ANNEALING, ECMP, ONE_TREE
 from experiments.hedera.testbed_lab import ATTEMPTS, HederaLab, hedera_lab
 from experiments.hedera.testbed_run import BUFFER_PACKETS, PORTS_OF_SWITCH
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
-from testbed.manifest import describe_run
+from testbed.manifest import describe_computation, describe_run
 from testbed.network import NetworkOptions
 from testbed.transfers import Errand, Transfer, run_transfers
 
@@ -40,15 +41,16 @@ def run_shuffle(settings: Settings, options: ShuffleOptions, output: OutputFolde
     found: dict[str, dict[str, Any]] = {}
     transfers: dict[str, list[dict[str, Any]]] = {}
     for scheme in options.schemes:
-        began = time.time()
-        network = NetworkOptions(buffer_packets=BUFFER_PACKETS)
-        with hedera_lab(PORTS_OF_SWITCH, options.nic_rate, scheme, options.period, network, progress.say) as lab:
-            done, load, disturbed = lab.measure(partial(_shuffle, lab, options, settings.seed))
-            found[scheme] = {**figures(done, options.size), "switch": load.switch, "disturbed": disturbed}
-            found[scheme]["manifest"] = describe_run(lab.machine, lab.network, (), began, time.time() - began)
+        if settings.backend == "flow":
+            began = time.time()
+            done = FlowShuffle(options, scheme, settings.seed).run()
+            told = {"disturbed": (), "manifest": describe_computation(began, time.time() - began)}
+        else:
+            done, told = _measure(scheme, options, settings.seed, progress)
+        found[scheme] = {**figures(done, options.size), **told}
         transfers[scheme] = [asdict(each) for each in done]
         progress.say(f"{scheme}: {found[scheme]['total_seconds']:.1f} s")
-    data = summary(found, options, settings.seed)
+    data = summary(found, options, settings.seed, settings.backend)
     text = table_text(data)
     output.write_json("hedera-shuffle.json", data)
     output.write_json("hedera-shuffle-transfers.json", transfers)
@@ -56,17 +58,26 @@ def run_shuffle(settings: Settings, options: ShuffleOptions, output: OutputFolde
     return Outcome(text, data, tuple(missed_bars(data)))
 
 
+def _measure(
+    scheme: str, options: ShuffleOptions, seed: int, progress: Progress
+) -> tuple[list[Transfer], dict[str, Any]]:
+    """Shuffle in a lab; returns with it the circumstances."""
+    began = time.time()
+    network = NetworkOptions(buffer_packets=BUFFER_PACKETS)
+    with hedera_lab(PORTS_OF_SWITCH, options.nic_rate, scheme, options.period, network, progress.say) as lab:
+        done, load, disturbed = lab.measure(partial(_shuffle, lab, options, seed))
+        manifest = describe_run(lab.machine, lab.network, (), began, time.time() - began)
+    return done, {"switch": load.switch, "disturbed": disturbed, "manifest": manifest}
+
+
 def _shuffle(lab: HederaLab, options: ShuffleOptions, seed: int, attempt: int) -> list[Transfer]:
-    """The order of a host's receivers and its source ports go by the seed; they are the same under every scheme."""
-    # Ports of an earlier attempt cannot be bound to again at once.
-    ports = _SOURCE_PORTS[attempt::ATTEMPTS]
     hosts = [lab.network.host(site.name) for site in lab.centre.wiring.sites]
     errands = []
     for number, sender in enumerate(hosts):
-        drawn = random.Random(f"shuffle {seed} {number}")
-        others = [host for host in hosts if host is not sender]
-        drawn.shuffle(others)
-        errands.append(Errand(sender, list(zip(others, drawn.sample(ports, len(others)), strict=True))))
+        receivers = [hosts[other] for other in receivers_of(number, len(hosts), seed)]
+        # Ports of an earlier attempt cannot be bound to again at once.
+        ports = random.Random(f"ports {seed} {number}").sample(_SOURCE_PORTS[attempt::ATTEMPTS], len(receivers))
+        errands.append(Errand(sender, list(zip(receivers, ports, strict=True))))
     least = options.size * (len(hosts) - 1) * 8 / 1e6 / options.nic_rate
     return run_transfers(errands, options.size, options.at_once, "cubic", timeout=_SLOWEST * least + 10)
 
@@ -88,12 +99,12 @@ def figures(transfers: Sequence[Transfer], size: int) -> dict[str, float]:
     }
 
 
-def summary(found: Mapping[str, Mapping[str, Any]], options: ShuffleOptions, seed: int) -> dict[str, Any]:
+def summary(found: Mapping[str, Mapping[str, Any]], options: ShuffleOptions, seed: int, backend: str) -> dict[str, Any]:
     text = (files("experiments.published") / "hedera_shuffle.json").read_text(encoding="utf-8")
     theirs = json.loads(text)
     return {
         "experiment": "hedera-shuffle",
-        "backend": "emulation",
+        "backend": backend,
         "seed": seed,
         **asdict(options),
         "measured": found,
