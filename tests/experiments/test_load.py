@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,6 +12,7 @@ import pytest
 
 from experiments.load import Load, LoadWatch, overload
 
+COMMITTED = Path(__file__).parents[2] / "docs" / "results" / "gscale"
 SWITCH = 77
 QUIET = Load(idle=0.5, steal=0.0, softirq=0.05, switch=0.97, switch_waiting=0.02, unread=0.1)
 
@@ -70,6 +72,7 @@ def test_a_quiet_machine_is_believed() -> None:
     ("load", "reason"),
     [
         (replace(QUIET, steal=0.2), "the hypervisor took 20% of the processors' time"),
+        (replace(QUIET, softirq=0.5), "softirqs took 50% of the processors' time"),
         (replace(QUIET, unread=30.0), "ovs-vswitchd lost 30.0 frames/s unread"),
         (replace(QUIET, switch_waiting=0.8), "ovs-vswitchd waited for a processor 80% of the time"),
     ],
@@ -77,3 +80,11 @@ def test_a_quiet_machine_is_believed() -> None:
 def test_an_overloaded_machine_is_not(load: Load, reason: str) -> None:
     (said,) = overload(load)
     assert said.startswith(reason)
+
+
+def test_the_committed_runs_are_within_every_bound_of_today() -> None:
+    runs = [json.loads(path.read_text()) for path in COMMITTED.glob("*-*.json")]
+    assert len(runs) == 90
+    for run in runs:
+        assert overload(Load(**run["manifest"]["load"])) == ()
+        assert run["invalid"] == []
