@@ -95,7 +95,7 @@ class Bench:
             show: told what is going on.
             private_entries: flows have entries of their own instead of being hashed.
         """
-        self._case = case
+        self.case = case
         self._private_entries = private_entries
         self._settings = settings
         self._ground = ground
@@ -104,7 +104,7 @@ class Bench:
         self._undo = ExitStack()
 
     def __enter__(self) -> Bench:
-        case, settings = self._case, self._settings
+        case, settings = self.case, self._settings
         plan = plan_of(case, settings.capacity, settings.seed)
         options = LabOptions(
             scheme=case.scheme,

@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from itertools import groupby
 from typing import Literal, Protocol
 
 from experiments.alike import timing_told
@@ -223,13 +222,12 @@ def _file_name(case: Case) -> str:
     return f"{case.name}.json"
 
 
-def _by_bench(cases: Iterable[Case]) -> Iterator[list[Case]]:
-    """Cases in order, but within a kind of traffic and a demand those together that can share a bench."""
-    for _, alike in groupby(cases, key=lambda case: (case.repetition, case.traffic, case.demand)):
-        by_key: dict[BenchKey, list[Case]] = {}
-        for case in alike:
-            by_key.setdefault(BenchKey.of(case), []).append(case)
-        yield from by_key.values()
+def _by_bench(cases: Iterable[Case]) -> Iterable[Sequence[Case]]:
+    """Cases in order, but those that can share a bench together."""
+    by_key: dict[BenchKey, list[Case]] = {}
+    for case in cases:
+        by_key.setdefault(BenchKey.of(case), []).append(case)
+    return by_key.values()
 
 
 def _read_log(output: OutputFolder) -> list[object]:

@@ -96,8 +96,8 @@ def test_every_case_has_a_file_and_those_that_can_share_a_lab_do(tmp_path: Path)
     assert not outcome.given_up
     assert sorted(benches.all_measured) == sorted(CASES)
     for group in benches.measured:
-        assert len(group) == 2  # the links
-        assert len({(case.traffic, case.demand, case.scheme) for case in group}) == 1
+        assert len(group) == 4  # two kinds of traffic, two links
+        assert len({(case.demand, case.scheme) for case in group}) == 1
     for case in CASES:
         assert load_result(tmp_path / f"{case.name}.json").flows == good(case).flows
     assert outcomes(tmp_path) == ["measured"] * len(CASES)

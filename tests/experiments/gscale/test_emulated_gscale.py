@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,25 +12,57 @@ from experiments.gscale.bench import Bench
 from experiments.gscale.loss_figures import role_loss
 from experiments.result import Result, Role, load_result
 from kuijia_app.cli.main import main
+from testbed.errors import TestbedError
+from testbed.processes import processes_with_environment
+from testbed.run_directory import LAB_VARIABLE, labs, owner_of
+from tests.experiments.gscale.killed import campaign as killed_campaign
+from tests.experiments.gscale.killed import valid_results
 
 pytestmark = pytest.mark.emulation
 
 TRAFFICS = ("tcp", "udp")
 SCHEMES = ("kuijia", "rescaling")
+OPTIONS = ("--quick", "--traffic", ",".join(TRAFFICS))
+
+
+@dataclass(frozen=True)
+class Killed:
+    """A campaign that was killed while it measured.
+
+    Attributes:
+        folder: what it wrote into.
+        lab: the directory of the lab that it left.
+        kept: what its files of valid runs held when it was dead.
+    """
+
+    folder: Path
+    lab: Path
+    kept: dict[str, bytes]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
+    """A campaign whose process is killed in its second run, with a link cut and traffic flowing."""
+    folder = tmp_path_factory.mktemp("gscale")
+    with killed_campaign(folder, *OPTIONS) as process:
+        assert process.stderr is not None
+        told = iter(process.stderr.readline, "")
+        assert any(line.startswith("udp-") and "Mbit/s" in line for line in told), "it ended before it could be killed"
+        (lab,) = [path for path in labs() if (owner := owner_of(path)) and owner.pid == process.pid]
+    return Killed(folder, lab, valid_results(folder))
+
+
+@pytest.fixture(scope="module")
+def folder(killed: Killed) -> Path:
     """Results of all four cases; a busy machine holds the tests up for one more run of each, no longer."""
-    path = tmp_path_factory.mktemp("gscale")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(campaign, "BUSY_ATTEMPTS", 2)
-        assert run(path) in (0, 1)  # bars missed by little do not count here
-    return path
+        assert run(killed.folder) in (0, 1)  # bars missed by little do not count here
+    return killed.folder
 
 
 def run(folder: Path) -> int:
-    return main(["run", "gscale", "--quick", "--traffic", ",".join(TRAFFICS), "-o", str(folder)])
+    return main(["run", "gscale", *OPTIONS, "-o", str(folder)])
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +102,26 @@ def test_victims_and_nobody_else_wait_in_the_low_queue_under_kuijia(
         assert all(flow.low_after == (scheme == "kuijia" and flow.role == "victim") for flow in seen)
 
 
-def test_a_folder_that_holds_the_results_is_not_measured_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    attempts = json.loads((folder / campaign.LOG_NAME).read_text())["attempts"]
-    if {attempt["outcome"] for attempt in attempts} != {"measured"}:
-        pytest.skip("the machine was too busy for some of the results")
-    monkeypatch.delattr(Bench, "__enter__")
+def test_a_killed_campaign_goes_on_where_it_was_and_its_lab_is_cleared_away(killed: Killed, folder: Path) -> None:
+    assert killed.kept, "the machine was too busy for each try of the first run"
+    assert killed.kept.items() <= valid_results(folder).items()
+    assert not killed.lab.exists()
+    assert processes_with_environment(f"{LAB_VARIABLE}={killed.lab.name}") == []
+
+
+def test_what_is_measured_again_is_what_no_valid_result_is_there_of(
+    folder: Path, results: dict[tuple[str, str], Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    valid = valid_results(folder)
+    assert valid, "the machine was too busy for each of the results"
+    asked: list[str] = []
+
+    def refuse(bench: Bench) -> Bench:
+        asked.append(bench.case.name)
+        raise TestbedError("nothing is to be measured")
+
+    monkeypatch.setattr(Bench, "__enter__", refuse)
     assert run(folder) in (0, 1)
+    assert {f"{name}.json" for name in asked}.isdisjoint(valid)
+    assert len(set(asked)) == len(results) - len(valid)
+    assert valid_results(folder) == valid
