@@ -79,7 +79,8 @@ def _send(each: socket.socket, frame: bytes) -> None:
 
 
 def _open(interface: str, stack: ExitStack) -> socket.socket:
-    # Bound for all protocols: the kernel's datapath takes frames before any receiver of one.
-    each = stack.enter_context(closing(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))))
+    # Of no protocol until it is bound, or it would hear what arrives at other interfaces before that (packet(7)).
+    each = stack.enter_context(closing(socket.socket(socket.AF_PACKET, socket.SOCK_RAW)))
+    # For all protocols: the kernel's datapath takes frames before any receiver of one.
     each.bind((interface, _ETH_P_ALL))
     return each
