@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -183,8 +183,3 @@ def interference(case: Case, run: Run) -> tuple[NDArray[np.bool_], NDArray[np.bo
         on_path[flow] = any(meets(flow, of_switch_path.get(step, [])) for step in steps)
         at_output[flow] = not on_path[flow] and any(meets(flow, of_output.get(link, [])) for _, link in steps)
     return at_output, on_path
-
-
-def with_choices(case: Case, **changed: object) -> Case:
-    """The same run with another choice of what is open."""
-    return replace(case, choices=replace(case.choices, **changed))  # type: ignore[arg-type]

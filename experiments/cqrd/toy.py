@@ -39,10 +39,10 @@ class Outcomes:
     long: list[float]
 
 
-def simulate(scheme: str, seed: int, later: float = LATER, choices: Choices | None = None) -> Outcomes:
+def simulate(scheme: str, seed: int, later: float = LATER) -> Outcomes:
     """One run; `later` is by how many seconds the second long flow begins after the first."""
     network = single_switch(PORTS, RATE, DELAY, queueing(scheme, Memory(MEMORY), PORTS))
-    tcp = transport(choices or Choices())
+    tcp = transport(Choices())
     flows = [
         Flows.of(LONG, TARGET, tcp, size=LONG_BYTES, start=[0.0, later]),
         Flows.of(SHORT, TARGET, tcp, size=SHORT_BYTES, start=SHORT_START),
