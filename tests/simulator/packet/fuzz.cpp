@@ -60,7 +60,7 @@ class Generator {
         auto &tcp = scenario.tcp[below(scenario.tcp.size())];
         auto &queueing = scenario.queueings[below(scenario.queueings.size())];
         auto &queue = queueing.queues[below(queueing.queues.size())];
-        switch (below(22)) {
+        switch (below(25)) {
         case 0: link.bits_per_second = number; break;
         case 1: link.delay = number; break;
         case 2: link.loss = static_cast<double>(number); break;
@@ -82,6 +82,9 @@ class Generator {
         case 18: scenario.lists.front().push_back({number, small, false}); break;
         case 19: scenario.link_changes.push_back({number, small, true}); break;
         case 20: queue.weight = static_cast<double>(number); break;
+        case 21: queue.cell = small; break;
+        case 22: queueing.credits.bins = small; break;
+        case 23: queueing.credits.hashed_anew_after = number; break;
         default:
             if (!scenario.flows.empty()) {
                 scenario.flows.front().bytes = static_cast<std::uint64_t>(number);
