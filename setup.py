@@ -34,7 +34,7 @@ setup(
             for sub in ("", ".*")
         ]
     ),
-    package_data={"": ["py.typed", "**/*.yaml", "**/*.cdf", "**/*.csv", "**/*.json", "**/*.j2", "*.pyi"]},
+    package_data={"": ["py.typed", "**/*.yaml", "**/*.cdf", "**/*.csv", "**/*.json", "**/*.j2", "**/*.sh", "*.pyi"]},
     ext_modules=[core("simulator/flow"), core("simulator/packet"), core("hedera")],
     install_requires=[
         "cvxpy>=1.5",

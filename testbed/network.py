@@ -26,6 +26,7 @@ from testbed.bridges import Bridge, Port, bridge_arguments, controller_arguments
 from testbed.calibration import LinkCalibration, ProbeRate, calibrate
 from testbed.commands import run_batch
 from testbed.errors import TestbedError
+from testbed.flow_hash import hash_by_headers
 from testbed.hosts import Host
 from testbed.label_observer import LabelObserver
 from testbed.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_probes
@@ -336,6 +337,7 @@ class Network:
         run_batch("tc", _flat(htb_commands(name, rate, layout, buffer_packets) for name, rate in capacities.items()))
         self._limit_hosts()
         if self.ovs.datapath is Datapath.KERNEL:
+            hash_by_headers(self.interface(site.switch, site.port) for site in self.wiring.sites)
             return
         run_batch("tc", _flat(tag_filter_commands(name, layout, self.options.tagging) for name in capacities))
         # Open vSwitch makes its sending socket for the first packet it sends, and one socket serves all ports.

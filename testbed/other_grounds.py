@@ -51,7 +51,8 @@ class OtherGrounds:
             found.append(f"A machine of Vagrant would be slow: {KVM} cannot be used, see the BIOS or the group kvm.")
         if self.user_mode_linux is None:
             found.append(
-                "Tests of the kernel datapath, where this kernel has none, need the Debian package user-mode-linux."
+                "`kuijia uml` (the kernel's datapath and netem, if this kernel has none) and its tests need the Debian"
+                " package user-mode-linux."
             )
         return found
 

@@ -13,11 +13,16 @@ from functools import cache
 import pytest
 from hypothesis import settings
 
+from testbed.ovs import kernel_datapath_available
+from testbed.uml import boot
+from tests.guest_runs import GuestOutcome, reports_of, run_tests
+
 settings.register_profile("kuijia", derandomize=True, deadline=None, database=None)
 settings.load_profile("kuijia")
 
-TIERS = ("ovs", "emulation")
+TIERS = ("ovs", "emulation", "kernel")
 OVS_PROGRAMS = ("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovs-appctl")
+GUEST_OUTCOMES = pytest.StashKey[dict[str, GuestOutcome]]()
 EMULATION_PROGRAMS = ("iperf3", "ethtool", "ip", "tc", "mnexec", "ping")
 
 
@@ -37,6 +42,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if obstacle is not None:
                 item.add_marker(pytest.mark.skip(reason=f"tier {tier}: {obstacle}"))
                 break
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
+    """Tests of the kernel's datapath run in a guest, all of them at the first, where this kernel has no datapath."""
+    if not _runs_in_guest(item):
+        return None
+    outcomes = item.session.stash.get(GUEST_OUTCOMES, None)
+    if outcomes is None:
+        items = [each for each in item.session.items if _runs_in_guest(each)]
+        outcomes = item.session.stash[GUEST_OUTCOMES] = run_tests(items, item.config.rootpath)
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in reports_of(item, outcomes[item.nodeid]):
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def _runs_in_guest(item: pytest.Item) -> bool:
+    if item.get_closest_marker("kernel") is None or obstacle_to("kernel") is not None:
+        return False
+    return not kernel_datapath_available()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -63,9 +90,10 @@ def obstacle_to(tier: str) -> str | None:
         return f"{', '.join(missing)} not found"
     if importlib.util.find_spec("mininet") is None:
         return "Mininet is not importable by this Python"
-    if os.geteuid() != 0:
-        return "not running as root"
-    return _namespace_obstacle()
+    if tier == "kernel" and not kernel_datapath_available():
+        hindrance = boot.obstacle()
+        return hindrance and f"this kernel has no openvswitch module, and {hindrance}"
+    return "not running as root" if os.geteuid() != 0 else _namespace_obstacle()
 
 
 def _missing(programs: tuple[str, ...]) -> list[str]:

@@ -59,8 +59,19 @@ def _lines(machine: Machine, others: OtherGrounds) -> list[str]:
         verdict.append("What needs no switches, such as `kuijia solve`, works all the same.")
     else:
         verdict = ["The emulation can run here.", *machine.consequences]
+    lacking = [name for name, there in _of_the_kernel(machine).items() if not there]
+    if lacking and others.user_mode_linux is not None:
+        verdict.append(
+            f"This kernel lacks {', '.join(lacking)}: `kuijia uml -- COMMAND` runs a command on one that has it."
+        )
     beyond = ["", "Beyond the emulation:", *(f"  {sentence}" for sentence in others.advice)] if others.advice else []
     return [*lines, "", *verdict, *beyond]
+
+
+def _of_the_kernel(machine: Machine) -> dict[str, bool]:
+    """What user-mode Linux can stand in for, and whether this kernel has it; what was not tried is left out."""
+    delays = {"netem": machine.qdiscs["netem"]} if machine.qdiscs else {}
+    return {"openvswitch": machine.openvswitch_module, **delays}
 
 
 def _yes(there: bool) -> str:  # noqa: FBT001

@@ -31,6 +31,7 @@ VERBS = {
     "lab": "kuijia_app.cli.lab",
     "list": "kuijia_app.cli.list",
     "boxes": "kuijia_app.cli.boxes",
+    "uml": "kuijia_app.cli.uml",
     "run": "kuijia_app.cli.run",
     "report": "kuijia_app.cli.report",
     "doctor": "kuijia_app.cli.doctor",

@@ -33,6 +33,25 @@ def test_a_machine_that_can_emulate_is_told_so(
     assert "Beyond the emulation:\n  Vagrant has no provider" in output
 
 
+@pytest.mark.parametrize(
+    ("datapath", "netem", "lacking"),
+    [(False, False, "openvswitch, netem"), (False, True, "openvswitch"), (True, True, None)],
+)
+def test_what_the_kernel_lacks_is_offered_by_another(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    datapath: bool,  # noqa: FBT001
+    netem: bool,  # noqa: FBT001
+    lacking: str | None,
+) -> None:
+    machine = replace(ABLE, openvswitch_module=datapath, qdiscs={**ABLE.qdiscs, "netem": netem})
+    monkeypatch.setattr(doctor, "examine_machine", lambda: machine)
+    monkeypatch.setattr(doctor, "examine_other_grounds", lambda: ALL)
+    _, output = run_doctor(capsys)
+    offered = [line for line in output.splitlines() if "`kuijia uml -- COMMAND`" in line]
+    assert [line.startswith(f"This kernel lacks {lacking}: ") for line in offered] == ([True] if lacking else [])
+
+
 def test_a_machine_that_cannot_is_told_what_it_lacks(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

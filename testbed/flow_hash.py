@@ -1,0 +1,111 @@
+"""Makes the kernel's datapath hash a flow by its addresses and ports, however its packets came to the switch.
+
+The kernel's datapath hashes by what a packet brings along (`skb_get_hash`). A network card gives all packets of a flow
+the same hash, but a TCP connection that begins on this very machine brings a random one, drawn anew after a
+retransmission timeout (github.com/openvswitch/ovs/pull/377): the same ports would be on another tunnel at every
+attempt, and a flow would change its tunnel when it loses packets. A filter of one eBPF call where packets come in from
+a host takes that hash away; the kernel then computes one from the headers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import socket
+import struct
+from collections.abc import Iterable
+
+from testbed.commands import run_batch
+from testbed.errors import TestbedError
+
+_SYSCALL_NUMBER = {"x86_64": 321, "aarch64": 280}
+"""Of bpf(2), by machine."""
+
+_BPF_PROG_LOAD, _BPF_PROG_TYPE_SCHED_CLS = 5, 3
+_SET_HASH_INVALID = 41
+"""Number of the helper that takes a packet's hash away (bpf-helpers(7))."""
+
+_CONTINUE = -1
+"""TC_ACT_UNSPEC: other filters, if there are any, decide on the packet."""
+
+_INSTRUCTION = struct.Struct("=BBhi")
+_PROGRAM = b"".join(
+    _INSTRUCTION.pack(code, registers, 0, immediate)
+    for code, registers, immediate in ((0x85, 0, _SET_HASH_INVALID), (0xB7, 0, _CONTINUE), (0x95, 0, 0))
+)
+"""call helper; r0 = TC_ACT_UNSPEC; exit. The packet is in r1 already, where the helper expects it."""
+
+_LOAD = struct.Struct("=IIQQIIQ")  # the first members of union bpf_attr for BPF_PROG_LOAD, bpf(2)
+
+# Numbers and layouts of rtnetlink(7) and of its part for filters, linux/pkt_cls.h:
+_RTM_NEWTFILTER, _NLMSG_ERROR = 44, 2
+_NLM_F_REQUEST, _NLM_F_ACK, _NLM_F_EXCL, _NLM_F_CREATE = 0x1, 0x4, 0x200, 0x400
+_HEADER = struct.Struct("=IHHII")
+_TC_MESSAGE = struct.Struct("=BxxxiIII")
+_INGRESS_FILTERS = 0xFFFFFFF2
+_ALL_PROTOCOLS = socket.htons(0x0003)
+_TCA_KIND, _TCA_OPTIONS = 1, 2
+_TCA_BPF_FD, _TCA_BPF_NAME, _TCA_BPF_FLAGS = 6, 7, 8
+_DIRECT_ACTION = 1
+
+
+def hash_by_headers(interfaces: Iterable[str]) -> None:
+    """Take away the hash of what comes in through devices of the calling thread's namespace, until they are deleted.
+
+    Raises:
+        TestbedError: a device has vanished or has such a filter already, or the kernel has no eBPF filters.
+    """
+    names = list(interfaces)
+    run_batch("tc", [["qdisc", "add", "dev", name, "clsact"] for name in names])
+    program = _load_program()
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
+            for name in names:
+                _attach(kernel, name, program)
+    finally:
+        os.close(program)
+
+
+def _load_program() -> int:
+    """Descriptor of the loaded program."""
+    number = _SYSCALL_NUMBER.get(platform.machine())
+    if number is None:
+        raise TestbedError(f"the hash of packets cannot be changed on {platform.machine()}")
+    instructions = ctypes.create_string_buffer(_PROGRAM, len(_PROGRAM))
+    licence = ctypes.create_string_buffer(b"Apache-2.0")
+    count = len(_PROGRAM) // _INSTRUCTION.size
+    attributes = _LOAD.pack(
+        _BPF_PROG_TYPE_SCHED_CLS, count, ctypes.addressof(instructions), ctypes.addressof(licence), 0, 0, 0
+    )
+    libc = ctypes.CDLL(None, use_errno=True)
+    descriptor: int = libc.syscall(number, _BPF_PROG_LOAD, attributes, len(attributes))
+    if descriptor < 0:
+        raise TestbedError(f"the kernel takes no eBPF filter: {os.strerror(ctypes.get_errno())}")
+    return descriptor
+
+
+def _attach(kernel: socket.socket, interface: str, program: int) -> None:
+    try:
+        index = socket.if_nametoindex(interface)
+    except OSError as error:
+        raise TestbedError(f"interface {interface} has vanished") from error
+    options = (
+        _attribute(_TCA_BPF_FD, struct.pack("=I", program))
+        + _attribute(_TCA_BPF_NAME, b"hash by headers\0")
+        + _attribute(_TCA_BPF_FLAGS, struct.pack("=I", _DIRECT_ACTION))
+    )
+    body = _TC_MESSAGE.pack(socket.AF_UNSPEC, index, 0, _INGRESS_FILTERS, 1 << 16 | _ALL_PROTOCOLS)
+    body += _attribute(_TCA_KIND, b"bpf\0") + _attribute(_TCA_OPTIONS, options)
+    flags = _NLM_F_REQUEST | _NLM_F_ACK | _NLM_F_EXCL | _NLM_F_CREATE
+    kernel.send(_HEADER.pack(_HEADER.size + len(body), _RTM_NEWTFILTER, flags, 1, 0) + body)
+    answer = kernel.recv(65536)
+    (kind,) = struct.unpack_from("=H", answer, 4)
+    (status,) = struct.unpack_from("=i", answer, _HEADER.size)
+    if kind != _NLMSG_ERROR or status != 0:
+        raise TestbedError(f"interface {interface} takes no eBPF filter: {os.strerror(-status)}")
+
+
+def _attribute(kind: int, value: bytes) -> bytes:
+    length = 4 + len(value)
+    return struct.pack("=HH", length, kind) + value + bytes(-length % 4)

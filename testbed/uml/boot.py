@@ -1,0 +1,188 @@
+"""Boots Debian's user-mode Linux on this machine's files and runs one command there: the only module that starts it.
+
+The guest sees the machine's root folder, read-only; `/tmp` and `/run` are its own and empty, and folders that are named
+can be written to. What it does to interfaces, modules and processes stays in it.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from te_solver.errors import InputError
+from testbed.commands import MODULES, find_program, search_path
+from testbed.errors import TestbedError
+
+KERNEL, PACKAGE = "linux.uml", "user-mode-linux"
+KERNEL_MODULES = Path("/usr/lib/uml/modules")
+DEFAULT_MEMORY_MB = 1500
+
+_INIT = Path(__file__).parent / "guest-init.sh"
+_EMPTY_IN_GUEST = (Path("/tmp"), Path("/run"), Path("/dev/shm"))  # noqa: S108  # these are named, not written to
+_CHUNK = 65536
+_GUEST_HOME = "/tmp/home"  # noqa: S108  # a folder of the guest, which has no other users
+_LOG_LINES = 3
+_KEPT_VARIABLES = ("LANG", "LC_ALL", "TZ", "TERM", "COLUMNS")
+_NULL_CONSOLE = "null"
+
+
+@dataclass(frozen=True)
+class Guest:
+    """What the guest gets of the machine.
+
+    Attributes:
+        directory: where the command runs; it can be written to.
+        writable: further folders that can be.
+        memory_mb: of the guest, in MB; taken from the machine as it is used.
+        time_limit: seconds until the guest is switched off; None for no limit.
+    """
+
+    directory: Path
+    writable: tuple[Path, ...] = ()
+    memory_mb: int = DEFAULT_MEMORY_MB
+    time_limit: float | None = None
+
+
+def obstacle() -> str | None:
+    """Why no guest can be booted here, None when one can as far as that is seen without doing it."""
+    if find_program(KERNEL) is None:
+        return f"{KERNEL} not found (Debian package {PACKAGE})"
+    if not any(KERNEL_MODULES.glob("*/kernel/net/openvswitch/openvswitch.ko")):
+        return f"{KERNEL} has no openvswitch module in {KERNEL_MODULES}"
+    return None
+
+
+def run_in_guest(
+    argv: Sequence[str],
+    guest: Guest,
+    output: Callable[[bytes], object],
+    errors: Callable[[bytes], object],
+) -> int:
+    """Boot, run a command to its end, switch off; return the command's exit status.
+
+    Args:
+        argv: the command; programs of this Python's environment are found before others.
+        guest: what it gets of the machine.
+        output: is given what the command writes to standard output, as it comes.
+        errors: likewise for standard error.
+
+    Raises:
+        InputError: there is no such kernel here, or a folder is none.
+        TestbedError: the kernel did not boot or ended before the command did, or the time limit was reached.
+        KeyboardInterrupt: nothing is left of the guest then, nor after any error.
+    """
+    hindrance = obstacle()
+    if hindrance is not None:
+        raise InputError("user-mode Linux", "", hindrance, "a kernel that can be booted")
+    folders = {folder.resolve(): "rw" for folder in (guest.directory, *guest.writable)}
+    for folder in folders:
+        if not folder.is_dir():
+            raise InputError("user-mode Linux", str(folder), "this is no folder", "one the guest may write to")
+    with ExitStack() as undo:
+        channel = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="kuijia-uml-", dir="/tmp")))
+        _fill(channel, argv, guest, folders)
+        process, streams = _start(channel, guest.memory_mb, undo)
+        handlers = dict(zip(streams, (output, errors), strict=True))
+        in_time = _copy(handlers, guest.time_limit)
+        if not in_time:
+            raise TestbedError(f"the guest was switched off, as it had not ended within {guest.time_limit:g} s")
+        process.wait()
+        return _status(channel)
+
+
+def _fill(channel: Path, argv: Sequence[str], guest: Guest, folders: Mapping[Path, str]) -> None:
+    """Put what the guest reads into the channel folder."""
+    shutil.copy(_INIT, channel / "init")
+    seen = dict.fromkeys((MODULES, Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()), "ro")
+    hidden = {folder: mode for folder, mode in seen.items() if any(map(folder.is_relative_to, _EMPTY_IN_GUEST))}
+    # What lies within another folder has to come after it.
+    mounts = sorted({**hidden, **folders}.items())
+    (channel / "folders").write_text("".join(f"{mode}\0{folder}\0" for folder, mode in mounts))
+    variables = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ} | {
+        "PATH": f"{Path(sys.prefix) / 'bin'}:{search_path()}",
+        "HOME": _GUEST_HOME,
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+    lines += [f"mkdir -p {_GUEST_HOME}", f"cd -- {shlex.quote(str(guest.directory.resolve()))} || exit"]
+    (channel / "command").write_text("\n".join([*lines, f"exec {shlex.join(argv)}", ""]))
+
+
+def _start(channel: Path, memory_mb: int, undo: ExitStack) -> tuple[subprocess.Popen[bytes], list[int]]:
+    """The kernel and where its standard output and error can be read."""
+    pipes = [os.pipe(), os.pipe()]
+    for reader, _ in pipes:
+        undo.callback(os.close, reader)
+    consoles = [f"con{number}={_NULL_CONSOLE},fd:{writer}" for number, (_, writer) in enumerate(pipes, start=1)]
+    log = undo.enter_context((channel / "log").open("wb"))
+    try:
+        process = subprocess.Popen(
+            # When we are killed, so is the guest.
+            ["setpriv", "--pdeathsig", "KILL", "--", KERNEL, *_parameters(channel, memory_mb), *consoles],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=[writer for _, writer in pipes],
+            env={**os.environ, "PATH": search_path()},
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise TestbedError(f"{KERNEL} cannot be started: {error.strerror}") from error
+    finally:
+        for _, writer in pipes:
+            os.close(writer)
+    undo.callback(_kill, process)
+    return process, [reader for reader, _ in pipes]
+
+
+def _parameters(channel: Path, memory_mb: int) -> list[str]:
+    return [
+        *("root=98:0", "rootfstype=hostfs", "rootflags=/", "ro", f"init={channel / 'init'}"),
+        *(f"mem={memory_mb}M", f"uml_dir={channel}/", "con=null", f"con0={_NULL_CONSOLE},fd:1", "quiet", "noreboot"),
+        *(f"KUIJIA_CHANNEL={channel}", f"KUIJIA_MODULES={KERNEL_MODULES}"),
+    ]
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)  # also the processes of the guest, which are some of this machine
+    process.wait()
+
+
+def _copy(handlers: Mapping[int, Callable[[bytes], object]], time_limit: float | None) -> bool:
+    """Hand on what is written until all writers have closed; False when the time is over before that."""
+    deadline = None if time_limit is None else time.monotonic() + time_limit
+    with selectors.DefaultSelector() as selector:
+        for stream in handlers:
+            selector.register(stream, selectors.EVENT_READ)
+        while selector.get_map():
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                return False
+            for key, _ in selector.select(left):
+                chunk = os.read(key.fd, _CHUNK)
+                if chunk:
+                    handlers[key.fd](chunk)
+                else:
+                    selector.unregister(key.fd)
+    return True
+
+
+def _status(channel: Path) -> int:
+    try:
+        return int((channel / "status").read_text())
+    except (FileNotFoundError, ValueError) as error:
+        said = (channel / "log").read_text(errors="replace").splitlines()
+        last = "; ".join(line.strip() for line in said[-_LOG_LINES:] if line.strip())
+        raise TestbedError(f"the guest ended before its command did: {last or 'it said nothing'}") from error
