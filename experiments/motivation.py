@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from experiments.judge import Bar, around
 from experiments.output import OutputFolder
 from experiments.progress import Progress
-from experiments.registry import Outcome, Settings, experiment
+from experiments.registry import Outcome, Settings, defaults_of, experiment
 from te_solver.errors import InputError
 from te_solver.text import parse_number
 
@@ -123,6 +123,14 @@ _SECONDS = {
 }
 """Phase to its default, its default with --quick, and what it is."""
 
+_MODELLED = ("schemes", "cut")
+_UNMODELLED = {
+    "kill_controller": "the model has no controller",
+    "buffer_packets": "the model has no buffers",
+    "congestion_control": "the model has one kind of TCP",
+}
+_MEASURED = "--backend emulation or boxes"
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("table2 and table3")
@@ -209,6 +217,14 @@ def table3(settings: Settings, args: argparse.Namespace, output: OutputFolder, p
     return _run(TABLE_3, settings, args, output, progress)
 
 
+def refuse_unmodelled(args: argparse.Namespace) -> None:
+    """Raise InputError when an option was given a value that the fluid model, which has no packets, would not heed."""
+    for name, default in defaults_of(configure).items():
+        if name not in _MODELLED and getattr(args, name) != default:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError("option", option, _UNMODELLED.get(name, "changes nothing in the model"), _MEASURED)
+
+
 def positive_number(text: str) -> float:
     """A command-line argument; argparse turns the error into its message."""
     value = parse_number(text)
@@ -237,6 +253,7 @@ def _run(
     options = options_from(args, quick=settings.quick)
     # What measures takes seconds to import, which listing the experiments should not cost.
     if settings.backend == "flow":
+        refuse_unmodelled(args)
         from experiments import motivation_flow  # noqa: PLC0415
 
         return motivation_flow.run_table(table, settings, options, output)

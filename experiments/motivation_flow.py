@@ -33,13 +33,11 @@ def run_table(table: MotivationTable, settings: Settings, options: MotivationOpt
     """Compute every scheme, write each result, then the table; there is nothing to draw over time.
 
     Raises:
-        InputError: repetitions, which would all be the same, or the death of a controller, of which there is none.
+        InputError: repetitions, which would all be the same.
     """
     if settings.repetitions != 1:
         problem = f"{settings.repetitions} runs of a model that always gives the same"
         raise InputError("option", "--repetitions", problem, "1 with --backend flow")
-    if options.kill_controller:
-        raise InputError("option", "--kill-controller", "the model has no controller", "--backend emulation")
     topology = motivation_plan(settings.capacity).topology
     results = []
     for scheme in options.schemes:

@@ -142,7 +142,7 @@ def find_experiment(name: str) -> Experiment:
 def refuse_unheeded(chosen: Experiment, args: argparse.Namespace) -> None:
     """Raise InputError when an option of another experiment was given a value, which would change nothing."""
     for configure in dict.fromkeys(each.configure for each in all_experiments()):
-        for name, default in _defaults(configure).items():
+        for name, default in defaults_of(configure).items():
             if getattr(args, name) == default:
                 continue
             heeding = [each.name for each in all_experiments() if each.configure is configure or name in each.heeds]
@@ -151,7 +151,7 @@ def refuse_unheeded(chosen: Experiment, args: argparse.Namespace) -> None:
                 raise InputError("option", option, f"changes nothing in {chosen.name}", f"one of {', '.join(heeding)}")
 
 
-def _defaults(configure: Configure) -> dict[str, object]:
+def defaults_of(configure: Configure) -> dict[str, object]:
     """The options that a family of experiments adds, each with its default."""
     parser = argparse.ArgumentParser()
     configure(parser)

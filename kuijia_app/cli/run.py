@@ -12,7 +12,7 @@ from pathlib import Path
 from experiments.motivation import positive_count, positive_number
 from experiments.output import OutputFolder
 from experiments.progress import Progress
-from experiments.registry import Settings, all_experiments, find_experiment, refuse_unheeded
+from experiments.registry import Experiment, Settings, all_experiments, find_experiment, refuse_unheeded
 from experiments.sweep.workers import add_workers, refuse_workers
 from kuijia_app.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from te_solver.errors import InputError, InterruptedWorkError, KuijiaError
@@ -21,6 +21,13 @@ HELP = "reproduce a table or figure of the paper"
 
 DEFAULT_CAPACITY = 20.0
 FRAMEWORKS = ("os-ken", "ryu")
+
+_SWITCH_OPTIONS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
+    ("framework", FRAMEWORKS[0], ("emulation", "boxes")),
+    ("slots", DEFAULT_SLOT_COUNT, ("emulation", "boxes")),
+    ("inventory", None, ("boxes",)),
+)
+"""Options for all experiments that say something of switches: name, default, the backends that heed it."""
 
 _NAMED_FILES = 12
 """More are only counted."""
@@ -91,6 +98,7 @@ def run(args: argparse.Namespace) -> int:
     if not experiment.sweeps:
         refuse_workers(args, f"{experiment.name} is no sweep", [each.name for each in all_experiments() if each.sweeps])
     refuse_unheeded(experiment, args)
+    _refuse_unmeasured(args, experiment, backend)
     settings = Settings(
         backend=backend,
         capacity=args.capacity,
@@ -119,6 +127,16 @@ def run(args: argparse.Namespace) -> int:
     if outcome.missed:
         raise BarMissedError("; ".join(outcome.missed))
     return 0
+
+
+def _refuse_unmeasured(args: argparse.Namespace, experiment: Experiment, backend: str) -> None:
+    """Raise InputError when an option of the switches was given a value, but nothing is measured on any."""
+    for name, default, heeding in _SWITCH_OPTIONS:
+        if backend in heeding or getattr(args, name) == default:
+            continue
+        others = " or ".join(each for each in heeding if each in experiment.backends)
+        expected = f"--backend {others}" if others else f"{experiment.name} without it"
+        raise InputError("option", f"--{name}", f"changes nothing on {backend}", expected)
 
 
 def _what_is_done(output: OutputFolder) -> str:

@@ -53,6 +53,13 @@ def test_the_table_stands_beside_the_published_one_and_says_that_it_is_a_model(
     [
         (["--repetitions", "2"], "option:--repetitions: 2 runs of a model that always gives the same, expected 1 "),
         (["--kill-controller", "--cut", "s1-s4"], "option:--kill-controller: the model has no controller, expected "),
+        (["--buffer-packets", "5"], "option:--buffer-packets: the model has no buffers, expected --backend emulation"),
+        (["--congestion-control", "reno"], "option:--congestion-control: the model has one kind of TCP, expected "),
+        (["--warmup-seconds", "9"], "option:--warmup-seconds: changes nothing in the model, expected "),
+        (["--interval-seconds", "1"], "option:--interval-seconds: changes nothing in the model, expected "),
+        (["--slots", "128"], "option:--slots: changes nothing on flow, expected --backend emulation or boxes"),
+        (["--framework", "ryu"], "option:--framework: changes nothing on flow, expected --backend emulation or boxes"),
+        (["--inventory", "boxes.yaml"], "option:--inventory: changes nothing on flow, expected --backend boxes"),
     ],
 )
 def test_what_a_model_has_not_is_refused(
