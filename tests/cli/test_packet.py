@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import signal
 from pathlib import Path
 
@@ -122,6 +123,16 @@ def test_a_run_that_is_interrupted_tells_what_is_done(
     assert run["stopped"]
     assert 0 < everything["finished"] < everything["flows"]
     assert f"{everything['finished']}/300" in printed.out
+
+
+def test_a_run_alone_tells_how_far_it_has_come(capsys: pytest.CaptureFixture[str]) -> None:
+    assert packet("leaf-spine:2,2,4", "--flows", "300", "--load", "0.9", "--json") == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "simulated" in line]
+    assert told
+    found = re.fullmatch(r"(\d+\.\d{6}) s simulated, (\d+) of 300 flows finished", told[0])
+    assert found is not None
+    assert float(found[1]) > 0
+    assert int(found[2]) < 300
 
 
 def test_runs_of_close_loads_have_files_of_their_own(folder: Path) -> None:

@@ -113,6 +113,27 @@ def test_an_interrupted_run_keeps_what_is_done_and_goes_on() -> None:
     assert simulation.run(stopped + 1e-3)
 
 
+def test_a_run_tells_how_far_it_has_come_while_it_goes_on() -> None:
+    hosts = np.arange(16)
+    network = FABRIC.network(Fifo(limit=30_000, marking=Threshold(12_000)))
+    flows = Flows.of(hosts, (hosts + 5) % 16, Tcp(congestion=Congestion.DCTCP), size=60_000_000)
+    simulation = Simulation(network, [flows])
+    seen: list[tuple[float, int]] = []
+
+    def look(now: Simulation) -> None:
+        seen.append((now.now, now.unfinished))
+        require_conserved(now)
+
+    assert simulation.run(progress=look)
+    times, unfinished = ([each[part] for each in seen] for part in range(2))
+    assert len(seen) > 1
+    assert times == sorted(set(times))
+    assert 0 < times[0] < times[-1] <= simulation.now
+    assert unfinished[0] == 16
+    assert unfinished == sorted(unfinished, reverse=True)
+    assert simulation.unfinished == 0
+
+
 def shares(queueing: Queueing, levels: tuple[int, int], rates: tuple[float, float] = (90.0, 90.0)) -> list[float]:
     """Mbit/s that two hosts' streams get of one egress of 100 Mbit/s."""
     network = single_switch(3, 100.0, 1e-6, queueing)
