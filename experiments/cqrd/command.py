@@ -13,6 +13,7 @@ from experiments.sweep.workers import workers_from
 
 _SEEDS, _QUICK_SEEDS = 5, 2
 _SWITCH_SEEDS = 3
+_DCTCP_SEEDS = 4  # with DCTCP, CQRD and CQ are closer to each other than two seeds are
 _FABRIC_FLOWS, _CONFERENCE_FLOWS = 20_000, 2_000
 _HALF_AND_ALL = (0, 3, 6)
 _SOME_BUFFERS = (0, 1, 2, 3, 6, 12)
@@ -116,6 +117,8 @@ def cqrd_exp5(settings: Settings, args: argparse.Namespace, output: OutputFolder
 
     flows = _CONFERENCE_FLOWS if settings.quick else _FABRIC_FLOWS
     parts = [Part("journal", flows, LOADS if args.full else LOADS[:1])]
+    if args.full:
+        settings = replace(settings, repetitions=args.repetitions or _DCTCP_SEEDS)
     return run_experiment("cqrd-exp5", parts, settings, workers_from(args), output, progress)
 
 
