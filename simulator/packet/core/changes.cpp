@@ -1,0 +1,50 @@
+// What scenarios change while they run: links fail and come back, flows take other routes.
+#include "simulation.hpp"
+
+namespace kuijia::packet {
+
+void Simulation::make_changes() {
+    for (; changed_ < changes_.size(); ++changed_) {
+        const auto &change = changes_[changed_];
+        if (change.time > now_)
+            return queue_.push(change.time, change_source_);
+        if (change.of_link) {
+            const auto &link = scenario_.link_changes[change.place];
+            if (!link.up)
+                fail(link.link);
+            ports_[link.link].up = link.up;
+        } else {
+            const auto &route = scenario_.route_changes[change.place];
+            flows_[route.flow].forward = first_hop_[route.forward];
+            flows_[route.flow].backward = first_hop_[route.backward];
+        }
+    }
+}
+
+// What waits for the link or is on it is lost.
+void Simulation::fail(std::uint32_t link) {
+    auto &port = ports_[link];
+    const auto lose = [&](PacketId id) {
+        ++port.counters.lost_packets;
+        ++totals_.lost;
+        drop(id);
+    };
+    if (port.scheduler != no_scheduler) {
+        auto &scheduler = schedulers_[port.scheduler];
+        for (auto id = scheduler.flush(pool_, now_); id != no_packet; id = scheduler.flush(pool_, now_)) {
+            port.backlog.remove(now_, pool_[id].size);
+            lose(id);
+        }
+    }
+    port.settle(pool_, now_);
+    while (!port.link.empty()) {
+        if (port.link.head == port.first_waiting) {
+            port.first_waiting = pool_[port.link.head].next;
+            port.backlog.remove(now_, pool_[port.link.head].size);
+        }
+        lose(port.link.take_first(pool_));
+    }
+    port.free_at = now_;
+}
+
+} // namespace kuijia::packet
