@@ -24,6 +24,9 @@ MAX_UNREAD = 2.0
 MAX_SWITCH_WAITING = 0.70
 """Runs with 0.6 still met every bar; the wait is in turns of a few milliseconds, less than the queues hold."""
 
+REST_LOOK_SECONDS, REST_LOOKS = 1.0, 30
+"""How long each look before a run takes, and how many there are at most."""
+
 # Positions in the first line of /proc/stat (proc(5)), its name left out.
 _IDLE, _IOWAIT, _SOFTIRQ, _STEAL, _KINDS = 3, 4, 6, 7, 8
 
@@ -66,6 +69,24 @@ def overload(load: Load) -> tuple[str, ...]:
             f" more than {MAX_SWITCH_WAITING:.0%}"
         )
     return tuple(reasons)
+
+
+def load_at_rest(watch: LoadWatch, wait: Callable[[float], None] = time.sleep) -> Load:
+    """The load before a run, when nothing is sent: looked at until nothing disturbs, or for as long as one may wait.
+
+    Args:
+        watch: made just before.
+        wait: for so many seconds.
+    """
+
+    def look() -> Load:
+        wait(REST_LOOK_SECONDS)
+        return watch.load()
+
+    load, looks = look(), 1
+    while overload(load) and looks < REST_LOOKS:
+        load, looks = look(), looks + 1
+    return load
 
 
 @dataclass(frozen=True)

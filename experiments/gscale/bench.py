@@ -15,7 +15,7 @@ from experiments.gscale.cases import Case, Traffic
 from experiments.gscale.private_entries import PrivateEntries, any_flows
 from experiments.gscale.scenario import parameters_of, plan_of
 from experiments.gscale.validity import disturbed, uncarried
-from experiments.load import overload
+from experiments.load import LoadWatch, load_at_rest, overload
 from experiments.registry import Settings
 from experiments.result import Result
 from kuijia_app.queue_layouts import PLAIN
@@ -135,6 +135,9 @@ class Bench:
         wanted = aggregates_of(lab.plan, case.link)
         cut = Cut(case.link)
         timing = timing_of(case, quick=settings.quick)
+        self._show("looking whether the machine is busy")
+        at_rest = load_at_rest(LoadWatch(lab.fabric.forwarding_process))
+        busy = tuple(f"before the run {reason}" for reason in overload(at_rest))
         if self._private_entries:
             flows = any_flows(lab, wanted, case.protocol)
             with PrivateEntries(lab, flows, demotes=case.scheme == "kuijia") as entries:
@@ -161,13 +164,14 @@ class Bench:
             flows=results,
             published=None,
             checks=(),
-            invalid=(*overload(recording.load), *uncarried(results), *disturbed(results)),
+            invalid=(*busy, *overload(recording.load), *uncarried(results), *disturbed(results)),
             manifest={
                 **describe_run(self._machine, lab.fabric, self._calibration, began, time.time() - began),
                 "settings": asdict(settings),
                 "timing": asdict(timing),
                 "sending": asdict(SENDING),
                 "sources": {flow.wanted.name: asdict(flow.key) for flow in flows},
+                "load_at_rest": asdict(at_rest),
                 "load": asdict(recording.load),
             },
             parameters=parameters_of(case, lab.plan, private_entries=self._private_entries),

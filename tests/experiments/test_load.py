@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.load import Load, LoadWatch, overload
+from experiments.load import REST_LOOKS, Load, LoadWatch, load_at_rest, overload
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "results" / "gscale"
 SWITCH = 77
@@ -88,3 +88,27 @@ def test_the_committed_runs_are_within_every_bound_of_today() -> None:
     for run in runs:
         assert overload(Load(**run["manifest"]["load"])) == ()
         assert run["invalid"] == []
+
+
+def test_a_run_begins_as_soon_as_the_machine_is_not_disturbed(tmp_path: Path) -> None:
+    look(tmp_path, user=0, idle=0, steal=0, switch_ticks=0, waited_ns=0)
+    watch = LoadWatch(None, tmp_path)
+    stolen = iter((20, 40, 40))
+
+    def wait(_: float) -> None:
+        look(tmp_path, user=0, idle=100, steal=next(stolen), switch_ticks=0, waited_ns=0)
+
+    assert overload(load_at_rest(watch, wait)) == ()
+    assert next(stolen, None) is None
+
+
+def test_a_machine_that_does_not_come_to_rest_is_told_as_it_is(tmp_path: Path) -> None:
+    look(tmp_path, user=0, idle=0, steal=0, switch_ticks=0, waited_ns=0)
+    watch = LoadWatch(None, tmp_path)
+    looks = iter(range(1, REST_LOOKS + 1))
+
+    def wait(_: float) -> None:
+        look(tmp_path, user=0, idle=0, steal=10 * next(looks), switch_ticks=0, waited_ns=0)
+
+    assert load_at_rest(watch, wait).steal == 1.0
+    assert next(looks, None) is None
