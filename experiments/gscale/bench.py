@@ -37,8 +37,8 @@ _UDP = Timing(warmup=1.5, before=3, settle=1, after=5, interval=0.2, observe=1)
 _QUICK_TCP = Timing(warmup=2, before=2, settle=3, after=5, interval=0.2, observe=1)
 _QUICK_UDP = Timing(warmup=1, before=1.5, settle=0.5, after=2, interval=0.2, observe=1)
 
-_OVERHEAD_SECONDS = 5.0
-"""Of a run beside its traffic: looking for flows, starting and ending them."""
+_OVERHEAD_SECONDS = 10.0
+"""Of a run beside its traffic: calibrating, looking for flows, starting and ending them."""
 
 _LAYOUTS: dict[Traffic, str] = {"tcp": PLAIN, "udp": PLAIN, "priorities": "four"}
 
@@ -70,7 +70,7 @@ class BenchKey:
 
 
 class Bench:
-    """A calibrated lab, all links up, for all cases that share their key with the one it is made for.
+    """A lab, all links up, for all cases that share their key with the one it is made for.
 
     A context manager. After an error the lab may be in any state: leave the block and enter another.
     """
@@ -113,11 +113,7 @@ class Bench:
             framework=settings.framework,
             network=NetworkOptions(buffer_packets=BUFFER_PACKETS),
         )
-        with ExitStack() as undo:
-            self._lab = undo.enter_context(Lab(plan, options, self._show, self._ground))
-            self._show("calibrating the links")
-            self._calibration = self._lab.calibrate()
-            self._undo = undo.pop_all()
+        self._lab = self._undo.enter_context(Lab(plan, options, self._show, self._ground))
         return self
 
     def __exit__(
@@ -138,6 +134,8 @@ class Bench:
         self._show("looking whether the machine is busy")
         at_rest = load_at_rest(LoadWatch(lab.fabric.forwarding_process))
         busy = tuple(f"before the run {reason}" for reason in overload(at_rest))
+        self._show("calibrating the links")
+        calibration = lab.calibrate()
         if self._private_entries:
             flows = any_flows(lab, wanted, case.protocol)
             with PrivateEntries(lab, flows, demotes=case.scheme == "kuijia") as entries:
@@ -166,7 +164,7 @@ class Bench:
             checks=(),
             invalid=(*busy, *overload(recording.load), *uncarried(results), *disturbed(results)),
             manifest={
-                **describe_run(self._machine, lab.fabric, self._calibration, began, time.time() - began),
+                **describe_run(self._machine, lab.fabric, calibration, began, time.time() - began),
                 "settings": asdict(settings),
                 "timing": asdict(timing),
                 "sending": asdict(SENDING),
