@@ -100,7 +100,6 @@ class Simulation {
     void forward(PacketId id);
     void serve(std::uint32_t link);
     void wake(std::uint32_t link, Time time);
-    void begin_transmission(std::uint32_t link, PacketId id);
     void deliver(PacketId id);
     void drop(PacketId id);
     void start_flows();
