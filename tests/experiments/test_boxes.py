@@ -78,9 +78,9 @@ def test_a_box_that_dies_while_traffic_flows_ends_the_run_and_the_others_are_put
     killer.join()
     # Which of the two is noticed first is chance: the box is gone, or a client of its iperf3 servers has lost its peer.
     said = capsys.readouterr().err
-    assert f"error: host {EGRESS} has closed the connection" in said or "control socket has closed" in said
-    # The cable of the dead box has died with it, and with the cable an interface of the egress.
-    assert {line.split()[0] for line in boxes.records().splitlines()} == {EGRESS}
+    assert f"error: host {EGRESS} has closed the connection" in said or "ended before its time" in said
+    # The cable of the dead box dies with it, soon, and with the cable an interface of the egress.
+    assert {line.split()[0] for line in boxes.records().splitlines()} <= {EGRESS}
 
 
 @pytest.mark.emulation
