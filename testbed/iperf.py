@@ -268,6 +268,10 @@ class _RunningFlow:
                 end.program.stop()
 
     def _failure(self, end: _Iperf) -> IperfError:
+        """What to say of an end that failed; raises TestbedError itself when a host does not answer any more."""
+        for either in (self._client, self._server):
+            if either is not None:
+                either.program.status()  # a dead host is why its peer failed, and to be told instead
         where = f"{end.role} on {end.host_name}, port {self._flow.server_port}"
         how = f"ended before its time with exit status {end.program.status()}"
         return IperfError(f"flow {self.name}: the iperf3 {where}, {how}: {reported_failure(end.program.output())}")
