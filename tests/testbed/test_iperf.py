@@ -9,9 +9,11 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from testbed.errors import TestbedError
 from testbed.iperf import Goodput, IperfFlow, IperfRun
 from testbed.iperf_report import Interval, IperfError, parse_report, reported_failure
 from testbed.network import Network
@@ -101,6 +103,19 @@ def test_udp_needs_a_rate_and_tcp_takes_none() -> None:
         IperfFlow("f1", "a", "c", 20001, 5201, protocol="udp")
     with pytest.raises(ValueError, match="flow f1"):
         IperfFlow("f1", "a", "c", 20001, 5201, rate=2)
+
+
+def test_a_host_that_died_is_named_and_not_the_client_that_lost_it() -> None:
+    client, server, network = Mock(), Mock(), Mock()
+    client.status.return_value = server.status.return_value = None
+    server.bytes_read.return_value = 0
+    network.host.side_effect = lambda name: Mock(launch=Mock(return_value={"a": client, "c": server}[name]))
+    run = IperfRun(network, [tcp_flow("f1", 20001, 5201)], seconds=60)
+    run.start()
+    client.status.return_value = 1
+    server.status.side_effect = TestbedError("host c has closed the connection")
+    with pytest.raises(TestbedError, match=r"^host c has closed the connection$"):
+        run.live_goodput()
 
 
 @pytest.fixture(scope="module")
