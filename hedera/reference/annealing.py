@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hedera.fabric import Fabric, Ints
@@ -43,27 +44,37 @@ class Annealed:
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
-    """A problem as the kernel takes it."""
+class Problem:
+    """What both searches are about: flows, what each asks for, and what links between switches have."""
 
     fabric: Fabric
     source: Ints
     target: Ints
     amount: Ints
     capacity: Ints
+
+    def exceeded(self, labels: Sequence[int]) -> int:
+        """What all links between switches are exceeded by, with a label for each flow."""
+        load = [0] * self.capacity.size
+        flows = zip(self.source.tolist(), self.target.tolist(), self.amount.tolist(), labels, strict=True)
+        for source, target, amount, label in flows:
+            for link in self.fabric.path(source, target, label)[1:-1]:
+                load[link] += amount
+        return sum(max(0, used - room) for used, room in zip(load, self.capacity.tolist(), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Search(Problem):
+    """A problem as the kernel takes it."""
+
     seats: Seats
     fee: Ints
 
     def energy(self, host: list[int], home: dict[int, int]) -> int:
-        """What all links between switches are exceeded by, and the fees of hosts that are not at home."""
+        """What links are exceeded by, and the fees of hosts that are not at home."""
         label = {who: int(self.seats.label[slot]) for slot, who in enumerate(host) if who >= 0}
-        load = [0] * self.capacity.size
-        flows = zip(self.source.tolist(), self.target.tolist(), self.amount.tolist(), strict=True)
-        for source, target, amount in flows:
-            for link in self.fabric.path(source, target, label[target])[1:-1]:
-                load[link] += amount
-        exceeded = sum(max(0, here - int(most)) for here, most in zip(load, self.capacity, strict=True))
-        return exceeded + sum(int(self.fee[who]) for who, at in label.items() if at != home[who])
+        fees = sum(int(self.fee[who]) for who, at in label.items() if at != home[who])
+        return fees + self.exceeded([label[target] for target in self.target.tolist()])
 
 
 def anneal(search: Search, host: list[int], schedule: tuple[int, float, float, int]) -> Annealed:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from hedera.fabric import Fabric, Ints
-from hedera.reference.annealing import HOPELESS, Random
+from hedera.fabric import Ints
+from hedera.reference.annealing import HOPELESS, Problem, Random
 
 
 @dataclass(frozen=True)
@@ -20,27 +20,16 @@ class Refined:
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class Search(Problem):
     """A problem as the kernel takes it."""
 
-    fabric: Fabric
-    source: Ints
-    target: Ints
-    amount: Ints
-    capacity: Ints
     home: Ints
     fee: Ints
 
     def energy(self, choice: list[int]) -> int:
-        """What all links between switches are exceeded by, and the fees of flows that are not at home."""
-        load = [0] * self.capacity.size
-        fees = 0
-        for flow, label in enumerate(choice):
-            for link in self.fabric.path(int(self.source[flow]), int(self.target[flow]), label)[1:-1]:
-                load[link] += int(self.amount[flow])
-            fees += int(self.fee[flow]) * (label != self.home[flow])
-        rooms: list[int] = self.capacity.tolist()
-        return fees + sum(max(0, used - room) for used, room in zip(load, rooms, strict=True))
+        """What links are exceeded by, and the fees of flows that are not at home."""
+        flows = zip(choice, self.home, self.fee, strict=True)
+        return self.exceeded(choice) + sum(int(fee) for label, home, fee in flows if label != home)
 
 
 def refine(search: Search, choice: list[int], schedule: tuple[int, float, float, int]) -> Refined:
