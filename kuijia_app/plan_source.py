@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from kuijia_app.plan_update import renumber, require_same_network
 from kuijia_app.rollout import AllTables, Rollout, Version
+from kuijia_app.shared_file import replace_if
 from te_solver.errors import KuijiaError
 from te_solver.plan import Plan
-from te_solver.plan_file import load_plan, save_plan
+from te_solver.plan_file import load_plan, plan_text, save_plan
 
 BuildTables = Callable[[Plan], AllTables]
 
@@ -59,8 +60,7 @@ class PlanSource:
         Raises:
             ValueError: the file is none, or no tables can be made of it.
         """
-        plan = load_plan(self._path)
-        self._own = file_name_of_update(self._path)
+        self._own, plan = self._read()
         return Version("start", plan, self._build_tables(plan))
 
     def ask(self) -> None:
@@ -89,7 +89,8 @@ class PlanSource:
             name = file_name_of_update(self._path)
             if self._pending is not None and name == self._own:
                 return None
-            return self._numbered(name, load_plan(self._path), rollout)
+            name, plan = self._read()
+            return self._numbered(name, plan, rollout)
         except (KuijiaError, ValueError) as error:
             return Reading(name, error, against)
         except OSError as error:
@@ -124,30 +125,41 @@ class PlanSource:
 
     def refused(self, name: str, in_force: Plan) -> None:
         """An update of this name is given up: its plan goes to a file with `.refused` added to its name."""
-        is_pending = self._pending == name
         with self._warning():
-            if is_pending:
+            if self._pending == name:
                 self._pending = None
                 self._beside("pending").replace(self._beside("refused"))
-            elif self._name_of_file() == name:
-                self._path.replace(self._beside("refused"))
+            else:
+                self._replace({name}, in_force, self._beside("refused"))
         self._put(in_force, name)
+
+    def _read(self) -> tuple[str, Plan]:
+        """The plan file and its name, read again if it was replaced in between."""
+        while True:
+            name = self._name_of_file()
+            plan = load_plan(self._path)
+            if name is not None and name == self._name_of_file():
+                return name, plan
+
+    def _name_of_file(self) -> str | None:
+        return file_name_of_update(self._path) if self._path.exists() else None
 
     def _put(self, plan: Plan, name: str) -> None:
         """Write the plan file, unless it holds what neither the update of this name nor this object has put there."""
         with self._warning():
-            if self._name_of_file() in (None, name, self._own) and not self._holds(plan):
-                save_plan(plan, self._path)
-                self._own = file_name_of_update(self._path)
+            if not self._holds(plan):
+                self._replace({name, self._own}, plan)
+
+    def _replace(self, names: Collection[str | None], plan: Plan, replaced_as: Path | None = None) -> None:
+        content = plan_text(plan).encode()
+        if replace_if(self._path, content, lambda found: _name_of(found) in names, replaced_as):
+            self._own = _name_of(content)
 
     def _holds(self, plan: Plan) -> bool:
         try:
             return load_plan(self._path) == plan
         except (KuijiaError, ValueError):
             return False
-
-    def _name_of_file(self) -> str | None:
-        return file_name_of_update(self._path) if self._path.exists() else None
 
     def _beside(self, suffix: str) -> Path:
         return self._path.with_name(f"{self._path.name}.{suffix}")
@@ -168,4 +180,8 @@ class PlanSource:
 
 def file_name_of_update(path: Path) -> str:
     """What the events of an update to the plan in this file are named by."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    return _name_of(path.read_bytes())
+
+
+def _name_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

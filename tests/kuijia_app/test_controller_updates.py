@@ -222,13 +222,14 @@ def test_a_controller_that_starts_anew_during_an_update_finds_the_plan_in_force(
 
 
 def test_of_two_plans_in_short_succession_none_is_lost(switches: DummySwitches, tmp_path: Path) -> None:
-    plan_file = tmp_path / "plan.json"
+    plan_file, new_file = tmp_path / "plan.json", tmp_path / "new.json"
     with controller(switches, tmp_path) as process:
         assert process.pid is not None
         names = []
         for tunnels in ("s1-s4 s1-s3-s4", "s1-s2-s4 s1-s4"):
-            save_plan(plan_of(switches.plan.topology, tunnels), plan_file)
-            names.append(file_name_of_update(plan_file))
+            save_plan(plan_of(switches.plan.topology, tunnels), new_file)
+            names.append(file_name_of_update(new_file))
+            new_file.replace(plan_file)
             os.kill(process.pid, signal.SIGHUP)
             wait_until(lambda: names[-1] in {event.get("update") for event in process.events()}, "it has been read")
         last = {"event": event_log.UPDATE_DONE, "update": names[-1]}

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from kuijia_app import plan_source
 from kuijia_app.pipeline import build_tables
 from kuijia_app.plan_source import PlanSource, Reading, file_name_of_update
 from kuijia_app.rollout import Rollout
 from te_solver.errors import InputError
+from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, save_plan
 from tests.kuijia_app.plans import both_ways, plan_of
 
@@ -100,6 +102,27 @@ def test_a_plan_that_comes_before_the_one_read_has_begun_is_not_overwritten(path
     source.live(version)
     source.refused(version.name, OLD)
     assert load_plan(path) == third
+
+
+def test_a_plan_that_comes_while_the_file_is_written_is_not_overwritten_and_is_read(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    version = asked(source, rollout).version()
+    third = plan_of(SQUARE, "a-c")
+
+    def compared(file: Path) -> Plan:
+        found = load_plan(file)
+        save_plan(third, file)
+        return found
+
+    with monkeypatch.context() as during:
+        during.setattr(plan_source, "load_plan", compared)
+        source.begun(version, OLD)
+    assert load_plan(path) == third
+    assert asked(source, rollout).name == file_name_of_update(path)
 
 
 def test_an_update_that_is_given_up_goes_to_a_file_beside(path: Path) -> None:
