@@ -63,6 +63,12 @@ _TARGETS: dict[str, tuple[int | tuple[int, ...], ...]] = {
         *((0, 3, 6, 9), (12, 15, 2, 5), (8, 11, 14, 0), (3, 6, 9, 12)),
         *((15, 2, 5, 8), (11, 14, 1, 3), (6, 9, 12, 15), (2, 5, 8, 11)),
     ),
+    "randx5": (
+        *((1, 4, 7, 10, 13), (0, 3, 6, 9, 12), (15, 8, 11, 14, 1), (4, 6, 9, 12, 15)),
+        *((2, 5, 8, 11, 14), (1, 4, 7, 9, 12), (15, 2, 5, 8, 11), (14, 1, 4, 13, 0)),
+        *((3, 6, 9, 12, 14), (1, 4, 7, 10, 13), (0, 3, 6, 9, 12), (15, 2, 4, 7, 10)),
+        *((13, 0, 3, 6, 9), (12, 15, 2, 5, 7), (10, 13, 0, 3, 6), (6, 9, 11, 14, 8)),
+    ),
     "hotspot": (13, 4, 6, 9, 15, 9, 10, 13, 3, 13, 11, 14, 0, 9, 2, 5),
     "stag0(.2,.3)": (1, 0, 4, 14, 6, 2, 11, 5, 9, 10, 8, 15, 13, 12, 3, 7),
     "stag1(.2,.3)": (6, 3, 7, 2, 15, 1, 9, 4, 11, 8, 13, 0, 14, 12, 5, 10),
@@ -80,7 +86,7 @@ _STRIDES = (1, 2, 4, 8)
 
 
 def authors_matrices() -> dict[str, Matrix]:
-    """The matrices of the testbed's figures by name; of the authors' thirty, `randx5` alone is missing."""
+    """The matrices of the testbed's figures by name."""
     found = [Matrix.of(name, targets) for name, targets in _TARGETS.items()]
     found += [stride(TESTBED_HOSTS, step) for step in _STRIDES]
     return {matrix.name: matrix for matrix in found}

@@ -23,8 +23,9 @@ SUMS = {
     "randx2": 13.5,
     "randx3": 41 / 3,
     "randx4": 13.425,
+    "randx5": 1586 / 105,
 }
-ROUNDS = {"randx2": 3, "randx3": 4, "randx4": 4}
+ROUNDS = {"randx2": 3, "randx3": 4, "randx4": 4, "randx5": 4}
 
 
 def ends(pairs: list[tuple[int, int]]) -> tuple[Ints, Ints]:

@@ -47,7 +47,7 @@ def test_bijections_are_bijections(name: str) -> None:
 
 
 def test_randx_has_as_many_flows_as_its_name_says() -> None:
-    for flows in (2, 3, 4):
+    for flows in (2, 3, 4, 5):
         assert np.bincount(authors_matrix(f"randx{flows}").source).tolist() == [flows] * 16
 
 

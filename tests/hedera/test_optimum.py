@@ -40,10 +40,14 @@ LIMITED = {"rand1", "hotspot"}
 """Where no choice of one label for each host carries what a choice for each flow does."""
 
 
+SLOW = "randx5"
+"""Its integer program takes half a minute; no optimum is more than all demands."""
+
+
 @pytest.mark.parametrize("name", authors_matrices())
 def test_annealing_carries_98_percent_of_the_optimum(name: str) -> None:
     flows = estimated(name)
-    best = carried(TREE, flows, Optimum().place(TREE, flows, TREE.capacity))
+    best = flows.demand.sum() if name == SLOW else carried(TREE, flows, Optimum().place(TREE, flows, TREE.capacity))
     for seed in (1, 2, 3):
         annealed = SimulatedAnnealing(Annealing(seed=seed)).place(TREE, flows, TREE.capacity)
         assert carried(TREE, flows, annealed) >= 0.98 * best
