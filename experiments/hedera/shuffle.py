@@ -45,7 +45,7 @@ class ShuffleOptions:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("hedera-shuffle, which shares --placements and --nic-rate with hedera-testbed")
+    group = parser.add_argument_group("hedera-shuffle, which heeds --placements, --nic-rate and --period as well")
     group.add_argument(
         "--time-scale",
         type=positive_number,
@@ -89,6 +89,7 @@ def receivers_of(host: int, hosts: int, seed: int) -> list[int]:
     reproduces="Hedera's shuffle",
     backends=("emulation", "flow"),
     configure=configure,
+    heeds=("placements", "nic_rate", "period"),
 )
 def hedera_shuffle(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick)

@@ -11,6 +11,7 @@ from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
 from hedera.matrices import authors_matrices
 from hedera.options import SHORTEST_PERIOD
+from testbed.queues import MAX_CAPACITY, MIN_CAPACITY
 
 NON_BLOCKING, ONE_TREE = "non-blocking", "one-tree"
 """In place of the fat-tree: one switch for all hosts, and one core switch with an aggregation switch for each pod."""
@@ -81,14 +82,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--nic-rate",
-        type=positive_number,
+        type=_emulated_rate,
         default=DEFAULT_NIC_RATE,
         metavar="MBITS",
         help=f"of every cable (default: {DEFAULT_NIC_RATE:g})",
     )
     group.add_argument(
         "--period",
-        type=positive_number,
+        type=_possible_period,
         metavar="S",
         help=f"seconds between two rounds, from {SHORTEST_PERIOD:g} "
         f"(default: {DEFAULT_PERIOD:g}; with --full the authors' {AUTHORS_PERIOD:g})",
@@ -129,3 +130,17 @@ def _schemes(text: str) -> tuple[str, ...]:
     if not set(chosen) <= set(SCHEMES[1:]) or len(set(chosen)) < len(chosen):
         raise argparse.ArgumentTypeError(f"{text} is not a list of different ones of {','.join(SCHEMES[1:])}")
     return chosen
+
+
+def _emulated_rate(text: str) -> float:
+    rate = positive_number(text)
+    if not MIN_CAPACITY <= rate <= MAX_CAPACITY:
+        raise argparse.ArgumentTypeError(f"{text} is not {MIN_CAPACITY:g} to {MAX_CAPACITY:g} Mbit/s")
+    return rate
+
+
+def _possible_period(text: str) -> float:
+    period = positive_number(text)
+    if period < SHORTEST_PERIOD:
+        raise argparse.ArgumentTypeError(f"{text} is not {SHORTEST_PERIOD:g} seconds or more")
+    return period

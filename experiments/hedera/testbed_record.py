@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -39,10 +40,10 @@ class Record:
             return
         try:
             kept = json.loads(read_text(path, "runs of hedera-testbed"))
-            settings, self.manifest = kept["settings"], kept["manifest"]
+            settings, self.manifest = dict(kept["settings"]), dict(kept["manifest"])
             for name, by_scheme in kept["patterns"].items():
                 self._runs[name] = {scheme: [_measured(run) for run in runs] for scheme, runs in by_scheme.items()}
-        except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             expected = "one that `kuijia run hedera-testbed` wrote"
             raise InputError(path, "", "is no record of such runs", expected) from error
         for key, value in self._settings.items():
@@ -75,4 +76,17 @@ class Record:
 
 
 def _measured(run: Mapping[str, Any]) -> Measured:
-    return Measured(tuple(run["goodput"]), run["moved"], run["switch"], tuple(run["disturbed"]))
+    """Raises an error of Python's own when it is no run."""
+    switch = run["switch"]
+    return Measured(
+        tuple(map(_positive_or_zero, run["goodput"])),
+        int(run["moved"]),
+        None if switch is None else _positive_or_zero(switch),
+        tuple(map(str, run["disturbed"])),
+    )
+
+
+def _positive_or_zero(value: float) -> float:
+    if not 0 <= value < math.inf:
+        raise ValueError(value)
+    return float(value)

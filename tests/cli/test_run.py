@@ -48,6 +48,13 @@ def replace_runner(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
         (["gscale", "--congestion-control", "reno"], "changes nothing in gscale, expected one of table2, table3"),
         (["table2", "--traffic", "udp"], "option:--traffic: changes nothing in table2, expected one of fig10"),
         (["recovery", "--schemes", "kuijia"], "--schemes: changes nothing in recovery, expected one of table2"),
+        (["hedera-testbed", "--patterns", "rand9"], "argument --patterns: invalid choice: 'rand9'"),
+        (["hedera-testbed", "--placements", "ecmp,best"], "argument --placements: ecmp,best is not a list of"),
+        (["hedera-testbed", "--nic-rate", "-5"], "argument --nic-rate: -5 is not a number greater than zero"),
+        (["hedera-testbed", "--nic-rate", "0.01"], "argument --nic-rate: 0.01 is not 0.1 to 100000 Mbit/s"),
+        (["hedera-shuffle", "--nic-rate", "1e6"], "argument --nic-rate: 1e6 is not 0.1 to 100000 Mbit/s"),
+        (["hedera-testbed", "--period", "0.05"], "argument --period: 0.05 is not 0.1 seconds or more"),
+        (["hedera-matrices", "--period", "2"], "--period: changes nothing in hedera-matrices"),
         (["table2", "--kill-controller"], "option:--kill-controller: one end of the failed tunnel cannot"),
     ],
 )
