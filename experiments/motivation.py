@@ -118,8 +118,8 @@ class MotivationOptions:
 _SECONDS = {
     "warmup": (4.0, 3.0, "from the start of the flows to the first measurement"),
     "before": (8.0, 4.0, "measured before the cut"),
-    "settle": (6.0, 5.0, "from the cut to the second measurement, for TCP to settle"),
-    "after": (30.0, 6.0, "measured after the cut"),
+    "settle": (6.0, 6.0, "from the cut to the second measurement, for TCP to settle"),
+    "after": (30.0, 12.0, "measured after the cut"),
 }
 """Phase to its default, its default with --quick, and what it is."""
 
