@@ -354,14 +354,15 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
     def _note(self, progress: Iterable[Progress], reason: str = "") -> None:
         events = {"live": event_log.UPDATE_LIVE, "done": event_log.UPDATE_DONE, "refused": event_log.UPDATE_REFUSED}
         for each in progress:
-            details = {"reason": reason} if each.state == "refused" else {}
-            self._log.write(events[each.state], update=each.name, **details)
+            # Before it is told: who hears of it may look at the plan file at once.
             if each.state == "refused":
-                self.logger.error("the new plan is given up, the one before stays in force: %s", reason)
                 self._source.refused(each.name, self._rollout.in_force.plan)
+                self._log.write(events[each.state], update=each.name, reason=reason)
+                self.logger.error("the new plan is given up, the one before stays in force: %s", reason)
             else:
                 if each.name == self._rollout.in_force.name:
                     self._source.live(self._rollout.in_force)
+                self._log.write(events[each.state], update=each.name)
                 self.logger.info("plan %s is %s", each.name, "in force" if each.state == "live" else "alone in force")
 
     def _follow_rollout(self) -> None:

@@ -24,7 +24,7 @@ Event = dict[str, Any]
 
 LISTEN_HOST = "127.0.0.1"
 LISTEN_PORT = 6653
-START_TIMEOUT = 30.0
+START_TIMEOUT = 60.0
 _STOP_TIMEOUT = 5.0
 _POLL_INTERVAL = 0.005
 SWITCH_STATES = (event_log.SWITCH_READY, event_log.SWITCH_GONE)
@@ -99,6 +99,7 @@ class ApplicationProcess(ABC):
             )
         pid = self._process.pid
         if not self.wait_for(lambda _: owns_socket(pid, LISTENING, self._listening.port), START_TIMEOUT):
+            self.kill()
             raise TestbedError(f"the controller does not listen after {START_TIMEOUT:g} s; see {self._output_file}")
 
     def wait_until_ready(self, switches: Iterable[str], timeout: float = START_TIMEOUT) -> None:

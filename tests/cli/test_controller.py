@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from te_solver.plan_file import save_plan
-from tests.kuijia_app.dummy_switches import free_port, wait_until
+from tests.kuijia_app.dummy_switches import PATIENCE, free_port, wait_until
 from tests.kuijia_app.plans import motivation_plan
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 def kuijia_controller(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -92,7 +92,7 @@ def test_an_interrupt_ends_it(plan_file: Path) -> None:
     try:
         wait_until(lambda: listens(port), f"it listens on port {port}")
         running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=20)
+        _, said = running.communicate(timeout=PATIENCE)
     finally:
         running.kill()
         running.communicate()

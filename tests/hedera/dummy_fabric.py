@@ -14,7 +14,7 @@ from testbed.unixctl import ControlSocket
 from tests.kuijia_app.dummy_switches import free_port
 
 DROPPED = "dropped"
-_PATIENCE = 2.0
+_PATIENCE = 30.0
 _MOST_HOPS = 12
 _PCAP_HEADER = 24
 _PCAP_RECORD = struct.Struct("<IIII")

@@ -29,7 +29,7 @@ PLACED = 0.8 * NIC_RATE
 LONGEST_INTERRUPTION = 1.0
 """Seconds that the scheduler may take to route around a remote failure; it takes milliseconds on an idle machine."""
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 EDGE = "p0e0"
 """The switch of h0 and h1."""
 
@@ -246,4 +246,4 @@ def _wait_for_failed(lab: HederaLab, failed: list[list[str]]) -> None:
         changed = [event["failed"] for event in seen if event["event"] == events.ROUTES_CHANGED]
         return bool(changed) and changed[-1] == failed
 
-    assert lab.scheduler.wait_for(holds, 10.0)
+    assert lab.scheduler.wait_for(holds, PATIENCE)

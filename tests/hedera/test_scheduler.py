@@ -27,7 +27,7 @@ CENTRE = DataCentre(FatTree(4, 0.001))
 SWITCHES = CENTRE.wiring.topology.nodes
 PORTS = range(30000, 30048)
 PERIOD = 0.2
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 both_frameworks = pytest.mark.parametrize("framework", ["os-ken", "ryu"])
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from te_solver.plan import Plan
 from testbed.dummy_switches import DummyBridges
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds after which a condition that does not come true fails the test."""
 
 _BATCH = 50

@@ -16,8 +16,9 @@ from kuijia_app import event_log
 from kuijia_app.controller import OPTION_GROUP, KuijiaController, Tick
 from kuijia_app.identifiers import liveness_group
 from kuijia_app.seam import cfg, ofproto
-from te_solver.plan_file import save_plan
-from tests.kuijia_app.plans import motivation_plan
+from te_solver.plan import Plan
+from te_solver.plan_file import load_plan, save_plan
+from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 
 PARSER = import_module("os_ken.ofproto.ofproto_v1_3_parser")
 T1 = 16
@@ -290,3 +291,15 @@ def test_a_first_link_that_is_down_at_its_far_end_alone_is_told_to_the_ingress_a
     (healed,) = ingress.changes()[before:]
     assert healed.group_id == liveness_group(T1)
     assert len(healed.buckets) == 1
+
+
+def test_that_a_plan_is_given_up_is_told_when_the_plan_file_holds_the_one_before(
+    application: KuijiaController, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "plan.json"
+    held: dict[str, Plan] = {}
+    monkeypatch.setattr(application._log, "write", lambda event, **_: held.update({event: load_plan(path)}))
+    save_plan(plan_of(both_ways("other", "a b", "a-b"), "a-b"), path)
+    application._source.ask()
+    application.time_passed(Tick(application._source.read_if_asked(application._rollout)))
+    assert held[event_log.UPDATE_REFUSED] == motivation_plan()

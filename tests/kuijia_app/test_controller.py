@@ -15,7 +15,7 @@ from kuijia_app.pipeline import Scheme, build_tables
 from te_solver.plan_file import save_plan
 from testbed.application_process import Event, Framework, Listening
 from testbed.controller_process import ControllerProcess
-from tests.kuijia_app.dummy_switches import DummySwitches, SentPacket, wait_until
+from tests.kuijia_app.dummy_switches import PATIENCE, DummySwitches, SentPacket, wait_until
 from tests.kuijia_app.plans import motivation_plan
 
 pytestmark = pytest.mark.ovs
@@ -62,7 +62,7 @@ def told(process: ControllerProcess, ingress: str, label: int, *, alive: bool) -
         mine = [event for event in of_tunnel if (event["ingress"], event["path_id"]) == (ingress, label)]
         return bool(mine) and mine[-1]["alive"] is alive
 
-    return process.wait_for(holds, timeout=20)
+    return process.wait_for(holds, PATIENCE)
 
 
 def port(switches: DummySwitches, switch: str, neighbour: str) -> int:

@@ -17,10 +17,10 @@ from kuijia_app.options import OptionWords
 from kuijia_app.pipeline import build_tables
 from kuijia_app.plan_source import file_name_of_update
 from te_solver.plan_file import load_plan, save_plan
-from testbed.application_process import Framework, Listening
+from testbed.application_process import Event, Framework, Listening
 from testbed.controller_process import ControllerProcess
 from testbed.errors import TestbedError
-from tests.kuijia_app.dummy_switches import DummySwitches, free_port, wait_until
+from tests.kuijia_app.dummy_switches import PATIENCE, DummySwitches, free_port, wait_until
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 from tests.kuijia_app.test_controller import both_frameworks, controller, events_of
 
@@ -49,6 +49,10 @@ def ofctl(switches: DummySwitches, command: str, switch: str, *arguments: str) -
 
 def tables(switches: DummySwitches) -> dict[str, tuple[list[str], list[str]]]:
     return {node: (switches.groups(node), switches.flows(node)) for node in switches.plan.topology.nodes}
+
+
+def has_told(events: list[Event], kind: str) -> bool:
+    return any(event["event"] == kind for event in events)
 
 
 def reconnect(switches: DummySwitches, process: ControllerProcess, switch: str) -> None:
@@ -186,7 +190,7 @@ def test_an_update_waits_for_a_switch_that_is_away(switches: DummySwitches, tmp_
         wait_until((tmp_path / "plan.json.pending").exists, "the update has begun")
         assert {packet.label for packet in switches.send_from_host("s1", "s4", FLOWS)} == {16, 17, 18}
         switches.connect("s3")
-        update.result(timeout=20)
+        update.result(PATIENCE)
         assert {packet.label for packet in switches.send_from_host("s1", "s4", FLOWS)} == {17, 18}
 
 
@@ -215,7 +219,7 @@ def test_a_controller_that_starts_anew_during_an_update_finds_the_plan_in_force(
         wait_until(lambda: load_plan(tmp_path / "plan.json") == switches.plan, "the plan file holds what is in force")
         process.kill()
         with pytest.raises(TestbedError, match="has died"):
-            update.result(timeout=20)
+            update.result(PATIENCE)
         process.start()
         process.wait_until_ready(["s1", "s2", "s4"])
         assert {packet.label for packet in switches.send_from_host("s1", "s4", FLOWS)} == {16, 17, 18}
@@ -272,7 +276,7 @@ def test_after_a_failure_a_plan_for_what_is_left_is_put_in_force_when_that_is_as
         process.wait_until_ready(switches.plan.topology.nodes)
         for switch, other in (("s2", "s4"), ("s4", "s2")):
             switches.set_port(switch, switches.wiring.port(switch, other), "down")
-        assert process.wait_for(lambda events: events[-1]["event"] == event_log.UPDATE_DONE, timeout=20)
+        assert process.wait_for(lambda events: has_told(events, event_log.UPDATE_DONE), PATIENCE)
         found = load_plan(plan_file)
         assert not any(tunnel.crosses("s2", "s4") for tunnel in found.tunnels)
         labels = {packet.label for packet in switches.send_from_host("s1", "s4", FLOWS)}
@@ -307,7 +311,7 @@ def test_of_two_controllers_the_later_one_rules_and_the_other_says_so_once(
                 switches.ovs.vsctl("set-controller", switches.bridge(switch), *both)
             later.wait_until_ready(switches.plan.topology.nodes)
             switches.set_port("s2", switches.wiring.port("s2", "s4"), "down")
-            assert process.wait_for(lambda events: events[-1]["event"] == event_log.ROLE_LOST, timeout=20)
+            assert process.wait_for(lambda events: has_told(events, event_log.ROLE_LOST), PATIENCE)
             switches.set_port("s3", switches.wiring.port("s3", "s4"), "down")
             wait_until(
                 lambda: {packet.label for packet in switches.send_from_host("s1", "s4", FLOWS[:20])} == {17},

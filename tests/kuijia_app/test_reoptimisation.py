@@ -12,7 +12,7 @@ from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 
 CUT = frozenset({frozenset({"s2", "s4"})})
 NOTHING: frozenset[frozenset[str]] = frozenset()
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 def solvable(plan: Plan) -> Plan:

@@ -1,4 +1,4 @@
-"""What a controller's event log says, read bit by bit as it is written."""
+"""A controller's process: what its event log says, read bit by bit as it is written, and how its start fails."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.options import OptionWords
+from testbed import application_process
 from testbed.controller_process import ControllerProcess
+from testbed.errors import TestbedError
 
 
 @pytest.fixture
@@ -51,3 +53,13 @@ def test_a_switch_is_unfit_until_it_is_programmed_after_all(log: Path, process: 
     assert process.unfit_switches() == {"s1", "s2"}
     append(log, {"event": "switch-ready", "switch": "s2"})
     assert process.unfit_switches() == {"s1"}
+
+
+def test_a_controller_that_does_not_listen_is_ended(
+    process: ControllerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(application_process, "START_TIMEOUT", 0.01)
+    monkeypatch.setattr(process, "_command", lambda: ["sleep", "600"])
+    with pytest.raises(TestbedError, match=r"^the controller does not listen after 0.01 s; see "):
+        process.start()
+    assert not process.is_alive

@@ -37,7 +37,7 @@ def test_all_transfers_are_made_and_no_more_than_asked_for_at_a_time(listening_p
     targets = [f"127.0.0.1:{free_port()}" for _ in range(6)]
     with start("send", str(listening_port), str(size), "2", CONGESTION_CONTROL, *targets) as sender:
         assert said(sender) == "ready"
-        output, _ = sender.communicate("begin\n", timeout=20)
+        output, _ = sender.communicate("begin\n", timeout=60)
     done = json.loads(output)
     assert sender.returncode == 0
     assert [address for address, _, _ in done] == ["127.0.0.1"] * 6
@@ -48,7 +48,7 @@ def test_all_transfers_are_made_and_no_more_than_asked_for_at_a_time(listening_p
 def test_a_receiver_that_is_not_there_is_named() -> None:
     with start("send", str(free_port()), "1000", "2", CONGESTION_CONTROL, f"127.0.0.1:{free_port()}") as sender:
         assert said(sender) == "ready"
-        output, _ = sender.communicate("begin\n", timeout=20)
+        output, _ = sender.communicate("begin\n", timeout=60)
     assert sender.returncode == 1
     assert output.startswith("127.0.0.1: ")
     assert "refused" in output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,8 @@ def test_ctrl_c_ends_the_workers_and_says_how_to_go_on(tmp_path: Path) -> None:
         try:
             wait_until_held(process, tmp_path)
             for each in {process.pid, *(number for _, number in worked(tmp_path))}:  # as a terminal does
-                os.kill(each, signal.SIGINT)
+                with suppress(ProcessLookupError):  # the first has ended it already
+                    os.kill(each, signal.SIGINT)
             _, errors = process.communicate(timeout=60)
         finally:
             process.kill()

@@ -25,7 +25,7 @@ CONTROLLER_WITH_TLS = {
 }
 """What an inventory says of a controller that switches connect to by TLS."""
 
-_START_SECONDS = 10.0
+_START_SECONDS = 60.0
 _CONTAINER = ["unshare", "--net", "--mount", "--pid", "--uts", "--fork", "--mount-proc", "--kill-child"]
 
 
