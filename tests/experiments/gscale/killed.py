@@ -2,24 +2,52 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
-from experiments.result import load_result
+from experiments.gscale.cases import Case
+from experiments.gscale.flow_run import FlowModel
+from experiments.result import Result, load_result
+from kuijia_app.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @contextmanager
-def campaign(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """One that runs, and that has been killed when the block ends."""
-    command = [sys.executable, "-m", "kuijia_app.cli.main", "run", "gscale", *options, "-o", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+def campaign(folder: Path, *options: str, at_most: int | None = None) -> Iterator[subprocess.Popen[str]]:
+    """One that runs, and that has been killed when the block ends.
+
+    With `at_most` so many runs of the fluid model are made and no more, so that it cannot have ended before.
+    """
+    program = ["-m", "kuijia_app.cli.main"]
+    if at_most is not None:
+        program = ["-c", f"from tests.experiments.gscale.killed import stop_after; stop_after({at_most})"]
+    command = [sys.executable, *program, "run", "gscale", *options, "-o", str(folder)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process
         finally:
             process.kill()
+
+
+def stop_after(runs: int) -> None:
+    """Be the command, but stand still instead of making more runs than these."""
+    left = iter(range(runs))
+    measure = FlowModel.measure
+
+    def measured(model: FlowModel, case: Case) -> Result:
+        if next(left, None) is None:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return measure(model, case)
+
+    with patch.object(FlowModel, "measure", measured):
+        sys.exit(main(sys.argv[1:]))
 
 
 def valid_results(folder: Path) -> dict[str, bytes]:

@@ -153,7 +153,7 @@ def test_a_campaign_that_is_killed_again_and_again_measures_nothing_twice(tmp_pa
     options = ("--backend", "flow", "--traffic", "tcp,udp", "--demands", "1.2")
     kept: dict[str, bytes] = {}
     for enough in (1, 4):
-        with campaign(tmp_path, *options) as process:
+        with campaign(tmp_path, *options, at_most=5) as process:
             wait_until(partial(has_files, tmp_path, enough))
         assert process.returncode == -signal.SIGKILL
         found = valid_results(tmp_path)
