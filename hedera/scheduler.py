@@ -144,7 +144,7 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
         connection = self._connections[switch] = SwitchConnection(datapath, switch, reports)
         connection.start(self._generation)
 
-    @on(ofp_event.EventOFPPortDescStatsReply, handler.MAIN_DISPATCHER)
+    @on(ofp_event.EventOFPPortDescStatsReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
     def ports_described(self, event: Any) -> None:
         connection = self._connection(event.msg.datapath)
         if connection is not None:

@@ -177,7 +177,7 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
         connection = self._connections[datapath_id] = SwitchConnection(event.msg.datapath, switch, reports)
         connection.start(self._generation)
 
-    @on(ofp_event.EventOFPPortDescStatsReply, handler.MAIN_DISPATCHER)
+    @on(ofp_event.EventOFPPortDescStatsReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
     def ports_described(self, event: Any) -> None:
         connection = self._connection(event.msg.datapath)
         if connection is not None:

@@ -18,6 +18,7 @@ from testbed.application_process import Event, Framework, Listening
 from testbed.scheduler_process import SchedulerProcess
 from tests.hedera.dummy_fabric import DummyFabric
 from tests.kuijia_app.dummy_switches import free_port
+from tests.kuijia_app.test_controller import ask_late
 
 pytestmark = pytest.mark.ovs
 
@@ -96,6 +97,14 @@ def test_ecmp_spreads_flows_evenly_over_all_core_switches(
     cores = Counter(way[2] for way in ways.values())
     assert cores.keys() == {"c0", "c1", "c2", "c3"}
     assert max(cores.values()) < len(PORTS) / 2
+
+
+def test_the_answer_to_the_first_question_for_ports_is_heard_when_that_is_ours(
+    fabric: DummyFabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask_late(monkeypatch, SchedulerProcess)
+    with scheduler(fabric, tmp_path) as process:
+        assert not [event for event in process.events() if event["event"] == event_log.SWITCH_ERROR]
 
 
 def elephants_fed(

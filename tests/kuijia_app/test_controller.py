@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from kuijia_app import event_log
 from kuijia_app.options import OptionWords
 from kuijia_app.pipeline import Scheme, build_tables
 from te_solver.plan_file import save_plan
-from testbed.application_process import Event, Framework, Listening
+from testbed.application_process import ApplicationProcess, Event, Framework, Listening
 from testbed.controller_process import ControllerProcess
 from tests.kuijia_app.dummy_switches import PATIENCE, DummySwitches, SentPacket, wait_until
 from tests.kuijia_app.plans import motivation_plan
@@ -85,6 +86,21 @@ def test_every_switch_gets_exactly_the_tables_of_the_plan(
         for switch, tables in build_tables(switches.plan).items():
             assert len(switches.flows(switch)) == len(tables.flows)
             assert len(switches.groups(switch)) == len(tables.groups)
+
+
+def ask_late(monkeypatch: pytest.MonkeyPatch, application: type[ApplicationProcess]) -> None:
+    """Have os-ken ask a switch for its ports after the application has."""
+    command = application._command
+    program = [sys.executable, "-m", "tests.kuijia_app.late_framework"]
+    monkeypatch.setattr(application, "_command", lambda process: [*program, *command(process)[len(program) :]])
+
+
+def test_the_answer_to_the_first_question_for_ports_is_heard_when_that_is_ours(
+    switches: DummySwitches, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask_late(monkeypatch, ControllerProcess)
+    with controller(switches, tmp_path) as process:
+        assert process.errors() == []
 
 
 @both_frameworks
