@@ -25,7 +25,7 @@ DEFAULT_CODE_POINT = 0
 MISS_CHANCE = 1e-4
 """Of no candidate of a flow being hashed as wanted."""
 
-REROUTE_TIMEOUT = 5.0
+REROUTE_TIMEOUT = 15.0
 """Seconds for the ingress to react to a link, beyond those the lab has waited already."""
 
 Marks = Mapping[FlowKey, Mark]

@@ -21,7 +21,7 @@ from testbed.iperf_report import Interval, IperfError, parse_report, reported_fa
 from testbed.processes import LISTENING, SocketKind
 
 POLL_SECONDS = 0.005
-START_TIMEOUT = 10.0
+START_TIMEOUT = 30.0
 """Seconds for a server to listen, and for a client to be connected to it."""
 
 FINISH_GRACE = 20.0

@@ -34,7 +34,7 @@ from testbed.network import Network, NetworkOptions
 from testbed.queue_counters import QueueCounters, QueueRates
 from testbed.run_directory import RunDirectory
 
-REACTION_TIMEOUT = 5.0
+REACTION_TIMEOUT = 15.0
 """Seconds the controller may take to tell the ingresses of a failure; it takes milliseconds unless it hangs."""
 
 

@@ -22,7 +22,7 @@ _PORT_STATUS_BODY = struct.Struct("!B7xI4x6s2x16sII")  # reason, port number, MA
 _ALL_PORT_CHANGES = 0b111
 _PORT_DOWN, _LINK_DOWN = 1, 1
 
-_ANSWER_TIMEOUT = 5.0
+_ANSWER_TIMEOUT = 20.0
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -143,12 +144,12 @@ def rates_after(run: IperfRun, seconds: float) -> dict[str, float]:
 
 
 def iperf_processes() -> set[int]:
-    lab = os.environ[LAB_VARIABLE]
-    return {
-        pid
-        for pid in processes_with_environment(f"{LAB_VARIABLE}={lab}")
-        if Path(f"/proc/{pid}/comm").read_text() == "iperf3\n"
-    }
+    found = set()
+    for pid in processes_with_environment(f"{LAB_VARIABLE}={os.environ[LAB_VARIABLE]}"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if Path(f"/proc/{pid}/comm").read_text() == "iperf3\n":
+                found.add(pid)
+    return found
 
 
 @pytest.mark.emulation

@@ -77,7 +77,8 @@ def test_a_check_changes_nothing_and_says_what_it_could_not_look_at(
         "switch b: to-a is down, so its cable cannot be followed",
     ]
     assert said["up"] is False
-    assert abs(said["clocks"]["host a"]["offset"]) < 0.01
+    clock = said["clocks"]["host a"]  # the same as this machine's
+    assert abs(clock["offset"]) <= clock["error"]
     assert {name: _state(box) for name, box in boxes.boxes.items()} == before
 
 
