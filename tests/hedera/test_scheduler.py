@@ -13,6 +13,7 @@ import pytest
 from hedera import events
 from hedera.data_centre import DataCentre
 from hedera.fat_tree import FatTree
+from hedera.tables import SCHEDULED_PRIORITY
 from kuijia_app import event_log
 from testbed.application_process import Event, Framework, Listening
 from testbed.scheduler_process import SchedulerProcess
@@ -196,6 +197,31 @@ def test_when_the_scheduler_is_killed_ecmp_and_elephants_stay_connected_and_loca
         after = fabric.ways(STRIDE8)
         assert {port: way[-1] for port, way in after.items()} == {port: way[-1] for port, way in before.items()}
         assert after[20000][1] != before[20000][1]
+
+
+def test_entries_of_elephants_are_in_edge_and_aggregation_switches_above_ecmp_which_serves_when_they_end(
+    fabric: DummyFabric, tmp_path: Path
+) -> None:
+    with scheduler(fabric, tmp_path) as process:
+        elephants_fed(fabric, process, STRIDE8)
+        process.kill()
+    entries = {switch: scheduled_entries(fabric, switch) for switch in SWITCHES}
+    assert {switch[2] for switch, lines in entries.items() if lines} == {"e", "a"}
+    assert sum(len(lines) for lines in entries.values()) == 2 * len(STRIDE8)
+    assert all(" idle_timeout=10, " in line for lines in entries.values() for line in lines)
+    fabric.ovs.appctl("time/warp", "11000")
+    fabric.ovs.appctl("revalidator/wait")
+    assert not [line for switch in SWITCHES for line in scheduled_entries(fabric, switch)]
+    assert {port: way[-1] for port, way in fabric.ways(STRIDE8).items()} == {
+        port: f"h{target}" for port, (_, target) in STRIDE8.items()
+    }
+
+
+def scheduled_entries(fabric: DummyFabric, switch: str) -> list[str]:
+    """Those above the ECMP entries of the same table."""
+    return [
+        line for line in fabric.flows(switch) if " table=1, " in line and f" priority={SCHEDULED_PRIORITY}," in line
+    ]
 
 
 def test_a_scheduler_that_starts_anew_takes_over_without_a_gap(fabric: DummyFabric, tmp_path: Path) -> None:
