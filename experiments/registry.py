@@ -80,6 +80,7 @@ class Experiment:
         run: measures, writes its files and reports; raises KuijiaError when it cannot.
         sweeps: whether it is a sweep, which `experiments.sweep.workers.workers_from` tells who works on.
         heeds: the names of options of other families that it heeds as well.
+        ignores: the names of options for all experiments that would change nothing in it.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Experiment:
     run: Runner
     sweeps: bool = False
     heeds: tuple[str, ...] = ()
+    ignores: tuple[str, ...] = ()
 
 
 def no_options(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +101,7 @@ def no_options(parser: argparse.ArgumentParser) -> None:
 _registered: dict[str, Experiment] = {}
 
 
-def experiment(
+def experiment(  # noqa: PLR0913  # all by name, and most experiments leave the last ones out
     name: str,
     *,
     title: str,
@@ -108,6 +110,7 @@ def experiment(
     configure: Configure,
     sweeps: bool = False,
     heeds: tuple[str, ...] = (),
+    ignores: tuple[str, ...] = (),
 ) -> Callable[[Runner], Runner]:
     """Register the decorated function as the experiment `name`.
 
@@ -118,7 +121,7 @@ def experiment(
     def register(run: Runner) -> Runner:
         if name in _registered:
             raise ValueError(f"two experiments are called {name}")
-        _registered[name] = Experiment(name, title, reproduces, backends, configure, run, sweeps, heeds)
+        _registered[name] = Experiment(name, title, reproduces, backends, configure, run, sweeps, heeds, ignores)
         return run
 
     return register

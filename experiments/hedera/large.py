@@ -72,6 +72,7 @@ def _part(text: str) -> float:
     reproduces="Hedera's simulator",
     backends=("flow",),
     configure=configure,
+    ignores=("capacity", "repetitions"),
 )
 def hedera_8192(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # Pictures take a second to import, which listing the experiments should not cost.

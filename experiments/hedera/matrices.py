@@ -22,6 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     reproduces="Hedera's simulator",
     backends=("flow",),
     configure=configure,
+    ignores=("capacity", "repetitions"),
 )
 def hedera_matrices(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # Pictures take a second to import, which listing the experiments should not cost.

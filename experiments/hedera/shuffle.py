@@ -90,6 +90,7 @@ def receivers_of(host: int, hosts: int, seed: int) -> list[int]:
     backends=("emulation", "flow"),
     configure=configure,
     heeds=("placements", "nic_rate", "period"),
+    ignores=("capacity", "framework", "slots", "repetitions"),
 )
 def hedera_shuffle(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick)

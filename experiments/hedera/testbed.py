@@ -116,6 +116,7 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MatrixOptions:
     reproduces="Hedera's testbed",
     backends=("emulation",),
     configure=configure,
+    ignores=("capacity", "framework", "slots"),
 )
 def hedera_testbed(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick)

@@ -22,6 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     reproduces="Hedera's tables on timing",
     backends=("flow",),
     configure=configure,
+    ignores=("capacity", "repetitions"),
 )
 def hedera_timing(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # The kernels are imported when they are needed, so that experiments can be listed without them.

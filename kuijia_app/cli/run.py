@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -28,6 +28,14 @@ _SWITCH_OPTIONS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("inventory", None, ("boxes",)),
 )
 """Options for all experiments that say something of switches: name, default, the backends that heed it."""
+
+_IGNORABLE: Mapping[str, object] = {
+    "capacity": DEFAULT_CAPACITY,
+    "framework": FRAMEWORKS[0],
+    "slots": DEFAULT_SLOT_COUNT,
+    "repetitions": None,
+}
+"""Options for all experiments, which some ignore, with their defaults."""
 
 _NAMED_FILES = 12
 """More are only counted."""
@@ -130,7 +138,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _refuse_unmeasured(args: argparse.Namespace, experiment: Experiment, backend: str) -> None:
-    """Raise InputError when an option of the switches was given a value, but nothing is measured on any."""
+    """Raise InputError when an option for all experiments was given a value that would change nothing."""
+    for name in experiment.ignores:
+        if getattr(args, name) != _IGNORABLE[name]:
+            problem = f"changes nothing in {experiment.name}"
+            raise InputError("option", f"--{name}", problem, f"{experiment.name} without it")
     for name, default, heeding in _SWITCH_OPTIONS:
         if backend in heeding or getattr(args, name) == default:
             continue

@@ -55,6 +55,12 @@ def replace_runner(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
         (["hedera-shuffle", "--nic-rate", "1e6"], "argument --nic-rate: 1e6 is not 0.1 to 100000 Mbit/s"),
         (["hedera-testbed", "--period", "0.05"], "argument --period: 0.05 is not 0.1 seconds or more"),
         (["hedera-matrices", "--period", "2"], "--period: changes nothing in hedera-matrices"),
+        (
+            ["hedera-testbed", "--capacity", "10"],
+            "--capacity: changes nothing in hedera-testbed, expected hedera-testbed w",
+        ),
+        (["hedera-shuffle", "--framework", "ryu"], "option:--framework: changes nothing in hedera-shuffle"),
+        (["hedera-timing", "--repetitions", "3"], "option:--repetitions: changes nothing in hedera-timing"),
         (["table2", "--kill-controller"], "option:--kill-controller: one end of the failed tunnel cannot"),
     ],
 )
