@@ -17,6 +17,9 @@ from os_ken.lib import hub
 from kuijia_app.tls import TlsFiles
 from te_solver.errors import InputError, KuijiaError
 
+_HANDLED = (signal.SIGHUP, signal.SIGUSR1)
+"""The signals that applications handle."""
+
 
 def run_application(
     application: str,
@@ -48,9 +51,13 @@ def run_application(
     for name, value in options.items():
         cfg.CONF.set_override(name, value, group=group)
     manager = AppManager.get_instance()
+    # Only the main thread can handle a signal, and it would not wake up for one that another thread has taken. What
+    # is blocked here is so in all threads that are started now or by those.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
     manager.load_apps([application])
     contexts = manager.create_contexts()
     services = manager.instantiate_apps(**contexts)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     hub.joinall(services)
     manager.close()
