@@ -50,6 +50,7 @@ def run_application(
     cfg.CONF(words, project="kuijia", default_config_files=[])
     for name, value in options.items():
         cfg.CONF.set_override(name, value, group=group)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # before there are threads that would outlive this one
     manager = AppManager.get_instance()
     # Only the main thread can handle a signal, and it would not wake up for one that another thread has taken. What
     # is blocked here is so in all threads that are started now or by those.
@@ -58,7 +59,6 @@ def run_application(
     contexts = manager.create_contexts()
     services = manager.instantiate_apps(**contexts)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     hub.joinall(services)
     manager.close()
     raise KuijiaError(f"{listen_host}:{listen_port}: the controller has stopped listening")
