@@ -27,6 +27,9 @@ _QUICK = ("stride8", "randbij0")
 DEFAULT_PERIOD, AUTHORS_PERIOD = 1.0, 5.0
 """Seconds between two rounds."""
 
+_MORE_SECONDS = 10
+"""64 flows on one tree took more than four seconds to be connected, as packets for that are lost like others."""
+
 
 @dataclass(frozen=True)
 class Span:
@@ -38,6 +41,10 @@ class Span:
     seconds: int
     begin: float
     end: float
+
+    def seconds_of(self, attempt: int) -> int:
+        """How long flows last in an attempt, counted from 1: each may have failed as there was not enough left."""
+        return self.seconds + (attempt - 1) * _MORE_SECONDS
 
 
 AUTHORS_SPAN = Span(60, 10.0, 50.0)

@@ -91,7 +91,7 @@ def _send(
         for number, ((source, target), port) in enumerate(zip(pairs, source_ports, strict=True))
     ]
     known = len(lab.scheduler.events())
-    with IperfRun(lab.network, flows, span.seconds, _INTERVAL) as run:
+    with IperfRun(lab.network, flows, span.seconds_of(attempt), _INTERVAL) as run:
         goodput = run.finish()
         connected = run.connected_at
     if min(each.intervals[-1].end for each in goodput.values()) < connected + span.end:

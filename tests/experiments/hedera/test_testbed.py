@@ -85,6 +85,12 @@ def test_full_is_what_the_authors_ran() -> None:
     assert options("--patterns", "stride8", "stag0(.2,.3)", "stride8").patterns == ("stride8", "stag0(.2,.3)")
 
 
+def test_flows_last_longer_in_each_attempt_and_what_is_averaged_over_stays() -> None:
+    span = options().span
+    assert [span.seconds_of(attempt) for attempt in (1, 2, 3)] == [15, 25, 35]
+    assert (span.begin, span.end) == (4.0, 11.0)
+
+
 def test_the_authors_own_figures_meet_the_bars_and_others_do_not() -> None:
     given = options("--full")
     data = summary(as_published(given, 0.005), given, seed=1)
