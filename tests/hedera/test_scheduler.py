@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -126,6 +127,12 @@ def elephants_fed(
 
 
 STRIDE8 = {20000 + host: (host, (host + 8) % 16) for host in range(16)}
+STRIDE8_TARGETS = {port: f"h{target}" for port, (_, target) in STRIDE8.items()}
+
+
+def arrived(ways: dict[int, tuple[str, ...]]) -> dict[int, str]:
+    """Where the packets of each flow have come to."""
+    return {port: way[-1] for port, way in ways.items()}
 
 
 def shared_links(ways: dict[int, tuple[str, ...]]) -> int:
@@ -141,9 +148,7 @@ def test_elephants_get_paths_of_their_own_and_counting_needs_no_packet_at_the_co
     with scheduler(fabric, tmp_path, framework) as process:
         assert shared_links(fabric.ways(STRIDE8)) > 0
         ways = elephants_fed(fabric, process, STRIDE8)
-        assert {port: way[-1] for port, way in ways.items()} == {
-            port: f"h{target}" for port, (_, target) in STRIDE8.items()
-        }
+        assert arrived(ways) == STRIDE8_TARGETS
         assert shared_links(ways) == 0
         flows = [line for switch in SWITCHES for line in fabric.flows(switch)]
         assert not [line for line in flows if "CONTROLLER" in line]
@@ -195,7 +200,7 @@ def test_when_the_scheduler_is_killed_ecmp_and_elephants_stay_connected_and_loca
         fabric.set_link(before[20000][:2], "down")
         fabric.settle()
         after = fabric.ways(STRIDE8)
-        assert {port: way[-1] for port, way in after.items()} == {port: way[-1] for port, way in before.items()}
+        assert arrived(after) == arrived(before)
         assert after[20000][1] != before[20000][1]
 
 
@@ -212,9 +217,7 @@ def test_entries_of_elephants_are_in_edge_and_aggregation_switches_above_ecmp_wh
     fabric.ovs.appctl("time/warp", "11000")
     fabric.ovs.appctl("revalidator/wait")
     assert not [line for switch in SWITCHES for line in scheduled_entries(fabric, switch)]
-    assert {port: way[-1] for port, way in fabric.ways(STRIDE8).items()} == {
-        port: f"h{target}" for port, (_, target) in STRIDE8.items()
-    }
+    assert arrived(fabric.ways(STRIDE8)) == STRIDE8_TARGETS
 
 
 def scheduled_entries(fabric: DummyFabric, switch: str) -> list[str]:
@@ -228,7 +231,11 @@ def test_a_scheduler_that_starts_anew_takes_over_without_a_gap(fabric: DummyFabr
     with scheduler(fabric, tmp_path) as process:
         elephants_fed(fabric, process, STRIDE8)
         process.kill()
-    with scheduler(fabric, tmp_path) as process:
+        process.start()
+        deadline = time.monotonic() + PATIENCE
+        while set(process.programmed_switches()) != set(SWITCHES):
+            assert arrived(fabric.ways(STRIDE8)) == STRIDE8_TARGETS
+            assert time.monotonic() < deadline
         assert shared_links(elephants_fed(fabric, process, STRIDE8)) == 0
 
 
