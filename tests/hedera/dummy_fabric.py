@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import struct
+import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 from hedera.data_centre import DataCentre
@@ -18,7 +21,9 @@ _PATIENCE = 30.0
 _MOST_HOPS = 12
 _PCAP_HEADER = 24
 _PCAP_RECORD = struct.Struct("<IIII")
-_TCP_AT = 14 + 20
+_TTL_AT, _TCP_AT = 14 + 8, 14 + 20
+_FOLLOWED_TTL, _FED_TTL = 64, 63
+_FEEDING_PAUSE = 0.1
 
 
 class DummyFabric(DummyNetwork):
@@ -53,7 +58,7 @@ class DummyFabric(DummyNetwork):
         with ControlSocket(self.ovs.switch_control) as control:
             for _ in range(_MOST_HOPS):
                 for source_port, (switch, port) in places.items():
-                    packet = self._packet(source_port, *flows[source_port])
+                    packet = self._packet(source_port, *flows[source_port], _FOLLOWED_TTL)
                     control.command("netdev-dummy/receive", self.interface(switch, port), packet)
                 left = self._left({source_port: switch for source_port, (switch, _) in places.items()})
                 after: dict[int, tuple[str, int]] = {}
@@ -72,11 +77,32 @@ class DummyFabric(DummyNetwork):
                     return ways
         raise AssertionError(f"a loop: {ways}")
 
-    def _packet(self, source_port: int, source: int, target: int) -> str:
+    @contextmanager
+    def fed(self, flows: Mapping[int, tuple[int, int]]) -> Iterator[None]:
+        """Have the first switch of every flow count packets of it all the time, which `ways` does not follow."""
+        ended = threading.Event()
+
+        def feed() -> None:
+            with ControlSocket(self.ovs.switch_control) as control:
+                while not ended.wait(_FEEDING_PAUSE):
+                    for source_port, (source, target) in flows.items():
+                        site = self.wiring.sites[source]
+                        packet = self._packet(source_port, source, target, _FED_TTL)
+                        control.command("netdev-dummy/receive", self.interface(site.switch, site.port), packet)
+
+        with ThreadPoolExecutor(1) as pool:
+            feeding = pool.submit(feed)
+            try:
+                yield
+            finally:
+                ended.set()
+                feeding.result()
+
+    def _packet(self, source_port: int, source: int, target: int, ttl: int) -> str:
         sender, receiver = self.wiring.sites[source], self.wiring.sites[target]
         return (
             "in_port(1),eth(src=02:00:00:00:00:01,dst=02:00:00:00:00:02),eth_type(0x0800),"
-            f"ipv4(src={sender.address},dst={receiver.address},proto=6,tos=0,ttl=64,frag=no),"
+            f"ipv4(src={sender.address},dst={receiver.address},proto=6,tos=0,ttl={ttl},frag=no),"
             f"tcp(src={source_port},dst=5001),tcp_flags(2)"
         )
 
@@ -101,6 +127,7 @@ class DummyFabric(DummyNetwork):
             if len(frame) < length:
                 break
             position += _PCAP_RECORD.size + length
-            found.append(struct.unpack_from("!H", frame, _TCP_AT)[0])
+            if frame[_TTL_AT] == _FOLLOWED_TTL:
+                found.append(struct.unpack_from("!H", frame, _TCP_AT)[0])
         self._seen[switch, port] = position
         return found

@@ -116,13 +116,15 @@ def elephants_fed(
 
     Returns the way that each flow takes then.
     """
-    for _ in range(20):
-        known = len(rounds(process.events()))
-        ways = fabric.ways(flows)
-        wait_for(process, lambda seen: len(rounds(seen)) >= 1, "a round")
-        since = rounds(process.events())[known:]
-        if all(each["elephants"] == len(flows) and each["put"] == 0 for each in since):
-            return ways
+    deadline = time.monotonic() + PATIENCE
+    with fabric.fed(flows):
+        while time.monotonic() < deadline:
+            known = len(rounds(process.events()))
+            ways = fabric.ways(flows)
+            wait_for(process, lambda seen: len(rounds(seen)) >= 1, "a round")
+            since = rounds(process.events())[known:]
+            if all(each["elephants"] == len(flows) and each["put"] == 0 for each in since):
+                return ways
     raise AssertionError(f"the flows are not placed: {rounds(process.events())[-5:]}")
 
 

@@ -5,6 +5,7 @@ import json
 import os
 from dataclasses import asdict, replace
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -75,7 +76,8 @@ def test_labs_of_live_owners_are_left_alone(tmp_path: Path) -> None:
 
 def test_a_lab_whose_process_id_was_used_again_is_removed(tmp_path: Path) -> None:
     live = RunDirectory.create(tmp_path)
-    dead = RunDirectory.create(tmp_path)
+    with patch.dict(os.environ):
+        dead = RunDirectory.create(tmp_path)
     orphan(dead)
     (report,) = reports_of_removal(tmp_path)
     assert f"killed lab {dead.lab_id} (process {os.getpid()})" in report

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -73,10 +75,10 @@ def test_what_a_killed_lab_left_on_the_machine_is_removed(
     machine_ovs: PrivateOvs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = interfaces()
-    run = RunDirectory.create(tmp_path / "run")
-    Network(TOPOLOGY, Wiring(TOPOLOGY), run, OPTIONS).start()
+    with patch.dict(os.environ):
+        run = RunDirectory.create(tmp_path / "run")
+        Network(TOPOLOGY, Wiring(TOPOLOGY), run, OPTIONS).start()
     monkeypatch.setattr("testbed.processes.ProcessIdentity.is_alive", lambda _: False)
-    monkeypatch.delenv("KUIJIA_LAB")
 
     said: list[str] = []
     remove_leftovers(said.append, tmp_path / "run")
