@@ -13,6 +13,7 @@ from pathlib import Path
 from te_solver.errors import InputError
 from testbed.commands import find_program, run_command
 from testbed.errors import TestbedError
+from testbed.flow_hash import hash_by_headers
 from testbed.network_namespace import private_network
 from testbed.ovs import SYSTEM_DIRECTORY, kernel_datapath_available
 from testbed.versions import OLDEST_IPERF, OLDEST_OVS, dotted, is_older
@@ -63,8 +64,8 @@ class Machine:
         openvswitch_module: whether the kernel has it, loaded or loadable.
         system_ovs: whether the machine's own Open vSwitch is running.
         namespace_problem: why no network namespace can be made, None when one can or it was not tried.
-        qdiscs: queueing discipline, or `u32` for the filter on labels, to whether it works; empty when not tried, for
-            which root and a network namespace are needed.
+        qdiscs: queueing discipline, or filter (`u32` on labels and ports, `bpf` on the hash of packets), to whether it
+            works; empty when not tried, for which root and a network namespace are needed.
     """
 
     kernel: str
@@ -102,7 +103,8 @@ class Machine:
             found.append(
                 (self.namespace_problem, "a machine or container that permits network namespaces and veth pairs")
             )
-        needed = ["htb", "pfifo_head_drop"] if self.openvswitch_module else ["htb", "pfifo_head_drop", "u32"]
+        # Hosts limit their flows by u32; where the kernel forwards, it must be made to hash flows by their headers.
+        needed = ["htb", "pfifo_head_drop", "u32", *(["bpf"] if self.openvswitch_module else [])]
         if self.qdiscs and not all(self.qdiscs[kind] for kind in needed):
             lacking = ", ".join(kind for kind in needed if not self.qdiscs[kind])
             found.append((f"the kernel has no {lacking}", "a kernel with these traffic control modules"))
@@ -122,7 +124,7 @@ class Machine:
         if self.cpu_count < 2:
             found.append("With one CPU, switches and hosts hold each other up: take links of 10 Mbit/s.")
         if not any(self.frameworks.values()):
-            found.append("No controller framework is installed: neither os-ken nor c65ryu.")
+            found.append("No controller framework is installed: neither os-ken nor c65ryu; `./run` installs both.")
         return found
 
 
@@ -208,7 +210,7 @@ def _cpu_model() -> str:
 
 
 def _try_qdiscs() -> dict[str, bool]:
-    """Whether each queueing discipline and the filter on labels work, tried in the present namespace."""
+    """Whether each queueing discipline and filter works, tried in the present namespace."""
     device = ["dev", "probe0"]
     run_command(["ip", "link", "add", "name", device[1], "type", "veth", "peer", "name", "probe1"])
     result = {}
@@ -218,6 +220,12 @@ def _try_qdiscs() -> dict[str, bool]:
             result["u32"] = result["htb"] and _succeeds(["tc", "filter", "add", *device, *_LABEL_FILTER.split()])
         if result[kind]:
             run_command(["tc", "qdisc", "delete", *device, "root"])
+    try:
+        hash_by_headers([device[1]])
+    except TestbedError:
+        result["bpf"] = False
+    else:
+        result["bpf"] = True
     run_command(["ip", "link", "delete", device[1]])
     return result
 

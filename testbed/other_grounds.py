@@ -11,7 +11,8 @@ from testbed.commands import find_program, run_command
 from testbed.errors import TestbedError
 
 KVM = Path("/dev/kvm")
-_PROVIDERS = {"libvirt": "libvirtd", "VirtualBox": "VBoxManage"}
+_LIBVIRT_PLUGIN = "vagrant-libvirt"
+_DEBIAN_GEMS = Path("/usr/share/rubygems-integration/all/gems")
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 
 
@@ -23,7 +24,7 @@ class OtherGrounds:
         ssh: whether there is an OpenSSH client.
         sshd: whether there is a daemon, which only the tests of boxes need.
         vagrant: version, None when it is missing.
-        vagrant_providers: those of the Vagrantfile that are installed.
+        vagrant_providers: those of the Vagrantfile that are installed; libvirt is one with Vagrant's plugin for it.
         hardware_virtualisation: whether this user may use the kernel's.
         user_mode_linux: version, None when it is missing.
     """
@@ -46,7 +47,10 @@ class OtherGrounds:
         if self.vagrant is None:
             found.append("`vagrant up` needs the Debian packages vagrant and vagrant-libvirt, or VirtualBox.")
         elif not self.vagrant_providers:
-            found.append("Vagrant has no provider to run a machine: install libvirt-daemon-system or VirtualBox.")
+            found.append(
+                f"Vagrant has no provider to run a machine: install {_LIBVIRT_PLUGIN} and libvirt-daemon-system, or"
+                " VirtualBox."
+            )
         elif not self.hardware_virtualisation:
             found.append(f"A machine of Vagrant would be slow: {KVM} cannot be used, see the BIOS or the group kvm.")
         if self.user_mode_linux is None:
@@ -63,10 +67,31 @@ def examine_other_grounds() -> OtherGrounds:
         ssh=find_program("ssh") is not None,
         sshd=find_program("sshd") is not None,
         vagrant=_version("vagrant"),
-        vagrant_providers=tuple(name for name, program in _PROVIDERS.items() if find_program(program) is not None),
+        vagrant_providers=_providers(),
         hardware_virtualisation=os.access(KVM, os.R_OK | os.W_OK),
         user_mode_linux=_version("linux.uml"),
     )
+
+
+def _providers() -> tuple[str, ...]:
+    found = []
+    if find_program("libvirtd") is not None and _has_libvirt_plugin(_DEBIAN_GEMS, _vagrant_home()):
+        found.append("libvirt")
+    if find_program("VBoxManage") is not None:
+        found.append("VirtualBox")
+    return tuple(found)
+
+
+def _has_libvirt_plugin(gems: Path, home: Path) -> bool:
+    """Whether it is there, as Debian's package or by `vagrant plugin install`; Vagrant would take seconds to tell."""
+    installed = home / "plugins.json"
+    return any(gems.glob(f"{_LIBVIRT_PLUGIN}-*")) or (
+        installed.is_file() and f'"{_LIBVIRT_PLUGIN}"' in installed.read_text(errors="replace")
+    )
+
+
+def _vagrant_home() -> Path:
+    return Path(os.environ.get("VAGRANT_HOME") or Path.home() / ".vagrant.d")
 
 
 def _version(program: str) -> str | None:

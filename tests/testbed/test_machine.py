@@ -7,7 +7,7 @@ import pytest
 
 from te_solver.errors import InputError
 from testbed import machine as machine_module
-from testbed.machine import PACKAGE_OF, Machine, examine_machine, require_emulation
+from testbed.machine import _QDISCS, PACKAGE_OF, Machine, examine_machine, require_emulation
 from testbed.machine_objects import interfaces
 
 ABLE = Machine(
@@ -22,7 +22,7 @@ ABLE = Machine(
     openvswitch_module=False,
     system_ovs=False,
     namespace_problem=None,
-    qdiscs={"htb": True, "u32": True, "tbf": True, "prio": False, "netem": False, "pfifo_head_drop": True},
+    qdiscs={kind: kind not in ("prio", "netem") for kind in (*_QDISCS, "u32", "bpf")},
 )
 
 
@@ -49,10 +49,11 @@ def test_programs_that_are_too_old_are_named() -> None:
     ]
 
 
-def test_filters_on_the_label_are_needed_only_without_the_kernel_module() -> None:
-    without = replace(ABLE, qdiscs={**ABLE.qdiscs, "u32": False})
-    assert problems(without) == ["the kernel has no u32"]
-    assert problems(replace(without, openvswitch_module=True)) == []
+def test_ebpf_is_needed_only_where_the_kernel_forwards() -> None:
+    assert problems(replace(ABLE, qdiscs={**ABLE.qdiscs, "u32": False})) == ["the kernel has no u32"]
+    without = replace(ABLE, qdiscs={**ABLE.qdiscs, "bpf": False})
+    assert problems(without) == []
+    assert problems(replace(without, openvswitch_module=True)) == ["the kernel has no bpf"]
 
 
 def test_what_follows_tells_how_the_queue_is_chosen() -> None:

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
-from testbed.other_grounds import OtherGrounds
+import pytest
+
+from testbed import other_grounds
+from testbed.other_grounds import OtherGrounds, examine_other_grounds
 
 ALL = OtherGrounds(
     ssh=True,
@@ -29,3 +33,18 @@ def test_a_vagrant_that_cannot_run_a_machine_is_told_why() -> None:
     assert "no provider" in unprovided
     [slow] = replace(ALL, hardware_virtualisation=False).advice
     assert "/dev/kvm" in slow
+
+
+@pytest.mark.parametrize("place", ["gems", "home", None])
+def test_libvirt_is_a_provider_only_with_vagrants_plugin_for_it(
+    place: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "libvirtd").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("VAGRANT_HOME", str(tmp_path))
+    monkeypatch.setattr(other_grounds, "_DEBIAN_GEMS", tmp_path / "gems")
+    if place == "gems":
+        (tmp_path / "gems" / "vagrant-libvirt-0.11.2").mkdir(parents=True)
+    elif place == "home":
+        (tmp_path / "plugins.json").write_text('{"installed": {"vagrant-libvirt": {"gem_version": ""}}}')
+    assert ("libvirt" in examine_other_grounds().vagrant_providers) == (place is not None)
