@@ -22,6 +22,7 @@ from experiments.judge import Bar, around
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, defaults_of, experiment
+from kuijia_app.options import Liveness
 from te_solver.errors import InputError
 from te_solver.text import parse_number
 
@@ -106,6 +107,7 @@ class MotivationOptions:
     schemes: tuple[str, ...]
     cut: str
     kill_controller: bool
+    liveness: str
     congestion_control: str
     buffer_packets: int
     warmup_seconds: float
@@ -126,6 +128,7 @@ _SECONDS = {
 _MODELLED = ("schemes", "cut")
 _UNMODELLED = {
     "kill_controller": "the model has no controller",
+    "liveness": "in the model failures are noticed at once",
     "buffer_packets": "the model has no buffers",
     "congestion_control": "the model has one kind of TCP",
 }
@@ -143,7 +146,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--cut", choices=CASES, default=PAPERS_CUT, help="the link that fails (default: %(default)s)")
     group.add_argument(
-        "--kill-controller", action="store_true", help=f"kill the controller before the cut; needs --cut {LOCAL_CUT}"
+        "--kill-controller",
+        action="store_true",
+        help=f"kill the controller before the cut; needs --cut {LOCAL_CUT} or --liveness bfd",
+    )
+    group.add_argument(
+        "--liveness",
+        choices=[each.value for each in Liveness],
+        default=Liveness.CONTROLLER.value,
+        help="who notices a failure beyond a tunnel's first link (default: %(default)s)",
     )
     group.add_argument(
         "--congestion-control", default="cubic", metavar="NAME", help="of the TCP flows (default: cubic)"
@@ -177,9 +188,9 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MotivationOptions:
     Raises:
         InputError: the controller is to be killed before a cut that one direction needs it for.
     """
-    if args.kill_controller and not CASES[args.cut].local:
+    if args.kill_controller and not CASES[args.cut].local and args.liveness != Liveness.BFD.value:
         problem = f"one end of the failed tunnel cannot notice a cut of {args.cut} without the controller"
-        raise InputError("option", "--kill-controller", problem, f"--cut {LOCAL_CUT}")
+        raise InputError("option", "--kill-controller", problem, f"--cut {LOCAL_CUT} or --liveness bfd")
     seconds = {}
     for phase, (usual, quick_one, _) in _SECONDS.items():
         given = getattr(args, f"{phase}_seconds")
@@ -188,6 +199,7 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MotivationOptions:
         schemes=args.schemes,
         cut=args.cut,
         kill_controller=args.kill_controller,
+        liveness=args.liveness,
         congestion_control=args.congestion_control,
         buffer_packets=args.buffer_packets,
         interval_seconds=args.interval_seconds,

@@ -107,6 +107,7 @@ def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
         scheme=scheme,
         slot_count=settings.slots,
         framework=settings.framework,
+        liveness=options.liveness,
         network=NetworkOptions(buffer_packets=options.buffer_packets),
     )
     with Lab(job.plan, lab_options, show, job.ground) as lab:

@@ -118,7 +118,8 @@ def test_quick_shortens_what_is_not_given() -> None:
 
 
 def test_the_controller_can_only_be_killed_when_it_is_not_needed() -> None:
-    assert options_from(given("--cut", "s1-s4", "--kill-controller"), quick=False).kill_controller
+    for others in (["--cut", "s1-s4"], ["--liveness", "bfd"]):
+        assert options_from(given("--kill-controller", *others), quick=False).kill_controller
     with pytest.raises(InputError, match=r"option:--kill-controller: .*, expected --cut s1-s4"):
         options_from(given("--kill-controller"), quick=False)
 

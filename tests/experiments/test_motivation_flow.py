@@ -53,6 +53,7 @@ def test_the_table_stands_beside_the_published_one_and_says_that_it_is_a_model(
     [
         (["--repetitions", "2"], "option:--repetitions: 2 runs of a model that always gives the same, expected 1 "),
         (["--kill-controller", "--cut", "s1-s4"], "option:--kill-controller: the model has no controller, expected "),
+        (["--liveness", "bfd"], "option:--liveness: in the model failures are noticed at once, expected --backend"),
         (["--buffer-packets", "5"], "option:--buffer-packets: the model has no buffers, expected --backend emulation"),
         (["--congestion-control", "reno"], "option:--congestion-control: the model has one kind of TCP, expected "),
         (["--warmup-seconds", "9"], "option:--warmup-seconds: changes nothing in the model, expected "),
