@@ -139,7 +139,7 @@ def record_failure(
         _follow(run, started_at + timing.warmup, "flows getting going", show)
         if cut.without_controller:
             lab.kill_controller()
-        watch = LoadWatch(lab.fabric.forwarding_process)
+        watch = LoadWatch(lab.fabric.forwarding_process, lab.fabric.count_box_loads)
         before_start = time.time()
         _follow(run, before_start + timing.before, f"before {link} is cut", show)
         event = lab.fail(*cut.link)

@@ -1,17 +1,13 @@
-"""Watches how busy the machine is, so that a run on an overloaded one is not believed."""
+"""Watches how busy this machine and the boxes are, so that a run on overloaded ones is not believed."""
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 
-from testbed.unread_frames import count_unread_frames
-
-PROC = Path("/proc")
+from testbed.load_counters import LoadCounters, count_load
 
 MAX_STEAL = 0.05
 MAX_SOFTIRQ = 0.35
@@ -28,7 +24,7 @@ REST_LOOK_SECONDS, REST_LOOKS = 1.0, 30
 """How long each look before a run takes, and how many there are at most."""
 
 # Positions in the first line of /proc/stat (proc(5)), its name left out.
-_IDLE, _IOWAIT, _SOFTIRQ, _STEAL, _KINDS = 3, 4, 6, 7, 8
+_IDLE, _IOWAIT, _SOFTIRQ, _STEAL = 3, 4, 6, 7
 
 
 @dataclass(frozen=True)
@@ -41,6 +37,7 @@ class Load:
             kernel forwards them.
         switch_waiting: in which its main thread, which does the forwarding, could have run but had no processor.
         unread: frames a second that it was too late to read. None when the kernel forwards them.
+        boxes: the load of each box by its name, where the network is made of boxes.
     """
 
     idle: float
@@ -49,6 +46,7 @@ class Load:
     switch: float | None
     switch_waiting: float | None
     unread: float | None
+    boxes: Mapping[str, Load] = field(default_factory=dict)
 
 
 def overload(load: Load) -> tuple[str, ...]:
@@ -68,6 +66,7 @@ def overload(load: Load) -> tuple[str, ...]:
             f"ovs-vswitchd waited for a processor {load.switch_waiting:.0%} of the time,"
             f" more than {MAX_SWITCH_WAITING:.0%}"
         )
+    reasons += [f"{name}: {reason}" for name, box in load.boxes.items() for reason in overload(box)]
     return tuple(reasons)
 
 
@@ -89,87 +88,47 @@ def load_at_rest(watch: LoadWatch, wait: Callable[[float], None] = time.sleep) -
     return load
 
 
-@dataclass(frozen=True)
-class _Look:
-    at: float
-    processors: tuple[int, ...]
-    """Ticks by kind of use."""
-    switch: float | None
-    switch_waiting: float | None
-    """Both in seconds."""
-    unread: int | None
-
-
 class LoadWatch:
-    """Looks at the machine when it is made and each time it is asked.
+    """Looks at all machines when it is made and each time it is asked.
 
     Args:
-        switch_pid: the process that forwards packets, None when the kernel forwards them.
-        proc: where to look.
-        clock: seconds.
-        count_unread: of the process that forwards packets.
+        switch_pid: the process of this machine that forwards packets, None when the kernel forwards them.
+        look_at_boxes: what the boxes are doing, by name, where the network is made of boxes.
+        look: at this machine.
     """
 
     def __init__(
         self,
         switch_pid: int | None,
-        proc: Path = PROC,
-        clock: Callable[[], float] = time.monotonic,
-        count_unread: Callable[[int], int] = count_unread_frames,
+        look_at_boxes: Callable[[], Mapping[str, LoadCounters]] = dict,
+        look: Callable[[int | None], LoadCounters] = count_load,
     ) -> None:
-        self._count_unread = None if switch_pid is None else partial(count_unread, switch_pid)
-        self._switch = None if switch_pid is None else proc / str(switch_pid)
-        self._proc = proc
-        self._clock = clock
+        self._look_at_boxes = look_at_boxes
+        self._look = partial(look, switch_pid)
         self._last = self._look()
+        self._last_of_boxes = look_at_boxes()
 
     def load(self) -> Load:
         """The load since the previous call, at first since the watch was made."""
         before, now = self._last, self._look()
-        self._last = now
-        ticks = [after - earlier for after, earlier in zip(now.processors, before.processors, strict=True)]
-        all_ticks = max(1, sum(ticks))
-        seconds = now.at - before.at
-        return Load(
-            idle=(ticks[_IDLE] + ticks[_IOWAIT]) / all_ticks,
-            steal=ticks[_STEAL] / all_ticks,
-            softirq=ticks[_SOFTIRQ] / all_ticks,
-            switch=_share(before.switch, now.switch, seconds),
-            switch_waiting=_share(before.switch_waiting, now.switch_waiting, seconds),
-            unread=_share(before.unread, now.unread, seconds),
-        )
-
-    def _look(self) -> _Look:
-        first_line = (self._proc / "stat").read_text().split("\n", 1)[0]
-        return _Look(
-            at=self._clock(),
-            processors=tuple(int(field) for field in first_line.split()[1 : 1 + _KINDS]),
-            switch=self._switch_seconds(),
-            switch_waiting=self._switch_waiting_seconds(),
-            unread=None if self._count_unread is None else self._count_unread(),
-        )
-
-    def _switch_seconds(self) -> float | None:
-        text = _text(self._switch, "stat")
-        if text is None:
-            return None
-        user, system = text[text.rindex(")") + 2 :].split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-
-    def _switch_waiting_seconds(self) -> float | None:
-        """The second number of /proc/PID/schedstat: nanoseconds spent waiting to run, by the main thread alone."""
-        text = _text(self._switch, "schedstat")
-        return None if text is None else int(text.split()[1]) / 1e9
+        before_of_boxes, now_of_boxes = self._last_of_boxes, self._look_at_boxes()
+        self._last, self._last_of_boxes = now, now_of_boxes
+        boxes = {name: _load(before_of_boxes[name], counters) for name, counters in now_of_boxes.items()}
+        return replace(_load(before, now), boxes=boxes)
 
 
-def _text(folder: Path | None, name: str) -> str | None:
-    """None when there is no process, or the kernel does not tell this of it."""
-    if folder is None:
-        return None
-    try:
-        return (folder / name).read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
+def _load(before: LoadCounters, now: LoadCounters) -> Load:
+    ticks = [after - earlier for after, earlier in zip(now.processors, before.processors, strict=True)]
+    all_ticks = max(1, sum(ticks))
+    seconds = now.at - before.at
+    return Load(
+        idle=(ticks[_IDLE] + ticks[_IOWAIT]) / all_ticks,
+        steal=ticks[_STEAL] / all_ticks,
+        softirq=ticks[_SOFTIRQ] / all_ticks,
+        switch=_share(before.switch, now.switch, seconds),
+        switch_waiting=_share(before.switch_waiting, now.switch_waiting, seconds),
+        unread=_share(before.unread, now.unread, seconds),
+    )
 
 
 def _share(before: float | None, now: float | None, seconds: float) -> float | None:

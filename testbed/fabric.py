@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from ipaddress import IPv4Address
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +15,7 @@ from te_solver.topology import Topology
 from testbed.bfd import EndState
 from testbed.calibration import LinkCalibration
 from testbed.flow_keys import FlowKey, Mark
+from testbed.load_counters import LoadCounters
 from testbed.ovs import Datapath
 from testbed.programs import Program
 from testbed.queue_counters import QueueCounters
@@ -86,6 +87,9 @@ class Fabric(Protocol):
     def forwarding_process(self) -> int | None:
         """The process of this machine that forwards packets, None when that is done by its kernel or elsewhere."""
 
+    def count_box_loads(self) -> Mapping[str, LoadCounters]:
+        """What the boxes that the network is made of have done so far, by name; none where it is emulated here."""
+
     def start(self) -> None:
         """Build everything; nothing is left behind when that fails."""
 
@@ -102,6 +106,9 @@ class Fabric(Protocol):
 
     def observe(self, *switches: str) -> LabelWatch:
         """Begin to watch what leaves switches to others."""
+
+    def ofctl(self, switch: str, command: str, *arguments: str, stdin: str | None = None) -> str:
+        """Run `ovs-ofctl COMMAND BRIDGE ARGUMENTS` on a switch, in OpenFlow 1.3."""
 
     def is_up(self, a: str, b: str) -> bool:
         """Whether both ends of a link are up and have a carrier."""

@@ -32,6 +32,7 @@ from testbed.label_observer import LabelObserver
 from testbed.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_probes
 from testbed.link_rates import port_capacity, require_possible_links
 from testbed.link_state import is_running
+from testbed.load_counters import LoadCounters
 from testbed.machine_objects import claim_machine_objects, interfaces, remove_machine_objects, require_free_names
 from testbed.mininet_network import HOST_MTU, LINK_MTU, LabMininet
 from testbed.names import bridge_name, host_interface, host_name, port_name
@@ -160,6 +161,12 @@ class Network:
     @property
     def forwarding_process(self) -> int | None:
         return self.ovs.switch_pid() if self.datapath is Datapath.USERSPACE else None
+
+    def count_box_loads(self) -> dict[str, LoadCounters]:
+        return {}
+
+    def ofctl(self, switch: str, command: str, *arguments: str, stdin: str | None = None) -> str:
+        return self.ovs.ofctl(command, self.bridge(switch), *arguments, stdin=stdin)
 
     def add_sessions(self, sessions: Sequence[BfdSession], interval_ms: int) -> None:
         """Make the cables of BFD sessions, which come up once flow entries carry them.

@@ -132,7 +132,7 @@ class Bench:
         cut = Cut(case.link)
         timing = timing_of(case, quick=settings.quick)
         self._show("looking whether the machine is busy")
-        at_rest = load_at_rest(LoadWatch(lab.fabric.forwarding_process))
+        at_rest = load_at_rest(LoadWatch(lab.fabric.forwarding_process, lab.fabric.count_box_loads))
         busy = tuple(f"before the run {reason}" for reason in overload(at_rest))
         self._show("calibrating the links")
         calibration = lab.calibrate()

@@ -34,9 +34,9 @@ def measure(
             settings, or there are no entries to make private.
     """
     if settings.backend == "flow" and private_entries:
-        raise InputError("option", "--private-entries", "the fluid model has no switches", "--backend emulation")
-    if settings.backend == "boxes" and private_entries:
-        raise InputError("option", "--private-entries", "boxes are given the entries of a plan", "--backend emulation")
+        raise InputError(
+            "option", "--private-entries", "the fluid model has no switches", "--backend emulation or boxes"
+        )
     if settings.backend == "flow":
         return Campaign(cases, settings, output, lambda *_: nullcontext(FlowModel(settings)), progress).run()
     ground, machine = ground_of(settings)

@@ -57,9 +57,8 @@ class PrivateEntries:
         return self
 
     def __exit__(self, *_: object) -> None:
-        network = self._lab.network
         for switch in sorted({end for flow in self._flows for end in (flow.wanted.source, flow.wanted.target)}):
-            network.ovs.ofctl("del-flows", network.bridge(switch), f"cookie={COOKIE:#x}/-1")
+            self._lab.fabric.ofctl(switch, "del-flows", f"cookie={COOKIE:#x}/-1")
 
     def move_victims(self) -> None:
         """Send the flows whose tunnel broke over their backup; the entries of all others stay as they are."""
@@ -79,9 +78,8 @@ class PrivateEntries:
         for way in ways:
             for switch, line in entries_of(self._lab.wiring, *way):
                 lines[switch].append(line)
-        network = self._lab.network
         for switch, texts in lines.items():
-            network.ovs.ofctl("add-flows", network.bridge(switch), "-", stdin="\n".join(texts) + "\n")
+            self._lab.fabric.ofctl(switch, "add-flows", "-", stdin="\n".join(texts) + "\n")
 
 
 def entries_of(wiring: Wiring, key: FlowKey, tunnel: Tunnel, queue: Queue) -> tuple[tuple[str, str], ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -64,10 +64,11 @@ def _check(args: argparse.Namespace) -> int:
     with Fleet(inventory) as fleet:
         fleet.connect()
         found = fleet.examine(target)
+        clocks = fleet.clocks()
     if args.json:
-        print(json.dumps(_as_data(found), indent=2))
+        print(json.dumps(_as_data(found, clocks), indent=2))
     else:
-        print(*_lines(inventory, found), sep="\n")
+        print(*_lines(inventory, found, clocks), sep="\n")
     return KuijiaError.exit_status if found.faults else 0
 
 
@@ -104,18 +105,17 @@ def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _as_data(found: Examination) -> dict[str, object]:
-    clocks = {name: asdict(clock) for name, clock in found.clocks.items()}
+def _as_data(found: Examination, clocks: Mapping[str, ClockOffset]) -> dict[str, object]:
     return {
         "boxes": found.facts,
-        "clocks": clocks,
+        "clocks": {name: asdict(clock) for name, clock in clocks.items()},
         "faults": found.faults,
         "notes": found.notes,
         "up": found.built,
     }
 
 
-def _lines(inventory: Inventory, found: Examination) -> list[str]:
+def _lines(inventory: Inventory, found: Examination, clocks: Mapping[str, ClockOffset]) -> list[str]:
     rows = [("box", "address", "kernel", "Open vSwitch", "iperf3", "clock")]
     for box in inventory.boxes:
         facts = found.facts.get(box.name)
@@ -124,7 +124,7 @@ def _lines(inventory: Inventory, found: Examination) -> list[str]:
             continue
         programs = facts["programs"]
         versions = (facts["kernel"], programs["ovs-vsctl"] or "-", programs["iperf3"] or "-")
-        rows.append((box.name, box.login.address, *versions, _clock(found.clocks[box.name])))
+        rows.append((box.name, box.login.address, *versions, _clock(clocks[box.name])))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [_row(row, widths) for row in rows]
     for title, said in (("what stands in the way", found.faults), ("what was not looked at", found.notes)):

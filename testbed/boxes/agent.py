@@ -1,16 +1,19 @@
 """Runs on a box: does what it is told over standard input, line by line, and ends all it has started when that ends.
 
 An order is a JSON object `{"id", "action", "arguments"}` on a line, an answer `{"id", "value"}` or `{"id", "error"}`.
-Nothing that comes in is ever read by a shell.
+Empty lines say that somebody is still there: a connection whose other end has lost its power, or its cable, is told
+from an idle one by nothing else. Nothing that comes in is ever read by a shell.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import sys
-from typing import BinaryIO
+from collections.abc import Iterator
+from io import FileIO
 
 from te_solver.errors import KuijiaError
 from testbed.boxes.box_actions import BoxActions
@@ -19,18 +22,35 @@ GREETING = "kuijia-agent"
 """The first line that is ours: what a box's login scripts may have printed comes before it."""
 
 
-def serve(orders: BinaryIO) -> None:
-    """Answer orders until there are no more."""
+SIGN_OF_LIFE_SECONDS = 5.0
+"""How often there is a line at least."""
+
+SILENCE_SECONDS = 30.0
+"""After which nobody is there any more."""
+
+_MOST_AT_ONCE = 1 << 16
+
+
+def serve(orders: FileIO, silence_seconds: float = SILENCE_SECONDS) -> None:
+    """Answer orders until there are no more, or nothing at all comes in; `orders` is not buffered."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what programs print must not come between our answers
     for deadly in (signal.SIGHUP, signal.SIGTERM):
         signal.signal(deadly, lambda *_: sys.exit(1))
     print(GREETING, file=answers, flush=True)
     with BoxActions() as actions:
-        for line in orders:
+        for line in _lines(orders, silence_seconds):
             order = json.loads(line)
             try:
                 answer = {"value": getattr(actions, order["action"])(**order["arguments"])}
             except (KuijiaError, OSError) as error:
                 answer = {"error": str(error)}
             print(json.dumps({"id": order["id"], **answer}), file=answers, flush=True)
+
+
+def _lines(orders: FileIO, silence_seconds: float) -> Iterator[bytes]:
+    """The lines that say something."""
+    begun = b""
+    while select.select([orders], [], [], silence_seconds)[0] and (part := orders.read(_MOST_AT_ONCE)):
+        *whole, begun = (begun + part).split(b"\n")
+        yield from filter(None, whole)

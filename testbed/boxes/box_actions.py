@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 from testbed.boxes.box_programs import BoxPrograms
 from testbed.boxes.box_switch import delete_links, remove_cables
@@ -18,6 +20,7 @@ from testbed.flow_keys import FlowKey
 from testbed.label_observer import LabelObserver
 from testbed.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_probes
 from testbed.link_state import is_running
+from testbed.load_counters import count_load
 from testbed.network_namespace import namespace_named
 from testbed.port_switching import SwitchPort, switch_ports
 from testbed.processes import SocketKind
@@ -37,7 +40,8 @@ class BoxActions:
     def __init__(self) -> None:
         self._programs = BoxPrograms()
         self._observer: LabelObserver | None = None
-        self._claim: BinaryIO | None = None
+        self._claim = ExitStack()
+        self._is_claimed = False
 
     def __enter__(self) -> BoxActions:
         return self
@@ -47,11 +51,14 @@ class BoxActions:
     ) -> None:
         self._programs.stop_all()
         self.end_observation()
-        if self._claim is not None:
-            self._claim.close()
+        self._claim.close()
 
-    def run(self, argv: Sequence[str]) -> str:
-        return run_command(argv)
+    def run(self, argv: Sequence[str], stdin: str | None = None) -> str:
+        return run_command(argv, stdin=stdin)
+
+    def count_load(self, ovs_directory: str | None) -> dict[str, Any]:
+        """Of the box, and of its Open vSwitch where that forwards packets by itself."""
+        return asdict(count_load(None if ovs_directory is None else _switch_pid(ovs_directory)))
 
     def batch(self, namespace: str | None, program: Literal["ip", "tc"], commands: Sequence[list[str]]) -> None:
         if namespace is None:
@@ -66,9 +73,10 @@ class BoxActions:
     def is_recorded(self, role: str, node: str) -> bool:
         return Record.of(role, node).path.exists()
 
-    def claim(self, role: str, node: str) -> None:
-        if self._claim is None:
-            self._claim = Record.of(role, node).claim()
+    def claim(self, role: str, node: str, interfaces: Sequence[str]) -> None:
+        if not self._is_claimed:
+            self._claim.enter_context(Record.of(role, node).claim(interfaces))
+            self._is_claimed = True
 
     def begin_changes(self, role: str, node: str, fingerprint: str) -> None:
         Record.of(role, node).begin(fingerprint)
@@ -83,8 +91,7 @@ class BoxActions:
         return Record.of(role, node).put_back()
 
     def enlarge_send_buffers(self, ovs_directory: str) -> None:
-        pid = int((Path(ovs_directory) / "ovs-vswitchd.pid").read_text())
-        enlarge_send_buffers(pid)
+        enlarge_send_buffers(_switch_pid(ovs_directory))
 
     def switch_port(self, interface: str, number: int, management: str, *, up: bool) -> float:
         _, delays = switch_ports({"": SwitchPort(interface, number, Path(management))}, up=up)
@@ -139,3 +146,7 @@ class BoxActions:
 
     def stop_program(self, program: int) -> None:
         self._programs.stop(program)
+
+
+def _switch_pid(ovs_directory: str) -> int:
+    return int((Path(ovs_directory) / "ovs-vswitchd.pid").read_text())

@@ -17,6 +17,7 @@ MODULES_ON_BOX = (
     "testbed/boxes/__init__.py",
     "testbed/boxes/agent.py",
     "testbed/boxes/box_actions.py",
+    "testbed/boxes/box_interfaces.py",
     "testbed/boxes/box_programs.py",
     "testbed/boxes/box_switch.py",
     "testbed/boxes/cable_probes.py",
@@ -29,6 +30,7 @@ MODULES_ON_BOX = (
     "testbed/label_observer.py",
     "testbed/link_probes.py",
     "testbed/link_state.py",
+    "testbed/load_counters.py",
     "testbed/network_namespace.py",
     "testbed/port_status.py",
     "testbed/port_switching.py",
@@ -36,6 +38,7 @@ MODULES_ON_BOX = (
     "testbed/processes.py",
     "testbed/programs.py",
     "testbed/send_buffer.py",
+    "testbed/unread_frames.py",
 )
 """They import each other and the standard library, nothing else; a test runs them so."""
 
@@ -44,10 +47,14 @@ import sys
 if sys.version_info < {NEEDED_PYTHON}:
     sys.exit("Python %d.%d is too old" % sys.version_info[:2])
 import os
-source = sys.stdin.buffer
+source = open(0, "rb", buffering=0)
+left = int(source.readline() or 0)
 held = os.memfd_create("kuijia")
-with open(held, "wb", closefd=False) as modules:
-    modules.write(source.read(int(source.readline())))
+while left:
+    part = source.read(left)
+    if not part:
+        sys.exit("the connection was lost")
+    left -= os.write(held, part)
 sys.path.insert(0, "/proc/self/fd/%d" % held)
 from testbed.boxes.agent import serve
 serve(source)

@@ -6,6 +6,7 @@ command names an interface that the inventory does not name.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -22,6 +23,18 @@ away if it has the mark, with all that has the mark."""
 REMOVE_CABLES = "remove-cables"
 """Likewise: directory of the Open vSwitch, bridge. It takes away the cables of BFD sessions, whichever there are."""
 
+REMOVE_QUEUES = "remove-queues"
+"""Likewise: interface. It takes away the queues that were made there."""
+
+LEAVE_NAMESPACE = "leave-namespace"
+"""Likewise: network namespace, interface. It moves the interface out."""
+
+REMOVE_NAMESPACE = "remove-namespace"
+"""Likewise: network namespace, the interface that it must not have any more."""
+
+RESTORE_SETTINGS = "restore-settings"
+"""Likewise: path to text in /proc/sys/net, as JSON."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -29,7 +42,8 @@ class Step:
 
     Attributes:
         do: commands, in order.
-        undo: commands that put it back, in order; none where another step's undoing does that.
+        undo: commands that put it back, in order; none where another step's undoing does that. Done once more, as after
+            a `down` that was killed, they change nothing and do not fail.
         lasting: whether it survives a restart of the box.
     """
 
@@ -93,8 +107,8 @@ def switch_steps(
         steps += _offload_steps(port.interface, ("gro", "lro"), found)
     steps.append(Step((bridge_command,), removals, lasting=True))
     for port in ports:
-        away = ("tc", "qdisc", "delete", "dev", port.interface, "root")
-        steps.append(Step(tuple(("tc", *command) for command in port.queue_commands), (away,)))
+        make = tuple(("tc", *command) for command in port.queue_commands)
+        steps.append(Step(make, ((REMOVE_QUEUES, port.interface),)))
     return steps
 
 
@@ -102,7 +116,7 @@ def host_steps(plan: HostPlan, facts: Facts) -> list[Step]:
     """Make an interface a host of its own, after `wake_steps`.
 
     The namespace keeps the box's own addresses and routes, the way SSH comes in among them, out of reach. Interfaces
-    come back from it down and without addresses; what they had is part of the undoing.
+    come back from it down, without addresses and with the kernel's own settings; what they had is part of the undoing.
     """
     name = plan.interface
     found = facts["interfaces"][name]
@@ -112,10 +126,10 @@ def host_steps(plan: HostPlan, facts: Facts) -> list[Step]:
     # Segments without a checksum must not leave a host: on virtual cables nothing completes them.
     steps += _offload_steps(name, ("tx", "rx", "tso", "gso", "gro", "lro"), found)
     steps.append(Step((), (("ip", "link", "set", "dev", name, "gso_max_segs", str(found["gso_max_segs"])),)))
-    back = [("ip", "-n", plan.namespace, "link", "set", "dev", name, "netns", "1"), _link(name, "up")]
+    back = ((LEAVE_NAMESPACE, plan.namespace, name), (RESTORE_SETTINGS, json.dumps(found["settings"])))
     steps += [
-        Step((("ip", "netns", "add", plan.namespace),), (("ip", "netns", "delete", plan.namespace),)),
-        Step((("ip", "link", "set", "dev", name, "netns", plan.namespace),), tuple(back)),
+        Step((("ip", "netns", "add", plan.namespace),), ((REMOVE_NAMESPACE, plan.namespace, name),)),
+        Step((("ip", "link", "set", "dev", name, "netns", plan.namespace),), back),
     ]
     inside = ("ip", "netns", "exec", plan.namespace, "sysctl", "-q", "-w")
     quiet = tuple((*inside, f"net/ipv6/conf/{scope}/disable_ipv6=1") for scope in ("all", "default") if found["ipv6"])

@@ -25,23 +25,28 @@ class ClockOffset:
     error: float
 
 
-def box_faults(box: Box, facts: Facts, *, ours: bool, tls: bool = False) -> Iterator[str]:
+def box_faults(box: Box, facts: Facts, namespace: str | None = None, *, ours: bool, tls: bool = False) -> Iterator[str]:
     """What is wrong with a box.
 
     Args:
         box: which.
         facts: of it.
+        namespace: the network namespace that is to be made there.
         ours: whether what it has is of our own making, recorded there.
         tls: whether it is to connect to the controller by TLS.
     """
     if not facts["is_root"]:
         yield "the user is not root: user root, or sudo without a password (`sudo: true`), is needed"
     yield from _program_faults(box, facts)
+    if facts["programs"]["ip"] is None or facts["programs"]["tc"] is None:
+        return  # they are what the rest was to be found out by
     yield from _management_faults(box, facts)
     if not ours:  # else a host's interface is out of sight, and a switch's is in use by us
         for name in box.interfaces:
             yield from _interface_faults(name, facts)
         yield from _queue_faults(box, facts)
+        if namespace in facts["namespaces"]:
+            yield f"there is a network namespace {namespace} already"
     if isinstance(box, SwitchBox):
         yield from _switch_faults(box, facts, ours=ours)
         if tls and not facts.get("switch", {}).get("tls", True):
@@ -114,6 +119,8 @@ def _interface_faults(name: str, facts: Facts) -> Iterator[str]:
         yield f"{name} is in use: it has the address {', '.join(found['addresses'])}"
     if found["master"]:
         yield f"{name} is in use: it is a port of {found['master']}"
+    if found["carries"]:
+        yield f"{name} is in use: {', '.join(found['carries'])} stands on it"
     if found["own_queues"]:
         yield f"{name} has queues of somebody's making ({', '.join(found['own_queues'])})"
     if found["up"] and not found["carrier"]:
@@ -140,11 +147,17 @@ def _switch_faults(box: SwitchBox, facts: Facts, *, ours: bool) -> Iterator[str]
         yield f"Open vSwitch {switch['version']} is older than {dotted(OLDEST_OVS)}"
     if box.datapath.value not in switch["datapaths"]:
         yield f"Open vSwitch has no datapath {box.datapath.value}, only {', '.join(switch['datapaths'])}"
-    if ours:
-        return
-    if box.bridge in switch["bridges"]:
+    if not ours:
+        yield from _taken_names(box, facts)
+
+
+def _taken_names(box: SwitchBox, facts: Facts) -> Iterator[str]:
+    bridges = facts["switch"]["bridges"]
+    if box.bridge in bridges:
         yield f"there is a bridge {box.bridge} already"
-    for bridge, ports in switch["bridges"].items():
+    elif box.bridge in facts["devices"]:
+        yield f"there is a device {box.bridge} already, which the bridge cannot be called then"
+    for bridge, ports in bridges.items():
         for name in box.interfaces:
             if name in ports:
                 yield f"{name} is in use: it is a port of bridge {bridge}"

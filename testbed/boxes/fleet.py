@@ -13,7 +13,7 @@ from typing import Any
 
 from testbed.boxes.changes import Facts, Step, wake_steps
 from testbed.boxes.check import ClockOffset, Heard, box_faults, cable_faults, clock_offset, stands
-from testbed.boxes.inventory import Box, Inventory, SwitchBox
+from testbed.boxes.inventory import Box, HostBox, Inventory, SwitchBox
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import BoxError, Connection, DeadBoxError
 from testbed.errors import TestbedError
@@ -31,14 +31,12 @@ class Examination:
 
     Attributes:
         facts: of the boxes that could be reached, by name.
-        clocks: likewise.
         faults: what stands in the way, in words.
         notes: what could not be looked at without changing something.
         built: whether all boxes are already what they are to be.
     """
 
     facts: Mapping[str, Facts]
-    clocks: Mapping[str, ClockOffset]
     faults: tuple[str, ...]
     notes: tuple[str, ...]
     built: bool
@@ -48,11 +46,16 @@ class Fleet:
     """Connections to the boxes, from `connect` to `close`; to be used as a context manager.
 
     Everything raises TestbedError when a box fails, and its message begins with the box's name.
+
+    Attributes:
+        unreached: box to why it was not reached.
+        facts: what was found when the boxes were last examined.
     """
 
     def __init__(self, inventory: Inventory) -> None:
         self.inventory = inventory
         self.unreached: dict[str, str] = {}
+        self.facts: Mapping[str, Facts] = {}
         self._connections: dict[str, Connection] = {}
 
     def __enter__(self) -> Fleet:
@@ -131,7 +134,8 @@ class Fleet:
         for box in self.inventory.boxes:
             if box.name in facts:
                 tls = self.inventory.controller.tls is not None
-                found = box_faults(box, facts[box.name], ours=recorded[box.name], tls=tls)
+                namespace = target.namespace(box) if isinstance(box, HostBox) else None
+                found = box_faults(box, facts[box.name], namespace, ours=recorded[box.name], tls=tls)
                 faults += [f"{box.name}: {fault}" for fault in found]
         built = not self.unreached and all(
             marks[box.name] == target.fingerprint() and stands(box, facts[box.name]) for box in self.inventory.boxes
@@ -146,8 +150,12 @@ class Fleet:
             ]
             notes = [f"{name}: {interface} is down, so its cable cannot be followed" for name, interface in asleep]
             faults += cable_faults(target.cables(), self._hear(asleep), asleep)
-        clocks = {box.name: self._clock(box) for box in self.inventory.boxes if box.name in facts}
-        return Examination(facts, clocks, tuple(faults), tuple(notes), built)
+        self.facts = facts
+        return Examination(facts, tuple(faults), tuple(notes), built)
+
+    def clocks(self) -> dict[str, ClockOffset]:
+        """Those of the boxes that were reached, by name; one box after the other, so that none holds another up."""
+        return {box.name: self._clock(box) for box in self.inventory.boxes if box.name in self._connections}
 
     def build(self, target: Target, report: Callable[[str], None]) -> bool:
         """Make the boxes what they are to be; what they are not to be any more is put back first.
@@ -160,7 +168,7 @@ class Fleet:
                 is put back then.
         """
         self.require_all()
-        self.ask("claim", _role)
+        self.ask("claim", lambda box: {**_role(box), "interfaces": box.interfaces})
         report(f"checking {len(self.inventory.boxes)} boxes")
         found = self.examine(target)
         _require_none(found.faults)
@@ -190,7 +198,7 @@ class Fleet:
         Raises:
             TestbedError: something could not be put back; it stays recorded.
         """
-        self.ask("claim", _role)
+        self.ask("claim", lambda box: {**_role(box), "interfaces": box.interfaces})
         faults = [f"{name}: {fault}" for name, found in self.ask("put_back", _role).items() for fault in found]
         _require_none(faults)
 
@@ -248,7 +256,8 @@ def _role(box: Box) -> dict[str, object]:
 
 def _survey_arguments(box: Box) -> dict[str, object]:
     directory = str(box.ovs_directory) if isinstance(box, SwitchBox) else None
-    return {"interfaces": box.interfaces, "ovs_directory": directory}
+    moved = box.interfaces if isinstance(box, HostBox) else ()
+    return {"interfaces": box.interfaces, "moved": moved, "ovs_directory": directory}
 
 
 def _require_none(faults: Iterable[str]) -> None:

@@ -25,9 +25,12 @@ _SWITCH_KEYS = (*_BOX_KEYS, "links", "host", "bridge", "datapath", "ovs")
 _HOST_KEYS = (*_BOX_KEYS, "interface")
 
 _ADDRESS = re.compile(r"[0-9A-Za-z][0-9A-Za-z.:_-]*")
+_CONTROLLER = re.compile(r"[0-9A-Za-z][0-9A-Za-z.-]*")
+"""No IPv6, which the controller does not listen on."""
+
 _USER = re.compile(r"[0-9A-Za-z_][0-9A-Za-z._-]*")
-_INTERFACE = re.compile(r"[0-9A-Za-z_][0-9A-Za-z._:@-]{0,14}")
-"""Not all that Linux permits, but nothing that a program could take for an option or a list."""
+_INTERFACE = re.compile(r"(?!(?:all|default|lo)$)[0-9A-Za-z_][0-9A-Za-z._:@-]{0,14}")
+"""Not all that Linux permits, but nothing that a program could take for an option or a list, nor for all interfaces."""
 
 _BRIDGE = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_-]{0,7}")
 """Short enough for names of ports made from it."""
@@ -184,7 +187,7 @@ class _Reader:
             self._document.path,
             Listening(
                 self._port(controller["port"]) if "port" in controller else LISTEN_PORT,
-                self._word(controller["address"], "address", _ADDRESS),
+                self._word(controller["address"], "address", _CONTROLLER),
                 self._tls(controller["tls"]) if "tls" in controller else None,
             ),
             switches,

@@ -28,6 +28,7 @@ from testbed.fabric import LabelWatch
 from testbed.flow_keys import FlowKey, Mark
 from testbed.link_probes import ProbeSink, ProbeStream, ProbeTiming
 from testbed.link_rates import require_possible_links
+from testbed.load_counters import LoadCounters
 from testbed.network import HARMLESS_FRAME, NetworkOptions
 from testbed.ovs import Datapath
 from testbed.queue_counters import QueueCounters, parse_queue_counters
@@ -88,6 +89,18 @@ class BoxNetwork:
     def forwarding_process(self) -> int | None:
         return None
 
+    def count_box_loads(self) -> dict[str, LoadCounters]:
+        def arguments(box: Box) -> dict[str, object]:
+            if isinstance(box, SwitchBox) and box.datapath is Datapath.USERSPACE:
+                return {"ovs_directory": str(box.ovs_directory)}
+            return {"ovs_directory": None}
+
+        found = self._fleet.ask("count_load", arguments)
+        return {name: LoadCounters(**counters) for name, counters in found.items()}
+
+    def ofctl(self, switch: str, command: str, *arguments: str, stdin: str | None = None) -> str:
+        return self._machines[switch].ofctl(command, *arguments, stdin=stdin)
+
     def start(self) -> None:
         require_possible_links(self.topology)
         self._target.inventory.require_fit(self.topology)
@@ -102,7 +115,7 @@ class BoxNetwork:
             for machine in self._machines.values():
                 if machine.box.datapath is Datapath.USERSPACE:
                     _enlarge_send_buffers(machine)
-            facts = self._fleet.examine(self._target).facts
+            facts = self._fleet.facts
             hosts = [facts[box.name]["congestion_controls"] for box in self._target.inventory.hosts.values()]
             self._congestion_controls = frozenset.intersection(*map(frozenset, hosts)) if hosts else frozenset()
             kept = ("name", "kernel", "python", "programs", "switch")

@@ -27,7 +27,6 @@ from testbed.ovs import Datapath
 from testbed.queues import htb_commands, tag_filter_commands
 from testbed.site_commands import site_commands
 
-_MARK = "boxes"
 _NAMESPACE = "kuijia"
 _NO_HOST = "-none"
 _ALL_SITES = 8
@@ -52,11 +51,12 @@ class Target:
         if isinstance(box, SwitchBox):
             bridge = self._bridge(box)
             vsctl = ("ovs-vsctl", f"--db=unix:{box.ovs_directory / 'db.sock'}", "--timeout=20")
-            make = (*vsctl, *bridge_arguments(bridge, box.datapath, _MARK))
+            mark = f"boxes-{box.node.encode().hex()}"  # not that of another switch whose bridge is called the same
+            make = (*vsctl, *bridge_arguments(bridge, box.datapath, mark))
             directory = str(box.ovs_directory)
             removals = (
                 (REMOVE_CABLES, directory, box.bridge),
-                (REMOVE_BRIDGE, directory, box.bridge, f"{LAB_KEY}={_MARK}"),
+                (REMOVE_BRIDGE, directory, box.bridge, f"{LAB_KEY}={mark}"),
             )
             return switch_steps(self._ports(box), make, removals, facts[box.name])
         sites = [other for other in self.inventory.hosts.values() if other.node != box.node]

@@ -5,20 +5,39 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
+from testbed.boxes.box_interfaces import leave_namespace, remove_namespace, remove_queues, restore_settings
 from testbed.boxes.box_switch import remove_bridge, remove_cables
-from testbed.boxes.changes import REMOVE_BRIDGE, REMOVE_CABLES, Command, Step
+from testbed.boxes.changes import (
+    LEAVE_NAMESPACE,
+    REMOVE_BRIDGE,
+    REMOVE_CABLES,
+    REMOVE_NAMESPACE,
+    REMOVE_QUEUES,
+    RESTORE_SETTINGS,
+    Command,
+    Step,
+)
 from testbed.commands import run_command
 from testbed.errors import TestbedError
 from testbed.processes import boot_id
 
 FOLDER = Path("/var/lib/kuijia/boxes")
 
-_SPECIAL: dict[str, Callable[..., None]] = {REMOVE_BRIDGE: remove_bridge, REMOVE_CABLES: remove_cables}
+_SPECIAL: dict[str, Callable[..., None]] = {
+    REMOVE_BRIDGE: remove_bridge,
+    REMOVE_CABLES: remove_cables,
+    REMOVE_QUEUES: remove_queues,
+    LEAVE_NAMESPACE: leave_namespace,
+    REMOVE_NAMESPACE: remove_namespace,
+    RESTORE_SETTINGS: restore_settings,
+}
 """The undoings that are no programs."""
 
 
@@ -40,22 +59,35 @@ class Record:
             return None
         return str(lines[0]["fingerprint"])
 
-    def claim(self) -> BinaryIO:
-        """Keep others from changing the box until what is returned is closed; raises TestbedError when one does."""
+    @contextmanager
+    def claim(self, interfaces: Iterable[str] = ()) -> Iterator[None]:
+        """Keep others from changing the box, or these interfaces under another name of it, for the time of a block.
+
+        Raises:
+            TestbedError: somebody does that already.
+        """
         self.path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        lock = self.path.with_suffix(".lock").open("wb")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            lock.close()
-            raise TestbedError("another kuijia is at work on it") from error
-        return lock
+        wanted = {self.path.with_suffix(".lock"): "it"}
+        wanted |= {self.path.with_name(f"interface-{name.encode().hex()}.lock"): name for name in interfaces}
+        with ExitStack() as stack:
+            for path, what in wanted.items():
+                lock = stack.enter_context(path.open("wb"))
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError as error:
+                    raise TestbedError(f"another kuijia is at work on {what}") from error
+            yield
 
     def begin(self, fingerprint: str) -> None:
         """Begin a record, after `claim`; raises TestbedError when there is one."""
         if self.path.exists():
             raise TestbedError(f"{self.path} records changes already; `kuijia boxes down` puts them back")
         self._append({"fingerprint": fingerprint, "boot_id": boot_id()})
+        folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)  # the name of the new file, too, is on the disk before anything is changed
+        finally:
+            os.close(folder)
 
     def make(self, steps: Iterable[Step]) -> None:
         """Make changes, each recorded first."""
@@ -72,7 +104,8 @@ class Record:
     def put_back(self) -> list[str]:
         """Undo what is recorded, last things first, and forget it.
 
-        Nothing of what a restart of the box has undone is undone again.
+        Nothing of what a restart of the box has undone is undone again. The record changes when everything was tried:
+        whoever is killed meanwhile leaves all of it to be undone once more.
 
         Returns:
             What could not be undone, in words; the record is kept of that.
@@ -84,7 +117,7 @@ class Record:
         restarted = lines[0]["boot_id"] != boot_id()
         faults: list[str] = []
         left = []
-        for line, after in reversed(list(zip(lines[1:], [*lines[2:], {}], strict=True))):
+        for line, after in reversed(list(zip_longest(lines[1:], lines[2:], fillvalue={}))):
             if "undo" not in line or (restarted and not line["lasting"]):
                 continue
             found = _faults_of_undoing(line["undo"])

@@ -15,11 +15,12 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import IO, Any
 
-from testbed.boxes.agent import GREETING
+from testbed.boxes.agent import GREETING, SIGN_OF_LIFE_SECONDS
 from testbed.boxes.bundle import BOOTSTRAP, bundle
 from testbed.boxes.inventory import Login
 from testbed.errors import TestbedError
@@ -33,6 +34,7 @@ _SILENCES = 3
 
 _END_SECONDS = 5.0
 _MOST_COMPLAINTS = 1 << 16
+_OTHER_HOST_KEY = "REMOTE HOST IDENTIFICATION HAS CHANGED"
 _MOST_CHATTER = 200
 """Lines that a box's login scripts may print."""
 
@@ -65,9 +67,9 @@ def ssh_command(login: Login) -> list[str]:
     if login.port is not None:
         options["Port"] = str(login.port)
     if login.key is not None:
-        options |= {"IdentityFile": f'"{login.key}"', "IdentitiesOnly": "yes"}
+        options |= {"IdentityFile": _file_option(login.key), "IdentitiesOnly": "yes"}
     if login.known_hosts is not None:
-        options |= {"UserKnownHostsFile": f'"{login.known_hosts}"', "GlobalKnownHostsFile": "none"}
+        options |= {"UserKnownHostsFile": _file_option(login.known_hosts), "GlobalKnownHostsFile": "none"}
     agent = ["python3", "-I", "-c", BOOTSTRAP]
     if login.sudo:
         agent = ["sudo", "-n", "--", *agent]
@@ -104,10 +106,14 @@ class Connection:
             self._complaints.close()
             raise DeadBoxError(f"ssh cannot be run: {error.strerror}") from error
         self._listener = threading.Thread(target=self._listen, name=f"listens to {name}", daemon=True)
+        self._sending = threading.Lock()
+        self._is_closing = threading.Event()
+        self._beat = threading.Thread(target=self._give_signs_of_life, name=f"is there for {name}", daemon=True)
         try:
             self._send(f"{len(bundle())}\n".encode() + bundle())
             self._listener.start()
             self._take(_GREETING_SECONDS)
+            self._beat.start()
         except BaseException:
             self.close()
             raise
@@ -146,6 +152,9 @@ class Connection:
         """End the connection, and with it what it has started on the box; harmless when it has ended."""
         assert self._ssh.stdin is not None
         assert self._ssh.stdout is not None
+        self._is_closing.set()
+        if self._beat.ident is not None:
+            self._beat.join()
         with suppress(BrokenPipeError):
             self._ssh.stdin.close()
         try:
@@ -169,8 +178,9 @@ class Connection:
     def _send(self, data: bytes) -> None:
         assert self._ssh.stdin is not None
         try:
-            self._ssh.stdin.write(data)
-            self._ssh.stdin.flush()
+            with self._sending:
+                self._ssh.stdin.write(data)
+                self._ssh.stdin.flush()
         except (BrokenPipeError, ValueError) as error:  # it is closed already
             raise self._dead("has closed the connection") from error
 
@@ -184,13 +194,21 @@ class Connection:
             raise self._dead("has closed the connection")
         return answer
 
+    def _give_signs_of_life(self) -> None:
+        while not self._is_closing.wait(SIGN_OF_LIFE_SECONDS):
+            with suppress(DeadBoxError):  # told to whoever asks the box for something
+                self._send(b"\n")
+
     def _listen(self) -> None:
         assert self._ssh.stdout is not None
         greeted = False
         chatter = 0
         for line in self._ssh.stdout:
             if greeted:
-                self._answers.put(json.loads(line))
+                answer = _answer(line)
+                if answer is None:
+                    break
+                self._answers.put(answer)
             elif line.decode(errors="replace").strip() == GREETING:
                 greeted = True
                 self._answers.put({})
@@ -205,4 +223,21 @@ class Connection:
             self._ssh.wait(1)
         # Read at a place of its own: where SSH writes is where the file's own place is.
         said = os.pread(self._complaints.fileno(), _MOST_COMPLAINTS, 0).decode(errors="replace").strip().splitlines()
+        if any(_OTHER_HOST_KEY in line for line in said):
+            how += ": its host key is another than the one that is known"
         return DeadBoxError(f"{self.name} {how}" + (f": {said[-1].strip()}" if said else ""))
+
+
+def _answer(line: bytes) -> Mapping[str, Any] | None:
+    """What an agent says; None for what no agent of ours says."""
+    try:
+        answer = json.loads(line)
+    except ValueError:
+        return None
+    return answer if isinstance(answer, dict) and "id" in answer and ("value" in answer or "error" in answer) else None
+
+
+def _file_option(file: Path) -> str:
+    """A path as ssh_config(5) takes it: in quotes, and a percent sign begins a token there."""
+    escaped = str(file).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{escaped}"'

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from testbed.boxes.box_interfaces import own_queues, settings_of
 from testbed.commands import find_program, run_command
 from testbed.errors import TestbedError
-from testbed.network_namespace import private_network
+from testbed.network_namespace import NAMED, private_network
 from testbed.processes import ancestors, boot_id
 
 CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -46,11 +47,12 @@ _QUEUES = {
 """What the queues of a port are made of, and how each is tried."""
 
 
-def survey(interfaces: Sequence[str], ovs_directory: str | None) -> dict[str, Any]:
+def survey(interfaces: Sequence[str], moved: Sequence[str], ovs_directory: str | None) -> dict[str, Any]:
     """Facts of the box, as JSON data.
 
     Args:
-        interfaces: those to look at.
+        interfaces: those to look at; without `ip` and `tc` there, none is.
+        moved: those among them that lose their settings, as they are to be moved to another network namespace.
         ovs_directory: where the Open vSwitch is that is to be asked for its bridges, None for none.
     """
     facts: dict[str, Any] = {
@@ -62,14 +64,21 @@ def survey(interfaces: Sequence[str], ovs_directory: str | None) -> dict[str, An
         "is_root": os.geteuid() == 0,
         "programs": {name: _version(name, option) for name, option in PROGRAMS.items()},
         "congestion_controls": CONGESTION_CONTROLS.read_text().split(),
-        "reached_by": _interface_reached_by(),
+        "reached_by": None,
         "queues": {},
         "interfaces": {},
+        "devices": [],
+        "namespaces": sorted(path.name for path in NAMED.iterdir()) if NAMED.is_dir() else [],
     }
-    if facts["is_root"] and facts["programs"]["ip"] and facts["programs"]["tc"]:
-        facts["queues"] = _try_queues()
-    links = {link["ifname"]: link for link in json.loads(run_command(["ip", "-json", "-details", "address", "show"]))}
-    facts["interfaces"] = {name: _interface(links[name]) for name in interfaces if name in links}
+    if facts["programs"]["ip"] and facts["programs"]["tc"]:
+        links = json.loads(run_command(["ip", "-json", "-details", "address", "show"]))
+        facts["reached_by"] = _interface_reached_by(links)
+        facts["queues"] = _try_queues() if facts["is_root"] else {}
+        facts["devices"] = [link["ifname"] for link in links]
+        named = {link["ifname"]: link for link in links}
+        facts["interfaces"] = {name: _interface(named[name], links) for name in interfaces if name in named}
+        for name in set(moved) & set(named):
+            facts["interfaces"][name]["settings"] = settings_of(name)
     if ovs_directory is not None and facts["programs"]["ovs-vsctl"]:
         facts["switch"] = _switch(Path(ovs_directory))
     return facts
@@ -79,9 +88,8 @@ def clock() -> float:
     return time.time()
 
 
-def _interface(link: dict[str, Any]) -> dict[str, Any]:
+def _interface(link: dict[str, Any], links: Sequence[dict[str, Any]]) -> dict[str, Any]:
     name = link["ifname"]
-    qdiscs = json.loads(run_command(["tc", "-json", "qdisc", "show", "dev", name]))
     ipv6 = Path("/proc/sys/net/ipv6/conf") / name / "disable_ipv6"
     return {
         "up": "UP" in link["flags"],
@@ -92,7 +100,13 @@ def _interface(link: dict[str, Any]) -> dict[str, Any]:
         "master": link.get("master"),
         # Addresses that the kernel makes by itself say nothing of whether somebody uses the interface.
         "addresses": [each["local"] for each in link["addr_info"] if each["scope"] != "link"],
-        "own_queues": [each["kind"] for each in qdiscs if each.get("root") and each["handle"] != "0:"],
+        # The other end of a virtual cable is told in the same way as what a device stands on.
+        "carries": [
+            each["ifname"]
+            for each in links
+            if each.get("link") == name and each.get("linkinfo", {}).get("info_kind") != "veth"
+        ],
+        "own_queues": own_queues(name),
         "ipv6": ipv6.exists() and ipv6.read_text().strip() == "0",
         "offloads": _offloads(name),
     }
@@ -140,10 +154,11 @@ def _version(name: str, option: str) -> str | None:
     return found[0] if found else "present"
 
 
-def _interface_reached_by() -> str | None:
+def _interface_reached_by(links: Sequence[dict[str, Any]]) -> str | None:
     """The interface with the address that this session of SSH came to; None when it is not one of this namespace."""
-    for link in json.loads(run_command(["ip", "-json", "address", "show"])):
-        if any(each["local"] == _address_reached() for each in link["addr_info"]):
+    reached = _address_reached()
+    for link in links:
+        if any(each["local"] == reached for each in link["addr_info"]):
             return str(link["ifname"])
     return None
 

@@ -26,8 +26,9 @@ class SwitchMachine:
     def appctl(self, *arguments: str) -> str:
         return self._run("env", f"OVS_RUNDIR={self.box.ovs_directory}", "ovs-appctl", "--timeout=20", *arguments)
 
-    def ofctl(self, command: str, *arguments: str) -> str:
-        return self._run("ovs-ofctl", "-O", "OpenFlow13", "--timeout=20", command, self.management, *arguments)
+    def ofctl(self, command: str, *arguments: str, stdin: str | None = None) -> str:
+        tool = ("ovs-ofctl", "-O", "OpenFlow13", "--timeout=20")
+        return self._run(*tool, command, self.management, *arguments, stdin=stdin)
 
     def make_links(self, commands: Sequence[list[str]]) -> None:
         self.connection.call("batch", namespace=None, program="ip", commands=commands)
@@ -42,5 +43,5 @@ class SwitchMachine:
         for command in ("del-flows", "del-groups"):
             self.ofctl(command)
 
-    def _run(self, *argv: str) -> str:
-        return str(self.connection.call("run", argv=argv))
+    def _run(self, *argv: str, stdin: str | None = None) -> str:
+        return str(self.connection.call("run", argv=argv, stdin=stdin))

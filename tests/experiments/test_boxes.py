@@ -46,13 +46,17 @@ def _run(experiment: str, boxes: Rig, results: Path, *words: str) -> int:
 @pytest.mark.emulation
 @needs_boxes
 def test_table_2_meets_its_bars(boxes: Rig, tmp_path: Path) -> None:
-    assert _run("table2", boxes, tmp_path / "results") == 0
+    shorter = ["--warmup-seconds", "2", "--before-seconds", "3", "--settle-seconds", "3", "--after-seconds", "6"]
+    assert _run("table2", boxes, tmp_path / "results", *shorter) == 0
     assert boxes.records() == ""
     result = json.loads((tmp_path / "results" / "table2-kuijia-1.json").read_text())
     assert result["backend"] == "boxes"
     manifest = result["manifest"]
     assert set(manifest["boxes"]) == {f"switch s{n}" for n in (1, 2, 3, 4)} | {"host s1", "host s4"}
     assert len(manifest["calibration"]) == 10
+    loads = manifest["load"]["boxes"]
+    assert set(loads) == set(manifest["boxes"])
+    assert {name for name, load in loads.items() if load["switch"]} == {f"switch s{n}" for n in (1, 2, 3, 4)}
 
 
 @pytest.mark.emulation
@@ -91,10 +95,14 @@ def test_a_failure_on_gscale_spares_all_but_its_victims(tmp_path: Path) -> None:
     topology = load_topology(shipped_network("gscale"))
     sites = sorted({site for pair in pairs_of(1, 1) for site in pair}, key=topology.nodes.index)
     with rig(tmp_path, topology, sites) as boxes:
-        assert _run("fig11", boxes, tmp_path / "results", "--capacity", "10") in (0, 1)  # bars missed by little
+        assert _run("fig11", boxes, tmp_path / "results", "--capacity", "10", "--private-entries") in (
+            0,
+            1,
+        )  # bars missed by little
         assert boxes.records() == ""
     result = load_result(tmp_path / "results" / "udp-1.2-7-9-kuijia-1.json")
     assert result.backend == "boxes"
+    assert result.parameters["private_entries"] is True
     assert _loss(result, "direct") < 0.05
     assert _loss(result, "victim") > 0.1
 

@@ -31,7 +31,7 @@ _CONTAINER = ["unshare", "--net", "--mount", "--pid", "--uts", "--fork", "--moun
 
 @dataclass
 class TestBox:
-    """A box: `number` makes its address; killing `holder` ends everything in it."""
+    """A box: `number` makes its address; killing `holder` ends everything in it; `folder` has its files."""
 
     __test__ = False
 
@@ -39,10 +39,15 @@ class TestBox:
     number: int
     holder: subprocess.Popen[bytes]
     init: int
+    folder: Path
 
     @property
     def address(self) -> str:
         return f"192.168.{self.number}.2"
+
+    @property
+    def is_switch(self) -> bool:
+        return not self.name.startswith("host-")
 
     def run(self, *argv: str) -> str:
         return run_command(["nsenter", "--target", str(self.init), "--all", *argv])
@@ -50,6 +55,28 @@ class TestBox:
     def kill(self) -> None:
         self.holder.kill()
         self.holder.wait()
+
+    def lose_connections(self) -> None:
+        """End the sessions of SSH, but not the daemon that takes new ones."""
+        sessions = self.run("ps", "--ppid", self._daemon(), "-o", "pid=").split()
+        self.run("kill", "-KILL", *sessions)
+
+    @contextmanager
+    def out_of_reach(self) -> Iterator[None]:
+        """Without an SSH daemon for the time of a block."""
+        self.run("kill", self._daemon())
+        try:
+            yield
+        finally:
+            self.start_sshd()
+
+    def start_sshd(self) -> None:
+        sshd = find_program("sshd")
+        assert sshd is not None
+        self.run(sshd, "-f", str(self.folder / f"sshd-{self.name}"), "-E", str(self.folder / f"sshd-{self.name}.log"))
+
+    def _daemon(self) -> str:
+        return self.run("cat", "/run/sshd.pid").strip()
 
 
 @dataclass
@@ -112,7 +139,7 @@ def rig(folder: Path, topology: Topology, sites: Sequence[str], swapped: Sequenc
 
 def _start_box(name: str, number: int, folder: Path) -> TestBox:
     holder = subprocess.Popen([*_CONTAINER, "sleep", "infinity"])
-    box = TestBox(name, number, holder, _child_of(holder.pid))
+    box = TestBox(name, number, holder, _child_of(holder.pid), folder)
     for place in ("/run", "/var/lib"):
         box.run("mount", "-t", "tmpfs", "none", place)
     box.run("mkdir", "-p", "/run/sshd", "/run/openvswitch")
@@ -128,9 +155,10 @@ def _start_box(name: str, number: int, folder: Path) -> TestBox:
         f"route add default via 192.168.{number}.1",
     ):
         box.run("ip", *command.split())
-    _start_sshd(box, folder)
-    if not name.startswith("host-"):
-        _start_switch(box, folder)
+    _configure_sshd(box)
+    box.start_sshd()
+    if box.is_switch:
+        _start_switch(box)
     return box
 
 
@@ -145,8 +173,8 @@ def _child_of(pid: int) -> int:
     raise AssertionError("the container did not start")
 
 
-def _start_sshd(box: TestBox, folder: Path) -> None:
-    configuration = folder / f"sshd-{box.name}"
+def _configure_sshd(box: TestBox) -> None:
+    folder = box.folder
     lines = [
         f"ListenAddress {box.address}",
         f"HostKey {folder / 'host'}",
@@ -157,13 +185,10 @@ def _start_sshd(box: TestBox, folder: Path) -> None:
         "StrictModes no",
         "PidFile /run/sshd.pid",
     ]
-    configuration.write_text("\n".join(lines) + "\n")
-    sshd = find_program("sshd")
-    assert sshd is not None
-    box.run(sshd, "-f", str(configuration), "-E", str(folder / f"sshd-{box.name}.log"))
+    (folder / f"sshd-{box.name}").write_text("\n".join(lines) + "\n")
 
 
-def _start_switch(box: TestBox, folder: Path) -> None:
+def _start_switch(box: TestBox) -> None:
     schema = next(path for path in SCHEMA_PATHS if path.exists())
     directory = "/run/openvswitch"
     in_box = ["env", *(f"OVS_{each}DIR={directory}" for each in ("RUN", "LOG", "DB", "SYSCONF"))]
@@ -171,7 +196,7 @@ def _start_switch(box: TestBox, folder: Path) -> None:
     daemon = ["--detach", "--pidfile", "--log-file", "-vconsole:off"]
     box.run(*in_box, "ovsdb-server", f"{directory}/conf.db", f"--remote=punix:{directory}/db.sock", *daemon)
     box.run(*in_box, "ovs-vsctl", "--no-wait", "init")
-    files = (str(folder / name) for name in ("switch.key", "switch.pem", "ca.pem"))
+    files = (str(box.folder / name) for name in ("switch.key", "switch.pem", "ca.pem"))
     box.run(*in_box, "ovs-vsctl", "--no-wait", "set-ssl", *files)
     box.run(*in_box, "ovs-vswitchd", f"unix:{directory}/db.sock", *daemon)
 

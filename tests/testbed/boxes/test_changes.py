@@ -14,7 +14,7 @@ REMOVALS = (
 
 def interface(**changes: object) -> dict[str, Any]:
     usual = {"up": True, "mtu": 1500, "mac": "02:00:00:00:00:01", "gso_max_segs": 65535, "ipv6": False, "offloads": []}
-    return {**usual, **changes}
+    return {**usual, "settings": {"ipv4/conf/eth1/rp_filter": "2"}, **changes}
 
 
 def facts(**interfaces: dict[str, Any]) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def test_a_switch_is_put_back_in_reverse_and_its_bridge_even_after_a_restart() -
     queues = (("qdisc", "add", "dev", "eth1", "root", "htb"),)
     steps = switch_steps([PortPlan("eth1", 1508, queues)], ("ovs-vsctl", "add-br"), REMOVALS, found)
     assert undoing(steps) == [
-        "tc qdisc delete dev eth1 root",
+        "remove-queues eth1",
         *(" ".join(removal) for removal in REMOVALS),
         "ethtool -K eth1 gro on",
         "ip link set dev eth1 mtu 9000",
@@ -56,9 +56,9 @@ def test_a_host_leaves_its_namespace_before_that_is_deleted() -> None:
     plan = HostPlan("kuijia-1", "eth1", 1500, (("link", "set", "lo", "up"),))
     steps = host_steps(plan, facts(eth1=interface(offloads=["tso", "tx"])))
     assert undoing(steps) == [
-        "ip -n kuijia-1 link set dev eth1 netns 1",
-        "ip link set dev eth1 up",
-        "ip netns delete kuijia-1",
+        "leave-namespace kuijia-1 eth1",
+        'restore-settings {"ipv4/conf/eth1/rp_filter": "2"}',
+        "remove-namespace kuijia-1 eth1",
         "ip link set dev eth1 gso_max_segs 65535",
         "ethtool -K eth1 tso on",
         "ethtool -K eth1 tx on",

@@ -14,7 +14,7 @@ from testbed.ovs import Datapath
 LOGIN = Login("192.0.2.11")
 SWITCH = SwitchBox("a", LOGIN, "eth0", {"b": "eth1"}, datapath=Datapath.USERSPACE)
 HOST = HostBox("a", LOGIN, "eth0", "eth1")
-IDLE = {"up": True, "carrier": True, "addresses": [], "master": None, "own_queues": []}
+IDLE = {"up": True, "carrier": True, "addresses": [], "master": None, "carries": [], "own_queues": []}
 FACTS: dict[str, Any] = {
     "is_root": True,
     "python": "3.11.2",
@@ -22,6 +22,8 @@ FACTS: dict[str, Any] = {
     "reached_by": "eth0",
     "queues": {"htb": True, "u32": True, "pfifo_head_drop": True},
     "interfaces": {"eth1": IDLE},
+    "devices": ["lo", "eth0", "eth1"],
+    "namespaces": ["theirs"],
     "switch": {"version": "3.1.0", "datapaths": ["system", "netdev"], "bridges": {"br0": ["eth9"]}},
 }
 
@@ -51,17 +53,30 @@ def test_boxes_as_they_should_be_have_no_faults() -> None:
         ),
         ({"interfaces": {"eth1": {**IDLE, "master": "bond0"}}}, "eth1 is in use: it is a port of bond0"),
         ({"interfaces": {"eth1": {**IDLE, "own_queues": ["htb"]}}}, "eth1 has queues of somebody's making (htb)"),
+        ({"interfaces": {"eth1": {**IDLE, "carries": ["eth1.7"]}}}, "eth1 is in use: eth1.7 stands on it"),
         ({"interfaces": {"eth1": {**IDLE, "carrier": False}}}, "eth1 has no carrier"),
         ({"queues": {"htb": True, "u32": False, "pfifo_head_drop": True}}, "the kernel has no u32"),
         ({"switch": {"fault": "no such socket"}}, "does not answer: no such socket"),
         ({"switch": {**FACTS["switch"], "version": "2.9.0"}}, "Open vSwitch 2.9.0 is older than 2.13"),
         ({"switch": {**FACTS["switch"], "datapaths": ["system"]}}, "has no datapath netdev"),
         ({"switch": {**FACTS["switch"], "bridges": {"kuijia": []}}}, "there is a bridge kuijia already"),
+        ({"devices": ["eth1", "kuijia"]}, "there is a device kuijia already"),
         ({"switch": {**FACTS["switch"], "bridges": {"br0": ["eth1"]}}}, "eth1 is in use: it is a port of bridge br0"),
     ],
 )
 def test_a_fault_is_said(changes: dict[str, Any], fault: str) -> None:
     assert any(fault in said for said in faults(SWITCH, **changes))
+
+
+def test_without_the_programs_that_look_nothing_is_said_of_what_they_would_have_seen() -> None:
+    programs = {**FACTS["programs"], "ip": None}
+    assert faults(SWITCH, programs=programs, interfaces={}, reached_by=None) == ["ip not found"]
+
+
+def test_a_namespace_of_somebody_else_is_not_taken_for_ours() -> None:
+    assert list(box_faults(HOST, FACTS, "kuijia-1", ours=False)) == []
+    assert list(box_faults(HOST, FACTS, "theirs", ours=True)) == []
+    assert list(box_faults(HOST, FACTS, "theirs", ours=False)) == ["there is a network namespace theirs already"]
 
 
 def test_a_switch_without_a_key_is_a_fault_where_the_controller_asks_for_one() -> None:

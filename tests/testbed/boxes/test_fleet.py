@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import yaml
 
-from kuijia_app.cli.main import main
+from kuijia_app.cli.main import EXIT_INTERRUPTED, main
 from kuijia_app.wiring import Wiring
 from te_solver.topology_file import load_topology
 from testbed.boxes.fleet import Fleet
@@ -17,9 +23,10 @@ from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxNetwork
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import DeadBoxError
-from testbed.commands import find_program
+from testbed.commands import MODULES, find_program
 from testbed.errors import TestbedError
 from testbed.network import NetworkOptions
+from tests.kuijia_app.dummy_switches import wait_until
 from tests.testbed.boxes.rig import Rig, TestBox, rig
 from tests.testbed.emulated import topology
 
@@ -29,10 +36,20 @@ pytestmark = [
 ]
 
 NETWORK = topology([("a", "b")])
-STATE = ("ip netns list", "sysctl net.ipv6.conf", "find /var/lib/kuijia -type f -not -name *.lock")
+STATE = (
+    "ip netns list",
+    "find /var/lib/kuijia -type f -not -name '*.lock'",
+    "sysctl --ignore net.ipv4.conf net.ipv4.neigh net.ipv6.conf net.ipv6.neigh | sort",
+    # A device that was never up has no queues at all; afterwards it has the kernel's own, of handle 0.
+    "tc qdisc show | grep -v '^qdisc [^ ]* 0:'",
+)
+SWITCH_STATE = (
+    "ovs-vsctl --columns=name list Bridge",
+    "ovs-vsctl list QoS",
+    "ovs-vsctl --columns=name,ofport,mtu,mtu_request,external_ids list Interface",
+)
 LINKS = "ip -json -details address show"
-LASTING = ("ifname", "mtu", "flags", "address", "gso_max_segs", "promiscuity", "master")
-SWITCH_STATE = ("ovs-vsctl --columns=name list Bridge", "ovs-vsctl list QoS", "ovs-vsctl list Interface")
+LASTING = ("ifname", "link", "mtu", "flags", "address", "gso_max_segs", "promiscuity", "master")
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +58,30 @@ def boxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         for box in made.boxes.values():
             box.run("mkdir", "-p", "/var/lib/kuijia")
             box.run("ip", "link", "set", _cabled(box), "up")
+            _use_for_something_else(box)
+        host = made.boxes["host-a"]
+        host.run("sysctl", "-q", "-w", "net.ipv6.conf.to-switch.disable_ipv6=1", "net.ipv4.conf.to-switch.rp_filter=1")
+        host.run("sysctl", "-q", "-w", "net.ipv4.neigh.to-switch.gc_stale_time=77")
         yield made
 
 
+def _use_for_something_else(box: TestBox) -> None:
+    """What every box has that is none of our business."""
+    box.run("ip", "link", "add", "theirs0", "type", "veth", "peer", "name", "theirs1")
+    box.run("ip", "address", "add", "198.51.100.1/24", "dev", "theirs0")
+    box.run("ip", "link", "set", "theirs0", "up")
+    box.run("tc", "qdisc", "add", "dev", "theirs0", "root", "handle", "7:", "htb", "default", "1")
+    box.run("tc", "qdisc", "add", "dev", "theirs0", "ingress")
+    box.run("ip", "netns", "add", "theirs")
+    if box.is_switch:
+        port = ["add-port", "theirs", "theirs1", "--", "set", "Port", "theirs1", "qos=@q"]
+        queues = ["--id=@q", "create", "QoS", "type=linux-htb", "other_config:max-rate=1000000"]
+        bridge = ["add-br", "theirs", "--", "set", "Bridge", "theirs", "datapath_type=netdev"]
+        box.run("ovs-vsctl", *bridge, "--", *port, "--", *queues)
+
+
 def _cabled(box: TestBox) -> str:
-    return "to-switch" if box.name.startswith("host-") else "to-host"
+    return "to-host" if box.is_switch else "to-switch"
 
 
 def _target(inventory: Path) -> Target:
@@ -54,16 +90,14 @@ def _target(inventory: Path) -> Target:
 
 def _state(box: TestBox) -> dict[str, object]:
     """Everything a box's owner could notice; what only counts or ages is left out."""
-    commands = [*STATE, *(SWITCH_STATE if not box.name.startswith("host-") else ())]
-    state: dict[str, object] = {command: box.run(*command.split()) for command in commands}
     links = sorted(json.loads(box.run(*LINKS.split())), key=lambda link: str(link["ifname"]))
-    state["links"] = [{key: link.get(key) for key in LASTING} for link in links]
-    state["addresses"] = [[each["local"] for each in link["addr_info"] if each["scope"] != "link"] for link in links]
-    state["offloads"] = [box.run("ethtool", "-k", link["ifname"]) for link in links]
-    # A device that was never up has no queues at all; afterwards it has the kernel's own, of handle 0.
-    queues = box.run("tc", "qdisc", "show").splitlines()
-    state["queues"] = [line for line in queues if line.split()[2] != "0:"]
-    return state
+    offloads = [f"ethtool -k {link['ifname']}" for link in links]
+    shown = [*STATE, *(SWITCH_STATE if box.is_switch else ()), *offloads]
+    return {
+        "links": [{key: link.get(key) for key in LASTING} for link in links],
+        "addresses": [[each["local"] for each in link["addr_info"] if each["scope"] != "link"] for link in links],
+        "others": box.run("sh", "-c", "; ".join(shown)).splitlines(),
+    }
 
 
 def test_a_check_changes_nothing_and_says_what_it_could_not_look_at(
@@ -97,8 +131,103 @@ def test_up_is_idempotent_and_down_puts_everything_back(
     assert "to-b" in boxes.boxes["a"].run("ovs-vsctl", "list-ports", "kuijia")
     assert main(["boxes", "up", *words, "--capacity", "10", "--json"]) == 0
     assert "10Mbit" in boxes.boxes["a"].run("tc", "class", "show", "dev", "to-b")
-    assert main(["boxes", "down", str(boxes.inventory)]) == 0
+    boxes.boxes["a"].run("ovs-vsctl", "del-br", "kuijia")  # somebody was quicker with a part of it
+    for _ in range(2):
+        assert main(["boxes", "down", str(boxes.inventory)]) == 0
+        assert {name: _state(box) for name, box in boxes.boxes.items()} == before
+
+
+@pytest.mark.parametrize(
+    ("blow", "status", "moment"),
+    [
+        (signal.SIGINT, EXIT_INTERRUPTED, ["find", "/var/lib/kuijia", "-name", "*.jsonl"]),
+        (signal.SIGKILL, -signal.SIGKILL, ["ovs-vsctl", "list-ports", "kuijia"]),
+    ],
+)
+def test_up_that_is_stopped_half_way_leaves_nothing_that_down_does_not_put_back(
+    boxes: Rig, tmp_path: Path, blow: signal.Signals, status: int, moment: list[str]
+) -> None:
+    before = {name: _state(box) for name, box in boxes.boxes.items()}
+    command = [sys.executable, "-m", "kuijia_app.cli.main", "boxes", "up"]
+    up = subprocess.Popen([*command, str(boxes.inventory), str(_topology_file(tmp_path))], cwd=MODULES)
+
+    def has_come() -> bool:
+        with suppress(TestbedError):  # there is no such bridge yet
+            return boxes.boxes["a"].run(*moment) != ""
+        return False
+
+    wait_until(has_come, "something is changed")
+    up.send_signal(blow)
+    assert up.wait(30) == status
+    if blow == signal.SIGINT:
+        assert {name: _state(box) for name, box in boxes.boxes.items()} == before
+    # The agents end with the last thing they were told.
+    wait_until(lambda: main(["boxes", "down", str(boxes.inventory)]) == 0, "nobody is at work on the boxes")
     assert {name: _state(box) for name, box in boxes.boxes.items()} == before
+
+
+def test_a_connection_that_is_lost_in_up_is_told_and_down_puts_that_box_back_later(
+    boxes: Rig, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    before = {name: _state(box) for name, box in boxes.boxes.items()}
+    lost = boxes.boxes["host-b"]
+
+    def lose() -> None:
+        wait_until(lambda: lost.run("find", "/var/lib/kuijia", "-name", "*.jsonl") != "", "it is changed")
+        lost.lose_connections()
+
+    thread = threading.Thread(target=lose)
+    thread.start()
+    assert main(["boxes", "up", str(boxes.inventory), str(_topology_file(tmp_path))]) == 1
+    thread.join()
+    said = capfd.readouterr().err
+    assert "error: host b has closed the connection" in said
+    assert "host b is not put back, `kuijia boxes down` does it later" in said
+    assert {name: _state(box) for name, box in boxes.boxes.items() if box != lost} == {
+        name: state for name, state in before.items() if name != lost.name
+    }
+    with lost.out_of_reach():
+        assert main(["boxes", "down", str(boxes.inventory)]) == 1
+        assert "host b" in capfd.readouterr().err
+    wait_until(lambda: main(["boxes", "down", str(boxes.inventory)]) == 0, "nobody is at work on the box")
+    assert {name: _state(box) for name, box in boxes.boxes.items()} == before
+
+
+def test_what_somebody_has_on_our_interfaces_is_not_touched(
+    boxes: Rig, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    a, host = boxes.boxes["a"], boxes.boxes["host-a"]
+    a.run("tc", "qdisc", "add", "dev", "to-b", "ingress")
+    a.run("ip", "link", "add", "link", "to-host", "name", "vlan7", "type", "macvlan")
+    host.run("ip", "netns", "add", "kuijia-1")
+    before = {name: _state(box) for name, box in boxes.boxes.items()}
+    assert main(["boxes", "up", str(boxes.inventory), str(_topology_file(tmp_path))]) == 1
+    said = capsys.readouterr().err
+    assert "switch a: to-host is in use: vlan7 stands on it" in said
+    assert "switch a: to-b has queues of somebody's making (ingress)" in said
+    assert "host a: there is a network namespace kuijia-1 already" in said
+    assert {name: _state(box) for name, box in boxes.boxes.items()} == before
+    a.run("tc", "qdisc", "delete", "dev", "to-b", "ingress")
+    a.run("ip", "link", "delete", "vlan7")
+    host.run("ip", "netns", "delete", "kuijia-1")
+
+
+def test_names_of_nodes_are_no_commands(boxes: Rig, tmp_path: Path) -> None:
+    names = {"a": "$(touch /run/owned)", "b": "'; touch /run/owned; '\"\\ %h ü -x"}
+    nodes = {"nodes": list(names.values()), "links": [{"a": names["a"], "b": names["b"], "capacity": 20}]}
+    topology_file = tmp_path / "hostile.yaml"
+    topology_file.write_text(yaml.safe_dump(nodes))
+    data = yaml.safe_load(boxes.inventory.read_text())
+    for box in (*data["switches"], *data["hosts"]):
+        box["node"] = names[box["node"]]
+    for switch in data["switches"]:
+        switch["links"] = {names[other]: interface for other, interface in switch["links"].items()}
+    inventory = boxes.edit(**data)
+    before = {name: _state(box) for name, box in boxes.boxes.items()}
+    assert main(["boxes", "up", str(inventory), str(topology_file)]) == 0
+    assert main(["boxes", "down", str(inventory)]) == 0
+    assert {name: _state(box) for name, box in boxes.boxes.items()} == before
+    assert all("owned" not in box.run("ls", "/run") for box in boxes.boxes.values())
 
 
 def test_boxes_that_are_up_are_used_and_left_up(boxes: Rig) -> None:
@@ -123,10 +252,9 @@ def test_two_cannot_change_the_same_boxes(boxes: Rig) -> None:
     with Fleet(target.inventory) as first, Fleet(target.inventory) as second:
         for fleet in (first, second):
             fleet.connect()
-        assert first.build(target, print)
+        first.put_back()
         with pytest.raises(TestbedError, match="another kuijia is at work on it"):
             second.build(target, print)
-        first.put_back()
 
 
 def test_the_interface_that_ssh_comes_in_by_is_never_ours(boxes: Rig) -> None:
@@ -137,17 +265,21 @@ def test_the_interface_that_ssh_comes_in_by_is_never_ours(boxes: Rig) -> None:
         fleet.connect()
         with pytest.raises(TestbedError, match="host a: mgmt0 is cabled in the inventory, and SSH comes in by it"):
             fleet.build(_target(boxes.edit(hosts=hosts)), print)
-    assert boxes.boxes["host-a"].run("ip", "netns", "list") == ""
+    assert "kuijia" not in boxes.boxes["host-a"].run("ip", "netns", "list")
 
 
-def test_a_host_key_that_is_not_known_is_refused(boxes: Rig) -> None:
-    stranger = boxes.inventory.with_name("strangers")
-    stranger.write_text("")
+def test_a_host_key_that_is_not_the_known_one_is_refused(boxes: Rig) -> None:
+    known = boxes.inventory.with_name("strangers")
+    user_key = (boxes.inventory.with_name("user.pub")).read_text().split()
+    a, b = boxes.boxes["a"].address, boxes.boxes["b"].address
+    known.write_text(f"{a} {user_key[0]} {user_key[1]}\n")
     ssh = {"user": "root", "key": "user", "known_hosts": "strangers"}
     with Fleet(read_inventory(boxes.edit(ssh=ssh))) as fleet:
         fleet.connect()
         assert set(fleet.unreached) == {"switch a", "switch b", "host a", "host b"}
-        assert "Host key verification failed" in fleet.unreached["switch a"]
+        assert "its host key is another than the one that is known" in fleet.unreached["switch a"]
+        assert fleet.unreached["switch b"].endswith("has closed the connection: Host key verification failed.")
+    assert b not in known.read_text()
 
 
 def test_what_was_started_on_a_box_ends_with_the_connection(boxes: Rig) -> None:

@@ -9,6 +9,7 @@ import pytest
 from testbed.boxes import record
 from testbed.boxes.changes import Step
 from testbed.boxes.record import Record
+from testbed.commands import run_command
 from testbed.errors import TestbedError
 
 
@@ -61,9 +62,38 @@ def test_nothing_is_changed_on_top_of_changes(tmp_path: Path, diary: Path) -> No
 
 def test_two_cannot_change_a_box_at_once(tmp_path: Path) -> None:
     result = Record(tmp_path / "record.jsonl")
-    with result.claim(), pytest.raises(TestbedError, match="another kuijia is at work"):
-        result.claim()
-    result.claim().close()
+    with result.claim(), pytest.raises(TestbedError, match="another kuijia is at work on it"), result.claim():
+        pass
+    with result.claim():
+        pass
+
+
+def test_an_interface_is_not_changed_under_two_names_of_a_box(tmp_path: Path) -> None:
+    one, other = Record(tmp_path / "one.jsonl"), Record(tmp_path / "other.jsonl")
+    with one.claim(["eth1", "eth2"]):
+        with pytest.raises(TestbedError, match="another kuijia is at work on eth2"), other.claim(["eth3", "eth2"]):
+            pass
+        with other.claim(["eth3"]):
+            pass
+
+
+def test_putting_back_that_was_killed_is_done_again(
+    tmp_path: Path, diary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = made(tmp_path, [step(diary, "a"), step(diary, "b")])
+
+    def killed(command: tuple[str, ...]) -> str:
+        if str(_word(diary, "not a")) in command[-1]:
+            raise SystemExit
+        return run_command(command)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(record, "run_command", killed)
+        with pytest.raises(SystemExit):
+            result.put_back()
+    assert result.put_back() == []
+    assert diary.read_text().split("\n")[:-1] == ["a", "b", "not b", "not b", "not a"]
+    assert not result.path.exists()
 
 
 def test_a_change_that_fails_is_undone_as_far_as_it_came(tmp_path: Path, diary: Path) -> None:
@@ -97,6 +127,14 @@ def test_a_restart_of_the_box_leaves_only_what_lasts_to_put_back(
     assert result.print_of_changes() is None
     assert result.put_back() == []
     assert diary.read_text().split("\n")[:-1] == ["a", "bridge", "not bridge"]
+
+
+def test_what_was_begun_and_not_changed_is_forgotten(tmp_path: Path) -> None:
+    result = Record(tmp_path / "record.jsonl")
+    with result.claim():
+        result.begin("print")
+    assert result.put_back() == []
+    assert not result.path.exists()
 
 
 def test_a_line_cut_short_stands_for_nothing_done(tmp_path: Path, diary: Path) -> None:

@@ -6,6 +6,7 @@ import itertools
 import json
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,22 @@ from testbed.boxes.agent import GREETING
 from testbed.boxes.bundle import BOOTSTRAP, bundle
 from testbed.boxes.inventory import Login
 from testbed.boxes.ssh import BoxError, Connection, DeadBoxError, ssh_command
+from testbed.commands import MODULES
 
 SYSTEM_PYTHON = "/usr/bin/python3"
+
+
+_WAITS_FOR_EMPTY_LINES = f"""
+import sys
+lines = sys.stdin.buffer
+lines.read(int(lines.readline()))
+print({GREETING!r}, flush=True)
+empty = 0
+while empty < 3:
+    empty += lines.readline() == b"\\n"
+print('{{"id": 1, "value": 3}}', flush=True)
+lines.read()
+"""
 
 
 def options(command: list[str]) -> dict[str, str]:
@@ -38,6 +53,13 @@ def test_what_the_inventory_says_is_used() -> None:
     assert (found["User"], found["Port"], found["IdentityFile"]) == ("lab", "2222", '"/keys/lab key"')
     assert (found["UserKnownHostsFile"], found["GlobalKnownHostsFile"]) == ('"/keys/known"', "none")
     assert shlex.split(command[-1]) == ["sudo", "-n", "--", "python3", "-I", "-c", BOOTSTRAP]
+
+
+def test_paths_are_no_patterns() -> None:
+    command = ssh_command(Login("box", key=Path('/keys/100%h "x" \\y')))
+    assert options(command)["IdentityFile"] == '"/keys/100%%h \\"x\\" \\\\y"'
+    asked = subprocess.run(["ssh", "-G", *command[1 : command.index("--")], "box"], capture_output=True, check=True)
+    assert 'identityfile /keys/100%%h "x" \\y' in asked.stdout.decode().splitlines()
 
 
 def test_the_agent_runs_from_memory_on_the_standard_library_alone() -> None:
@@ -64,6 +86,20 @@ def test_the_agent_runs_from_memory_on_the_standard_library_alone() -> None:
         {"id": 3, "error": "`false` failed: exit status 1"},
         {"id": 4, "value": 1},
     ]
+
+
+def test_the_agent_ends_when_nobody_is_there_any_more() -> None:
+    program = "import sys; from testbed.boxes.agent import serve; serve(open(0, 'rb', buffering=0), 0.2)"
+    agent = subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=MODULES,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert agent.wait(30) == 0  # although its standard input is still open
+    said, complaints = agent.communicate()
+    assert (said.decode().strip(), complaints) == (GREETING, b"")
 
 
 @pytest.fixture
@@ -94,6 +130,28 @@ def test_a_box_that_is_not_reached_is_dead_with_the_reason(ssh_stand_in: Path) -
     ssh_stand_in.write_text('#!/bin/sh\necho "Host key verification failed." >&2\nexit 255\n')
     with pytest.raises(DeadBoxError, match=r"^switch a has closed the connection: Host key verification failed\.$"):
         Connection("switch a", Login("box"))
+
+
+def test_a_host_key_that_has_changed_is_told_from_one_that_nobody_knows(ssh_stand_in: Path) -> None:
+    banner = "@@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed."
+    ssh_stand_in.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{banner}\nEND\nexit 255\n")
+    with pytest.raises(DeadBoxError, match="its host key is another than the one that is known: Host key verification"):
+        Connection("switch a", Login("box"))
+
+
+@pytest.mark.parametrize("said", ["no JSON", "[1]", '{"id": 1}', '"id"'])
+def test_what_is_no_answer_ends_the_connection(ssh_stand_in: Path, said: str) -> None:
+    ssh_stand_in.write_text(f"#!/bin/sh\necho {GREETING}\necho {shlex.quote(said)}\ncat >/dev/null\n")
+    with Connection("switch a", Login("box")) as connection, pytest.raises(DeadBoxError, match="has closed"):
+        connection.call("clock")
+
+
+def test_an_idle_connection_gives_signs_of_life(ssh_stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("testbed.boxes.ssh.SIGN_OF_LIFE_SECONDS", 0.05)
+    # The stand-in answers when it has read three empty lines.
+    ssh_stand_in.write_text(f"#!/bin/sh\nexec {SYSTEM_PYTHON} -c {shlex.quote(_WAITS_FOR_EMPTY_LINES)}\n")
+    with Connection("switch a", Login("box")) as connection:
+        assert connection.call("clock") == 3
 
 
 def test_an_old_python_is_named(ssh_stand_in: Path) -> None:

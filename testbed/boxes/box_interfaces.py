@@ -1,0 +1,79 @@
+"""Runs on a box: puts interfaces back as they were; without effect where that was done already."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from testbed.commands import run_command
+from testbed.errors import TestbedError
+from testbed.network_namespace import NAMED
+
+SETTINGS = Path("/proc/sys/net")
+"""Of the calling thread's network namespace (proc(5))."""
+
+_KINDS = ("ipv4/conf", "ipv4/neigh", "ipv6/conf", "ipv6/neigh")
+_NOT_OURS = frozenset({"mtu", "stable_secret"})
+"""The one follows the device's own, the other can be set to nothing that it was before."""
+
+
+def own_queues(interface: str) -> list[str]:
+    """Kinds of the queueing disciplines of somebody's making, those for what comes in among them."""
+    found = json.loads(run_command(["tc", "-json", "qdisc", "show", "dev", interface]))
+    return [
+        each["kind"]
+        for each in found
+        if (each.get("root") and each["handle"] != "0:") or each["kind"] in ("ingress", "clsact")
+    ]
+
+
+def remove_queues(interface: str) -> None:
+    """Give the interface the kernel's own queues."""
+    if own_queues(interface):
+        run_command(["tc", "qdisc", "delete", "dev", interface, "root"])
+
+
+def settings_of(interface: str, settings: Path = SETTINGS) -> dict[str, str]:
+    """What the kernel forgets of an interface that is moved to another network namespace; path to text."""
+    found = {}
+    for kind in _KINDS:
+        folder = settings / kind / interface
+        for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+            if file.stat().st_mode & 0o200 and file.name not in _NOT_OURS:
+                found[f"{kind}/{interface}/{file.name}"] = file.read_text().strip()
+    return found
+
+
+def restore_settings(wanted: str, settings: Path = SETTINGS) -> None:
+    """Set what is not as it was, given as JSON; raises TestbedError naming what cannot be set."""
+    refused = []
+    for name, text in json.loads(wanted).items():
+        try:
+            if (settings / name).read_text().strip() != text:
+                (settings / name).write_text(text)
+        except OSError as error:
+            refused.append(f"{name} ({error.strerror})")
+    if refused:
+        raise TestbedError(f"settings are not as they were: {', '.join(refused)}")
+
+
+def leave_namespace(namespace: str, interface: str) -> None:
+    """Move an interface from a named network namespace to ours, and bring it up."""
+    if interface in _links_in(namespace):
+        run_command(["ip", "-n", namespace, "link", "set", "dev", interface, "netns", str(os.getpid())])
+    run_command(["ip", "link", "set", "dev", interface, "up"])
+
+
+def remove_namespace(namespace: str, interface: str) -> None:
+    """Delete a named network namespace; raises TestbedError when that would take the interface with it."""
+    if interface in _links_in(namespace):
+        raise TestbedError(f"network namespace {namespace} still has {interface}")
+    if (NAMED / namespace).exists():
+        run_command(["ip", "netns", "delete", namespace])
+
+
+def _links_in(namespace: str) -> list[str]:
+    if not (NAMED / namespace).exists():
+        return []
+    return [link["ifname"] for link in json.loads(run_command(["ip", "-n", namespace, "-json", "link", "show"]))]
