@@ -31,7 +31,7 @@ class GuestOutcome:
 
 
 def run_tests(items: Sequence[pytest.Item], root: Path) -> dict[str, GuestOutcome]:
-    """Boot once and run the tests; by node id how they ended, all of them failed when the guest did."""
+    """Boot once and run the tests; by node id how they ended; what did not run in time has failed."""
     printed = bytearray()
     with tempfile.TemporaryDirectory(prefix="kuijia-tests-") as folder:
         report = Path(folder) / "report.xml"
@@ -45,12 +45,15 @@ def run_tests(items: Sequence[pytest.Item], root: Path) -> dict[str, GuestOutcom
         ]
         tests = [str(root / item.nodeid) for item in items]
         command = [sys.executable, "-m", "pytest", *options, f"--junitxml={report}", *tests]
+        trouble = "the guest's report does not have this test"
         try:
             run_in_guest(command, Guest(Path(folder), time_limit=TIME_LIMIT), printed.extend, printed.extend)
-            cases = _read(report)
-            trouble = "the guest's report does not have this test"
-        except (KuijiaError, OSError, ET.ParseError) as error:
-            cases, trouble = {}, str(error)
+        except KuijiaError as error:
+            trouble = str(error)
+        try:
+            cases = _read(report)  # an interrupted pytest, too, reports the tests that it has run
+        except (OSError, ET.ParseError):
+            cases = {}
     last = "\n".join(printed.decode(errors="replace").splitlines()[-_SHOWN_LINES:])
     lost = GuestOutcome("failed", f"{trouble}; the guest printed:\n{last}", 0.0)
     return {item.nodeid: cases.get(_address(item), lost) for item in items}

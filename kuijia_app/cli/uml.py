@@ -30,7 +30,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a folder the command may write to, besides the one it is run in; can be repeated",
     )
     parser.add_argument(
-        "--time-limit", type=positive_number, metavar="SECONDS", help="switch the guest off after this time"
+        "--time-limit",
+        type=positive_number,
+        metavar="SECONDS",
+        help="interrupt the command and switch the guest off after this time",
     )
     parser.add_argument(
         "--memory",

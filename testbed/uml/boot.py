@@ -13,7 +13,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -23,8 +22,9 @@ from pathlib import Path
 from te_solver.errors import InputError
 from testbed.commands import MODULES, find_program, search_path
 from testbed.errors import TestbedError
+from testbed.uml.channel import KERNEL, channel_folder, note_group
 
-KERNEL, PACKAGE = "linux.uml", "user-mode-linux"
+PACKAGE = "user-mode-linux"
 KERNEL_MODULES = Path("/usr/lib/uml/modules")
 DEFAULT_MEMORY_MB = 1500
 
@@ -35,6 +35,21 @@ _GUEST_HOME = "/tmp/home"  # noqa: S108  # a folder of the guest, which has no o
 _LOG_LINES = 3
 _KEPT_VARIABLES = ("LANG", "LC_ALL", "TZ", "TERM", "COLUMNS")
 _NULL_CONSOLE = "null"
+
+GRACE = 10.0
+"""Seconds that a command has to end by itself once it is interrupted."""
+
+_HALT_TIMEOUT = 5.0
+"""Seconds beyond that for the guest to write out what it has in memory."""
+
+_SUPERVISOR = """\
+trap 'rm -r -- "$folder"; kill -KILL 0' TERM
+folder=$1
+shift
+"$@" &
+wait
+"""
+"""Ends the whole process group, itself in it, when its parent has died."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +95,10 @@ def run_in_guest(
     Raises:
         InputError: there is no such kernel here, or a folder is none.
         TestbedError: the kernel did not boot or ended before the command did, or the time limit was reached.
-        KeyboardInterrupt: nothing is left of the guest then, nor after any error.
+        KeyboardInterrupt: the command was interrupted, too.
+
+    Nothing is left of the guest in any case. What the command has written is not lost when it is interrupted, neither
+    by Ctrl-C nor by the time limit: it has `GRACE` seconds to end, then the guest is switched off.
     """
     hindrance = obstacle()
     if hindrance is not None:
@@ -90,11 +108,18 @@ def run_in_guest(
         if not folder.is_dir():
             raise InputError("user-mode Linux", str(folder), "this is no folder", "one the guest may write to")
     with ExitStack() as undo:
-        channel = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="kuijia-uml-", dir="/tmp")))
+        channel = undo.enter_context(channel_folder())
         _fill(channel, argv, guest, folders)
-        process, streams = _start(channel, guest.memory_mb, undo)
+        process, streams, interrupt = _start(channel, guest.memory_mb, undo)
         handlers = dict(zip(streams, (output, errors), strict=True))
-        in_time = _copy(handlers, guest.time_limit)
+        in_time = False
+        try:
+            in_time = _copy(handlers, guest.time_limit)
+        finally:
+            if not in_time:
+                with suppress(BrokenPipeError):  # it has ended
+                    os.write(interrupt, b"\n")
+                _copy(handlers, GRACE + _HALT_TIMEOUT)
         if not in_time:
             raise TestbedError(f"the guest was switched off, as it had not ended within {guest.time_limit:g} s")
         process.wait()
@@ -116,41 +141,49 @@ def _fill(channel: Path, argv: Sequence[str], guest: Guest, folders: Mapping[Pat
     }
     lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
     lines += [f"mkdir -p {_GUEST_HOME}", f"cd -- {shlex.quote(str(guest.directory.resolve()))} || exit"]
-    (channel / "command").write_text("\n".join([*lines, f"exec {shlex.join(argv)}", ""]))
+    lines += ["echo $$ >/run/command", f"exec {shlex.join(argv)}", ""]
+    (channel / "command").write_text("\n".join(lines))
 
 
-def _start(channel: Path, memory_mb: int, undo: ExitStack) -> tuple[subprocess.Popen[bytes], list[int]]:
-    """The kernel and where its standard output and error can be read."""
-    pipes = [os.pipe(), os.pipe()]
-    for reader, _ in pipes:
-        undo.callback(os.close, reader)
-    consoles = [f"con{number}={_NULL_CONSOLE},fd:{writer}" for number, (_, writer) in enumerate(pipes, start=1)]
+def _start(channel: Path, memory_mb: int, undo: ExitStack) -> tuple[subprocess.Popen[bytes], list[int], int]:
+    """The kernel, where its standard output and error can be read, and where a line to it interrupts the command."""
+    pipes = [os.pipe(), os.pipe(), os.pipe()]
+    (output, console_1), (errors, console_2), (console_3, interrupt) = pipes
+    for ours in (output, errors, interrupt):
+        undo.callback(os.close, ours)
+    theirs = (console_1, console_2, console_3)
+    consoles = [
+        f"con1={_NULL_CONSOLE},fd:{console_1}",
+        f"con2={_NULL_CONSOLE},fd:{console_2}",
+        f"con3=fd:{console_3},{_NULL_CONSOLE}",
+    ]
     log = undo.enter_context((channel / "log").open("wb"))
+    supervisor = ["setpriv", "--pdeathsig", "TERM", "--", "bash", "-c", _SUPERVISOR, "supervisor", str(channel)]
     try:
         process = subprocess.Popen(
-            # When we are killed, so is the guest.
-            ["setpriv", "--pdeathsig", "KILL", "--", KERNEL, *_parameters(channel, memory_mb), *consoles],
+            [*supervisor, KERNEL, *_parameters(channel, memory_mb), *consoles],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            pass_fds=[writer for _, writer in pipes],
+            pass_fds=theirs,
             env={**os.environ, "PATH": search_path()},
             start_new_session=True,
         )
     except OSError as error:
         raise TestbedError(f"{KERNEL} cannot be started: {error.strerror}") from error
     finally:
-        for _, writer in pipes:
-            os.close(writer)
+        for descriptor in theirs:
+            os.close(descriptor)
     undo.callback(_kill, process)
-    return process, [reader for reader, _ in pipes]
+    note_group(channel, process.pid)
+    return process, [output, errors], interrupt
 
 
 def _parameters(channel: Path, memory_mb: int) -> list[str]:
     return [
         *("root=98:0", "rootfstype=hostfs", "rootflags=/", "ro", f"init={channel / 'init'}"),
         *(f"mem={memory_mb}M", f"uml_dir={channel}/", "con=null", f"con0={_NULL_CONSOLE},fd:1", "quiet", "noreboot"),
-        *(f"KUIJIA_CHANNEL={channel}", f"KUIJIA_MODULES={KERNEL_MODULES}"),
+        *(f"KUIJIA_CHANNEL={channel}", f"KUIJIA_MODULES={KERNEL_MODULES}", f"KUIJIA_GRACE={GRACE:g}"),
     ]
 
 

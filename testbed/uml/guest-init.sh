@@ -1,15 +1,23 @@
 #!/bin/bash
 # First process of a user-mode Linux guest: its root is the machine's own, read-only. Makes places to write, loads the
 # modules, runs the command that lies in the channel folder, leaves its exit status there and switches the guest off.
-# /dev/tty1 and /dev/tty2 are standard output and error of the one who booted it.
+# /dev/tty1 and /dev/tty2 are standard output and error of the one who booted it; a line from /dev/tty3 interrupts the
+# command, which has KUIJIA_GRACE seconds to end then.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 channel=$KUIJIA_CHANNEL
 modules=$KUIJIA_MODULES
+grace=$KUIJIA_GRACE
 
 switch_off() {
     sync
     echo o >/proc/sysrq-trigger
     sleep infinity
+}
+
+interrupt_when_told() {
+    read -r </dev/tty3 || return
+    kill -INT "$(</run/command)" && sleep "$grace"
+    switch_off
 }
 
 mount -t proc proc /proc
@@ -39,5 +47,6 @@ ip link set lo up
 
 stty -F /dev/tty1 raw
 stty -F /dev/tty2 raw
+interrupt_when_told &
 bash /run/channel/command </dev/null >/dev/tty1 2>/dev/tty2
 echo $? >/run/channel/status

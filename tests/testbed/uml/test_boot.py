@@ -6,18 +6,23 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from te_solver.errors import InputError
 from testbed.errors import TestbedError
+from testbed.processes import processes_of_group, start_time
 from testbed.uml import boot
 from testbed.uml.boot import Guest, run_in_guest
+from testbed.uml.channel import channel_folder
 
 needs_kernel = pytest.mark.skipif(boot.obstacle() is not None, reason=f"user-mode Linux: {boot.obstacle()}")
 LIMIT = 120.0
+TIME_TO_BOOT = 8.0
 
 
 def run(script: str, guest: Guest) -> tuple[int, bytes, bytes]:
@@ -29,15 +34,6 @@ def run(script: str, guest: Guest) -> tuple[int, bytes, bytes]:
 def traces() -> set[Path]:
     """Folders of guests, which are there as long as a guest is."""
     return set(Path("/tmp").glob("kuijia-uml-*"))  # noqa: S108
-
-
-def processes_about(folder: Path) -> list[str]:
-    """Command lines with the folder's name in them; processes that end meanwhile have none."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(FileNotFoundError, ProcessLookupError):
-            found.append((process / "cmdline").read_text(errors="replace"))
-    return [line for line in found if str(folder) in line]
 
 
 @needs_kernel
@@ -72,20 +68,80 @@ def test_a_guest_that_takes_too_long_is_switched_off(tmp_path: Path) -> None:
 
 
 @needs_kernel
-def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
+def test_what_was_written_before_the_time_is_over_is_kept(tmp_path: Path) -> None:
+    script = "echo kept > file; trap 'echo interrupted; exit' INT; echo begun; while :; do sleep 0.1; done"
+    output = bytearray()
+    limits = (limit for limit in (TIME_TO_BOOT, 8 * TIME_TO_BOOT) if b"begun" not in output)
+    for limit in limits:  # longer only on a machine that is overloaded
+        with pytest.raises(TestbedError, match=r"^the guest was switched off"):
+            run_in_guest(["sh", "-c", script], Guest(tmp_path, time_limit=limit), output.extend, output.extend)
+    assert output.endswith(b"begun\ninterrupted\n")
+    assert (tmp_path / "file").read_text() == "kept\n"
+
+
+@contextmanager
+def background_guest(folder: Path, script: str) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """`kuijia uml` with a script that has written its first line, and the guest's folder."""
     before = traces()
-    command = [sys.executable, "-m", "kuijia_app.cli.main", "uml", "--", "sh", "-c", "echo begun; exec sleep 1000"]
+    command = [sys.executable, "-m", "kuijia_app.cli.main", "uml", "--", "sh", "-c", script]
     root = Path(boot.__file__).parents[2]
     with subprocess.Popen(
-        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(root)}, stdout=subprocess.PIPE
+        command, cwd=folder, env={**os.environ, "PYTHONPATH": str(root)}, stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == b"begun\n"
-        (folder,) = traces() - before
+        process.stdout.readline()
+        (own,) = traces() - before
+        try:
+            yield process, own
+        finally:
+            process.kill()
+
+
+def guest_processes(folder: Path) -> list[int]:
+    return processes_of_group(int((folder / "group").read_text()))
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LIMIT
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@needs_kernel
+def test_ctrl_c_interrupts_the_command_and_leaves_nothing(tmp_path: Path) -> None:
+    script = "echo begun; trap 'echo kept > file; exit' INT; while :; do sleep 0.1; done"
+    with background_guest(tmp_path, script) as (process, folder):
+        live = guest_processes(folder)
+        assert live
         process.send_signal(signal.SIGINT)
         assert process.wait(LIMIT) == 130
+    assert (tmp_path / "file").read_text() == "kept\n"
     assert not folder.exists()
-    assert not processes_about(folder)
+    assert not [pid for pid in live if start_time(pid)]
+
+
+@needs_kernel
+def test_a_guest_dies_with_the_process_that_booted_it(tmp_path: Path) -> None:
+    with background_guest(tmp_path, "echo begun; exec sleep 1000") as (process, folder):
+        live = guest_processes(folder)
+        process.kill()
+        wait_until(lambda: not folder.exists())
+        wait_until(lambda: not [pid for pid in live if start_time(pid)])
+
+
+@needs_kernel
+def test_what_is_left_of_a_guest_is_removed_by_the_next(tmp_path: Path) -> None:
+    with background_guest(tmp_path, "echo begun; exec sleep 1000") as (process, folder):
+        live = guest_processes(folder)
+        os.kill(live[0], signal.SIGKILL)  # which would have ended the others
+        process.kill()
+        process.wait()
+        assert folder.exists()
+        with channel_folder() as other:
+            assert other != folder
+            assert not folder.exists()
+        wait_until(lambda: not [pid for pid in live if start_time(pid)])
 
 
 def test_a_machine_without_the_kernel_is_told_where_to_have_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
