@@ -10,7 +10,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, Literal
 
-from testbed.commands import COMMAND_TIMEOUT, run_batch
+from testbed.commands import COMMAND_TIMEOUT, located, run_batch
 from testbed.errors import TestbedError
 from testbed.network_namespace import network_of
 from testbed.programs import LocalProgram
@@ -90,4 +90,4 @@ class Host:
         self._started.clear()
 
     def _in_namespace(self, argv: Sequence[str]) -> list[str]:
-        return ["mnexec", "-a", str(self.namespace_pid), *argv]
+        return located(["mnexec", "-a", str(self.namespace_pid), *located(argv)])

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import os
 import resource
+import subprocess
 from typing import Any
 
 from mininet.link import Link
 from mininet.log import setLogLevel
 from mininet.net import Mininet
-from mininet.node import Host, Switch
+from mininet.node import Host, Node, Switch
 from mininet.topo import Topo
 
 from kuijia_app.wiring import Wiring
 from te_solver.topology import Topology
-from testbed.commands import run_batch, run_command, search_path
+from testbed.commands import find_program, run_batch, run_command, search_path
 from testbed.names import bridge_name, host_name
 from testbed.network_namespace import disable_ipv6, network_of
 from testbed.site_commands import site_commands
 
-_OPEN_FILES = 16384
+_OPEN_FILES, _OPEN_FILES_BEFORE, _OPEN_FILES_PER_NODE = 16384, 256, 16
+_SHELL_STARTERS = ("mnexec", "env", "bash")
 HOST_MTU = 1500
 LINK_MTU = 1508
 """A core link carries a host's packet and two labels."""
@@ -35,12 +37,18 @@ class LabMininet(Mininet):  # type: ignore[misc]  # Mininet has no types
     def __init__(self, topology: Topology, wiring: Wiring) -> None:
         setLogLevel("critical")
         os.environ["PATH"] = search_path()  # Mininet looks for its programs there
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        # It keeps a terminal open per node, and closes every possible descriptor when it starts one.
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, _OPEN_FILES), most))
         Mininet.inited = True  # Mininet.init() would raise limits and sysctls of the whole machine
         topo = LabTopo(topology, wiring)
         super().__init__(topo=topo, switch=PortsOnlySwitch, host=LabHost, link=LabLink, controller=None, build=False)
+        self._node_count = len(topology.nodes) + len(wiring.sites)
+
+    def build(self) -> None:
+        # It keeps terminals open per node, and for each closes every descriptor there might be, one by one.
+        _limit_open_files(_OPEN_FILES_BEFORE + _OPEN_FILES_PER_NODE * self._node_count)
+        try:
+            super().build()
+        finally:
+            _limit_open_files(_OPEN_FILES)
 
 
 class LabTopo(Topo):  # type: ignore[misc]
@@ -65,7 +73,17 @@ class LabTopo(Topo):  # type: ignore[misc]
             self.addLink(bridge_name(wiring, site.switch), host_name(number), site.port, 0, **macs, up=None)
 
 
-class PortsOnlySwitch(Switch):  # type: ignore[misc]
+class LabNode(Node):  # type: ignore[misc]
+    """A node whose shell is started by its path."""
+
+    def _popen(self, cmd: list[str], **parameters: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
+        # mnexec OPTIONS env VARIABLE bash OPTIONS: each starts the next, by its name.
+        started = [find_program(word) or word if word in _SHELL_STARTERS else word for word in cmd]
+        process: subprocess.Popen[bytes] = super()._popen(started, **parameters)
+        return process
+
+
+class PortsOnlySwitch(LabNode, Switch):  # type: ignore[misc]
     """The ports of a switch; the bridge that joins them is made and taken away by the Network."""
 
     def start(self, controllers: list[Any]) -> None:
@@ -75,7 +93,7 @@ class PortsOnlySwitch(Switch):  # type: ignore[misc]
         pass
 
 
-class LabHost(Host):  # type: ignore[misc]
+class LabHost(LabNode, Host):  # type: ignore[misc]
     """A site's host: it answers to all addresses of the site, and knows the others' beforehand; no offloading, no IPv6.
 
     By itself it uses one address.
@@ -120,6 +138,11 @@ class LabLink(Link):  # type: ignore[misc]
 
     def stop(self) -> None:
         pass  # the Network deletes the interfaces, all at once
+
+
+def _limit_open_files(wanted: int) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, wanted), most))
 
 
 def _port_mac(wiring: Wiring, switch: str, port: int) -> str:

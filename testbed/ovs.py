@@ -16,7 +16,7 @@ import signal
 from enum import Enum
 from pathlib import Path
 
-from testbed.commands import run_command
+from testbed.commands import located, run_command
 from testbed.errors import TestbedError
 from testbed.processes import give_priority, processes_with_environment, send_signal, wait_for_end
 from testbed.unixctl import ControlSocket
@@ -119,7 +119,7 @@ class PrivateOvs(Ovs):
         # The environment is how the daemons find a place for the sockets that no option names, such as s1.mgmt.
         places = [self._place(folder) for folder in ("RUN", "LOG", "DB", "SYSCONF")]
         options = ["--detach", "--pidfile", "--log-file", "-vconsole:off"]
-        run_command(["env", *places, name, *arguments, *options])
+        run_command(["env", *places, *located([name, *arguments, *options])])
 
     def _place(self, folder: str) -> str:
         return f"OVS_{folder}DIR={self.directory}"
