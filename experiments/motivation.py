@@ -110,6 +110,7 @@ class MotivationOptions:
     liveness: str
     congestion_control: str
     buffer_packets: int
+    link_delay_seconds: float | None
     warmup_seconds: float
     before_seconds: float
     settle_seconds: float
@@ -130,6 +131,7 @@ _UNMODELLED = {
     "kill_controller": "the model has no controller",
     "liveness": "in the model failures are noticed at once",
     "buffer_packets": "the model has no buffers",
+    "link_delay_seconds": "the model has no delays",
     "congestion_control": "the model has one kind of TCP",
 }
 _MEASURED = "--backend emulation or boxes"
@@ -165,6 +167,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=50,
         metavar="N",
         help="length of every queue of a switch (default: 50)",
+    )
+    group.add_argument(
+        "--link-delay-seconds",
+        type=positive_number,
+        metavar="S",
+        help="that packets are under way on every link (default: none); needs the kernel's datapath and netem",
     )
     for phase, (usual, quick, meaning) in _SECONDS.items():
         group.add_argument(
@@ -202,6 +210,7 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MotivationOptions:
         liveness=args.liveness,
         congestion_control=args.congestion_control,
         buffer_packets=args.buffer_packets,
+        link_delay_seconds=args.link_delay_seconds,
         interval_seconds=args.interval_seconds,
         **seconds,
     )

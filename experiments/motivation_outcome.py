@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from experiments.motivation import EGRESS, INGRESS, NETWORK, MotivationTable
 from experiments.motivation_report import summary, table_text
@@ -23,9 +24,10 @@ _DEMAND_TO_CAPACITY = 3
 """As much as the three tunnels carry, which gives them equal weights."""
 
 
-def motivation_plan(capacity: float) -> Plan:
-    """The network of Fig. 1 with links of `capacity` Mbit/s, its three tunnels of equal weight."""
+def motivation_plan(capacity: float, delay: float = 0.0) -> Plan:
+    """The network of Fig. 1 with links of `capacity` Mbit/s and `delay` seconds, its three tunnels of equal weight."""
     topology = load_topology(shipped_network(NETWORK)).with_capacity(capacity)
+    topology = replace(topology, links=tuple(replace(link, delay=delay) for link in topology.links))
     return solve(topology, [Demand(INGRESS, EGRESS, _DEMAND_TO_CAPACITY * capacity)])
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from experiments.emulation import Cut, MeasuredFlow, Sending, Timing, evaluate, failure_of, record_failure, windows_of
 from experiments.flow_search import find_flows
 from experiments.ground import ground_of
+from experiments.gscale.convergence import convergence_seconds
 from experiments.judge import judge, uncarried
 from experiments.load import overload
 from experiments.motivation import CASES, EGRESS, INGRESS, FlowTunnels, MotivationOptions, MotivationTable
@@ -51,11 +53,12 @@ def run_table(
     """Measure every scheme and repetition, writing each result as it is had, then the table and the picture.
 
     Raises:
-        InputError: the machine cannot run an emulation, or does not have the congestion control.
+        InputError: the machine cannot run an emulation, or does not have the congestion control or delays of links.
         TestbedError: the lab or a flow failed.
     """
     ground, machine = ground_of(settings)
-    job = _Job(table, settings, options, motivation_plan(settings.capacity), ground, machine)
+    plan = motivation_plan(settings.capacity, options.link_delay_seconds or 0.0)
+    job = _Job(table, settings, options, plan, ground, machine)
     results = []
     for repetition in range(1, settings.repetitions + 1):
         for scheme in options.schemes:
@@ -63,7 +66,7 @@ def run_table(
             output.write_json(f"{table.name}-{scheme}-{repetition}.json", result_to_json(result))
             results.append(result)
     output.write_with(f"{table.name}.png", goodput_figure(results, f"{table.title}: goodput at the receivers").savefig)
-    return write_outcome(table, results, output)
+    return write_outcome(table, results, output, _convergence(results) if options.link_delay_seconds else "")
 
 
 def wanted_flows(table: MotivationTable, flow_tunnels: FlowTunnels, plan: Plan) -> tuple[WantedFlow, ...]:
@@ -112,6 +115,8 @@ def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
     )
     with Lab(job.plan, lab_options, show, job.ground) as lab:
         _require_congestion_control(lab, options.congestion_control)
+        if options.link_delay_seconds is not None:
+            _require_delays(lab)
         show("calibrating the links")
         calibration = lab.calibrate()
         cut = Cut(case.link, options.kill_controller)
@@ -159,6 +164,22 @@ def _timing(options: MotivationOptions) -> Timing:
         after=options.after_seconds,
         interval=options.interval_seconds,
     )
+
+
+def _convergence(results: Sequence[Result]) -> str:
+    """When the goodput of the flows that the cut affects is what it stays at, run by run."""
+    lines = []
+    for result in results:
+        seconds = convergence_seconds(result)
+        when = "not within the time watched" if seconds is None else f"{seconds:.1f} s after the cut"
+        lines.append(f"{result.scheme} {result.repetition}: goodput of the affected flows is stable {when}")
+    return "\n".join(lines)
+
+
+def _require_delays(lab: Lab) -> None:
+    if not lab.fabric.describe().get("link_delays", False):
+        problem = "these links have no delay"
+        raise InputError("option", "--link-delay-seconds", problem, "the kernel's datapath and netem (kuijia uml)")
 
 
 def _require_congestion_control(lab: Lab, name: str) -> None:

@@ -120,7 +120,11 @@ class Machine:
                 "Switches forward in user space, as the kernel has no openvswitch module; filters on the label choose "
                 "the queue. Two CPUs carry about 300,000 packets/s, counted at every hop: take links of 10-40 Mbit/s."
             )
-        found = [datapath, "Links have no delay of their own; a delay in a topology file is ignored by the emulation."]
+        if self.openvswitch_module and self.qdiscs.get("netem", False):
+            delays = "Links have the delays of their topology file (netem)."
+        else:
+            delays = "Links have no delay: what a topology file says needs the openvswitch module and netem."
+        found = [datapath, delays]
         if self.cpu_count < 2:
             found.append("With one CPU, switches and hosts hold each other up: take links of 10 Mbit/s.")
         if not any(self.frameworks.values()):

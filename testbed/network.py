@@ -26,7 +26,6 @@ from testbed.bridges import Bridge, Port, bridge_arguments, controller_arguments
 from testbed.calibration import LinkCalibration, ProbeRate, calibrate
 from testbed.commands import run_batch
 from testbed.errors import TestbedError
-from testbed.flow_hash import hash_by_headers
 from testbed.hosts import Host
 from testbed.label_observer import LabelObserver
 from testbed.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_probes
@@ -37,7 +36,8 @@ from testbed.machine_objects import claim_machine_objects, interfaces, remove_ma
 from testbed.mininet_network import HOST_MTU, LINK_MTU, LabMininet
 from testbed.names import bridge_name, host_interface, host_name, port_name
 from testbed.network_namespace import network_of
-from testbed.ovs import SYSTEM_DIRECTORY, Datapath, Ovs, PrivateOvs, kernel_datapath_available
+from testbed.ovs import SYSTEM_DIRECTORY, Datapath, Ovs, PrivateOvs, kernel_datapath_available, kernel_delays_available
+from testbed.packet_origin import forget_origin
 from testbed.port_switching import SwitchPort, switch_ports
 from testbed.queue_counters import QueueCounters, read_queue_counters
 from testbed.queues import htb_commands, interface_rate_commands, tag_filter_commands
@@ -116,8 +116,8 @@ class Network:
                 machine's own Open vSwitch) a name is taken. Nothing is left behind then, nor after any other error.
         """
         require_possible_links(self.topology)
-        if any(link.delay > 0 for link in self.topology.links):
-            self._report("link delays are ignored: the emulated links have none of their own")
+        if any(link.delay > 0 for link in self.topology.links) and not self.has_delays:
+            self._report("link delays are ignored: they need the kernel's datapath and netem")
         with ExitStack() as undo:
             undo.callback(self._cables.delete_devices)
             if isinstance(self.ovs, PrivateOvs):
@@ -227,6 +227,14 @@ class Network:
         self._require_node(switch)
         return port_name(self.wiring, switch, port)
 
+    @cached_property
+    def has_delays(self) -> bool:
+        """Whether links have the delays of the topology.
+
+        The leaves that delay drop at the tail, with which the userspace datapath loses packets of all queues.
+        """
+        return self.datapath is Datapath.KERNEL and kernel_delays_available()
+
     def port_capacity(self, switch: str, port: int) -> float:
         """Rate of the port's queues in Mbit/s."""
         return port_capacity(self.wiring, switch, port)
@@ -270,6 +278,7 @@ class Network:
             "datapath": self.datapath.value,
             "system_ovs": self.options.system_ovs,
             "buffer_packets": self.options.buffer_packets,
+            "link_delays": self.has_delays,
         }
 
     def _ends(self, a: str, b: str) -> dict[str, SwitchPort]:
@@ -341,10 +350,21 @@ class Network:
             for switch, bridge in zip(self.topology.nodes, self._bridges, strict=True)
             for port in bridge.ports
         }
-        run_batch("tc", _flat(htb_commands(name, rate, layout, buffer_packets) for name, rate in capacities.items()))
+        delays = {
+            self.interface(link.source, self.wiring.port(*link.ends)): link.delay
+            for link in self.topology.links
+            if self.has_delays
+        }
+        run_batch(
+            "tc",
+            _flat(
+                htb_commands(name, rate, layout, buffer_packets, delays.get(name, 0.0))
+                for name, rate in capacities.items()
+            ),
+        )
         self._limit_hosts()
         if self.ovs.datapath is Datapath.KERNEL:
-            hash_by_headers(self.interface(site.switch, site.port) for site in self.wiring.sites)
+            forget_origin(self.interface(site.switch, site.port) for site in self.wiring.sites)
             return
         run_batch("tc", _flat(tag_filter_commands(name, layout, self.options.tagging) for name in capacities))
         # Open vSwitch makes its sending socket for the first packet it sends, and one socket serves all ports.

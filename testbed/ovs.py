@@ -27,6 +27,7 @@ SCHEMA_PATHS = (
 )
 SYSTEM_DIRECTORY = Path("/run/openvswitch")
 KERNEL_MODULE = Path("/sys/module/openvswitch")
+DELAY_MODULE = Path("/sys/module/sch_netem")
 
 SWITCH_NICENESS = -10
 """As Open vSwitch's own start script has it: frames do not wait for programs."""
@@ -149,10 +150,19 @@ class PrivateOvs(Ovs):
 
 def kernel_datapath_available() -> bool:
     """Whether the kernel has the `openvswitch` module, loaded or loadable."""
-    if KERNEL_MODULE.exists():
+    return _module_available(KERNEL_MODULE)
+
+
+def kernel_delays_available() -> bool:
+    """Whether the kernel has the `sch_netem` module, loaded or loadable."""
+    return _module_available(DELAY_MODULE)
+
+
+def _module_available(module: Path) -> bool:
+    if module.exists():
         return True
     try:
-        run_command(["modprobe", "--dry-run", "--quiet", "openvswitch"])
+        run_command(["modprobe", "--dry-run", "--quiet", module.name])
     except TestbedError:
         return False
     return True

@@ -15,6 +15,8 @@ vSwitch then throws away the rest of its batch, packets of higher priority among
 
 from __future__ import annotations
 
+import math
+
 from kuijia_app.options import Tagging
 from kuijia_app.queues import Queue, QueueLayout
 from te_solver.errors import UnsoundError, quoted
@@ -39,7 +41,9 @@ def leaf_class(queue: Queue) -> str:
     return f"1:{queue.queue_id + 1:x}"
 
 
-def htb_commands(interface: str, capacity: float, layout: QueueLayout, buffer_packets: int) -> list[Command]:
+def htb_commands(
+    interface: str, capacity: float, layout: QueueLayout, buffer_packets: int, delay: float = 0.0
+) -> list[Command]:
     """Arguments of the `tc` commands that give `interface` its queues.
 
     Args:
@@ -47,7 +51,11 @@ def htb_commands(interface: str, capacity: float, layout: QueueLayout, buffer_pa
         capacity: rate of the port in Mbit/s.
         layout: the queues.
         buffer_packets: length of each leaf.
+        delay: seconds that every packet is held in its leaf before it may be sent; such leaves also have room for the
+            packets under way, and drop at the tail.
     """
+    under_way = math.ceil(capacity * 1e6 / 8 * delay / MAX_FRAME)
+    kind = f"netem delay {round(delay * 1e6)}us" if delay > 0 else "pfifo_head_drop"
     rate = f"{round(capacity * 1000)}kbit"
     burst = max(4 * MAX_FRAME, round(capacity * 1e6 / 8 * BURST_SECONDS))
     full = f"ceil {rate} cburst {burst} quantum {MAX_FRAME}"
@@ -61,7 +69,7 @@ def htb_commands(interface: str, capacity: float, layout: QueueLayout, buffer_pa
         own = f"rate {guaranteed}kbit burst {MAX_FRAME} prio {priority} {full}"
         commands += [
             f"class add dev {interface} parent {ROOT_CLASS} classid {leaf} htb {own}",
-            f"qdisc add dev {interface} parent {leaf} pfifo_head_drop limit {buffer_packets}",
+            f"qdisc add dev {interface} parent {leaf} {kind} limit {buffer_packets + under_way}",
         ]
     return [command.split() for command in commands]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,6 +12,7 @@ import pytest
 from te_solver.plan import Plan
 from testbed.flow_keys import FlowKey, Mark
 from testbed.hash_probe import probe_marks_seen_by
+from testbed.iperf import IperfFlow, IperfRun
 from testbed.lab import Lab, LabOptions
 from testbed.ovs import Datapath
 from tests.kuijia_app.plans import motivation_plan
@@ -21,6 +23,7 @@ CAPACITY = 10.0
 FLOWS = tuple(FlowKey("tcp", "10.0.1.1", port, 5201) for port in range(10000, 10120))
 T1, T2, T3 = 16, 17, 18
 PINGS = 5
+SENDING_SECONDS = 20
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +69,14 @@ def test_a_flow_has_the_same_tunnel_at_every_attempt_and_tunnels_have_their_shar
     share = {label: count / len(FLOWS) for label, count in Counter(mark.label for mark in first.values()).items()}
     assert share == pytest.approx({T1: 0.5, T2: 0.3, T3: 0.2}, abs=0.2)
     assert {mark.traffic_class for mark in first.values()} == {0}
+
+
+def test_a_connection_fills_the_queues_of_switches_until_they_drop(lab: Lab) -> None:
+    flow = IperfFlow("f", "s1", "s4", 20001, 5201, congestion_control="cubic")
+    with IperfRun(lab.fabric, [flow], SENDING_SECONDS):
+        deadline = time.monotonic() + SENDING_SECONDS
+        while not any(queue["dropped_packets"] for queue in lab.status()["queues"] if queue["switch"] == "s1"):
+            assert time.monotonic() < deadline
 
 
 @pytest.mark.parametrize(("link", "broken"), [(("s1", "s4"), T2), (("s2", "s4"), T1)], ids=["local", "remote"])

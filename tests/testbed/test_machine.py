@@ -56,6 +56,13 @@ def test_ebpf_is_needed_only_where_the_kernel_forwards() -> None:
     assert problems(replace(without, openvswitch_module=True)) == ["the kernel has no bpf"]
 
 
+def test_links_have_delays_only_with_netem_and_the_kernel_module() -> None:
+    with_netem = replace(ABLE, qdiscs={**ABLE.qdiscs, "netem": True})
+    assert "no delay" in ABLE.consequences[1]
+    assert "no delay" in with_netem.consequences[1]
+    assert "(netem)" in replace(with_netem, openvswitch_module=True).consequences[1]
+
+
 def test_what_follows_tells_how_the_queue_is_chosen() -> None:
     assert "filters on the label" in ABLE.consequences[0]
     assert "set_queue" in replace(ABLE, openvswitch_module=True).consequences[0]

@@ -103,3 +103,9 @@ def test_every_leaf_drops_at_its_head() -> None:
 def test_a_port_makes_up_for_five_milliseconds_of_a_late_timer(capacity: float, burst: int) -> None:
     root = next(command for command in commands(capacity) if command.startswith("class"))
     assert int(option(root, "burst")) == burst
+
+
+def test_leaves_of_a_link_with_a_delay_have_room_for_what_is_under_way() -> None:
+    built = htb_commands("s1-eth1", 10.0, PLAIN_LAYOUT, 100, delay=0.02)
+    leaves = [" ".join(command[6:]) for command in built[1:] if command[0] == "qdisc"]
+    assert leaves == ["netem delay 20000us limit 117"] * len(PLAIN_LAYOUT.queues)

@@ -1,10 +1,17 @@
-"""Makes the kernel's datapath hash a flow by its addresses and ports, however its packets came to the switch.
+"""Makes the kernel's datapath treat packets of hosts on this very machine as it treats those from a network card.
 
-The kernel's datapath hashes by what a packet brings along (`skb_get_hash`). A network card gives all packets of a flow
-the same hash, but a TCP connection that begins on this very machine brings a random one, drawn anew after a
-retransmission timeout (github.com/openvswitch/ovs/pull/377): the same ports would be on another tunnel at every
-attempt, and a flow would change its tunnel when it loses packets. A filter of one eBPF call where packets come in from
-a host takes that hash away; the kernel then computes one from the headers.
+A packet that a host of the same kernel has sent carries two things that one from a network card does not:
+
+- A hash of its own. The kernel's datapath hashes by what a packet brings along (`skb_get_hash`). A network card gives
+  all packets of a flow the same hash, but a TCP connection that begins on this very machine brings a random one, drawn
+  anew after a retransmission timeout (github.com/openvswitch/ovs/pull/377): the same ports would be on another tunnel
+  at every attempt, and a flow would change its tunnel when it loses packets.
+- The socket it comes from. As long as the kernel has the packet, in whatever queue of the network, it counts as not
+  yet sent (TCP small queues; since Linux 4.19 also across network namespaces). A connection would have two or three
+  packets in all queues of the network together, and no queue would decide what it gets.
+
+A filter of two eBPF calls where packets come in from a host puts a clone in the packet's place, which has no socket,
+and takes the clone's hash away; the kernel then computes one from the headers.
 """
 
 from __future__ import annotations
@@ -23,18 +30,57 @@ _SYSCALL_NUMBER = {"x86_64": 321, "aarch64": 280}
 """Of bpf(2), by machine."""
 
 _BPF_PROG_LOAD, _BPF_PROG_TYPE_SCHED_CLS = 5, 3
-_SET_HASH_INVALID = 41
-"""Number of the helper that takes a packet's hash away (bpf-helpers(7))."""
+_CLONE_REDIRECT, _SET_HASH_INVALID = 13, 41
+"""Numbers of the helpers that send a clone elsewhere and that take a packet's hash away (bpf-helpers(7))."""
 
-_CONTINUE = -1
-"""TC_ACT_UNSPEC: other filters, if there are any, decide on the packet."""
+_INGRESS = 1
+"""Flag of the first: the clone comes in through the device."""
+
+_CONTINUE, _STOLEN = -1, 4
+"""TC_ACT_UNSPEC: other filters, if there are any, decide on the packet. TC_ACT_STOLEN: it is not seen any further."""
+
+_MARK, _IFINDEX = 8, 40
+"""Offsets in struct __sk_buff (linux/bpf.h)."""
+
+_IS_CLONE = 0x6B75
+"""Mark of a clone until it is seen again. A packet loses any mark it has when it leaves its host's namespace."""
 
 _INSTRUCTION = struct.Struct("=BBhi")
-_PROGRAM = b"".join(
-    _INSTRUCTION.pack(code, registers, 0, immediate)
-    for code, registers, immediate in ((0x85, 0, _SET_HASH_INVALID), (0xB7, 0, _CONTINUE), (0x95, 0, 0))
+_LOAD_WORD, _STORE_WORD, _MOVE, _SET, _JUMP_IF_EQUAL, _CALL, _EXIT = 0x61, 0x63, 0xBF, 0xB7, 0x15, 0x85, 0x95
+
+
+def _instruction(code: int, target: int = 0, source: int = 0, offset: int = 0, immediate: int = 0) -> bytes:
+    return _INSTRUCTION.pack(code, source << 4 | target, offset, immediate)
+
+
+# Registers: 1-5 are arguments of calls, which lose them, 0 is the result, 6 is kept; the packet comes in register 1.
+_CLONED = (
+    _instruction(_SET, 0, immediate=0),
+    _instruction(_STORE_WORD, 6, 0, _MARK),
+    _instruction(_MOVE, 1, 6),
+    _instruction(_CALL, immediate=_SET_HASH_INVALID),
+    _instruction(_SET, 0, immediate=_CONTINUE),
+    _instruction(_EXIT),
 )
-"""call helper; r0 = TC_ACT_UNSPEC; exit. The packet is in r1 already, where the helper expects it."""
+_ORIGINAL = (
+    _instruction(_SET, 0, immediate=_IS_CLONE),
+    _instruction(_STORE_WORD, 6, 0, _MARK),
+    _instruction(_MOVE, 1, 6),
+    _instruction(_LOAD_WORD, 2, 6, _IFINDEX),
+    _instruction(_SET, 3, immediate=_INGRESS),
+    _instruction(_CALL, immediate=_CLONE_REDIRECT),
+    _instruction(_SET, 0, immediate=_STOLEN),
+    _instruction(_EXIT),
+)
+_PROGRAM = b"".join(
+    (
+        _instruction(_MOVE, 6, 1),
+        _instruction(_LOAD_WORD, 0, 6, _MARK),
+        _instruction(_JUMP_IF_EQUAL, 0, offset=len(_ORIGINAL), immediate=_IS_CLONE),
+        *_ORIGINAL,
+        *_CLONED,
+    )
+)
 
 _LOAD = struct.Struct("=IIQQIIQ")  # the first members of union bpf_attr for BPF_PROG_LOAD, bpf(2)
 
@@ -50,8 +96,8 @@ _TCA_BPF_FD, _TCA_BPF_NAME, _TCA_BPF_FLAGS = 6, 7, 8
 _DIRECT_ACTION = 1
 
 
-def hash_by_headers(interfaces: Iterable[str]) -> None:
-    """Take away the hash of what comes in through devices of the calling thread's namespace, until they are deleted.
+def forget_origin(interfaces: Iterable[str]) -> None:
+    """Take socket and hash of what comes in through devices of the calling thread's namespace, until they are deleted.
 
     Raises:
         TestbedError: a device has vanished or has such a filter already, or the kernel has no eBPF filters.
@@ -71,7 +117,7 @@ def _load_program() -> int:
     """Descriptor of the loaded program."""
     number = _SYSCALL_NUMBER.get(platform.machine())
     if number is None:
-        raise TestbedError(f"the hash of packets cannot be changed on {platform.machine()}")
+        raise TestbedError(f"where packets come from cannot be hidden on {platform.machine()}")
     instructions = ctypes.create_string_buffer(_PROGRAM, len(_PROGRAM))
     licence = ctypes.create_string_buffer(b"Apache-2.0")
     count = len(_PROGRAM) // _INSTRUCTION.size
@@ -92,7 +138,7 @@ def _attach(kernel: socket.socket, interface: str, program: int) -> None:
         raise TestbedError(f"interface {interface} has vanished") from error
     options = (
         _attribute(_TCA_BPF_FD, struct.pack("=I", program))
-        + _attribute(_TCA_BPF_NAME, b"hash by headers\0")
+        + _attribute(_TCA_BPF_NAME, b"forget origin\0")
         + _attribute(_TCA_BPF_FLAGS, struct.pack("=I", _DIRECT_ACTION))
     )
     body = _TC_MESSAGE.pack(socket.AF_UNSPEC, index, 0, _INGRESS_FILTERS, 1 << 16 | _ALL_PROTOCOLS)
