@@ -13,9 +13,9 @@ from pathlib import Path
 from te_solver.errors import InputError
 from testbed.commands import find_program, run_command
 from testbed.errors import TestbedError
-from testbed.flow_hash import hash_by_headers
 from testbed.network_namespace import private_network
 from testbed.ovs import SYSTEM_DIRECTORY, kernel_datapath_available
+from testbed.packet_origin import forget_origin
 from testbed.versions import OLDEST_IPERF, OLDEST_OVS, dotted, is_older
 
 PACKAGE_OF = {
@@ -225,7 +225,7 @@ def _try_qdiscs() -> dict[str, bool]:
         if result[kind]:
             run_command(["tc", "qdisc", "delete", *device, "root"])
     try:
-        hash_by_headers([device[1]])
+        forget_origin([device[1]])
     except TestbedError:
         result["bpf"] = False
     else:
