@@ -10,7 +10,7 @@ from types import TracebackType
 
 from testbed.errors import TestbedError
 
-_TIMEOUT = 20.0
+_TIMEOUT = 60.0
 _CHUNK = 1 << 16
 
 
