@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
 from experiments.hedera.testbed import ECMP, NON_BLOCKING, ONE_TREE
 from experiments.load import Load, LoadWatch, overload
+from hedera import events
 from hedera.data_centre import DataCentre
 from hedera.fat_tree import FatTree
 from hedera.multi_rooted import MultiRooted
 from te_solver.topology import Link, Topology
 from te_solver.topology_file import save_topology
-from testbed.application_process import LISTEN_PORT
+from testbed.application_process import LISTEN_PORT, Event
 from testbed.errors import TestbedError
 from testbed.leftovers import remove_leftovers
 from testbed.machine import Machine, require_emulation
@@ -23,6 +24,9 @@ from testbed.network_namespace import private_network
 from testbed.ovs import Datapath, PrivateOvs
 from testbed.run_directory import RunDirectory
 from testbed.scheduler_process import SchedulerProcess
+
+_QUIET_TIMEOUT = 30.0
+"""Seconds; it takes two or three when rounds come every second."""
 
 ATTEMPTS = 3
 """How often something is measured that fails, or that cannot be believed as the machine is too busy."""
@@ -42,6 +46,9 @@ class HederaLab:
     def measure(self, measurement: Callable[[int], T]) -> tuple[T, Load, tuple[str, ...]]:
         """Measure until nothing fails and the machine is not too busy, three times at the most.
 
+        Each time begins when the scheduler knows of no elephants any more: flows placed beside those of a time before,
+        which ended just then, would be thought to have a part of their demand, and first fit never moves them again.
+
         Args:
             measurement: is told which attempt it is, counted from 1.
 
@@ -49,13 +56,15 @@ class HederaLab:
             What was measured last, the load then, and why it should not be trusted: nothing for a good one.
 
         Raises:
-            TestbedError: the last attempt failed.
+            TestbedError: the last attempt failed, or flows go on that nobody sends.
         """
         ovs = self.network.ovs
         watch = LoadWatch(ovs.switch_pid() if ovs.datapath is Datapath.USERSPACE else None)
         attempt = 0
         while True:
             attempt += 1
+            if not self.scheduler.wait_for(is_quiet, _QUIET_TIMEOUT):
+                raise TestbedError(f"the scheduler still knows of elephants after {_QUIET_TIMEOUT:g} s")
             watch.load()
             try:
                 measured = measurement(attempt)
@@ -67,6 +76,12 @@ class HederaLab:
             disturbed = overload(load)
             if not disturbed or attempt == ATTEMPTS:
                 return measured, load, disturbed
+
+
+def is_quiet(told: Sequence[Event]) -> bool:
+    """Whether the scheduler's last round found no elephants, by its events."""
+    elephants = [event["elephants"] for event in told if event["event"] == events.ROUND]
+    return elephants[-1:] == [0]
 
 
 @contextmanager

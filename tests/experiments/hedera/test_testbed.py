@@ -18,7 +18,7 @@ from experiments.hedera.shuffle_run import missed_bars as missed_of_shuffle
 from experiments.hedera.shuffle_run import summary as summary_of_shuffle
 from experiments.hedera.shuffle_run import table_text as text_of_shuffle
 from experiments.hedera.testbed import ECMP, NON_BLOCKING, SCHEMES, MatrixOptions
-from experiments.hedera.testbed_lab import one_switch, one_tree
+from experiments.hedera.testbed_lab import is_quiet, one_switch, one_tree
 from experiments.hedera.testbed_record import FILE_NAME, Record
 from experiments.hedera.testbed_report import (
     Measured,
@@ -33,10 +33,12 @@ from experiments.hedera.testbed_report import (
 from experiments.output import OutputFolder
 from experiments.registry import all_experiments, find_experiment, refuse_unheeded
 from hedera.data_centre import DataCentre
+from hedera.events import ROUND
 from hedera.fat_tree import FatTree
 from hedera.matrices import authors_matrices
 from hedera.multi_rooted import MultiRooted
 from te_solver.errors import InputError
+from testbed.application_process import Event
 from testbed.transfers import Transfer
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs/results/hedera"
@@ -137,6 +139,13 @@ def test_the_networks_held_against_the_fat_tree_have_its_hosts_in_its_order() ->
     assert switch.wiring.topology.nodes == ("switch",)
     assert len(tree.wiring.topology.nodes) == 8 + 4 + 1
     assert {tree.fabric.path_count(0, host) for host in range(1, 16)} == {1}
+
+
+def test_a_scheduler_is_quiet_once_its_last_round_finds_no_elephants() -> None:
+    def told(*elephants: int) -> list[Event]:
+        return [{"event": ROUND, "elephants": each} for each in elephants] + [{"event": "port-status", "port": 1}]
+
+    assert [is_quiet(told(*each)) for each in ((), (0,), (0, 16), (16, 32, 0))] == [False, True, False, True]
 
 
 def test_a_campaign_goes_on_where_it_was_broken_off(tmp_path: Path) -> None:
