@@ -130,7 +130,7 @@ def table_text(data: Mapping[str, Any]) -> str:
         if reasons
     }
     if disturbed:
-        lines += ["", "Measured on a machine that was too busy, which costs goodput:", *sorted(disturbed)]
+        lines += ["", "To be measured again:", *sorted(disturbed)]
     return "\n".join(lines)
 
 
