@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from experiments.emulation import Cut, MeasuredFlow, Sending, Timing, evaluate, failure_of, record_failure, windows_of
 from experiments.flow_search import find_flows
 from experiments.ground import ground_of
-from experiments.gscale.convergence import convergence_seconds
 from experiments.judge import judge, uncarried
 from experiments.load import overload
 from experiments.motivation import CASES, EGRESS, INGRESS, FlowTunnels, MotivationOptions, MotivationTable
@@ -66,7 +64,7 @@ def run_table(
             output.write_json(f"{table.name}-{scheme}-{repetition}.json", result_to_json(result))
             results.append(result)
     output.write_with(f"{table.name}.png", goodput_figure(results, f"{table.title}: goodput at the receivers").savefig)
-    return write_outcome(table, results, output, _convergence(results) if options.link_delay_seconds else "")
+    return write_outcome(table, results, output)
 
 
 def wanted_flows(table: MotivationTable, flow_tunnels: FlowTunnels, plan: Plan) -> tuple[WantedFlow, ...]:
@@ -164,16 +162,6 @@ def _timing(options: MotivationOptions) -> Timing:
         after=options.after_seconds,
         interval=options.interval_seconds,
     )
-
-
-def _convergence(results: Sequence[Result]) -> str:
-    """When the goodput of the flows that the cut affects is what it stays at, run by run."""
-    lines = []
-    for result in results:
-        seconds = convergence_seconds(result)
-        when = "not within the time watched" if seconds is None else f"{seconds:.1f} s after the cut"
-        lines.append(f"{result.scheme} {result.repetition}: goodput of the affected flows is stable {when}")
-    return "\n".join(lines)
 
 
 def _require_delays(lab: Lab) -> None:
