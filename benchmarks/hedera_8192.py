@@ -26,7 +26,7 @@ def hedera_8192(setting: Setting) -> Iterator[Comparison]:
     setting.progress.show("hedera-8192: a minute of flows that come and go")
     tree = FatTree(_PORTS)
     workload = arriving(tree, larger(published_flow_sizes(_FLOW_SIZES), _FLOW_SIZES), _LOAD, _SECONDS, seed=1)
-    placement = SimulatedAnnealing(annealing(seed=1))
+    placement = SimulatedAnnealing(annealing(tree.hosts, seed=1))
     run = simulation.Simulation(tree, placement, workload, simulation.Setting(end=_SECONDS))
     before = time.process_time()
     ours = timed(run.run)

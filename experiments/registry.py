@@ -22,10 +22,12 @@ _MODULES = (
     "experiments.hedera.matrices",
     "experiments.hedera.testbed",
     "experiments.hedera.shuffle",
+    "experiments.hedera.shuffle_readings",
     "experiments.gscale.command",
     "experiments.gscale.readings.command",
     "experiments.memory",
     "experiments.hedera.large",
+    "experiments.hedera.growth",
     "experiments.hedera.timing",
     "experiments.cqrd.command",
 )

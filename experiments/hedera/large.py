@@ -9,6 +9,7 @@ from experiments.motivation import positive_number
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
+from simulator.flow.ramp import Ramp
 
 _PORTS, _QUICK_PORTS = 32, 8
 _FEWEST_PORTS, _MOST_PORTS = 4, 64
@@ -23,11 +24,13 @@ class LargeOptions:
         ports: of a switch.
         load: part of all hosts' interfaces that flows ask for in the mean.
         flow_sizes: a published distribution by its name, or a file.
+        ramp: how flows come to their rates; None for at once.
     """
 
     ports: int
     load: float
     flow_sizes: str
+    ramp: Ramp | None = None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +54,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME|FILE",
         help="how large these are, of which those above 1 MB are simulated (default: %(default)s)",
     )
+    group.add_argument(
+        "--ramp",
+        type=positive_number,
+        metavar="MS",
+        help="TCP comes to its rates by slow start and additive increase, at this round-trip time (default: at once)",
+    )
+
+
+def ramp_from(args: argparse.Namespace) -> Ramp | None:
+    """How flows come to their rates, as asked for on the command line."""
+    return None if args.ramp is None else Ramp(args.ramp / 1000)
 
 
 def _ports(text: str) -> int:
@@ -79,4 +93,6 @@ def hedera_8192(settings: Settings, args: argparse.Namespace, output: OutputFold
     from experiments.hedera.large_run import run_large  # noqa: PLC0415
 
     ports = args.ports or (_QUICK_PORTS if settings.quick else _PORTS)
-    return run_large(settings, LargeOptions(ports, args.arriving_load, args.flow_sizes), output, progress)
+    return run_large(
+        settings, LargeOptions(ports, args.arriving_load, args.flow_sizes, ramp_from(args)), output, progress
+    )

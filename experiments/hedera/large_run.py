@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -27,21 +28,30 @@ from te_solver.picture_file import picture_bytes
 NIC_RATE = 1000.0
 WINDOW = (10.0, 50.0)
 ITERATIONS, FLOW_ITERATIONS = 1_000_000, 100_000
-"""Of annealing in a round: some 120 for each of 8,192 hosts, and fewer for single flows; they take 0.1 s."""
+"""Of annealing in a round, with more than 8,192 hosts as many for each host: some 120, and fewer for single flows."""
+
+_OF_HOSTS = 8192
 
 FEE = 0.5
 """What moving a flow costs in parts of its demand."""
 
 
-def annealing(seed: int, fee: float = 0.0) -> Annealing:
-    return Annealing(ITERATIONS, FLOW_ITERATIONS, movement_fee=fee, seed=seed)
+CLASSES = {"1 to 10 MB": (0.0, 1e7), "10 to 100 MB": (1e7, 1e8), "above 100 MB": (1e8, np.inf)}
+"""Of flows that come and go, by bytes from and below."""
 
 
-PLACEMENTS: Mapping[str, Callable[[int], Placement]] = {
-    "ecmp": lambda _: Ecmp(),
-    "global-first-fit": lambda _: GlobalFirstFit(),
-    "simulated-annealing": lambda seed: SimulatedAnnealing(annealing(seed)),
+def annealing(hosts: int, seed: int, fee: float = 0.0) -> Annealing:
+    iterations, of_flows = (each * max(hosts, _OF_HOSTS) // _OF_HOSTS for each in (ITERATIONS, FLOW_ITERATIONS))
+    return Annealing(iterations, of_flows, movement_fee=fee, seed=seed)
+
+
+PLACEMENTS: Mapping[str, Callable[[int, int], Placement]] = {
+    "ecmp": lambda *_: Ecmp(),
+    "global-first-fit": lambda *_: GlobalFirstFit(),
+    "simulated-annealing": lambda hosts, seed: SimulatedAnnealing(annealing(hosts, seed)),
 }
+"""Each made anew for so many hosts and a seed."""
+
 _WITH_FEE = "annealing with a fee"
 _MOST_MOVES, _LEAST_GOODPUT = 0.5, 0.98
 """What is left of moves, and of goodput, with the fee."""
@@ -54,7 +64,9 @@ def run_large(settings: Settings, options: LargeOptions, output: OutputFolder, p
     patterns = {}
     for matrix in matrices(tree, settings.seed):
         progress.show(f"hedera-8192: {matrix.name}")
-        patterns[matrix.name] = of_pattern(tree, matrix, settings.seed)
+        patterns[matrix.name] = of_pattern(tree, matrix, Setting(seed=settings.seed, ramp=options.ramp))
+    setting = Setting(seed=settings.seed, ramp=options.ramp)
+    workload = arriving(tree, sizes, options.load, setting.end, settings.seed)
     data = {
         "experiment": "hedera-8192",
         "backend": "flow",
@@ -62,9 +74,8 @@ def run_large(settings: Settings, options: LargeOptions, output: OutputFolder, p
         "patterns": patterns,
         "load": options.load,
         "flow_sizes": options.flow_sizes,
-        "arrivals": of_arrivals(
-            tree, arriving(tree, sizes, options.load, Setting().end, settings.seed), settings.seed, progress
-        ),
+        "ramp": None if options.ramp is None else asdict(options.ramp),
+        "arrivals": of_arrivals(tree, workload, setting, progress),
     }
     text = table_text(data)
     output.write_json("hedera-8192.json", data)
@@ -84,38 +95,43 @@ def matrices(tree: FatTree, seed: int) -> list[Matrix]:
     ]
 
 
-def of_pattern(tree: FatTree, matrix: Matrix, seed: int) -> dict[str, float]:
+def of_pattern(tree: FatTree, matrix: Matrix, setting: Setting) -> dict[str, float]:
     """Mbit/s where nothing blocks, and the part of it that each placement reaches."""
     workload = Workload.endless(matrix.source, matrix.target)
 
     def goodput(placement: Placement, setting: Setting) -> float:
         return Simulation(tree, placement, workload, setting).run().mean_goodput(*WINDOW)
 
-    control = goodput(Ecmp(), Setting(blocking=False))
-    parts = {name: goodput(make(seed), Setting(seed=seed)) / control for name, make in PLACEMENTS.items()}
+    control = goodput(Ecmp(), replace(setting, blocking=False))
+    parts = {name: goodput(make(tree.hosts, setting.seed), setting) / control for name, make in PLACEMENTS.items()}
     return {"non-blocking": control, **parts}
 
 
-def of_arrivals(tree: FatTree, workload: Workload, seed: int, progress: Progress) -> dict[str, dict[str, float]]:
+def of_arrivals(tree: FatTree, workload: Workload, setting: Setting, progress: Progress) -> dict[str, dict[str, Any]]:
     """Goodput, moves and completion times of each placement while flows come and go."""
-    placements = {name: make(seed) for name, make in PLACEMENTS.items()}
-    placements[_WITH_FEE] = SimulatedAnnealing(annealing(seed, FEE))
+    placements = {name: make(tree.hosts, setting.seed) for name, make in PLACEMENTS.items()}
+    placements[_WITH_FEE] = SimulatedAnnealing(annealing(tree.hosts, setting.seed, FEE))
     told = {}
     for name, placement in placements.items():
         progress.show(f"hedera-8192: {workload.flows:,} flows come and go, {name}")
-        told[name] = _figures(workload, Simulation(tree, placement, workload, Setting(seed=seed)).run())
-    nothing_blocks = Simulation(tree, Ecmp(), workload, Setting(seed=seed, blocking=False))
-    return {**told, "non-blocking": _figures(workload, nothing_blocks.run())}
+        told[name] = figures_of(workload, Simulation(tree, placement, workload, setting).run())
+    nothing_blocks = Simulation(tree, Ecmp(), workload, replace(setting, blocking=False))
+    return {**told, "non-blocking": figures_of(workload, nothing_blocks.run())}
 
 
-def _figures(workload: Workload, history: History) -> dict[str, float]:
+def figures_of(workload: Workload, history: History) -> dict[str, Any]:
+    """What came of flows that come and go: rates in Mbit/s, seconds by classes of sizes."""
     done = np.isfinite(history.finished)
+    seconds = history.finished - workload.start
+    of_class = {
+        name: done & (least <= workload.size) & (workload.size < most) for name, (least, most) in CLASSES.items()
+    }
     return {
         "goodput": history.mean_goodput(*WINDOW),
         "moves per round": float(np.mean(history.moves)),
         "elephants per round": float(np.mean(history.elephants)),
         "finished": int(done.sum()),
-        "mean seconds": float((history.finished - workload.start)[done].mean()),
+        "mean seconds": {name: float(seconds[which].mean()) for name, which in of_class.items() if which.any()},
     }
 
 
@@ -146,15 +162,25 @@ def table_text(data: dict[str, Any]) -> str:
     for name, parts in data["patterns"].items():
         cells = "".join(f"{parts[placement]:>22.3f}" for placement in PLACEMENTS)
         lines.append(f"{name:<14}{parts['non-blocking'] / 1000:>14.1f}{cells}")
+    ramp = data["ramp"]
+    rates = "at once" if ramp is None else f"by TCP's ramps at round trips of {1e3 * ramp['round_trip']:g} ms"
+    columns = ("Gbit/s", "moves a round", "elephants", "finished", *(f"s, {size}" for size in CLASSES))
     lines += [
         "",
-        f"Flows of 1 MB and more ({data['flow_sizes']}) come and go, {data['load']:.0%} of interfaces in the mean:",
+        f"Flows of 1 MB and more ({data['flow_sizes']}) come and go, {data['load']:.0%} of interfaces in the mean;",
+        f"to their rates {rates}; mean seconds that flows of a size took:",
         "",
+        f"{'':<22}" + "".join(f"{column:>17}" for column in columns),
     ]
-    columns = next(iter(data["arrivals"].values()))
-    lines.append(f"{'':<22}" + "".join(f"{column:>22}" for column in columns))
-    for name, figures in data["arrivals"].items():
-        lines.append(f"{name:<22}" + "".join(f"{value:>22,.2f}" for value in figures.values()))
+    for name, each in data["arrivals"].items():
+        told = (
+            f"{each['goodput'] / 1000:.1f}",
+            f"{each['moves per round']:.1f}",
+            f"{each['elephants per round']:.1f}",
+            f"{each['finished']:,}",
+            *(f"{each['mean seconds'][size]:.4f}" if size in each["mean seconds"] else "" for size in CLASSES),
+        )
+        lines.append(f"{name:<22}" + "".join(f"{cell:>17}" for cell in told))
     return "\n".join(lines)
 
 

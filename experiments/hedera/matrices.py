@@ -6,14 +6,9 @@ import argparse
 
 from experiments.output import OutputFolder
 from experiments.progress import Progress
-from experiments.registry import Outcome, Settings, experiment
+from experiments.registry import Outcome, Settings, experiment, no_options
 
 _SEEDS, _QUICK_SEEDS = 20, 4
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """It has no options of its own; `parser` is left as it is."""
-    del parser
 
 
 @experiment(
@@ -21,12 +16,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     title="who sends to whom on 16 hosts, as in the authors' simulator: ECMP, first fit and annealing",
     reproduces="Hedera's simulator",
     backends=("flow",),
-    configure=configure,
+    configure=no_options,
     ignores=("capacity", "repetitions"),
 )
-def hedera_matrices(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+def hedera_matrices(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # Pictures take a second to import, which listing the experiments should not cost.
     from experiments.hedera.matrices_run import run_matrices  # noqa: PLC0415
 
-    del args
     return run_matrices(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output, progress)

@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 
 from experiments.hedera.bars import bar_figure
 from experiments.hedera.goodput import tcp_goodput
-from experiments.hedera.shuffle_model import published_shuffle, run_shuffle, shuffle_text
 from experiments.hedera.simulation import Setting, Simulation, Workload
 from experiments.output import OutputFolder
 from experiments.progress import Progress
@@ -62,10 +61,8 @@ def run_matrices(settings: Settings, seeds: int, output: OutputFolder, progress:
     for name, matrix in authors_matrices().items():
         progress.show(f"hedera-matrices: {name}")
         rows.append(row_of(tree, matrix, range(settings.seed, settings.seed + seeds)))
-    progress.show("hedera-matrices: the shuffle")
-    shuffled = run_shuffle(tree, {name: make(settings.seed) for name, make in PLACEMENTS.items()}, settings.seed)
-    data = {**summary(rows, published()), "shuffle": shuffled, "published_shuffle": published_shuffle()}
-    text = f"{table_text(data)}\n\n{shuffle_text(shuffled, data['published_shuffle'])}"
+    data = summary(rows, published())
+    text = table_text(data)
     output.write_json("hedera-matrices.json", data)
     output.write_text("hedera-matrices.txt", f"{text}\n")
     output.write_bytes("hedera-matrices.svg", picture_bytes(figure(data), ".svg"))

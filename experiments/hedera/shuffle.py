@@ -6,11 +6,14 @@ import argparse
 import random
 from dataclasses import dataclass
 
+from experiments.hedera.large import ramp_from
 from experiments.hedera.testbed import AUTHORS_PERIOD, DEFAULT_PERIOD, NON_BLOCKING
 from experiments.motivation import positive_count, positive_number
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
+from simulator.flow.ramp import Ramp
+from te_solver.errors import InputError
 
 AUTHORS_BYTES = 500_000_000
 """Of each of 240 transfers: 120 GB in all."""
@@ -34,6 +37,7 @@ class ShuffleOptions:
         nic_rate: of every cable, in Mbit/s.
         period: seconds between two rounds of the scheduler.
         time_scale: what the authors' seconds are multiplied by to be held beside ours.
+        ramp: how flows of the model come to their rates; None for at once.
     """
 
     size: int
@@ -42,10 +46,11 @@ class ShuffleOptions:
     nic_rate: float
     period: float
     time_scale: float
+    ramp: Ramp | None = None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("hedera-shuffle, which heeds --placements, --nic-rate and --period as well")
+    group = parser.add_argument_group("hedera-shuffle, which heeds --placements, --nic-rate, --period and --ramp too")
     group.add_argument(
         "--time-scale",
         type=positive_number,
@@ -73,6 +78,7 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> ShuffleOptions:
         nic_rate=args.nic_rate,
         period=args.period or usual_period,
         time_scale=scale,
+        ramp=ramp_from(args),
     )
 
 
@@ -89,11 +95,13 @@ def receivers_of(host: int, hosts: int, seed: int) -> list[int]:
     reproduces="Hedera's shuffle",
     backends=("emulation", "flow"),
     configure=configure,
-    heeds=("placements", "nic_rate", "period"),
+    heeds=("placements", "nic_rate", "period", "ramp"),
     ignores=("capacity", "framework", "slots", "repetitions"),
 )
 def hedera_shuffle(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick)
+    if options.ramp is not None and settings.backend != "flow":
+        raise InputError("option", "--ramp", "changes nothing on real switches", "--backend flow with it")
     # What measures takes seconds to import, which listing the experiments should not cost.
     from experiments.hedera.shuffle_run import run_shuffle  # noqa: PLC0415
 

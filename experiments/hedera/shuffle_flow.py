@@ -2,94 +2,58 @@
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from experiments.hedera.goodput import non_blocking, tcp_goodput
 from experiments.hedera.shuffle import ShuffleOptions, receivers_of
+from experiments.hedera.simulation import Setting, Simulation, Workload
 from experiments.hedera.testbed import ECMP, NON_BLOCKING, ONE_TREE
-from hedera.fabric import HASHED
+from hedera.fabric import Fabric, Ints
 from hedera.fat_tree import FatTree
-from hedera.placement.interface import Placement
 from hedera.placement.registry import make_placement
-from hedera.scheduling_round import place_by_demand
 from testbed.transfers import Transfer
+
+PORTS_OF_SWITCH = 4
 
 _UNNOTICED = 0.5
 """Seconds in which a poll does not see a new flow: Open vSwitch brings counters up to date that often."""
 
+STEP = 0.02
+"""Seconds between two looks at flows that end, at the least."""
 
-@dataclass(eq=False)
-class _Flow:
-    """A transfer under way: what is left of it in Mbit, since when it is there, and its label by hash and by rounds."""
-
-    source: int
-    target: int
-    left: float
-    began: float
-    hashed: int
-    placed: int = HASHED
-
-    @property
-    def label(self) -> int:
-        return self.hashed if self.placed == HASHED else self.placed
+_SLOWEST = 50
+"""Times the seconds in which a host could send everything, if nothing held it back."""
 
 
-class FlowShuffle:
-    """One shuffle under one scheme on a fat-tree of 4-port switches."""
+def flow_shuffle(options: ShuffleOptions, scheme: str, seed: int) -> list[Transfer]:
+    """All transfers of a shuffle under a scheme, host by host."""
+    tree = FatTree(PORTS_OF_SWITCH, options.nic_rate)
+    receivers = [receivers_of(host, tree.hosts, seed) for host in range(tree.hosts)]
+    workload = shuffle_workload(receivers, options.size, options.at_once)
+    setting = Setting(period=options.period, step=STEP, seed=seed, unnoticed=_UNNOTICED, ramp=options.ramp)
+    hashed = np.zeros(workload.flows, np.int32) if scheme == ONE_TREE else None
+    return transfers_of(tree, scheme, workload, setting, hashed)
 
-    def __init__(self, options: ShuffleOptions, scheme: str, seed: int) -> None:
-        self._options = options
-        self._tree = FatTree(4, options.nic_rate)
-        self._capacity = non_blocking(self._tree) if scheme == NON_BLOCKING else self._tree.capacity
-        unscheduled = (NON_BLOCKING, ONE_TREE, ECMP)
-        self._placement: Placement | None = None if scheme in unscheduled else make_placement(scheme)
-        self._labels = 1 if scheme == ONE_TREE else self._tree.labels
-        self._drawn = random.Random(f"hash {seed}")
-        self._waiting = [receivers_of(host, self._tree.hosts, seed) for host in range(self._tree.hosts)]
-        self._flows: list[_Flow] = []
-        self._now = 0.0
 
-    def run(self) -> list[Transfer]:
-        """All transfers, in the order in which they end."""
-        done = []
-        next_round = self._options.period
-        self._begin_more()
-        while self._flows:
-            rates = self._rates()
-            first_end = min(flow.left / rate for flow, rate in zip(self._flows, rates, strict=True))
-            until = min(next_round, self._now + first_end)
-            for flow, rate in zip(self._flows, rates, strict=True):
-                flow.left -= rate * (until - self._now)
-            self._now = until
-            ended = [flow for flow in self._flows if flow.left < 1e-9]
-            done += [Transfer(f"h{each.source}", f"h{each.target}", each.began, until) for each in ended]
-            self._flows = [flow for flow in self._flows if flow not in ended]
-            self._begin_more()
-            if until == next_round:
-                next_round += self._options.period
-                self._run_round()
-        return done
+def shuffle_workload(receivers: Sequence[Sequence[int]], size: int, at_once: int) -> Workload:
+    """Every host sends so many bytes to each of its receivers, in their order, some at a time."""
+    source = np.repeat(np.arange(len(receivers), dtype=np.int32), [len(each) for each in receivers])
+    target = np.concatenate(receivers).astype(np.int32)
+    flows = source.size
+    return Workload(source, target, np.zeros(flows), np.full(flows, float(size)), at_once)
 
-    def _begin_more(self) -> None:
-        for host, waiting in enumerate(self._waiting):
-            under_way = sum(flow.source == host for flow in self._flows)
-            for _ in range(min(len(waiting), self._options.at_once - under_way)):
-                size = self._options.size * 8 / 1e6
-                self._flows.append(_Flow(host, waiting.pop(0), size, self._now, self._drawn.randrange(self._labels)))
 
-    def _rates(self) -> list[float]:
-        source, target, label = np.array([(f.source, f.target, f.label) for f in self._flows], np.int32).T.copy()
-        rates: list[float] = tcp_goodput(self._capacity, self._tree.flow_paths(source, target, label)).tolist()
-        return rates
-
-    def _run_round(self) -> None:
-        seen = [flow for flow in self._flows if self._now - flow.began >= _UNNOTICED]
-        if self._placement is None or not seen:
-            return
-        source, target, before = np.array([(f.source, f.target, f.placed) for f in seen], np.int32).T.copy()
-        labels = place_by_demand(self._placement, self._tree, source, target, before, self._tree.capacity)
-        for flow, label in zip(seen, labels.tolist(), strict=True):
-            flow.placed = label
+def transfers_of(
+    fabric: Fabric, scheme: str, workload: Workload, setting: Setting, hashed: Ints | None = None
+) -> list[Transfer]:
+    """Play a shuffle to its end under a scheme of `experiments.hedera.testbed.SCHEMES`; `hashed` as in `Simulation`."""
+    unscheduled = (NON_BLOCKING, ONE_TREE, ECMP)
+    placement = make_placement(ECMP if scheme in unscheduled else scheme)
+    of_host = float(np.bincount(workload.source, workload.size).max()) * 8e-6
+    end = _SLOWEST * of_host / (setting.host_part * fabric.nic_rate)
+    setting = replace(setting, end=end, blocking=scheme != NON_BLOCKING)
+    history = Simulation(fabric, placement, workload, setting, hashed).run()
+    flows = zip(workload.source.tolist(), workload.target.tolist(), history.began, history.finished, strict=True)
+    return [Transfer(f"h{source}", f"h{target}", float(began), float(ended)) for source, target, began, ended in flows]

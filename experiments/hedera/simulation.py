@@ -10,9 +10,14 @@ from numpy.typing import NDArray
 
 from experiments.hedera.goodput import non_blocking, tcp_goodput
 from hedera.fabric import HASHED, Fabric, Ints, Vector
-from hedera.placement.ecmp import around_dead_links, hashed_labels
+from hedera.placement.ecmp import hashed_labels
 from hedera.placement.interface import Placement
 from hedera.scheduling_round import ELEPHANT, place_by_demand
+from simulator.flow.ramp import Allowances, Ramp
+from simulator.flow.rise import Rise
+
+_STILL = 1e-9
+"""A rate short of another by less than this share of it is the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +57,9 @@ class Setting:
         step: how long rates stand still at most while flows of some size are there; flows begin and end in between.
         seed: of the switches' hash.
         blocking: False for one large switch in place of the network.
-        one_tree: whether what is not placed goes by one label, as over a spanning tree, instead of by a hash.
+        host_part: of its cable, that a host sends and receives at most.
+        unnoticed: seconds in which a poll does not see a new flow.
+        ramp: how flows come to their rates, with one round trip for all; None for at once.
     """
 
     end: float = 60.0
@@ -60,7 +67,9 @@ class Setting:
     step: float = 0.05
     seed: int = 1
     blocking: bool = True
-    one_tree: bool = False
+    host_part: float = 1.0
+    unnoticed: float = 0.0
+    ramp: Ramp | None = None
 
 
 @dataclass(eq=False)
@@ -70,18 +79,19 @@ class History:
     Attributes:
         times: from when on each of the following held, in seconds.
         goodput: of all flows together, in Mbit/s.
-        finished: when each flow ended, in seconds; infinite for those that did not; shape (F,).
+        began, finished: when each flow did, in seconds; infinite for those that did not; shape (F,).
         moves: how many flows each round moved from the path that a round before had given them.
         elephants: how many flows each round has placed.
         end: of the simulation, in seconds.
     """
 
+    began: Vector
+    finished: Vector
+    end: float
     times: list[float] = field(default_factory=list)
     goodput: list[float] = field(default_factory=list)
-    finished: Vector = field(default_factory=lambda: np.empty(0))
     moves: list[int] = field(default_factory=list)
     elephants: list[int] = field(default_factory=list)
-    end: float = 0.0
 
     def mean_goodput(self, begin: float, end: float) -> float:
         """Of all flows together between two times, in Mbit/s."""
@@ -89,54 +99,91 @@ class History:
         return float(np.dot(np.diff(edges), self.goodput) / (end - begin))
 
 
-class Simulation:
-    """One run of one placement; `placement` may remember things, so that each run needs a new one."""
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """A look at the network: Mbit/s that flows could have sent in the end, and how they rise to what they get."""
 
-    def __init__(self, fabric: Fabric, placement: Placement, workload: Workload, setting: Setting) -> None:
+    could: Vector
+    rise: Rise
+
+    @property
+    def is_still(self) -> bool:
+        """Whether the next look would find the same, unless something happens."""
+        return bool((self.rise.begin >= self.rise.top * (1 - _STILL)).all())
+
+
+class Simulation:
+    """One run of one placement; `placement` may remember things, so that each run needs a new one.
+
+    A flow that begins between two looks at the network has had its first rate since it began, and one that ends has
+    had its last until it ended: what the ones take beyond what links carry, the others leave.
+
+    Args:
+        fabric: the network.
+        placement: of elephants.
+        workload: the flows.
+        setting: the rest.
+        hashed: where what is not placed goes, labels of shape (F,); by default by a hash of each flow.
+    """
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        placement: Placement,
+        workload: Workload,
+        setting: Setting,
+        hashed: Ints | None = None,
+    ) -> None:
         self._fabric, self._placement, self._workload, self._setting = fabric, placement, workload, setting
-        self._capacity = fabric.capacity if setting.blocking else non_blocking(fabric)
+        capacity = fabric.capacity if setting.blocking else non_blocking(fabric)
+        self._capacity = np.where(fabric.inner, capacity, setting.host_part * capacity)
         keys = np.arange(workload.flows, dtype=np.uint64)
-        label = np.zeros(workload.flows, np.int32) if setting.one_tree else hashed_labels(fabric, keys, setting.seed)
-        self._hash = around_dead_links(fabric, workload.source, workload.target, label, fabric.capacity)
-        self._start = workload.start.copy()
+        self._hash = hashed_labels(fabric, keys, setting.seed) if hashed is None else hashed
         self._waiting: dict[int, deque[int]] = {}
         self._choice = np.full(workload.flows, HASHED, np.int32)
-        self._left = workload.size.copy()
-        self._polled = np.zeros(workload.flows)
+        self._since = workload.start.copy()
+        self._left = workload.size * 8e-6
         self._sent = np.zeros(workload.flows)
+        self._polled = np.zeros(workload.flows)
+        self._allowances = None if setting.ramp is None else Allowances(setting.ramp, workload.flows)
+        self._history = History(workload.start.copy(), np.full(workload.flows, np.inf), setting.end)
 
     def run(self) -> History:
-        workload, setting = self._workload, self._setting
-        history = History(finished=np.full(workload.flows, np.inf), end=setting.end)
+        workload, setting, history = self._workload, self._setting, self._history
         now, next_round = 0.0, setting.period
         active = self._first_turns()
         arrived = workload.flows if workload.at_once else 0
-        rates = np.empty(0)
-        stale = True
+        look = _Look(np.empty(0), Rise.none(np.empty(0)))
+        has_changed = True
         while now < setting.end:
             begun = int(np.searchsorted(workload.start, now, side="right"))
             if begun > arrived:
                 active = np.concatenate([active, np.arange(arrived, begun)])
-                arrived, stale = begun, True
+                arrived, has_changed = begun, True
             if now >= next_round:
-                self._round(active, now, history)
+                self._round(active, now)
                 next_round += setting.period
-                stale = True
-            if stale:
-                rates = self._rates(active)
-                history.times.append(now)
-                history.goodput.append(float(rates.sum()))
-                stale = False
+                has_changed = True
             if not active.size and arrived == workload.flows:
+                history.times.append(now)
+                history.goodput.append(0.0)
                 break
-            until = self._until(now, next_round, arrived, rates, active)
-            self._pass(active, rates, until - now)
-            done = self._left[active] <= 0
-            if done.any():
+            until = min(next_round, setting.end)
+            if arrived < workload.flows:
+                until = min(until, max(now + setting.step, float(workload.start[arrived])))
+            if has_changed or not look.is_still:
+                if self._allowances is not None:
+                    until = min(until, now + setting.step)
+                look = self._look(active, until, has_changed=has_changed)
+            ends = self._since[active] + look.rise.seconds_for(self._left[active])
+            until = min(until, max(float(np.min(ends, initial=np.inf)), now + setting.step))
+            done = ends <= until
+            self._pass(active, look, done, (now, until))
+            has_changed = bool(done.any())
+            if has_changed:
                 ended = active[done]
-                overshoot = -self._left[ended] * 8e-6 / rates[done]
-                history.finished[ended] = np.maximum(until - overshoot, self._start[ended])
-                active, stale = np.concatenate([active[~done], self._next_turns(ended, until)]), True
+                history.finished[ended] = ends[done]
+                active = np.concatenate([active[~done], self._next_turns(ended)])
             now = until
         return history
 
@@ -148,44 +195,56 @@ class Simulation:
         for flow, source in enumerate(self._workload.source.tolist()):
             self._waiting.setdefault(source, deque()).append(flow)
         first = [queue.popleft() for queue in self._waiting.values() for _ in range(min(at_once, len(queue)))]
-        self._start[:] = 0.0
-        return np.array(first, np.int64)
+        return self._begun(np.array(first, np.int64), np.zeros(len(first)))
 
-    def _next_turns(self, ended: NDArray[np.int64], now: float) -> NDArray[np.int64]:
-        queues = [self._waiting.get(source) for source in self._workload.source[ended].tolist()]
-        begun = np.array([queue.popleft() for queue in queues if queue], np.int64)
-        self._start[begun] = now
-        return begun
+    def _next_turns(self, ended: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The flows that follow those that have ended, each at that moment."""
+        follows = []
+        for flow in ended.tolist():
+            queue = self._waiting.get(int(self._workload.source[flow]))
+            if queue:
+                follows.append((queue.popleft(), flow))
+        flows, before = np.array(follows, np.int64).reshape(-1, 2).T
+        return self._begun(flows, self._history.finished[before])
 
-    def _rates(self, active: NDArray[np.int64]) -> Vector:
-        workload = self._workload
+    def _begun(self, flows: NDArray[np.int64], times: Vector) -> NDArray[np.int64]:
+        self._since[flows] = self._history.began[flows] = times
+        return flows
+
+    def _look(self, active: NDArray[np.int64], until: float, *, has_changed: bool) -> _Look:
+        """What flows get until then, at once or as they rise to it."""
+        workload, allowances = self._workload, self._allowances
         label = np.where(self._choice[active] == HASHED, self._hash[active], self._choice[active])
         paths = self._fabric.flow_paths(workload.source[active], workload.target[active], label)
-        return tcp_goodput(self._capacity, paths)
+        if allowances is None:
+            rates = tcp_goodput(self._capacity, paths)
+            return _Look(rates, Rise.none(rates))
+        if has_changed:
+            allowances.lose(active, tcp_goodput(self._capacity, paths, allowances.now(active)))
+        could = allowances.after(active, until - self._since[active])
+        return _Look(could, allowances.rise(active, tcp_goodput(self._capacity, paths, could)))
 
-    def _until(self, now: float, next_round: float, arrived: int, rates: Vector, active: NDArray[np.int64]) -> float:
-        """The next time at which something happens, or is looked at."""
-        until = min(next_round, self._setting.end)
-        if arrived < self._workload.flows:
-            until = min(until, max(now + self._setting.step, float(self._workload.start[arrived])))
-        if active.size:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                first_end = float(np.min(self._left[active] * 8e-6 / rates, initial=np.inf))
-            until = min(until, now + max(first_end, self._setting.step))
-        return until
-
-    def _pass(self, active: NDArray[np.int64], rates: Vector, seconds: float) -> None:
-        passed = rates * (seconds * 1e6 / 8)
+    def _pass(
+        self, active: NDArray[np.int64], look: _Look, done: NDArray[np.bool_], interval: tuple[float, float]
+    ) -> None:
+        begin, until = interval
+        seconds = until - self._since[active]
+        passed = np.where(done, self._left[active], look.rise.sent(seconds))
+        if self._allowances is not None:
+            self._allowances.advance(active, look.rise, seconds, look.could)
         self._left[active] -= passed
         self._sent[active] += passed
+        self._since[active] = until
+        self._history.times.append(begin)
+        self._history.goodput.append(float(passed.sum()) / (until - begin))
 
-    def _round(self, active: NDArray[np.int64], now: float, history: History) -> None:
+    def _round(self, active: NDArray[np.int64], now: float) -> None:
         """Poll counters, estimate what elephants would send, place them."""
-        workload, fabric, period = self._workload, self._fabric, self._setting.period
-        age = np.minimum(now - self._start[active], period)
-        rate = (self._sent[active] - self._polled[active]) * 8e-6 / np.maximum(age, self._setting.step)
+        workload, fabric, setting, history = self._workload, self._fabric, self._setting, self._history
+        age = now - history.began[active]
+        rate = (self._sent[active] - self._polled[active]) / np.clip(age, setting.step, setting.period)
         self._polled[active] = self._sent[active]
-        large = active[rate > ELEPHANT * fabric.nic_rate]
+        large = active[(rate > ELEPHANT * fabric.nic_rate) & (age >= setting.unnoticed)]
         source, target = workload.source[large], workload.target[large]
         before = self._choice[large]
         choice = place_by_demand(self._placement, fabric, source, target, before, fabric.capacity)

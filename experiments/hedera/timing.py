@@ -6,14 +6,9 @@ import argparse
 
 from experiments.output import OutputFolder
 from experiments.progress import Progress
-from experiments.registry import Outcome, Settings, experiment
+from experiments.registry import Outcome, Settings, experiment, no_options
 
 _MOST_HOSTS, _QUICK_HOSTS = 27_648, 8_192
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """It has no options of its own; `parser` is left as it is."""
-    del parser
 
 
 @experiment(
@@ -21,12 +16,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     title="milliseconds of demand estimation and of whole rounds, up to 27,648 hosts",
     reproduces="Hedera's tables on timing",
     backends=("flow",),
-    configure=configure,
+    configure=no_options,
     ignores=("capacity", "repetitions"),
 )
-def hedera_timing(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+def hedera_timing(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # The kernels are imported when they are needed, so that experiments can be listed without them.
     from experiments.hedera.timing_run import run_timing  # noqa: PLC0415
 
-    del args
     return run_timing(_QUICK_HOSTS if settings.quick else _MOST_HOSTS, output, progress)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from simulator.flow.events import Stage
 from simulator.flow.model import Flags, Flows, Vector, share
+from simulator.flow.rise import Rise
 
 _DUST = 1e-9
 """A rate short of another by less than this share of it is the same."""
@@ -48,6 +49,11 @@ class Ramp:
     @property
     def step_seconds(self) -> float:
         return float(np.min(self.round_trip)) / 4 if self.step is None else self.step
+
+    @property
+    def segment_rate(self) -> Vector:
+        """Mbit/s of one segment for each round trip, of each flow, or of all, shape ()."""
+        return self.segment * 8 / _BITS_PER_MEGABIT / np.asarray(self.round_trip, np.float64)
 
 
 class Climb:
@@ -113,8 +119,50 @@ class Climb:
         return flows.weight * self._ramp.initial_window * self._segment_rate(flows)
 
     def _segment_rate(self, flows: Flows) -> Vector:
-        """Mbit/s of one segment for each round trip."""
-        return self._ramp.segment * 8 / _BITS_PER_MEGABIT / self._round_trip(flows)
+        return np.broadcast_to(self._ramp.segment_rate, flows.offered.shape)
 
     def _round_trip(self, flows: Flows) -> Vector:
         return np.broadcast_to(np.asarray(self._ramp.round_trip, np.float64), flows.offered.shape)
+
+
+class Allowances:
+    """What each of F flows that come and go could send; between two looks at the network they rise in closed form.
+
+    A step may thus be much longer than a round trip. What flows get is asked for twice in a step: where something has
+    happened, with what they could send at its beginning, and in any case with what they could send at its end.
+
+    Args:
+        ramp: how they climb; one round trip for all of them, one connection each.
+        flows: how many there are.
+    """
+
+    def __init__(self, ramp: Ramp, flows: int) -> None:
+        self._ramp = ramp
+        self._round_trip = float(np.asarray(ramp.round_trip))
+        self._increase = float(ramp.segment_rate) / self._round_trip
+        self._rate = np.full(flows, ramp.initial_window * float(ramp.segment_rate))
+        self._threshold = np.full(flows, np.inf)
+
+    def now(self, flows: NDArray[np.int64]) -> Vector:
+        """Mbit/s of these flows; ten segments for each round trip of those that have just begun."""
+        return self._rate[flows]
+
+    def after(self, flows: NDArray[np.int64], seconds: Vector) -> Vector:
+        """Mbit/s that they could send after so long, if nothing held them back."""
+        return self.rise(flows, np.full(flows.size, np.inf)).rates(seconds)
+
+    def lose(self, flows: NDArray[np.int64], got: Vector) -> None:
+        """An event: those that get less than they could send lose packets."""
+        losing = got < self._rate[flows] * (1 - _DUST)
+        self._rate[flows[losing]] = self._threshold[flows[losing]] = self._ramp.backoff * got[losing]
+
+    def rise(self, flows: NDArray[np.int64], got: Vector) -> Rise:
+        """From what they send now to what the network gives them."""
+        begin = np.minimum(self._rate[flows], got)
+        return Rise(begin, self._threshold[flows], got, self._round_trip, self._increase)
+
+    def advance(self, flows: NDArray[np.int64], rise: Rise, seconds: Vector, could: Vector) -> None:
+        """They have risen for so long; the slow start is over of those that came to the top and could send more."""
+        self._rate[flows] = rise.rates(seconds)
+        held_back = (self._rate[flows] >= rise.top) & (rise.top < could * (1 - _DUST))
+        self._threshold[flows[held_back]] = np.minimum(self._threshold[flows], rise.top)[held_back]

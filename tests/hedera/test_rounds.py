@@ -101,6 +101,16 @@ def test_entries_of_flows_that_end_are_left_to_time_out(placement: str) -> None:
     assert (found.elephants, found.put, found.deleted) == ((), (), ())
 
 
+def test_a_flow_that_had_ended_when_it_was_placed_takes_no_room_from_the_next_round_on() -> None:
+    scheduler = rounds("global-first-fit")
+    ended, next_one, beside = flow(0, 8), flow(1, 9), flow(1, 10)
+    first = scheduler.run({ended: 9.0})
+    found = scheduler.run({next_one: 9.0})
+    assert path_of(next_one, found.put)[1:-1] == path_of(ended, first.put)[1:-1]
+    assert (found.deleted, found.moved) == ((), 0)
+    assert not {entry.flow for entry in scheduler.run({beside: 9.0}).put} & {ended, next_one}
+
+
 @placements
 def test_after_a_failure_no_flow_is_led_over_what_failed_and_all_entries_are_put_anew(placement: str) -> None:
     scheduler = rounds(placement)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,15 @@ from experiments.hedera import large_run
 from experiments.hedera.arrivals import SMALLEST, arriving, larger
 from experiments.hedera.large import LargeOptions
 from experiments.hedera.large_run import missed_bars, run_large
+from experiments.hedera.simulation import Setting, Simulation
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Settings, find_experiment
 from hedera.fat_tree import FatTree
+from hedera.matrices import stride
+from hedera.placement.ecmp import Ecmp
 from kuijia_app.cli.main import main
+from simulator.flow.ramp import Ramp
 from simulator.flow_sizes.published import published_flow_sizes
 from te_solver.errors import InputError
 
@@ -55,6 +60,7 @@ def test_arrivals_ask_for_the_load() -> None:
             ["--arriving-load", "1.5"],
             "error: kuijia run: argument --arriving-load: '1.5', expected a number above 0, at most 1",
         ),
+        (["--ramp", "0"], "error: kuijia run: argument --ramp: 0 is not a number greater than zero"),
         (["--flow-sizes", "nowhere.cdf"], "error: nowhere.cdf: there is no such file, expected a file of flow sizes"),
         (["--flow-sizes", "web-server"], "error: web-server: no flow is larger than 1 MB, expected some"),
     ],
@@ -81,6 +87,25 @@ def test_tables_and_picture_are_written(tmp_path: Path, monkeypatch: pytest.Monk
     assert (data["hosts"], len(data["patterns"])) == (16, 9)
     assert "bijection" in outcome.text
     assert "bijection" in (tmp_path / "hedera-8192.svg").read_text()
+
+
+def test_ramps_make_small_flows_slower_and_hardly_change_what_endless_ones_get() -> None:
+    tree = FatTree(4)
+    matrix = stride(tree.hosts, 8)
+    workload = arriving(tree, larger(published_flow_sizes("data-mining"), ""), 0.3, 10, seed=1)
+    at_once, ramped = (Setting(end=10, ramp=ramp) for ramp in (None, Ramp(0.004)))
+    found = [
+        large_run.figures_of(workload, Simulation(tree, Ecmp(), workload, each).run()) for each in (at_once, ramped)
+    ]
+    of_small = [each["mean seconds"]["1 to 10 MB"] for each in found]
+    assert of_small[1] > of_small[0] + 0.004
+    endless = [large_run.of_pattern(tree, matrix, replace(each, end=60.0))["ecmp"] for each in (at_once, ramped)]
+    assert endless[1] == pytest.approx(endless[0], rel=0.01)
+
+
+def test_larger_networks_are_annealed_for_longer() -> None:
+    found = [large_run.annealing(hosts, seed=1).iterations for hosts in (16, 8192, 65536)]
+    assert found == [1_000_000, 1_000_000, 8_000_000]
 
 
 def test_what_is_missed_is_told() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from experiments.hedera.simulation import History, Setting, Simulation, Workload
 from hedera.fabric import Ints
@@ -13,6 +15,7 @@ from hedera.placement.ecmp import Ecmp
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Placement
 from hedera.placement.simulated_annealing import SimulatedAnnealing
+from simulator.flow.ramp import Ramp
 
 TREE = FatTree(4)
 ALONE = 0.7831 * TREE.nic_rate
@@ -69,6 +72,74 @@ def test_one_large_switch_blocks_nobody() -> None:
     matrix = stride(16, 8)
     history = run(Workload.endless(matrix.source, matrix.target), setting=Setting(blocking=False))
     assert history.mean_goodput(0, 60) == pytest.approx(16 * ALONE, rel=1e-3)
+
+
+@pytest.mark.parametrize("round_trip", [0.001, 0.004])
+def test_slow_start_costs_a_flow_alone_what_its_window_takes_to_open(round_trip: float) -> None:
+    """Ten segments in the first round trip, twice as many in the next, until the interface is full."""
+    workload = Workload(ints(0), ints(8), np.array([1.0]), np.array([1e6]))
+    history = run(workload, setting=Setting(ramp=Ramp(round_trip)))
+    first = 10 * 1460 * 8e-6 / round_trip
+    doublings = np.log2(ALONE / first)
+    opening = (ALONE - first) * round_trip / np.log(2)
+    expected = doublings * round_trip + (8 - opening) / ALONE
+    assert history.finished[0] == pytest.approx(1 + expected, abs=1e-4)
+
+
+def test_flows_that_lose_packets_to_a_newcomer_climb_by_a_segment_in_each_round_trip() -> None:
+    round_trip = 0.01
+    workload = Workload(ints(0, 0), ints(8, 9), np.array([0.0, 20.0]), np.array([np.inf, 1e6]))
+    history = run(workload, setting=Setting(end=40, period=100, ramp=Ramp(round_trip)))
+    assert history.mean_goodput(10, 20) == pytest.approx(ALONE, rel=1e-3)
+    ended = history.finished[1]
+    increase = 1460 * 8e-6 / round_trip**2
+    climbed = (ALONE - history.mean_goodput(ended + 0.06, ended + 0.16)) / increase
+    assert climbed > 1.0
+    assert history.mean_goodput(ended + climbed + 0.3, 40) == pytest.approx(ALONE, rel=1e-3)
+
+
+@given(st.integers(0, 2**32), st.sampled_from([None, Ramp(0.001), Ramp(0.02)]), st.sampled_from([0.01, 0.05]))
+@settings(max_examples=15, deadline=None)
+def test_whatever_comes_and_goes_all_bytes_arrive_and_no_interface_sends_more_than_it_can(
+    seed: int, ramp: Ramp | None, step: float
+) -> None:
+    random = np.random.default_rng(seed)
+    count = 60
+    source = random.integers(0, 16, count).astype(np.int32)
+    target = ((source + random.integers(1, 16, count)) % 16).astype(np.int32)
+    workload = Workload(source, target, np.sort(random.uniform(0, 5, count)), random.uniform(1e3, 5e7, count))
+    history = run(workload, GlobalFirstFit(), Setting(period=1.0, step=step, ramp=ramp))
+    assert np.isfinite(history.finished).all()
+    lasted = history.finished - workload.start
+    assert (lasted >= workload.size * 8e-6 / TREE.nic_rate * (1 - 1e-9)).all()
+    edges = np.diff([*history.times, history.end])
+    assert np.dot(edges, history.goodput) == pytest.approx(workload.size.sum() * 8e-6)
+
+
+def test_a_step_finer_than_the_usual_one_changes_little() -> None:
+    random = np.random.default_rng(2)
+    count = 150
+    source = random.integers(0, 16, count).astype(np.int32)
+    target = ((source + random.integers(1, 16, count)) % 16).astype(np.int32)
+    workload = Workload(source, target, np.sort(random.uniform(0, 10, count)), random.choice([1e6, 1e7, 1e8], count))
+    for ramp in (None, Ramp(0.002)):
+        coarse, fine = (run(workload, setting=Setting(step=step, ramp=ramp)) for step in (0.05, 0.005))
+        for size in (1e6, 1e7, 1e8):
+            of_size = workload.size == size
+            means = [float((each.finished - workload.start)[of_size].mean()) for each in (coarse, fine)]
+            assert means[0] == pytest.approx(means[1], rel=0.12)
+
+
+def test_hosts_that_are_slower_than_their_cables_send_at_their_own_rate() -> None:
+    matrix = stride(16, 4)
+    history = run(Workload.endless(matrix.source, matrix.target), setting=Setting(host_part=0.2))
+    assert history.mean_goodput(0, 60) == pytest.approx(0.2 * 16 * ALONE, rel=1e-3)
+
+
+def test_new_flows_are_not_placed_before_a_poll_can_see_them() -> None:
+    workload = Workload(ints(0, 1), ints(8, 9), np.array([0.0, 4.8]), np.full(2, np.inf))
+    history = run(workload, GlobalFirstFit(), Setting(end=11, unnoticed=0.5))
+    assert history.elephants == [1, 2]
 
 
 def test_a_run_is_the_same_again_and_another_one_with_another_hash() -> None:

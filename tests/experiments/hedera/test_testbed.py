@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections import Counter
 from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 import pytest
 
-from experiments.hedera import shuffle, shuffle_flow, testbed
+from experiments.hedera import large, shuffle, testbed
 from experiments.hedera.goodput import tcp_goodput
-from experiments.hedera.shuffle_run import GAIN, figures
-from experiments.hedera.shuffle_run import missed_bars as missed_of_shuffle
-from experiments.hedera.shuffle_run import summary as summary_of_shuffle
-from experiments.hedera.shuffle_run import table_text as text_of_shuffle
+from experiments.hedera.shuffle_report import GAIN, figures
+from experiments.hedera.shuffle_report import missed_bars as missed_of_shuffle
+from experiments.hedera.shuffle_report import summary as summary_of_shuffle
+from experiments.hedera.shuffle_report import table_text as text_of_shuffle
 from experiments.hedera.testbed import ECMP, NON_BLOCKING, SCHEMES, MatrixOptions
 from experiments.hedera.testbed_lab import is_quiet, one_switch, one_tree
 from experiments.hedera.testbed_record import FILE_NAME, Record
@@ -52,6 +50,7 @@ def parsed(*arguments: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--full", action="store_true")
+    large.configure(parser)
     testbed.configure(parser)
     shuffle.configure(parser)
     return parser.parse_args(arguments)
@@ -239,31 +238,3 @@ def test_a_shuffle_is_scaled_to_the_links_and_judged_by_its_gain() -> None:
         assert bool(missed_of_shuffle(data)) is is_missed
         assert "20.0 [87.7]" in text_of_shuffle(data)
         assert "simulated-annealing: it was busy" in text_of_shuffle(data)
-
-
-def test_the_flow_model_shuffles_as_fast_as_the_switches_did_and_leaves_no_scheduler_30_percent_over_ecmp() -> None:
-    measured = json.loads((RESULTS / "hedera-shuffle.json").read_text())["measured"]
-    given = shuffle.options_from(parsed(), quick=False)
-    seconds = {
-        scheme: fmean(
-            figures(shuffle_flow.FlowShuffle(given, scheme, seed).run(), given.size)["mean_completion_seconds"]
-            for seed in (1, 2)
-        )
-        for scheme in given.schemes
-    }
-    for scheme, ours in seconds.items():
-        assert ours == pytest.approx(measured[scheme]["mean_completion_seconds"], rel=0.12)
-    assert seconds[ECMP] < 1.3 * seconds[NON_BLOCKING]
-    assert seconds["simulated-annealing"] < 1.1 * seconds[NON_BLOCKING]
-
-
-def test_in_a_shuffle_everybody_sends_to_everybody_else_once() -> None:
-    given = shuffle.options_from(parsed("--time-scale", "0.1"), quick=False)
-    done = shuffle_flow.FlowShuffle(given, "global-first-fit", 1).run()
-    assert {(each.source, each.target) for each in done} == {
-        (f"h{a}", f"h{b}") for a in range(16) for b in range(16) if a != b
-    }
-    assert len(done) == 240
-    at = 3.0
-    sending = Counter(each.source for each in done if each.began <= at < each.ended)
-    assert max(sending.values()) == given.at_once

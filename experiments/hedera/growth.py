@@ -1,0 +1,26 @@
+"""How far the simulation carries: larger and larger fat-trees, what is reached on them, and what that takes."""
+
+from __future__ import annotations
+
+import argparse
+
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Outcome, Settings, experiment, no_options
+
+_PORTS, _QUICK_PORTS = (16, 32, 48, 64), (4, 8)
+
+
+@experiment(
+    "hedera-growth",
+    title="fat-trees of up to 65,536 hosts: goodput under ECMP, first fit and annealing, time and memory",
+    reproduces="nothing published",
+    backends=("flow",),
+    configure=no_options,
+    ignores=("capacity", "repetitions"),
+)
+def hedera_growth(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    # Pictures take a second to import, which listing the experiments should not cost.
+    from experiments.hedera.growth_run import run_growth  # noqa: PLC0415
+
+    return run_growth(settings, _QUICK_PORTS if settings.quick else _PORTS, output, progress)

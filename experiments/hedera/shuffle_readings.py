@@ -1,0 +1,74 @@
+"""`kuijia run hedera-shuffle-readings`: the shuffle under other readings of what its authors leave open."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Outcome, Settings, experiment, no_options
+
+_SEEDS, _QUICK_SEEDS = 10, 2
+
+Hash = Literal["flow", "source", "destination", "suffix", "repeated", "none"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the authors do not tell; every scheme has the same.
+
+    Attributes:
+        at_once: transfers of a host at a time.
+        order: in which a host sends to the others: each in a random one, or all beginning with their next neighbour.
+        hash: by what the core switch is chosen of flows that are not placed: each flow, its source's or destination's
+            address, the destination's place in its pod (the static tables of the fat-tree's own paper), a hash of flows
+            that edge and aggregation switches repeat, so that half the core is idle; or one core switch for all.
+        host_part: of its cable, that a host sends and receives at most.
+        period: seconds between two rounds of the scheduler.
+    """
+
+    at_once: int = 2
+    order: Literal["random", "rotated"] = "random"
+    hash: Hash = "flow"
+    host_part: float = 1.0
+    period: float = 5.0
+
+
+READINGS: Mapping[str, Reading] = {
+    "as in hedera-shuffle": Reading(),
+    "one transfer at a time": Reading(at_once=1),
+    "four at a time": Reading(at_once=4),
+    "all fifteen at a time": Reading(at_once=15),
+    "one at a time, in turn": Reading(at_once=1, order="rotated"),
+    "rounds every half second": Reading(period=0.5),
+    "hosts at .6 of their cables": Reading(host_part=0.6),
+    "hash of the source": Reading(hash="source"),
+    "hash of the destination": Reading(hash="destination"),
+    "destination's suffix": Reading(hash="suffix"),
+    "hash that repeats itself": Reading(hash="repeated"),
+    "one core switch": Reading(hash="none"),
+    "one core switch, one at a time": Reading(hash="none", at_once=1),
+    "one core switch, hosts at .6": Reading(hash="none", host_part=0.6),
+    "one core, one at a time, at .7": Reading(hash="none", at_once=1, host_part=0.7),
+}
+"""By names as tables show them."""
+
+
+@experiment(
+    "hedera-shuffle-readings",
+    title="the shuffle under other readings of what its authors leave open: what annealing gains over the same hash",
+    reproduces="Hedera's shuffle",
+    backends=("flow",),
+    configure=no_options,
+    ignores=("capacity", "repetitions"),
+)
+def hedera_shuffle_readings(
+    settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress
+) -> Outcome:
+    # Pictures take a second to import, which listing the experiments should not cost.
+    from experiments.hedera.shuffle_readings_run import run_readings  # noqa: PLC0415
+
+    return run_readings(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output, progress)

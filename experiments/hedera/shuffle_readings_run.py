@@ -1,0 +1,144 @@
+"""Plays the shuffle under every reading, and holds each reading's hash against the authors' matrices as well."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.hedera.goodput import tcp_goodput
+from experiments.hedera.shuffle import AUTHORS_BYTES, AUTHORS_RATE, receivers_of
+from experiments.hedera.shuffle_flow import PORTS_OF_SWITCH, STEP, shuffle_workload, transfers_of
+from experiments.hedera.shuffle_readings import READINGS, Hash, Reading
+from experiments.hedera.shuffle_report import figures, published_shuffle
+from experiments.hedera.simulation import Setting
+from experiments.hedera.testbed import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING
+from experiments.hedera.testbed_report import published_goodput
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Outcome, Settings
+from hedera.fabric import Ints
+from hedera.fat_tree import FatTree
+from hedera.matrices import authors_matrices
+
+NAME = "hedera-shuffle-readings"
+_SCHEMES = (NON_BLOCKING, ECMP, FIRST_FIT, ANNEALING)
+
+
+def run_readings(settings: Settings, seeds: int, output: OutputFolder, progress: Progress) -> Outcome:
+    """Means over so many seeds (orders and hashes); write them as text and JSON."""
+    tree = FatTree(PORTS_OF_SWITCH, AUTHORS_RATE)
+    drawn = range(settings.seed, settings.seed + seeds)
+    readings = {}
+    for name, reading in READINGS.items():
+        progress.show(f"{NAME}: {name}")
+        readings[name] = of_reading(tree, reading, drawn)
+    theirs = published_shuffle()
+    data = {
+        "experiment": NAME,
+        "backend": "flow",
+        "seed": settings.seed,
+        "seeds": seeds,
+        "readings": readings,
+        "published": compared({scheme: theirs["schemes"][scheme] for scheme in _SCHEMES}),
+        "source": theirs["source"],
+    }
+    text = table_text(data)
+    output.write_json(f"{NAME}.json", data)
+    output.write_text(f"{NAME}.txt", f"{text}\n")
+    return Outcome(text, data, ())
+
+
+def of_reading(tree: FatTree, reading: Reading, seeds: range) -> dict[str, float]:
+    """What the schemes take under it, and how far its hash is from what the authors measured of their matrices."""
+    found: dict[str, list[dict[str, float]]] = {scheme: [] for scheme in _SCHEMES}
+    for seed in seeds:
+        hosts = range(tree.hosts)
+        receivers = [
+            receivers_of(host, tree.hosts, seed)
+            if reading.order == "random"
+            else [(host + step) % tree.hosts for step in hosts[1:]]
+            for host in hosts
+        ]
+        workload = shuffle_workload(receivers, AUTHORS_BYTES, reading.at_once)
+        hashed = labels(reading.hash, tree, workload.source, workload.target, seed)
+        setting = Setting(period=reading.period, step=STEP, host_part=reading.host_part)
+        for scheme in _SCHEMES:
+            done = transfers_of(tree, scheme, workload, setting, hashed)
+            found[scheme].append(figures(done, AUTHORS_BYTES))
+    means = {scheme: {name: fmean(each[name] for each in runs) for name in runs[0]} for scheme, runs in found.items()}
+    return {**compared(means), "off the matrices": off_the_matrices(tree, reading.hash, seeds)}
+
+
+def compared(means: dict[str, dict[str, float]]) -> dict[str, float]:
+    """How fast schemes were beside each other, and hosts beside their cables where nothing blocked."""
+    seconds = {scheme: each["mean_completion_seconds"] for scheme, each in means.items()}
+    sent = (PORTS_OF_SWITCH**3 // 4 - 1) * AUTHORS_BYTES * 8e-6
+    return {
+        "host": sent / seconds[NON_BLOCKING] / AUTHORS_RATE,
+        **{scheme: seconds[NON_BLOCKING] / seconds[scheme] for scheme in _SCHEMES[1:]},
+        "gain": seconds[ECMP] / seconds[ANNEALING],
+    }
+
+
+def labels(kind: Hash, tree: FatTree, source: Ints, target: Ints, seed: int) -> Ints:
+    """Where flows go that are not placed, shape (F,)."""
+    random = np.random.default_rng([seed, 11])
+    of_host = random.integers(0, tree.labels, tree.hosts)
+    repeated = random.integers(0, tree.half, source.size) * (tree.half + 1)
+    found: dict[Hash, NDArray[np.int64]] = {
+        "flow": random.integers(0, tree.labels, source.size),
+        "source": of_host[source],
+        "destination": of_host[target],
+        "suffix": target.astype(np.int64) % tree.labels,
+        "repeated": repeated,
+        "none": np.zeros(source.size, np.int64),
+    }
+    return found[kind].astype(np.int32)
+
+
+def off_the_matrices(tree: FatTree, kind: Hash, seeds: range) -> float:
+    """By what part the authors' ECMP on their matrices is off what the hash would carry, in the mean."""
+    off = []
+    for name, matrix in authors_matrices().items():
+        carried = fmean(
+            float(
+                tcp_goodput(
+                    tree.capacity,
+                    tree.flow_paths(
+                        matrix.source, matrix.target, labels(kind, tree, matrix.source, matrix.target, seed)
+                    ),
+                ).sum()
+            )
+            for seed in seeds
+        )
+        off.append(abs(published_goodput(name)[ECMP] / carried - 1))
+    return fmean(off)
+
+
+_COLUMNS = {
+    "host": "a host's cable",
+    ECMP: "hash alone",
+    FIRST_FIT: "first fit",
+    ANNEALING: "annealing",
+    "gain": "annealing/hash",
+    "off the matrices": "off matrices",
+}
+
+
+def table_text(data: dict[str, Any]) -> str:
+    """For people."""
+    lines = [
+        "The shuffle of 120 GB under readings of what the authors leave open; the same hash under all schemes:",
+        "a host's goodput where nothing blocks, in parts of its cable; bandwidth of schemes in parts of that; how",
+        "annealing stands to the hash alone; how far the hash alone is off the published figures for the matrices",
+        "",
+        f"{'':<32}" + "".join(f"{title:>16}" for title in _COLUMNS.values()),
+    ]
+    for name, row in {**data["readings"], "published": data["published"]}.items():
+        cells = (f"{row[column]:.2f}" if column in row else "" for column in _COLUMNS)
+        lines.append((f"{name:<32}" + "".join(f"{cell:>16}" for cell in cells)).rstrip())
+    lines += ["", f"Means over {data['seeds']} seeds."]
+    return "\n".join(lines)

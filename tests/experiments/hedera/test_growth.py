@@ -1,0 +1,41 @@
+"""Larger and larger networks: every size is told with what it took."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.hedera import growth_run, large_run
+from experiments.hedera.growth_run import in_own_process, missed_bars, run_growth, simulate
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Settings
+
+
+def test_every_size_is_told_with_its_time_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large_run, "ITERATIONS", 200)
+    monkeypatch.setattr(large_run, "FLOW_ITERATIONS", 200)
+    monkeypatch.setattr(growth_run, "in_own_process", simulate)
+    chosen = Settings("flow", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
+    with (tmp_path / "progress").open("w") as stream:
+        outcome = run_growth(chosen, (4, 6), OutputFolder(tmp_path), Progress(stream))
+    rows = json.loads((tmp_path / "hedera-growth.json").read_text())["sizes"]
+    assert [(row["ports"], row["hosts"], len(row["patterns"])) for row in rows] == [(4, 16, 4), (6, 54, 4)]
+    assert all(each["seconds"] > 0 for row in rows for each in (*row["patterns"].values(), *row["arrivals"].values()))
+    assert "bijection" in outcome.text
+    assert "arrivals" in (tmp_path / "hedera-growth.svg").read_text()
+
+
+def test_memory_is_that_of_a_process_of_its_own() -> None:
+    ballast = bytearray(os.urandom(1)) * 400_000_000
+    assert 10 < in_own_process(4, "ecmp", 1)["megabytes"] < len(ballast) / 1e6
+
+
+def test_annealing_that_is_worse_than_ecmp_is_a_missed_bar() -> None:
+    parts: dict[str, Any] = {"ecmp": 0.5, "simulated-annealing": 0.4}
+    (missed,) = missed_bars({"sizes": [{"hosts": 1024, "patterns": {"random": parts}}]})
+    assert missed == "1,024 hosts, random: annealing reaches 0.400, ECMP 0.500"

@@ -1,0 +1,137 @@
+"""The shuffle in the flow model: everybody sends everything, and schemes stand to each other as on switches."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from experiments.hedera.shuffle import ShuffleOptions
+from experiments.hedera.shuffle_flow import flow_shuffle, shuffle_workload, transfers_of
+from experiments.hedera.shuffle_readings import READINGS, Hash, Reading
+from experiments.hedera.shuffle_readings_run import compared, labels, of_reading, off_the_matrices, run_readings
+from experiments.hedera.shuffle_report import figures, published_shuffle
+from experiments.hedera.simulation import Setting
+from experiments.hedera.testbed import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE, SCHEMES
+from experiments.output import OutputFolder
+from experiments.progress import Progress
+from experiments.registry import Settings
+from hedera.fat_tree import FatTree
+from kuijia_app.cli.main import main
+from simulator.flow.ramp import Ramp
+from te_solver.errors import InputError
+
+RESULTS = Path(__file__).resolve().parents[3] / "docs/results/hedera"
+TREE = FatTree(4, 1000.0)
+DEFAULT = ShuffleOptions(1_250_000, 2, SCHEMES, 5.0, 1.0, 0.5)
+
+
+def test_the_flow_model_shuffles_as_fast_as_the_switches_did_and_leaves_no_scheduler_30_percent_over_ecmp() -> None:
+    measured = json.loads((RESULTS / "hedera-shuffle.json").read_text())["measured"]
+    seconds = {
+        scheme: fmean(
+            figures(flow_shuffle(DEFAULT, scheme, seed), DEFAULT.size)["mean_completion_seconds"] for seed in (1, 2)
+        )
+        for scheme in DEFAULT.schemes
+    }
+    for scheme, ours in seconds.items():
+        assert ours == pytest.approx(measured[scheme]["mean_completion_seconds"], rel=0.12)
+    assert seconds[ECMP] < 1.3 * seconds[NON_BLOCKING]
+    assert seconds[ANNEALING] < 1.1 * seconds[NON_BLOCKING]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_in_a_shuffle_everybody_sends_to_everybody_else_once_some_at_a_time(scheme: str) -> None:
+    done = flow_shuffle(replace(DEFAULT, size=250_000), scheme, 1)
+    assert {(each.source, each.target) for each in done} == {
+        (f"h{a}", f"h{b}") for a in range(16) for b in range(16) if a != b
+    }
+    assert len(done) == 240
+    for moment in sorted({each.began for each in done}):
+        sending = Counter(each.source for each in done if each.began <= moment < each.ended)
+        assert max(sending.values()) <= DEFAULT.at_once
+
+
+def test_slow_ramps_make_a_shuffle_slower() -> None:
+    small = replace(DEFAULT, size=100_000)
+    at_once, ramped = (
+        figures(flow_shuffle(replace(small, ramp=ramp), ECMP, 1), small.size)["mean_completion_seconds"]
+        for ramp in (None, Ramp(0.1))
+    )
+    assert ramped > 1.05 * at_once
+
+
+def test_ramps_are_refused_on_switches_which_have_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["run", "hedera-shuffle", "--backend", "emulation", "--ramp", "1", "-o", str(tmp_path)])
+    assert status == InputError.exit_status
+    assert capsys.readouterr().err.startswith("error: option:--ramp: changes nothing on real switches")
+
+
+@given(st.integers(1, 15), st.integers(0, 2**16))
+@settings(max_examples=15, deadline=None)
+def test_a_host_begins_a_transfer_when_another_one_ends(at_once: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    receivers = [random.permutation(np.delete(np.arange(16), host))[:4].tolist() for host in range(16)]
+    done = transfers_of(TREE, NON_BLOCKING, shuffle_workload(receivers, 10**8, at_once), Setting(step=0.02))
+    for host in range(16):
+        own = [each for each in done if each.source == f"h{host}"]
+        assert [int(each.target[1:]) for each in own] == receivers[host]
+        ended = {each.ended for each in own}
+        assert [each.began for each in own[:at_once]] == [0.0] * min(at_once, 4)
+        assert all(each.began in ended for each in own[at_once:])
+
+
+@pytest.mark.parametrize(
+    ("kind", "by"), [("flow", None), ("source", "source"), ("destination", "target"), ("suffix", "target")]
+)
+def test_hashes_choose_by_what_they_are_called(kind: Hash, by: str | None) -> None:
+    workload = shuffle_workload([[other for other in range(16) if other != host] for host in range(16)], 1, 1)
+    chosen = labels(kind, TREE, workload.source, workload.target, seed=1)
+    assert set(chosen.tolist()) == {0, 1, 2, 3}
+    if by is not None:
+        assert len(set(zip(getattr(workload, by).tolist(), chosen.tolist(), strict=True))) == 16
+
+
+def test_a_hash_that_repeats_itself_leaves_half_the_core_idle() -> None:
+    hosts = np.arange(16, dtype=np.int32)
+    assert set(labels("repeated", TREE, hosts, hosts, seed=1).tolist()) == {0, 3}
+    assert set(labels("none", TREE, hosts, hosts, seed=1).tolist()) == {0}
+
+
+def test_only_one_core_switch_is_what_the_authors_measured_of_their_matrices() -> None:
+    off = {kind: off_the_matrices(TREE, kind, range(2)) for kind in ("none", "flow", "destination", "repeated")}
+    assert off["none"] < 0.06
+    assert min(part for kind, part in off.items() if kind != "none") > 0.15
+
+
+def test_with_a_poor_hash_for_all_schemes_annealing_is_30_percent_better() -> None:
+    for name in ("destination's suffix", "one core switch", "one core switch, hosts at .6"):
+        assert of_reading(TREE, READINGS[name], range(1, 3))["gain"] >= 1.25
+    assert of_reading(TREE, Reading(), range(1, 3))["gain"] < 1.2
+
+
+def test_the_published_shuffle_is_compared_like_ours() -> None:
+    theirs = compared(
+        {scheme: published_shuffle()["schemes"][scheme] for scheme in (NON_BLOCKING, ECMP, FIRST_FIT, ANNEALING)}
+    )
+    assert theirs == pytest.approx(
+        {"host": 0.265, ECMP: 0.633, FIRST_FIT: 0.876, ANNEALING: 0.865, "gain": 1.367}, abs=1e-3
+    )
+
+
+def test_readings_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("experiments.hedera.shuffle_readings_run.READINGS", {"all at once": Reading(at_once=15)})
+    chosen = Settings("flow", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
+    with (tmp_path / "progress").open("w") as stream:
+        outcome = run_readings(chosen, 1, OutputFolder(tmp_path), Progress(stream))
+    data = json.loads((tmp_path / "hedera-shuffle-readings.json").read_text())
+    assert data["readings"].keys() == {"all at once"}
+    assert outcome.text.splitlines()[-3].startswith("published")
+    assert ONE_TREE not in data["readings"]["all at once"]
