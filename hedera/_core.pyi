@@ -35,7 +35,9 @@ class FlowBook:
 
 Routes: TypeAlias = FatTreeRoutes | TableRoutes
 
-def estimate(hosts: int, source: Ints, target: Ints, most_rounds: int) -> tuple[NDArray[np.float64], int, bool]: ...
+def estimate(
+    hosts: int, source: Ints, target: Ints, nic_rate: float, most_rounds: int
+) -> tuple[NDArray[np.float64], int, bool]: ...
 def anneal(
     routes: Routes,
     amount: Ints,

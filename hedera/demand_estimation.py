@@ -37,5 +37,4 @@ def estimate_demands(hosts: int, source: Ints, target: Ints, nic_rate: float) ->
     Raises:
         ValueError: hosts that there are not, or arrays of different lengths.
     """
-    demand, rounds, settled = _core.estimate(hosts, source, target, MOST_ROUNDS)
-    return DemandEstimate(demand * nic_rate, rounds, settled)
+    return DemandEstimate(*_core.estimate(hosts, source, target, nic_rate, MOST_ROUNDS))

@@ -30,12 +30,13 @@ template <typename T> py::array_t<T> array_of(std::vector<T> &&values) {
     return py::array_t<T>(static_cast<py::ssize_t>(kept->size()), kept->data(), owner);
 }
 
-py::tuple estimate_demands(std::int32_t hosts, const Ints &source, const Ints &target, std::int32_t most_rounds) {
+py::tuple estimate_demands(std::int32_t hosts, const Ints &source, const Ints &target, double nic_rate,
+                           std::int32_t most_rounds) {
     Estimate found;
     {
         const auto from = span_of(source), to = span_of(target);
         const py::gil_scoped_release others_may_run;
-        found = estimate(hosts, from, to, most_rounds);
+        found = estimate(hosts, from, to, nic_rate, most_rounds);
     }
     return py::make_tuple(array_of(std::move(found.demand)), found.rounds, found.settled);
 }
@@ -127,7 +128,7 @@ PYBIND11_MODULE(_core, module) {
              py::arg("bytes"), py::arg("age"))
         .def("note", [](FlowBook &book, const Ints &label) { book.note(span_of(label)); }, py::arg("label"));
     module.def("estimate", &estimate_demands, py::arg("hosts"), py::arg("source"), py::arg("target"),
-               py::arg("most_rounds"));
+               py::arg("nic_rate"), py::arg("most_rounds"));
     define_placement<FatTreeRoutes>(module);
     define_placement<TableRoutes>(module);
 }

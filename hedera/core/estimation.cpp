@@ -5,34 +5,35 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace kuijia::hedera {
 
 namespace {
 
-// Flows stand in the order of their receivers. Those that no receiver has limited yet have their sender's share, and
-// what a sender has left for them needs no look at the others: a round costs a sender nothing but a division.
+// A receiver's flows stand together: first those that rise, which have their sender's share, then those that it has
+// limited. Shares never fall from one round to the next and limits never rise, so that a flow that has been limited
+// stays so, at its receiver's limit of the day; only flows that rise need be looked at.
 class Estimation {
   public:
     Estimation(std::int32_t hosts, std::span<const std::int32_t> source, std::span<const std::int32_t> target)
-        : sources_(source), targets_(target), first_(at(hosts) + 2), place_(source.size()), source_(source.size()), demand_(source.size(), rises),
-          share_(at(hosts)), senders_(at(hosts)), rising_(at(hosts)) {
+        : sources_(source), targets_(target), first_(at(hosts) + 2), source_(source.size()), share_(at(hosts)),
+          senders_(at(hosts)), receivers_(at(hosts)) {
         for (const auto host : target)
             ++first_[at(host) + 2];
         std::int32_t most = 0;
         for (std::size_t host = 0; host < at(hosts); ++host) {
-            rising_[host] = first_[host + 2];
+            receivers_[host].rising = first_[host + 2];
             most = std::max(most, first_[host + 2]);
             first_[host + 2] += first_[host + 1];
         }
         for (std::size_t flow = 0; flow < source.size(); ++flow) {
-            const auto place = first_[at(target[flow]) + 1]++;
-            place_[flow] = place;
-            source_[at(place)] = source[flow];
+            source_[at(first_[at(target[flow]) + 1]++)] = source[flow];
             ++senders_[at(source[flow])].rising;
         }
         asking_.resize(at(most));
+        limited_.resize(at(most));
     }
 
     // Whether anything has changed.
@@ -45,39 +46,29 @@ class Estimation {
         if (is_selective)
             mark_receivers();
         moved_.clear();
-        for (std::size_t host = 0; host < rising_.size(); ++host)
-            if (rising_[host] > 0 && (!is_selective || std::exchange(marked_[host], 0)))
+        for (std::size_t host = 0; host < receivers_.size(); ++host)
+            if (receivers_[host].rising > 0 && (!is_selective || std::exchange(marked_[host], 0)))
                 receive(host);
         return changed_;
     }
 
-    std::vector<double> demands() const {
-        std::vector<double> demand(place_.size());
-        for (std::size_t flow = 0; flow < demand.size(); ++flow) {
-            const double share = share_[at(sources_[flow])], fixed = demand_[at(place_[flow])];
-            demand[flow] = fixed == rises ? share : fixed;
-        }
+    std::vector<double> demands(double nic_rate) const {
+        std::vector<double> demand(sources_.size());
+        for (std::size_t flow = 0; flow < demand.size(); ++flow)
+            demand[flow] = std::min(share_[at(sources_[flow])], receivers_[at(targets_[flow])].limit) * nic_rate;
         return demand;
     }
 
   private:
-    // In place of a demand: the flow's is its sender's share.
-    static constexpr double rises = -1;
-
     struct Sender {
         double fixed = 0;        // in sum, of the flows that a receiver has limited
         std::int32_t rising = 0; // how many others there are
     };
 
-    struct Asking {
-        double demand;
-        std::size_t place;
+    struct Receiver {
+        double limit = std::numeric_limits<double>::infinity();
+        std::int32_t rising = 0; // how many flows it has not limited
     };
-
-    double now(std::size_t place) const {
-        const double share = share_[at(source_[place])], fixed = demand_[place]; // both, so that nothing is guessed
-        return fixed == rises ? share : fixed;
-    }
 
     void send(std::size_t host) {
         const auto &sender = senders_[host];
@@ -101,7 +92,7 @@ class Estimation {
     }
 
     void list_receivers() {
-        marked_.resize(rising_.size());
+        marked_.resize(receivers_.size());
         sent_first_.resize(senders_.size() + 2);
         sent_to_.resize(sources_.size());
         for (const auto host : sources_)
@@ -113,64 +104,78 @@ class Estimation {
     }
 
     void receive(std::size_t host) {
-        const auto begin = at(first_[host]), count = at(first_[host + 1]) - begin;
-        double total = 0;
-        for (std::size_t flow = 0; flow < count; ++flow) {
-            const double demand = now(begin + flow);
-            total += demand;
-            asking_[flow] = {demand, begin + flow};
-        }
+        auto &receiver = receivers_[host];
+        const auto count = first_[host + 1] - first_[host], rising = receiver.rising, limited = count - rising;
+        auto *const source = &source_[at(first_[host])];
+        auto *const asking = asking_.data();
+        double total = limited > 0 ? limited * receiver.limit : 0;
+        for (std::int32_t flow = 0; flow < rising; ++flow)
+            total += asking[flow] = share_[at(source[flow])];
         if (total <= 1 + same)
             return;
-        // Flows that ask for less than their share have it, and leave more for the others.
-        double share = 1.0 / static_cast<double>(count), taken = 0;
-        auto limited = count;
-        for (std::size_t before = 0; limited != before;) {
-            before = std::exchange(limited, 0); // not zero again, as all together exceed the interface
-            for (std::size_t flow = 0; flow < before; ++flow) {
-                const auto asked = asking_[flow];
-                const bool is_less = asked.demand < share - same;
-                taken += is_less ? asked.demand : 0;
-                asking_[limited] = asked;
-                limited += !is_less;
+        // Flows that ask for less than their share have it, and leave more for the others. The share only rises, but
+        // from the first to the second pass: it began with the limit, and after one too large comes one too small.
+        double share = limited > 0 ? receiver.limit : 1.0 / count, least = 0;
+        for (std::int32_t pass = 0, more = -1, before = -2; pass > 2 ? more < before : more != before; ++pass) {
+            before = std::exchange(more, 0);
+            least = share - same;
+            double taken = 0;
+            for (std::int32_t flow = 0; flow < rising; ++flow) {
+                const bool is_less = asking[flow] < least;
+                taken += is_less ? asking[flow] : 0;
+                more += !is_less;
             }
-            share = (1 - taken) / static_cast<double>(limited);
+            share = (1 - taken) / (limited + more);
         }
-        for (std::size_t flow = 0; flow < limited; ++flow)
-            limit(asking_[flow].place, share, host);
+        if (limited > 0) {
+            const double change = share - receiver.limit;
+            for (auto flow = rising; flow < count; ++flow)
+                senders_[at(source[flow])].fixed += change;
+            changed_ |= std::abs(change) > same;
+        }
+        receiver.limit = share;
+        limit(receiver, source, share, least);
     }
 
-    void limit(std::size_t place, double share, std::size_t host) {
-        auto &sender = senders_[at(source_[place])];
-        auto &demand = demand_[place];
-        const bool was_rising = demand == rises; // a guess of one in two, so that nothing hangs on it
-        const double before = was_rising ? 0 : demand;
-        sender.rising -= was_rising;
-        rising_[host] -= was_rising;
-        sender.fixed += share - before;
-        changed_ |= was_rising | (std::abs(before - share) > same);
-        demand = share;
+    // Moves the flows that ask for as much as `least` behind those that rise.
+    void limit(Receiver &receiver, std::int32_t *source, double share, double least) {
+        std::int32_t rising = 0, limited = 0;
+        for (std::int32_t flow = 0; flow < receiver.rising; ++flow) {
+            const auto from = source[flow];
+            const bool is_less = asking_[at(flow)] < least;
+            source[rising] = from;
+            limited_[at(limited)] = from;
+            rising += is_less;
+            limited += !is_less;
+        }
+        for (std::int32_t flow = 0; flow < limited; ++flow) {
+            const auto from = source[rising + flow] = limited_[at(flow)];
+            auto &sender = senders_[at(from)];
+            sender.fixed += share;
+            --sender.rising;
+        }
+        receiver.rising = rising;
+        changed_ |= limited > 0;
     }
 
     std::span<const std::int32_t> sources_, targets_;
-    Kept<std::int32_t> moved_;                 // senders whose share has changed in this round
-    Kept<std::int32_t> sent_first_, sent_to_;  // the receivers of each sender, made when they are first asked for
-    Kept<std::uint8_t> marked_;                // receivers that are to be looked at
-    Kept<std::int32_t> first_; // of each receiver, where its flows begin
-    Kept<std::int32_t> place_; // of each flow
-    Kept<std::int32_t> source_;
-    Kept<double> demand_;
-    Kept<double> share_; // of each sender, what each of its flows has that rises
+    Kept<std::int32_t> moved_;                // senders whose share has changed in this round
+    Kept<std::int32_t> sent_first_, sent_to_; // the receivers of each sender, made when they are first asked for
+    Kept<std::uint8_t> marked_;               // receivers that are to be looked at
+    Kept<std::int32_t> first_;                // of each receiver, where its flows begin
+    Kept<std::int32_t> source_;               // of its flows
+    Kept<double> share_;                      // of each sender, what each of its flows has that rises
     Kept<Sender> senders_;
-    Kept<std::int32_t> rising_; // of each receiver, how many flows it has not limited
-    Kept<Asking> asking_; // of a receiver, room for the flows of any
+    Kept<Receiver> receivers_;
+    Kept<double> asking_;        // room for what the flows of a receiver ask for
+    Kept<std::int32_t> limited_; // room for the senders of those among them that it limits
     bool changed_ = false;
 };
 
 } // namespace
 
 Estimate estimate(std::int32_t hosts, std::span<const std::int32_t> source, std::span<const std::int32_t> target,
-                  std::int32_t most_rounds) {
+                  double nic_rate, std::int32_t most_rounds) {
     if (hosts < 0)
         throw std::invalid_argument("hosts: expected how many there are");
     if (source.size() != target.size())
@@ -184,7 +189,7 @@ Estimate estimate(std::int32_t hosts, std::span<const std::int32_t> source, std:
     do
         ++found.rounds;
     while (!(found.settled = !estimation.round()) && found.rounds < most_rounds);
-    found.demand = estimation.demands();
+    found.demand = estimation.demands(nic_rate);
     return found;
 }
 

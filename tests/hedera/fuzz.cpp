@@ -190,7 +190,7 @@ void try_estimating(Generator &random, bool spoilt) {
     auto source = random.numbers(flows, hosts), target = random.numbers(flows, hosts);
     if (spoilt)
         random.below(2) ? random.spoil(source) : random.spoil(target);
-    const auto found = estimate(hosts, source, target, 1000);
+    const auto found = estimate(hosts, source, target, 1, 1000);
     if (!found.settled)
         throw std::logic_error("demands do not settle");
     for (const auto demand : found.demand)
