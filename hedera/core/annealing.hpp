@@ -47,12 +47,8 @@ template <class Routes> class Feeds {
         }
     }
 
-    template <class Visit> void enter(std::int32_t host, std::int32_t label, Visit &&visit) const {
-        for (auto place = first_[at(host)]; place < first_[at(host) + 1]; ++place) {
-            const auto [flow, amount] = flows_[at(place)];
-            routes_.path(at(flow), label, [&](std::int32_t link) { visit(link, amount); });
-        }
-    }
+    // Has memory for the flows of a host under way.
+    void fetch(std::int32_t host) const { __builtin_prefetch(flows_.data() + first_[at(host)]); }
 
   private:
     struct Feed {
@@ -64,94 +60,70 @@ template <class Routes> class Feeds {
     Kept<Feed> flows_;
 };
 
-// In a fat-tree what all flows to a host do to the links of its own pod is one amount.
+// In a fat-tree what all flows to a host do to the links of its own pod is one amount. A flow is the edge switch that it
+// comes from and its amount, so that most of what a search looks at stays in the processor's caches.
 template <> class Feeds<FatTreeRoutes> {
   public:
     Feeds(const FatTreeRoutes &routes, std::span<const std::int32_t> amount)
-        : routes_(routes), into_(routes.hosts() + 1), feeds_(routes.flows()) {
-        Kept<std::int32_t> flows(routes.hosts());
+        : routes_(routes), first_(routes.hosts() + 2), feeds_(routes.flows()) {
         for (std::size_t flow = 0; flow < feeds_.size(); ++flow)
-            ++flows[at(routes.target(flow))];
-        for (std::int32_t host = 0; at(host) < routes.hosts(); ++host) {
-            const auto edge = routes.edge(host);
-            auto &into = into_[at(host)];
-            into.edge_links = 4 * routes.cables() + edge * routes.half();
-            into.pod_links = 3 * routes.cables() + routes.pod(edge) * routes.square();
-            into_[at(host) + 1].first = into.first + flows[at(host)];
-        }
-        for (std::size_t flow = 0; flow < feeds_.size(); ++flow) {
-            auto &into = into_[at(routes.target(flow))];
-            const auto from = routes.edge(routes.source(flow));
-            Feed feed{routes.cables() + from * routes.half(),
-                      2 * routes.cables() + routes.pod(from) * routes.square(), amount[flow], amount[flow]};
-            if (feed.edge_links + 3 * routes.cables() == into.edge_links)
-                feed.edge_amount = 0;
-            if (feed.pod_links + routes.cables() == into.pod_links)
-                feed.pod_amount = 0;
-            into.edge_amount += feed.edge_amount;
-            into.pod_amount += feed.pod_amount;
-            feeds_[at(into.first++)] = feed;
-        }
-        for (std::size_t host = 0; host < flows.size(); ++host)
-            into_[host].first -= flows[host];
+            ++first_[at(routes.target(flow)) + 2];
+        for (std::size_t host = 2; host < first_.size(); ++host)
+            first_[host] += first_[host - 1];
+        for (std::size_t flow = 0; flow < feeds_.size(); ++flow)
+            feeds_[at(first_[at(routes.target(flow)) + 1]++)] = {routes.edge(routes.source(flow)), amount[flow]};
     }
 
     // How many links `shift` visits, at most.
     std::size_t changes(std::int32_t host) const {
-        return host < 0 ? 0 : at(4 * (into_[at(host) + 1].first - into_[at(host)].first) + 4);
+        return host < 0 ? 0 : at(4 * (first_[at(host) + 1] - first_[at(host)]) + 4);
     }
 
     template <class Visit> void shift(std::int32_t host, std::int32_t from, std::int32_t to, Visit &&visit) const {
+        const auto cables = routes_.cables(), half = routes_.half(), square = routes_.square();
+        const auto edge = routes_.edge(host), pod = routes_.pod(edge);
         const auto old_group = routes_.aggregation(from), new_group = routes_.aggregation(to);
         const bool other_group = old_group != new_group;
-        const auto &into = into_[at(host)];
-        const auto end = into_[at(host) + 1].first;
-        for (auto place = into.first; place < end; ++place) {
-            const auto &feed = feeds_[at(place)];
-            if (other_group && feed.edge_amount) {
-                visit(feed.edge_links + old_group, -feed.edge_amount);
-                visit(feed.edge_links + new_group, feed.edge_amount);
-            }
-            if (feed.pod_amount) {
-                visit(feed.pod_links + from, -feed.pod_amount);
-                visit(feed.pod_links + to, feed.pod_amount);
-            }
+        // `links` are those of an edge switch to the others of its pod, or those of a pod to the core.
+        const auto at_edge = [&](std::int32_t links, std::int32_t amount) {
+            if (!other_group)
+                return;
+            visit(links + old_group, -amount);
+            visit(links + new_group, amount);
+        };
+        const auto at_pod = [&](std::int32_t links, std::int32_t amount) {
+            visit(links + from, -amount);
+            visit(links + to, amount);
+        };
+        std::int32_t into_edge = 0, into_pod = 0;
+        for (auto place = first_[at(host)]; place < first_[at(host) + 1]; ++place) {
+            const auto feed = feeds_[at(place)];
+            if (feed.edge == edge)
+                continue;
+            at_edge(cables + feed.edge * half, feed.amount);
+            into_edge += feed.amount;
+            const auto source_pod = routes_.pod(feed.edge);
+            if (source_pod == pod)
+                continue;
+            at_pod(2 * cables + source_pod * square, feed.amount);
+            into_pod += feed.amount;
         }
-        if (into.pod_amount) {
-            visit(into.pod_links + from, -into.pod_amount);
-            visit(into.pod_links + to, into.pod_amount);
-        }
-        if (other_group && into.edge_amount) {
-            visit(into.edge_links + old_group, -into.edge_amount);
-            visit(into.edge_links + new_group, into.edge_amount);
-        }
+        if (into_pod)
+            at_pod(3 * cables + pod * square, into_pod);
+        if (into_edge)
+            at_edge(4 * cables + edge * half, into_edge);
     }
 
-    template <class Visit> void enter(std::int32_t host, std::int32_t label, Visit &&visit) const {
-        const auto group = routes_.aggregation(label);
-        const auto &into = into_[at(host)];
-        const auto end = into_[at(host) + 1].first;
-        for (auto place = into.first; place < end; ++place) {
-            const auto &feed = feeds_[at(place)];
-            visit(feed.edge_links + group, feed.edge_amount);
-            visit(feed.pod_links + label, feed.pod_amount);
-        }
-        visit(into.pod_links + label, into.pod_amount);
-        visit(into.edge_links + group, into.edge_amount);
-    }
+    // Has memory for the flows of a host under way.
+    void fetch(std::int32_t host) const { __builtin_prefetch(feeds_.data() + first_[at(host)]); }
 
   private:
-    // A flow: the first of the links up from its edge switch, and of those up from its pod.
     struct Feed {
-        std::int32_t edge_links, pod_links, edge_amount, pod_amount;
-    };
-    // All flows to a host: where they begin, and the first of the links down into its pod, and down to its edge switch.
-    struct Into {
-        std::int32_t first, edge_links, pod_links, edge_amount, pod_amount;
+        std::int32_t edge, amount; // the source's
     };
 
     const FatTreeRoutes &routes_;
-    Kept<Into> into_;
+    Kept<std::int32_t> first_; // of each host, where the flows to it begin
     Kept<Feed> feeds_;
 };
 
@@ -167,8 +139,9 @@ template <class Routes> class Annealing {
                 slot_[at(host)] = static_cast<std::int32_t>(slot);
                 home_[at(host)] = seating.label[slot];
             }
-        for (std::int32_t host = 0; at(host) < home_.size(); ++host)
-            feeds_.enter(host, home_[at(host)], [&](std::int32_t link, std::int32_t by) { links_.fill(link, by); });
+        for (std::size_t flow = 0; flow < amount.size(); ++flow)
+            routes.path(flow, home_[at(routes.target(flow))],
+                        [&](std::int32_t link) { links_.fill(link, amount[flow]); });
         energy_ = links_.exceeded();
         list_ranges();
     }
@@ -176,17 +149,31 @@ template <class Routes> class Annealing {
     Annealed run() {
         Annealed told{energy_, energy_, 0};
         Kept<Swap> since_best;
+        auto next = draw(random_), later = draw(next.after);
         for (auto left = schedule_.iterations; left > 0; --left) {
-            const auto [a, b] = draw();
+            const auto [a, b] = slots(next);
+            random_ = next.after;
+            next = later;
+            later = draw(next.after);
+            fetch_flows(next);
+            fetch_slots(later);
             if (a == b || seating_.label[at(a)] == seating_.label[at(b)])
                 continue;
             const auto first = seating_.host[at(a)], second = seating_.host[at(b)];
             auto edit = links_.edit(feeds_.changes(first) + feeds_.changes(second));
             const auto fees = relabel(first, a, b, edit) + relabel(second, b, a, edit);
             const auto worse = edit.more() + fees;
-            if (worse > 0 && !acceptance_.accepts(worse, left, random_)) {
-                links_.take_back(edit);
-                continue;
+            if (worse > 0) {
+                const auto unasked = random_;
+                const bool is_accepted = acceptance_.accepts(worse, left, random_);
+                if (random_ != unasked) {
+                    next = draw(random_);
+                    later = draw(next.after);
+                }
+                if (!is_accepted) {
+                    links_.take_back(edit);
+                    continue;
+                }
             }
             seat(a, b);
             energy_ += worse;
@@ -214,16 +201,41 @@ template <class Routes> class Annealing {
         std::int32_t begin, size; // ranges
     };
 
+    // What is tried next is drawn before it is known whether accepting what is tried now takes a random number, which
+    // is seldom: so the memory that it needs is under way early enough.
+    struct Draw {
+        std::int32_t a, b; // slots or hosts
+        bool is_of_hosts;
+        Random after;
+    };
+
     // Slots of a pod, hosts of an edge switch, or of an edge or aggregation switch.
-    Swap draw() {
-        const auto &kind = kinds_[at(random_.below(static_cast<std::int32_t>(kinds_.size())))];
-        const auto &range = ranges_[at(kind.begin + random_.below(kind.size))];
+    Draw draw(Random random) const {
+        const auto &kind = kinds_[at(random.below(static_cast<std::int32_t>(kinds_.size())))];
+        const auto &range = ranges_[at(kind.begin + random.below(kind.size))];
         if (range.size < 2)
-            return {0, 0};
-        const auto a = random_.below(range.size);
-        const auto b = random_.below(range.size - 1);
-        const Swap swap{range.begin + a, range.begin + b + (b >= a)};
-        return range.is_of_hosts ? Swap{slot_[at(swap.a)], slot_[at(swap.b)]} : swap;
+            return {0, 0, false, random};
+        const auto a = random.below(range.size);
+        const auto b = random.below(range.size - 1);
+        return {range.begin + a, range.begin + b + (b >= a), range.is_of_hosts, random};
+    }
+
+    Swap slots(const Draw &drawn) const {
+        return drawn.is_of_hosts ? Swap{slot_[at(drawn.a)], slot_[at(drawn.b)]} : Swap{drawn.a, drawn.b};
+    }
+
+    void fetch_slots(const Draw &drawn) const {
+        const auto *entries = drawn.is_of_hosts ? slot_.data() : seating_.host.data();
+        __builtin_prefetch(entries + drawn.a);
+        __builtin_prefetch(entries + drawn.b);
+    }
+
+    void fetch_flows(const Draw &drawn) const {
+        if (drawn.a == drawn.b)
+            return; // there may be no slot at all
+        for (const auto entry : {drawn.a, drawn.b})
+            if (const auto host = drawn.is_of_hosts ? entry : seating_.host[at(entry)]; host >= 0)
+                feeds_.fetch(host);
     }
 
     void list_ranges() {

@@ -29,6 +29,8 @@ class Random {
 
     double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
+    bool operator==(const Random &) const = default;
+
   private:
     std::uint64_t state_;
 };
