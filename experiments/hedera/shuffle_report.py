@@ -9,6 +9,9 @@ from importlib.resources import files
 from statistics import fmean
 from typing import Any
 
+from matplotlib.figure import Figure
+
+from experiments.hedera.bars import bar_figure
 from experiments.hedera.shuffle import ShuffleOptions
 from experiments.hedera.testbed import ANNEALING, ECMP, ONE_TREE
 from testbed.transfers import Transfer
@@ -83,7 +86,7 @@ def table_text(data: Mapping[str, Any]) -> str:
         f"{'':<22}{'all done (s)':>18}{'a host done (s)':>18}{'bisection (Mbit/s)':>20}{'host (Mbit/s)':>18}",
     ]
     for scheme, ours in data["measured"].items():
-        theirs = data["published"][ECMP if scheme == ONE_TREE else scheme]
+        theirs = _published(data, scheme)
         cells = (
             f"{ours['total_seconds']:.1f} [{theirs['total_seconds'] * scale:.1f}]",
             f"{ours['mean_completion_seconds']:.1f} [{theirs['mean_completion_seconds'] * scale:.1f}]",
@@ -100,3 +103,16 @@ def table_text(data: Mapping[str, Any]) -> str:
     if disturbed:
         lines += ["", "Measured on a machine that was too busy, which costs goodput:", *disturbed]
     return "\n".join(lines)
+
+
+def figure(data: Mapping[str, Any]) -> Figure:
+    """A bar for each scheme's bisection bandwidth; the authors' scaled to our links."""
+    measured = data["measured"]
+    ours = [each["bisection_mbps"] for each in measured.values()]
+    theirs = [_published(data, scheme)["bisection_gbps"] * data["nic_rate"] for scheme in measured]
+    return bar_figure(list(measured), {"ours": ours}, "bisection bandwidth (Mbit/s)", {"ours": theirs})
+
+
+def _published(data: Mapping[str, Any], scheme: str) -> Mapping[str, float]:
+    figures_of: Mapping[str, Mapping[str, float]] = data["published"]
+    return figures_of[ECMP if scheme == ONE_TREE else scheme]

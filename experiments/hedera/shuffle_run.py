@@ -10,12 +10,13 @@ from typing import Any
 
 from experiments.hedera.shuffle import ShuffleOptions, receivers_of
 from experiments.hedera.shuffle_flow import flow_shuffle
-from experiments.hedera.shuffle_report import figures, missed_bars, summary, table_text
+from experiments.hedera.shuffle_report import figure, figures, missed_bars, summary, table_text
 from experiments.hedera.testbed_lab import ATTEMPTS, HederaLab, hedera_lab
 from experiments.hedera.testbed_run import BUFFER_PACKETS, PORTS_OF_SWITCH
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
+from te_solver.picture_file import picture_bytes
 from testbed.manifest import describe_computation, describe_run
 from testbed.network import NetworkOptions
 from testbed.transfers import Errand, Transfer, run_transfers
@@ -44,6 +45,7 @@ def run_shuffle(settings: Settings, options: ShuffleOptions, output: OutputFolde
     output.write_json("hedera-shuffle.json", data)
     output.write_json("hedera-shuffle-transfers.json", transfers)
     output.write_text("hedera-shuffle.txt", f"{text}\n")
+    output.write_bytes("hedera-shuffle.svg", picture_bytes(figure(data), ".svg"))
     return Outcome(text, data, tuple(missed_bars(data)))
 
 

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.patches import Rectangle
 
 from experiments.hedera.shuffle import ShuffleOptions
 from experiments.hedera.shuffle_flow import flow_shuffle, shuffle_workload, transfers_of
 from experiments.hedera.shuffle_readings import READINGS, Hash, Reading
 from experiments.hedera.shuffle_readings_run import compared, labels, of_reading, off_the_matrices, run_readings
-from experiments.hedera.shuffle_report import figures, published_shuffle
+from experiments.hedera.shuffle_report import figure, figures, published_shuffle
 from experiments.hedera.simulation import Setting
 from experiments.hedera.testbed import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE, SCHEMES
 from experiments.output import OutputFolder
@@ -45,6 +46,12 @@ def test_the_flow_model_shuffles_as_fast_as_the_switches_did_and_leaves_no_sched
         assert ours == pytest.approx(measured[scheme]["mean_completion_seconds"], rel=0.12)
     assert seconds[ECMP] < 1.3 * seconds[NON_BLOCKING]
     assert seconds[ANNEALING] < 1.1 * seconds[NON_BLOCKING]
+
+
+def test_the_picture_has_a_bar_for_each_scheme() -> None:
+    data = json.loads((RESULTS / "hedera-shuffle.json").read_text())
+    heights = [bar.get_height() for bar in figure(data).axes[0].patches if isinstance(bar, Rectangle)]
+    assert heights == [each["bisection_mbps"] for each in data["measured"].values()]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

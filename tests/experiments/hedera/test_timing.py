@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from matplotlib.patches import Rectangle
 
 from experiments.hedera import timing_run
-from experiments.hedera.timing_run import missed_bars, run_timing
+from experiments.hedera.timing_run import figure, missed_bars, run_timing
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 
@@ -24,6 +25,9 @@ def test_timings_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ]
     assert all(row["ms"] > 0 for row in rows)
     assert "published" in outcome.text
+    heights = [bar.get_height() for bar in figure(outcome.summary).axes[0].patches if isinstance(bar, Rectangle)]
+    assert heights == [row["ms"] for row in rows]
+    assert (tmp_path / "hedera-timing.svg").exists()
 
 
 def test_a_slow_estimation_is_told() -> None:
