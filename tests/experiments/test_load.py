@@ -17,6 +17,7 @@ from testbed.load_counters import LoadCounters, count_load
 COMMITTED = Path(__file__).parents[2] / "docs" / "results" / "gscale"
 SWITCH = 77
 QUIET = Load(idle=0.5, steal=0.0, softirq=0.05, switch=0.97, switch_waiting=0.02, unread=0.1)
+QUIET_KERNEL = replace(QUIET, switch=None, switch_waiting=None, unread=None)
 
 
 def look(proc: Path, *, user: int, idle: int, steal: int, switch_ticks: int, waited_ns: int) -> None:
@@ -73,7 +74,13 @@ def test_a_kernel_without_schedstat_is_looked_at_all_the_same(tmp_path: Path) ->
 
 def test_a_quiet_machine_is_believed() -> None:
     assert overload(QUIET) == ()
-    assert overload(replace(QUIET, idle=0.0, switch=None, switch_waiting=None, unread=None)) == ()
+    assert overload(replace(QUIET_KERNEL, idle=0.0)) == ()
+
+
+def test_a_kernel_that_forwards_may_do_so_for_half_of_the_time() -> None:
+    assert overload(replace(QUIET_KERNEL, softirq=0.5)) == ()
+    (said,) = overload(replace(QUIET_KERNEL, softirq=0.9))
+    assert said == "softirqs took 90% of the processors' time, more than 85%"
 
 
 @pytest.mark.parametrize(
