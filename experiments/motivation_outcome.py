@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from experiments.attempts import ATTEMPTS
 from experiments.motivation import EGRESS, INGRESS, NETWORK, MotivationTable
 from experiments.motivation_report import summary, table_text
 from experiments.output import OutputFolder
@@ -16,9 +17,6 @@ from te_solver.networks import shipped_network
 from te_solver.plan import Plan
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
-
-ATTEMPTS = 3
-"""How often a run is made when the machine is too busy for it to be believed."""
 
 _DEMAND_TO_CAPACITY = 3
 """As much as the three tunnels carry, which gives them equal weights."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 
+from experiments.attempts import believable_run, runs_on_links_it_can_carry
 from experiments.emulation import Cut, MeasuredFlow, Sending, Timing, evaluate, failure_of, record_failure, windows_of
 from experiments.flow_search import find_flows
 from experiments.ground import ground_of
 from experiments.judge import judge, uncarried
 from experiments.load import overload
 from experiments.motivation import CASES, EGRESS, INGRESS, FlowTunnels, MotivationOptions, MotivationTable
-from experiments.motivation_outcome import ATTEMPTS, motivation_plan, queue_checks, write_outcome
+from experiments.motivation_outcome import motivation_plan, queue_checks, write_outcome
 from experiments.output import OutputFolder
 from experiments.plots import goodput_figure
 from experiments.progress import Progress
@@ -55,14 +58,17 @@ def run_table(
         TestbedError: the lab or a flow failed.
     """
     ground, machine = ground_of(settings)
-    plan = motivation_plan(settings.capacity, options.link_delay_seconds or 0.0)
-    job = _Job(table, settings, options, plan, ground, machine)
-    results = []
-    for repetition in range(1, settings.repetitions + 1):
-        for scheme in options.schemes:
-            result = _believable_run(job, scheme, repetition, progress)
-            output.write_json(f"{table.name}-{scheme}-{repetition}.json", result_to_json(result))
-            results.append(result)
+
+    def measure(capacity: float) -> Iterator[Result]:
+        plan = motivation_plan(capacity, options.link_delay_seconds or 0.0)
+        job = _Job(table, replace(settings, capacity=capacity), options, plan, ground, machine)
+        for repetition in range(1, settings.repetitions + 1):
+            for scheme in options.schemes:
+                result = believable_run(partial(_run, job, scheme, repetition, progress), progress.say)
+                output.write_json(f"{table.name}-{scheme}-{repetition}.json", result_to_json(result))
+                yield result
+
+    results = runs_on_links_it_can_carry(settings.capacities, measure, progress.say)
     output.write_with(f"{table.name}.png", goodput_figure(results, f"{table.title}: goodput at the receivers").savefig)
     return write_outcome(table, results, output)
 
@@ -82,16 +88,6 @@ def wanted_flows(table: MotivationTable, flow_tunnels: FlowTunnels, plan: Plan) 
         )
         for name, (before, after) in flow_tunnels.items()
     )
-
-
-def _believable_run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
-    """The first run on a machine that was not overloaded, else the last attempt."""
-    for attempt in range(1, ATTEMPTS):
-        result = _run(job, scheme, repetition, progress)
-        if not result.invalid:
-            return result
-        progress.say(f"run {attempt} of {ATTEMPTS} is not used: {'; '.join(result.invalid)}")
-    return _run(job, scheme, repetition, progress)
 
 
 def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:

@@ -46,6 +46,7 @@ class Settings:
         quick: shorter measurements.
         seed: decides every random choice.
         inventory: file that says which boxes there are, for the backend `boxes`.
+        lower_capacity: of all links, in Mbit/s, when the machine is too busy for `capacity`; None when it must be that.
     """
 
     backend: str
@@ -56,6 +57,12 @@ class Settings:
     quick: bool
     seed: int
     inventory: str | None = None
+    lower_capacity: float | None = None
+
+    @property
+    def capacities(self) -> tuple[float, ...]:
+        """What to try, in that order."""
+        return (self.capacity,) if self.lower_capacity is None else (self.capacity, self.lower_capacity)
 
 
 @dataclass(frozen=True)

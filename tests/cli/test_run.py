@@ -117,6 +117,21 @@ def test_the_outcome_is_printed_and_the_files_are_told(
     assert json.loads(capsys.readouterr().out) == {"passed": True}
 
 
+def test_links_are_slower_on_a_slow_machine_unless_their_capacity_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[float, ...]] = []
+
+    def run(settings: Settings, *_: object) -> Outcome:
+        seen.append(settings.capacities)
+        return Outcome("", {}, ())
+
+    replace_runner(monkeypatch, run)
+    assert main(["run", "table2", "-o", str(tmp_path)]) == 0
+    assert main(["run", "table2", "-o", str(tmp_path), "--capacity", "20"]) == 0
+    assert seen == [(20.0, 5.0), (20.0,)]
+
+
 def test_a_missed_bar_is_status_1_and_names_the_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments import motivation_run
+from experiments import attempts
 from experiments.agreement import compare
 from experiments.result import Result, load_result
 from kuijia_app.cli.main import main
@@ -25,7 +25,7 @@ MARGIN = 0.15
 @pytest.fixture(autouse=True)
 def one_retry(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine holds a test up for one more run, no longer."""
-    monkeypatch.setattr(motivation_run, "ATTEMPTS", 2)
+    monkeypatch.setattr(attempts, "ATTEMPTS", 2)
 
 
 def run(folder: Path, table: str, *arguments: str) -> dict[str, Result]:
