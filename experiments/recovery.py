@@ -1,4 +1,4 @@
-"""How long traffic is interrupted by a failure: a packet a millisecond across the emulated Gscale while links are cut.
+"""How long traffic is interrupted by a failure: a packet a millisecond across a network while links are cut.
 
 The paper has no figure for it: its Table 4 is the time TCP takes to settle. What is held to the bars are our own goals.
 """
@@ -13,9 +13,8 @@ from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
 
-NETWORK = "gscale"
-INGRESS, EGRESS = "1", "11"
-"""Of the network's own demands, the pair whose tunnels with traffic are the longest: four links each."""
+NETWORKS = {"gscale": ("1", "11"), "fig1": ("s1", "s4")}
+"""Network to ingress and egress of the flow: of its demands, the pair whose tunnels with traffic are the longest."""
 
 TICK_SECONDS, TICK_BYTES = 0.001, 8
 
@@ -29,7 +28,7 @@ class Mode:
     Attributes:
         liveness: as in `testbed.lab.LabOptions`.
         bfd_interval_ms: between two packets of a BFD session, None where there are none.
-        links: which of the tunnel's links are cut in turn, the ingress's own being 0.
+        links: which of the tunnel's links are cut in turn, the ingress's own being 0; of those that the tunnel has.
         without_controller: the controller is killed before the first cut.
         median, maximum: the longest interruption that passes, in seconds; None is no bar.
     """
@@ -73,10 +72,16 @@ MODES = {
 
 @dataclass(frozen=True)
 class RecoveryOptions:
-    """Which modes are measured, and how many cuts of each."""
+    """Which modes are measured, how many cuts of each, and on which network."""
 
     modes: tuple[str, ...]
     cuts: int
+    network: str
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Ingress and egress of the flow."""
+        return NETWORKS[self.network]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -94,18 +99,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"cuts of each mode (default: {DEFAULT_CUTS}, with --quick {QUICK_CUTS})",
     )
+    group.add_argument(
+        "--network",
+        choices=tuple(NETWORKS),
+        default="gscale",
+        help="whose links are cut (default: gscale, of 12 switches; fig1 has 4)",
+    )
 
 
 def options_from(args: argparse.Namespace, *, quick: bool, repetitions: int) -> RecoveryOptions:
     """The options as given on the command line; a repetition is as many cuts again."""
-    return RecoveryOptions(args.modes, (args.cuts or (QUICK_CUTS if quick else DEFAULT_CUTS)) * repetitions)
+    cuts = args.cuts or (QUICK_CUTS if quick else DEFAULT_CUTS)
+    return RecoveryOptions(args.modes, cuts * repetitions, args.network)
 
 
 @experiment(
     "recovery",
     title="a link of a tunnel is cut: how long no packet arrives",
     reproduces="goals of our own",
-    backends=("emulation",),
+    backends=("emulation", "boxes"),
     configure=configure,
 )
 def recovery(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:

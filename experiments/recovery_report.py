@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from experiments.interruption import Interruption
 from experiments.load import Load, overload
-from experiments.recovery import EGRESS, INGRESS, NETWORK, TICK_BYTES, Mode
+from experiments.recovery import NETWORKS, TICK_BYTES, Mode
 from experiments.result import Check
 
 MAX_SENDER_PAUSE = 0.005
 """Seconds of the interruption that may be the sender's own doing."""
 
+MAX_CLOCK_ERROR = 0.05
+"""Seconds that a cut may be off on the receiver's clock, a tenth of what is looked at before it."""
+
 _LABEL_WIDTH, _CELL_WIDTH = 60, 8
 
 
 @dataclass(frozen=True)
-class CutRecord:
+class CutRecord(Interruption):
     """One cut and what it did; times in seconds.
 
     Attributes:
@@ -27,14 +30,9 @@ class CutRecord:
         path_id, backup_path_id: the flow's tunnel before and after.
         source_address: of the flow, which decides its slot.
         low_after: whether it was tagged as a victim.
-        gap: the longest time without an arrival that ended after the cut.
-        gap_before: the longest time without an arrival before the cut: what the machine alone does.
-        sender_pause: the longest time between two packets sent, before and after the cut.
-        sender_pause_in_gap: the same, of times that overlap the gap.
-        lost: packets of the whole flow.
-        before, after: packets that arrived in a second, before the cut and at the end.
         noticed: switch at an end of the link to when it reported its port, seconds after the cut.
-        load: of the machine around the cut.
+        clock_error: how far the moment of the cut may be off on the receiver's clock; 0 where that is ours.
+        load: of the machine around the cut, and of the boxes.
     """
 
     link: tuple[str, str]
@@ -43,14 +41,8 @@ class CutRecord:
     backup_path_id: int
     source_address: str
     low_after: bool
-    gap: float
-    gap_before: float
-    sender_pause: float
-    sender_pause_in_gap: float
-    lost: int
-    before: float
-    after: float
     noticed: dict[str, float]
+    clock_error: float
     load: Load
 
     @property
@@ -61,6 +53,9 @@ class CutRecord:
         if self.sender_pause_in_gap > MAX_SENDER_PAUSE:
             limit = f"more than {_ms(MAX_SENDER_PAUSE)} ms"
             reasons.append(f"the sender itself paused for {_ms(self.sender_pause_in_gap)} ms, {limit}")
+        if self.clock_error > MAX_CLOCK_ERROR:
+            known = f"to {_ms(self.clock_error)} ms only, more than {_ms(MAX_CLOCK_ERROR)} ms"
+            reasons.append(f"the receiver's clock was known {known}")
         return tuple(reasons)
 
 
@@ -96,35 +91,6 @@ class ModeResult:
         return (*bars, Check(f"{self.mode.name}: part of the cuts after which the flow was tagged low", low, 1.0, 1.0))
 
 
-@dataclass(frozen=True)
-class Silence:
-    """The time between two successive events, on their clock."""
-
-    start: float
-    end: float
-
-    @property
-    def length(self) -> float:
-        return self.end - self.start
-
-
-def longest_silence(times: Sequence[float], start: float, end: float) -> Silence:
-    """The longest time between two successive events, of all such times that overlap `start` to `end`.
-
-    Args:
-        times: in order.
-        start: on the same clock.
-        end: likewise.
-
-    Raises:
-        ValueError: there is no event up to `start`, or none after it.
-    """
-    if not times or times[0] > start or times[-1] <= start:
-        raise ValueError("there are no events on both sides of the start")
-    silences = (Silence(*pair) for pair in pairwise(times) if pair[1] > start and pair[0] < end)
-    return max(silences, key=lambda silence: silence.length)
-
-
 def missed_bars(results: Iterable[ModeResult]) -> Iterator[str]:
     """What kept modes from passing, in words."""
     for result in results:
@@ -138,18 +104,22 @@ def missed_bars(results: Iterable[ModeResult]) -> Iterator[str]:
                 yield f"{check.name} is {check.measured:.3f}, expected {check.bar}"
 
 
-def table_text(results: Sequence[ModeResult]) -> str:
+def table_text(results: Sequence[ModeResult], network: str) -> str:
     """The interruptions of every mode in milliseconds, then the bars and how they were met."""
+    ingress, egress = NETWORKS[network]
     lines = [
-        f"A packet a millisecond from {INGRESS} to {EGRESS} of {NETWORK}: longest time without one after a cut, in ms",
+        f"A packet a millisecond from {ingress} to {egress} of {network}: longest time without one after a cut, in ms",
         "",
         _line("", ["cuts", "min", "median", "max", "before", "sender", "alarms"]),
         *(_line(f"{result.mode.name}: {result.mode.title}", _cells(result)) for result in results),
         "",
         "before: median of the longest times without a packet before the cut; sender: its longest pause around a cut;",
         "alarms: how often an end of a BFD session went down before the first cut.",
-        "",
     ]
+    error = max(cut.clock_error for result in results for cut in result.cuts)
+    if error > 0:
+        lines.append(f"The receiver's clock is another than ours: cuts are placed on it to {_ms(error)} ms.")
+    lines.append("")
     for result in results:
         lines += [f"BUSY  {result.mode.name}: {'; '.join(cut.invalid)}" for cut in result.cuts if cut.invalid]
         lines += [

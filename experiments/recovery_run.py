@@ -1,4 +1,4 @@
-"""Cuts links of the emulated Gscale under a steady flow, mode by mode; cuts on a busy machine are repeated."""
+"""Cuts links of a network under a steady flow, mode by mode; cuts on a busy machine are repeated."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ import random
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 
+from experiments.ground import ground_of
+from experiments.interruption import AFTER_SECONDS, BEFORE_SECONDS, interruption
 from experiments.load import LoadWatch
 from experiments.output import OutputFolder
 from experiments.progress import Progress
-from experiments.recovery import EGRESS, INGRESS, MODES, NETWORK, TICK_SECONDS, Mode, RecoveryOptions
-from experiments.recovery_report import (
-    CutRecord,
-    ModeResult,
-    longest_silence,
-    missed_bars,
-    mode_data,
-    table_text,
-)
+from experiments.recovery import MODES, TICK_SECONDS, Mode, RecoveryOptions
+from experiments.recovery_report import CutRecord, ModeResult, missed_bars, mode_data, table_text
 from experiments.registry import Outcome, Settings
 from kuijia_app.queues import PLAIN_LAYOUT
 from te_solver.demands_file import load_demands
@@ -28,9 +24,10 @@ from te_solver.solve import solve
 from te_solver.topology_file import load_topology
 from testbed.errors import TestbedError
 from testbed.failures import fail_link, heal_link
-from testbed.hash_probe import FlowKey, Mark
+from testbed.grounds import Ground
+from testbed.hash_probe import FlowKey, Mark, probe_marks_seen_by
 from testbed.lab import Lab, LabOptions
-from testbed.machine import Machine, require_emulation
+from testbed.machine import Machine
 from testbed.manifest import describe_run
 from testbed.ticks import TickFlow
 
@@ -40,14 +37,8 @@ ATTEMPTS = 3
 ADDRESSES = 16
 """Source addresses tried: the switch hashes addresses but not the ports of UDP, so that each has a slot of its own."""
 
-BEFORE_SECONDS, AFTER_SECONDS, RATE_SECONDS = 0.5, 1.5, 0.4
-"""What is looked at before and after the cut, and how much at either end of it gives the packets per second."""
-
 QUIET_SECONDS = 10.0
 """For which false alarms of BFD are counted before the first cut."""
-
-GUARD_SECONDS = 0.01
-"""Before the cut; the last arrivals may be part of the interruption."""
 
 _SIGHT_SECONDS = 1.0
 _RETURN_SECONDS = 15.0
@@ -71,10 +62,11 @@ class _Source:
 
 @dataclass(frozen=True)
 class _Aim:
-    """The link to cut, by its position in a tunnel, and the source of a flow on that tunnel."""
+    """The link to cut, by its position in a tunnel, and the flow on that tunnel: its ingress and egress, its source."""
 
     tunnel: Tunnel
     position: int
+    ends: tuple[str, str]
     source: _Source
 
     @property
@@ -82,22 +74,33 @@ class _Aim:
         return self.tunnel.hops[self.position]
 
 
+@dataclass(frozen=True)
+class _Job:
+    """What is the same for all modes."""
+
+    settings: Settings
+    options: RecoveryOptions
+    plan: Plan
+    ground: Ground
+    machine: Machine
+
+
 def run_recovery(settings: Settings, options: RecoveryOptions, output: OutputFolder, progress: Progress) -> Outcome:
     """Measure every mode, writing each as it is had, then the table.
 
     Raises:
-        InputError: the machine cannot run an emulation.
+        InputError: the machine cannot run an emulation, or the inventory does not fit.
         TestbedError: the lab failed, or the flow did not come back after a cut.
     """
-    machine = require_emulation()
-    plan = recovery_plan(settings.capacity)
+    ground, machine = ground_of(settings)
+    job = _Job(settings, options, recovery_plan(options.network, settings.capacity), ground, machine)
     results = []
     for name in options.modes:
         began = time.time()
-        lab, result = _measure(MODES[name], plan, settings, options.cuts, progress)
+        lab, result = _measure(MODES[name], job, progress)
         results.append(result)
-        output.write_json(f"recovery-{name}.json", _file(settings, options, machine, lab, result, began))
-    text = table_text(results)
+        output.write_json(f"recovery-{name}.json", _file(job, lab, result, began))
+    text = table_text(results, options.network)
     output.write_text("recovery.txt", f"{text}\n")
     missed = tuple(missed_bars(results))
     summary: dict[str, object] = {
@@ -110,15 +113,34 @@ def run_recovery(settings: Settings, options: RecoveryOptions, output: OutputFol
     return Outcome(text, summary, missed)
 
 
-def recovery_plan(capacity: float) -> Plan:
-    """Gscale with its largest link at `capacity` Mbit/s and its own demands."""
-    topology = load_topology(shipped_network(NETWORK))
-    demands = load_demands(shipped_demands(NETWORK), topology)
+def recovery_plan(network: str, capacity: float) -> Plan:
+    """A shipped network with its largest link at `capacity` Mbit/s and its own demands."""
+    topology = load_topology(shipped_network(network))
+    demands = load_demands(shipped_demands(network), topology)
     factor = capacity / max(link.capacity for link in topology.links)
     return solve(topology.scaled(factor), [replace(demand, rate=demand.rate * factor) for demand in demands])
 
 
-def _measure(mode: Mode, plan: Plan, settings: Settings, cuts: int, progress: Progress) -> tuple[Lab, ModeResult]:
+def cuts_in_turn(mode: Mode, tunnels: Sequence[Tunnel], count: int) -> list[tuple[Tunnel, int]]:
+    """Which tunnel is cut at which of its links, tunnel by tunnel and then link by link.
+
+    Raises:
+        ValueError: no tunnel has a link that the mode cuts.
+    """
+    fit = [tunnel for tunnel in tunnels if len(tunnel.hops) > min(mode.links)]
+    if not fit:
+        raise ValueError(f"no tunnel with traffic has the {mode.title}")
+    cuts = []
+    for number in range(count):
+        tunnel = fit[number % len(fit)]
+        positions = [position for position in mode.links if position < len(tunnel.hops)]
+        cuts.append((tunnel, positions[number // len(fit) % len(positions)]))
+    return cuts
+
+
+def _measure(mode: Mode, job: _Job, progress: Progress) -> tuple[Lab, ModeResult]:
+    settings, ends = job.settings, job.options.ends
+
     def show(text: str) -> None:
         progress.show(f"recovery {mode.name}: {text}")
 
@@ -127,129 +149,119 @@ def _measure(mode: Mode, plan: Plan, settings: Settings, cuts: int, progress: Pr
         options = replace(options, bfd_interval_ms=mode.bfd_interval_ms)
     chance = random.Random(settings.seed)
     records = []
-    with Lab(plan, options, show) as lab:
+    with Lab(job.plan, options, show, job.ground) as lab:
         show("looking for source addresses that are hashed to the tunnels")
-        sources = _find_sources(lab)
+        sources = _find_sources(lab, ends)
         if mode.without_controller:
             lab.kill_controller()
         show(f"counting false alarms for {QUIET_SECONDS:g} s")
-        false_alarms = _false_alarms(lab, sources) if lab.network.session_states() else None
-        tunnels = [tunnel for tunnel in plan.tunnels if tunnel.path_id in sources]
-        for number in range(cuts):
-            tunnel = tunnels[number % len(tunnels)]
-            position = mode.links[number // len(tunnels) % len(mode.links)]
-            aim = _Aim(tunnel, position, chance.choice(sources[tunnel.path_id]))
-            show(f"cut {number + 1} of {cuts}, {'-'.join(aim.link)}")
+        false_alarms = _false_alarms(lab, ends, sources) if lab.fabric.session_states() else None
+        tunnels = [tunnel for tunnel in job.plan.tunnels if tunnel.path_id in sources]
+        try:
+            cuts = cuts_in_turn(mode, tunnels, job.options.cuts)
+        except ValueError as error:
+            raise TestbedError(f"{mode.name}: {error}") from error
+        for number, (tunnel, position) in enumerate(cuts, start=1):
+            aim = _Aim(tunnel, position, ends, chance.choice(sources[tunnel.path_id]))
+            show(f"cut {number} of {len(cuts)}, {'-'.join(aim.link)}")
             record = _cut(lab, aim)
             for _ in range(1, ATTEMPTS):
                 if not record.invalid:
                     break
-                progress.say(f"cut {number + 1} of {mode.name} is repeated: {'; '.join(record.invalid)}")
+                progress.say(f"cut {number} of {mode.name} is repeated: {'; '.join(record.invalid)}")
                 record = _cut(lab, aim)
             records.append(record)
     return lab, ModeResult(mode, tuple(records), false_alarms)
 
 
-def _find_sources(lab: Lab) -> dict[int, list[_Source]]:
+def _find_sources(lab: Lab, ends: tuple[str, str]) -> dict[int, list[_Source]]:
     """Over which tunnel packets from addresses of the ingress' site are sent, by path id."""
-    host = lab.network.host(INGRESS)
-    sources = [_Source(str(host.address + number), _FIRST_SOURCE_PORT + number) for number in range(ADDRESSES)]
+    ingress, egress = map(lab.fabric.host, ends)
+    sources = [_Source(str(ingress.address + number), _FIRST_SOURCE_PORT + number) for number in range(ADDRESSES)]
+    keys = [source.key for source in sources]
+    marks = probe_marks_seen_by(partial(lab.fabric.observe, ends[0]), ingress, str(egress.address), keys)
     found: dict[int, list[_Source]] = {}
     for source in sources:
-        with _flow(lab, source) as flow:
-            flow.start()
-            mark = _see(lab, source)
-        if mark is None:
-            raise TestbedError(f"packets from {source.address} were not seen to leave switch {INGRESS}")
-        found.setdefault(mark.label, []).append(source)
+        if source.key in marks:
+            found.setdefault(marks[source.key].label, []).append(source)
     return found
 
 
-def _false_alarms(lab: Lab, sources: Mapping[int, Sequence[_Source]]) -> int:
+def _false_alarms(lab: Lab, ends: tuple[str, str], sources: Mapping[int, Sequence[_Source]]) -> int:
     """How often ends of BFD sessions go down while nothing fails and a flow is sent."""
-    with _flow(lab, next(iter(sources.values()))[0]) as flow:
+    with _flow(lab, ends, next(iter(sources.values()))[0]) as flow:
         flow.start()
-        before = lab.network.session_flaps()
+        before = lab.fabric.session_flaps()
         time.sleep(QUIET_SECONDS)
-        return -(-(lab.network.session_flaps() - before) // 2)  # each goes up again
+        return -(-(lab.fabric.session_flaps() - before) // 2)  # each goes up again
 
 
 def _cut(lab: Lab, aim: _Aim) -> CutRecord:
     """Cut one link under the flow and bring it up again."""
-    with _flow(lab, aim.source) as flow:
+    fabric = lab.fabric
+    with _flow(lab, aim.ends, aim.source) as flow:
         flow.start()
         _wait_for_tunnel(lab, aim)
-        watch = LoadWatch(lab.fabric.forwarding_process)
+        clock = fabric.host(aim.ends[1]).clock()
+        watch = LoadWatch(fabric.forwarding_process, fabric.count_box_loads)
         time.sleep(BEFORE_SECONDS)
-        event = fail_link(lab.network, *aim.link)
+        event = fail_link(fabric, *aim.link)
         try:
             cut_at = event.requested_at + time.monotonic() - time.time()
             time.sleep(max(0.0, cut_at + AFTER_SECONDS - time.monotonic()))
             load = watch.load()
-            mark = _see(lab, aim.source, {aim.tunnel.path_id})
+            mark = _see(lab, aim, {aim.tunnel.path_id})
             record = flow.stop()
         finally:
-            heal_link(lab.network, *aim.link)
+            heal_link(fabric, *aim.link)
     link = "-".join(aim.link)
     if mark is None:
         raise TestbedError(f"the flow from {aim.source.address} was not seen on another tunnel after {link} was cut")
-    arrivals = [at for _, at in record.arrivals]
-    end = cut_at + AFTER_SECONDS
     try:
-        gap = longest_silence(arrivals, cut_at, end)
-        return CutRecord(
-            link=aim.link,
-            position=aim.position,
-            path_id=aim.tunnel.path_id,
-            backup_path_id=mark.label,
-            source_address=aim.source.address,
-            low_after=mark.traffic_class == _VICTIM,
-            gap=gap.length,
-            gap_before=longest_silence(arrivals, cut_at - BEFORE_SECONDS, cut_at - GUARD_SECONDS).length,
-            sender_pause=longest_silence(record.sent_at, cut_at - BEFORE_SECONDS, end).length,
-            sender_pause_in_gap=longest_silence(record.sent_at, gap.start, gap.end).length,
-            lost=record.lost,
-            before=_rate(arrivals, cut_at - RATE_SECONDS, cut_at),
-            after=_rate(arrivals, end - RATE_SECONDS, end),
-            noticed=event.delay,
-            load=load,
-        )
+        found = interruption(record, cut_at + clock.offset - clock.error)
     except ValueError as error:
         raise TestbedError(f"the flow did not arrive both before and after {link} was cut: {error}") from error
+    return CutRecord(
+        **vars(found),
+        link=aim.link,
+        position=aim.position,
+        path_id=aim.tunnel.path_id,
+        backup_path_id=mark.label,
+        source_address=aim.source.address,
+        low_after=mark.traffic_class == _VICTIM,
+        noticed=event.delay,
+        clock_error=clock.error,
+        load=load,
+    )
 
 
-def _rate(arrivals: Sequence[float], start: float, end: float) -> float:
-    return sum(start < at <= end for at in arrivals) / (end - start)
-
-
-def _flow(lab: Lab, source: _Source) -> TickFlow:
-    hosts = lab.network.host(INGRESS), lab.network.host(EGRESS)
-    return TickFlow(*hosts, source.address, source.port, _TARGET_PORT, TICK_SECONDS)
+def _flow(lab: Lab, ends: tuple[str, str], source: _Source) -> TickFlow:
+    sender, receiver = map(lab.fabric.host, ends)
+    return TickFlow(sender, receiver, source.address, source.port, _TARGET_PORT, TICK_SECONDS)
 
 
 def _wait_for_tunnel(lab: Lab, aim: _Aim) -> None:
     """Wait until the flow is on its tunnel, as normal traffic, and all BFD sessions are up."""
-    lab.network.wait_for_sessions(lab.network.session_states(), up=True)
+    lab.fabric.wait_for_sessions(lab.fabric.session_states(), up=True)
     deadline = time.monotonic() + _RETURN_SECONDS
-    while (mark := _see(lab, aim.source)) != Mark(aim.tunnel.path_id, _NORMAL):
+    while (mark := _see(lab, aim)) != Mark(aim.tunnel.path_id, _NORMAL):
         if time.monotonic() > deadline:
             seen = "nowhere" if mark is None else f"on {mark.label} with traffic class {mark.traffic_class}"
             expected = f"on tunnel {aim.tunnel.path_id}"
             raise TestbedError(f"the flow expected {expected} is still {seen} {_RETURN_SECONDS:g} s after it healed")
 
 
-def _see(lab: Lab, source: _Source, ignored: Collection[int] = frozenset()) -> Mark | None:
-    with lab.fabric.observe(INGRESS) as observer:
-        return observer.watch([source.key], _SIGHT_SECONDS, ignored).get(source.key)
+def _see(lab: Lab, aim: _Aim, ignored: Collection[int] = frozenset()) -> Mark | None:
+    with lab.fabric.observe(aim.ends[0]) as observer:
+        return observer.watch([aim.source.key], _SIGHT_SECONDS, ignored).get(aim.source.key)
 
 
 def _without_cuts(result: ModeResult) -> dict[str, object]:
     return {key: value for key, value in mode_data(result).items() if key not in ("cuts", "flows")}
 
 
-def _file(
-    settings: Settings, options: RecoveryOptions, machine: Machine, lab: Lab, result: ModeResult, began: float
-) -> dict[str, object]:
+def _file(job: _Job, lab: Lab, result: ModeResult, began: float) -> dict[str, object]:
+    settings = job.settings
     return {
         "experiment": "recovery",
         "backend": settings.backend,
@@ -259,8 +271,8 @@ def _file(
         "published": None,
         **mode_data(result),
         "manifest": {
-            **describe_run(machine, lab.network, (), began, time.time() - began),
+            **describe_run(job.machine, lab.fabric, (), began, time.time() - began),
             "settings": asdict(settings),
-            "options": asdict(options),
+            "options": asdict(job.options),
         },
     }

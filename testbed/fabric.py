@@ -14,6 +14,7 @@ from kuijia_app.wiring import Wiring
 from te_solver.topology import Topology
 from testbed.bfd import EndState
 from testbed.calibration import LinkCalibration
+from testbed.clocks import ClockOffset
 from testbed.flow_keys import FlowKey, Mark
 from testbed.load_counters import LoadCounters
 from testbed.ovs import Datapath
@@ -43,6 +44,9 @@ class SiteHost(Protocol):
 
     def batch(self, program: Literal["ip", "tc"], commands: Sequence[list[str]]) -> None:
         """Run many commands of `ip` or `tc`."""
+
+    def clock(self) -> ClockOffset:
+        """How far the clock of `time.monotonic` there is ahead of the one here."""
 
 
 class LabelWatch(Protocol):
@@ -134,5 +138,8 @@ class Fabric(Protocol):
     def remove_sessions(self, sessions: Iterable[BfdSession]) -> None: ...
 
     def session_states(self) -> dict[BfdSession, dict[str, EndState]]: ...
+
+    def session_flaps(self) -> int:
+        """How often ends of the BFD sessions have gone up or down since they were made."""
 
     def wait_for_sessions(self, sessions: Iterable[BfdSession], *, up: bool) -> None: ...

@@ -10,6 +10,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, Literal
 
+from testbed.clocks import OUR_CLOCK, ClockOffset
 from testbed.commands import COMMAND_TIMEOUT, located, run_batch
 from testbed.errors import TestbedError
 from testbed.network_namespace import network_of
@@ -62,6 +63,9 @@ class Host:
                 run_batch(program, commands)
         except TestbedError as error:
             raise TestbedError(f"{self.name}: {error}") from error
+
+    def clock(self) -> ClockOffset:
+        return OUR_CLOCK
 
     def run(self, argv: Sequence[str], timeout: float = COMMAND_TIMEOUT) -> subprocess.CompletedProcess[str]:
         """Run a program in the host to its end, whatever its exit status.

@@ -191,7 +191,6 @@ class Network:
         return self._cables.states()
 
     def session_flaps(self) -> int:
-        """How often ends of the BFD sessions have gone up or down since they were made."""
         return self._cables.flaps()
 
     def wait_for_sessions(self, sessions: Iterable[BfdSession], *, up: bool, timeout: float = UP_TIMEOUT) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
@@ -34,6 +35,9 @@ class Program(Protocol):
     def bytes_read(self) -> int:
         """Bytes it has read so far, from anywhere; raises TestbedError when it has ended."""
 
+    def terminate(self) -> None:
+        """Ask it to end, its last words being kept; harmless when it has ended."""
+
     def stop(self) -> None:
         """End it if it still runs, and forget its output."""
 
@@ -63,8 +67,9 @@ class LocalProgram:
             raise TestbedError(f"{self._name} does not end") from error
 
     def output(self) -> str:
-        self._output.seek(0)
-        return self._output.read().decode(errors="replace")
+        # Read at a place of its own: where the program writes is where the file's own place is.
+        file = self._output.fileno()
+        return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
 
     def owns_socket(self, kind: SocketKind, local_port: int, remote_port: int = 0) -> bool:
         return owns_socket(self._popen.pid, kind, local_port, remote_port)
@@ -75,6 +80,9 @@ class LocalProgram:
         except (FileNotFoundError, ProcessLookupError) as error:
             raise TestbedError(f"{self._name} is gone") from error
         return int(counters.split("rchar:", 1)[1].split(maxsplit=1)[0])
+
+    def terminate(self) -> None:
+        self._popen.terminate()
 
     def stop(self) -> None:
         if self._popen.poll() is None:

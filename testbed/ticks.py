@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from testbed import tick_program
 from testbed.errors import TestbedError
-from testbed.hosts import Host
+from testbed.fabric import SiteHost
+from testbed.programs import Program
 
+_START_TIMEOUT = 30.0
 _END_TIMEOUT = 10.0
+_POLL_SECONDS = 0.005
 
 
 @dataclass(frozen=True)
 class TickRecord:
-    """All packets of a flow; times in seconds on the clock of time.monotonic, in order.
+    """All packets of a flow; times in order, in seconds of time.monotonic where they were noted.
 
     Attributes:
-        sent_at: when packet k was sent.
-        arrivals: number and time of the packets that arrived.
+        sent_at: when packet k was sent, on the sender's clock.
+        arrivals: number and time of the packets that arrived, on the receiver's.
     """
 
     sent_at: tuple[float, ...]
@@ -57,8 +60,8 @@ class TickFlow:
 
     def __init__(
         self,
-        sender: Host,
-        receiver: Host,
+        sender: SiteHost,
+        receiver: SiteHost,
         source_address: str,
         source_port: int,
         target_port: int,
@@ -69,16 +72,14 @@ class TickFlow:
         to = [str(receiver.address), str(target_port)]
         self._send = ["send", source_address, str(source_port), *to, f"{interval}", str(size)]
         self._receive = ["receive", str(receiver.address), str(target_port)]
-        self._programs: list[subprocess.Popen[bytes]] = []
+        self._programs: list[Program] = []
 
     def __enter__(self) -> TickFlow:
         return self
 
     def __exit__(self, *_: object) -> None:
         for program in self._programs:
-            if program.poll() is None:
-                program.kill()
-            program.communicate()
+            program.stop()
 
     def start(self) -> None:
         """Start listening, then sending; raises TestbedError when a program failed."""
@@ -99,23 +100,20 @@ class TickFlow:
             tuple((number, at / 1e9) for number, at in zip(received["numbers"], received["at"], strict=True)),
         )
 
-    def _start(self, host: Host, arguments: list[str], said: str) -> None:
-        # Isolated mode: the modules beside the program must not be taken for the standard library's.
-        command = [sys.executable, "-I", tick_program.__file__, *arguments]
-        program = host.start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    def _start(self, host: SiteHost, arguments: list[str], said: str) -> None:
+        program = host.launch_python(Path(tick_program.__file__), arguments)
         self._programs.append(program)
-        assert program.stdout is not None
-        line = program.stdout.readline().decode().strip()
-        if line != said:
-            raise TestbedError(f"the steady flow's program on {host.name} failed: {line or 'it said nothing'}")
+        deadline = time.monotonic() + _START_TIMEOUT
+        while program.status() is None and not program.output().endswith("\n") and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+        heard = program.output().strip()
+        if heard != said:
+            raise TestbedError(f"the steady flow's program on {host.name} failed: {heard or 'it said nothing'}")
 
-    def _end(self, program: subprocess.Popen[bytes], host: Host) -> dict[str, list[int]]:
+    def _end(self, program: Program, host: SiteHost) -> dict[str, list[int]]:
         program.terminate()
-        try:
-            output, _ = program.communicate(timeout=_END_TIMEOUT)
-        except subprocess.TimeoutExpired as error:
-            raise TestbedError(f"the steady flow's program on {host.name} does not end") from error
-        if program.returncode != 0:
-            raise TestbedError(f"the steady flow's program on {host.name} exited with status {program.returncode}")
-        record: dict[str, list[int]] = json.loads(output)
+        status = program.wait(_END_TIMEOUT)
+        if status != 0:
+            raise TestbedError(f"the steady flow's program on {host.name} exited with status {status}")
+        record: dict[str, list[int]] = json.loads(program.output().splitlines()[-1])
         return record

@@ -14,10 +14,10 @@ from kuijia_app.cli.inputs import add_topology, positive_number, read_topology
 from kuijia_app.wiring import Wiring
 from te_solver.errors import KuijiaError
 from te_solver.topology import Topology
-from testbed.boxes.check import ClockOffset
 from testbed.boxes.fleet import Examination, Fleet
 from testbed.boxes.inventory import Inventory, read_inventory
 from testbed.boxes.plans import Target
+from testbed.clocks import ClockOffset
 from testbed.link_rates import require_possible_links
 from testbed.network import NetworkOptions
 

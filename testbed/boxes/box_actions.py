@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -32,6 +33,7 @@ class BoxActions:
 
     survey = staticmethod(survey)
     clock = staticmethod(clock)
+    monotonic_clock = staticmethod(time.monotonic)
     probe_cables = staticmethod(probe_cables)
     is_running = staticmethod(is_running)
     remove_cables = staticmethod(remove_cables)
@@ -143,6 +145,9 @@ class BoxActions:
 
     def program_bytes_read(self, program: int) -> int:
         return self._programs.bytes_read(program)
+
+    def terminate_program(self, program: int) -> None:
+        self._programs.terminate(program)
 
     def stop_program(self, program: int) -> None:
         self._programs.stop(program)

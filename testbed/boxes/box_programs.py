@@ -40,6 +40,9 @@ class BoxPrograms:
     def bytes_read(self, program: int) -> int:
         return self._running[program].bytes_read()
 
+    def terminate(self, program: int) -> None:
+        self._running[program].terminate()
+
     def stop(self, program: int) -> None:
         self._running.pop(program).stop()
 

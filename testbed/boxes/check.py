@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from testbed.boxes.bundle import NEEDED_PYTHON
 from testbed.boxes.changes import Facts
@@ -11,18 +10,9 @@ from testbed.boxes.inventory import Box, HostBox, SwitchBox
 from testbed.ovs import Datapath
 from testbed.versions import OLDEST_IPERF, OLDEST_OVS, dotted, is_older
 
-_MOST_PRECISE_CLOCK = 0.001
 Cable = tuple[tuple[str, str], tuple[str, str]]
 Heard = Mapping[str, Mapping[str, Sequence[Sequence[str]]]]
 """Box to its interfaces to the boxes and interfaces heard there."""
-
-
-@dataclass(frozen=True)
-class ClockOffset:
-    """How far a box's clock is ahead of ours, in seconds; `error` is half of the quickest answer's way."""
-
-    offset: float
-    error: float
 
 
 def box_faults(box: Box, facts: Facts, namespace: str | None = None, *, ours: bool, tls: bool = False) -> Iterator[str]:
@@ -79,13 +69,6 @@ def cable_faults(cables: Iterable[Cable], heard: Heard, asleep: Iterable[tuple[s
                 seen = ", ".join(" ".join(each) for each in found) or "nothing"
                 faults.append(f"{' '.join(here)} hears {seen} instead of {' '.join(there)}")
     return faults
-
-
-def clock_offset(exchanges: Sequence[tuple[float, float, float]]) -> ClockOffset:
-    """From times at which a box was asked, its answers, and the times at which they had come (RFC 5905, section 8)."""
-    asked, answer, come = min(exchanges, key=lambda exchange: exchange[2] - exchange[0])
-    error = max((come - asked) / 2, _MOST_PRECISE_CLOCK / 2)
-    return ClockOffset(answer - (asked + come) / 2, error)
 
 
 def _program_faults(box: Box, facts: Facts) -> Iterator[str]:

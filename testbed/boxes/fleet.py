@@ -12,13 +12,13 @@ from types import TracebackType
 from typing import Any
 
 from testbed.boxes.changes import Facts, Step, wake_steps
-from testbed.boxes.check import ClockOffset, Heard, box_faults, cable_faults, clock_offset, stands
+from testbed.boxes.check import Heard, box_faults, cable_faults, stands
 from testbed.boxes.inventory import Box, HostBox, Inventory, SwitchBox
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import BoxError, Connection, DeadBoxError
+from testbed.clocks import ClockOffset, ask_clock
 from testbed.errors import TestbedError
 
-_CLOCK_EXCHANGES = 8
 _CABLE_SECONDS = 6.0
 """Until an interface that was just brought up has a carrier."""
 
@@ -226,12 +226,7 @@ class Fleet:
 
     def _clock(self, box: Box) -> ClockOffset:
         connection = self.connection(box)
-        exchanges = []
-        for _ in range(_CLOCK_EXCHANGES):
-            asked = time.time()
-            answer = connection.call("clock")
-            exchanges.append((asked, float(answer), time.time()))
-        return clock_offset(exchanges)
+        return ask_clock(lambda: float(connection.call("clock")), time.time)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from testbed.boxes.ssh import Connection
+from testbed.clocks import ClockOffset, ask_clock
 from testbed.errors import TestbedError
 from testbed.processes import SocketKind
 
@@ -37,6 +38,9 @@ class BoxHost:
 
     def batch(self, program: Literal["ip", "tc"], commands: Sequence[list[str]]) -> None:
         self._connection.call("batch", namespace=self._namespace, program=program, commands=commands)
+
+    def clock(self) -> ClockOffset:
+        return ask_clock(lambda: float(self._connection.call("monotonic_clock")), time.monotonic)
 
     @property
     def _prefix(self) -> list[str]:
@@ -81,6 +85,9 @@ class BoxProgram:
 
     def bytes_read(self) -> int:
         return int(self._connection.call("program_bytes_read", program=self._number))
+
+    def terminate(self) -> None:
+        self._connection.call("terminate_program", program=self._number)
 
     def stop(self) -> None:
         """End it; harmless when that was done before, or the box is dead."""

@@ -229,6 +229,9 @@ class BoxNetwork:
     def session_states(self) -> dict[BfdSession, dict[str, EndState]]:
         return self._cables.states()
 
+    def session_flaps(self) -> int:
+        return self._cables.flaps()
+
     def wait_for_sessions(self, sessions: Iterable[BfdSession], *, up: bool) -> None:
         self._cables.wait_until(sessions, up=up, timeout=UP_TIMEOUT)
 

@@ -7,17 +7,10 @@ from dataclasses import replace
 import pytest
 
 from experiments.load import Load
-from experiments.recovery import DEFAULT_CUTS, EGRESS, INGRESS, MODES, QUICK_CUTS, configure, options_from
-from experiments.recovery_report import (
-    CutRecord,
-    ModeResult,
-    Silence,
-    longest_silence,
-    missed_bars,
-    mode_data,
-    table_text,
-)
-from experiments.recovery_run import recovery_plan
+from experiments.recovery import DEFAULT_CUTS, MODES, NETWORKS, QUICK_CUTS, configure, options_from
+from experiments.recovery_report import CutRecord, ModeResult, missed_bars, mode_data, table_text
+from experiments.recovery_run import cuts_in_turn, recovery_plan
+from te_solver.plan import Tunnel
 
 IDLE = Load(idle=0.9, steal=0.0, softirq=0.0, switch=1.1, switch_waiting=0.1, unread=0.0)
 CUT = CutRecord(
@@ -35,6 +28,7 @@ CUT = CutRecord(
     before=1000.0,
     after=990.0,
     noticed={"4": 0.001, "7": 0.002},
+    clock_error=0.0,
     load=IDLE,
 )
 
@@ -47,19 +41,6 @@ def parsed(*arguments: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(exit_on_error=False)
     configure(parser)
     return parser.parse_args(arguments)
-
-
-def test_the_longest_silence_is_found_among_those_that_overlap_the_time_asked_for() -> None:
-    times = [0.0, 5.0, 6.0, 8.0, 9.0, 20.0]
-    assert longest_silence(times, 5.5, 8.5) == Silence(6.0, 8.0)
-    assert longest_silence(times, 4.9, 8.5) == Silence(0.0, 5.0)
-    assert longest_silence(times, 5.5, 9.1).length == 11
-
-
-@pytest.mark.parametrize("times", [[], [1.0, 2.0], [7.0, 8.0]])
-def test_a_silence_without_an_end_has_no_length(times: list[float]) -> None:
-    with pytest.raises(ValueError, match="both sides"):
-        longest_silence(times, 5.0, 6.0)
 
 
 def test_bars_are_on_the_median_and_on_the_longest_gap() -> None:
@@ -98,13 +79,24 @@ def test_a_switch_that_takes_every_packet_up_alone_is_not_taken_for_overloaded()
 
 
 def test_the_table_has_a_row_for_each_mode() -> None:
-    text = table_text([result(0.080, 0.090, 0.100), result(0.008, mode="controller", false_alarms=None)])
+    text = table_text([result(0.080, 0.090, 0.100), result(0.008, mode="controller", false_alarms=None)], "gscale")
     rows = [line.split()[-7:] for line in text.splitlines() if line.startswith(("bfd-30:", "controller:"))]
     assert rows == [
         ["3", "80.0", "90.0", "100.0", "2.0", "2.0", "0"],
         ["1", "8.0", "8.0", "8.0", "2.0", "2.0", "-"],
     ]
     assert "ok    bfd-30: median gap in s 0.090 (at most 0.13)" in text
+    assert "clock" not in text
+
+
+def test_how_well_the_receiver_s_clock_was_known_is_told_and_a_cut_with_one_hardly_known_does_not_count() -> None:
+    near = replace(CUT, clock_error=0.0012)
+    far = replace(CUT, clock_error=0.060)
+    assert near.invalid == ()
+    assert far.invalid == ("the receiver's clock was known to 60.0 ms only, more than 50.0 ms",)
+    text = table_text([ModeResult(MODES["bfd-30"], (CUT, near), 0)], "fig1")
+    assert "cuts are placed on it to 1.2 ms" in text
+    assert text.startswith("A packet a millisecond from s1 to s4 of fig1")
 
 
 def test_a_mode_as_json_has_every_cut_and_what_the_flow_kept() -> None:
@@ -120,13 +112,31 @@ def test_options_decide_the_modes_and_the_number_of_cuts() -> None:
     assert options_from(parsed(), quick=True, repetitions=2).cuts == 2 * QUICK_CUTS
     chosen = options_from(parsed("--modes", "bfd-10,local", "--cuts", "3"), quick=True, repetitions=1)
     assert (chosen.modes, chosen.cuts) == (("bfd-10", "local"), 3)
+    assert options_from(parsed("--network", "fig1"), quick=True, repetitions=1).ends == ("s1", "s4")
     for wrong in ("local,local", "remote", ""):
         with pytest.raises(argparse.ArgumentError, match="among local, bfd-30, bfd-10, controller"):
             parsed("--modes", wrong)
 
 
-def test_the_probed_pair_has_tunnels_with_links_enough_for_every_mode() -> None:
-    pair = next(each for each in recovery_plan(20.0).pairs if (each.source, each.target) == (INGRESS, EGRESS))
-    used = [tunnel for tunnel in pair.tunnels if tunnel.weight > 0]
+def used_tunnels(network: str) -> list[Tunnel]:
+    ends = NETWORKS[network]
+    pair = next(each for each in recovery_plan(network, 20.0).pairs if (each.source, each.target) == ends)
+    return [tunnel for tunnel in pair.tunnels if tunnel.weight > 0]
+
+
+def test_the_probed_pair_of_gscale_has_tunnels_with_links_enough_for_every_mode() -> None:
+    used = used_tunnels("gscale")
     assert len(used) > 1
     assert min(len(tunnel.hops) for tunnel in used) > max(max(mode.links) for mode in MODES.values())
+
+
+def test_cuts_take_turns_among_the_links_that_tunnels_have() -> None:
+    on_gscale = cuts_in_turn(MODES["bfd-30"], used_tunnels("gscale"), 8)
+    assert len(set(on_gscale)) == 2 * len(used_tunnels("gscale"))
+    remote = [tunnel.hops[position] for tunnel, position in cuts_in_turn(MODES["bfd-30"], used_tunnels("fig1"), 4)]
+    assert remote == [("s2", "s4"), ("s3", "s4")] * 2
+    local = [tunnel.hops[position] for tunnel, position in cuts_in_turn(MODES["local"], used_tunnels("fig1"), 3)]
+    assert sorted(local) == [("s1", "s2"), ("s1", "s3"), ("s1", "s4")]
+    direct = [tunnel for tunnel in used_tunnels("fig1") if len(tunnel.hops) == 1]
+    with pytest.raises(ValueError, match="no tunnel with traffic has the second or third link"):
+        cuts_in_turn(MODES["bfd-30"], direct, 1)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.recovery_report import longest_silence
+from experiments.interruption import longest_silence
 from te_solver.plan import Plan
 from testbed.flow_keys import FlowKey, Mark
 from testbed.iperf import IperfFlow, IperfRun

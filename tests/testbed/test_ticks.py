@@ -1,12 +1,18 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
+from ipaddress import IPv4Address
 from itertools import pairwise
+from pathlib import Path
+from typing import Literal
 
 import pytest
 
+from testbed.clocks import OUR_CLOCK, ClockOffset
 from testbed.errors import TestbedError
 from testbed.network import Network
+from testbed.programs import LocalProgram
 from testbed.ticks import TickFlow, TickRecord
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.testbed.emulated import program_path, running_network
@@ -19,6 +25,43 @@ def test_packets_between_the_first_and_the_last_arrival_that_are_missing_are_los
     sent_at = tuple(number / 1000 for number in range(10))
     assert TickRecord(sent_at, ((2, 0.1), (3, 0.2), (6, 0.3), (5, 0.4))).lost == 1
     assert TickRecord(sent_at, ()).lost == 10
+
+
+def delivered(counters: str) -> int:
+    """UDP packets that have been read, by what /proc/net/snmp shows."""
+    names, values = (line.split() for line in counters.splitlines() if line.startswith("Udp:"))
+    return int(values[names.index("InDatagrams")])
+
+
+class Loopback:
+    """A host that is this machine."""
+
+    name, address, interface = "here", IPv4Address("127.0.0.1"), "lo"
+
+    def launch(self, argv: Sequence[str]) -> LocalProgram:
+        return LocalProgram(argv)
+
+    def launch_python(self, file: Path, arguments: Sequence[str]) -> LocalProgram:
+        return self.launch([sys.executable, "-I", str(file), *arguments])
+
+    def batch(self, program: Literal["ip", "tc"], commands: Sequence[list[str]]) -> None:
+        raise AssertionError(f"{program} is not to change anything: {commands}")
+
+    def clock(self) -> ClockOffset:
+        return OUR_CLOCK
+
+
+def test_programs_tell_what_they_have_noted_when_they_are_told_to_end() -> None:
+    here = Loopback()
+    counters = Path("/proc/net/snmp")
+    before = delivered(counters.read_text())
+    with TickFlow(here, here, "127.0.0.1", 0, 27182, INTERVAL) as ticks:
+        ticks.start()
+        wait_until(lambda: delivered(counters.read_text()) > before + 50, "some packets have arrived")
+        record = ticks.stop()
+    assert len(record.arrivals) > 0
+    assert record.lost == 0
+    assert [number for number, _ in record.arrivals] == list(range(len(record.arrivals)))
 
 
 @pytest.fixture(scope="module")
@@ -35,15 +78,13 @@ def flow(network: Network) -> TickFlow:
 
 @pytest.mark.emulation
 def test_a_flow_is_steady_and_every_arrival_is_noted(network: Network) -> None:
-    def delivered() -> int:
-        shown = network.host("b").run(["cat", "/proc/net/snmp"]).stdout
-        names, values = (line.split() for line in shown.splitlines() if line.startswith("Udp:"))
-        return int(values[names.index("InDatagrams")])
+    def shown() -> str:
+        return network.host("b").run(["cat", "/proc/net/snmp"]).stdout
 
-    before = delivered()
+    before = delivered(shown())
     with flow(network) as ticks:
         ticks.start()
-        wait_until(lambda: delivered() > before + 500, "half a second has been sent")
+        wait_until(lambda: delivered(shown()) > before + 500, "half a second has been sent")
         record = ticks.stop()
     assert len(record.arrivals) > 500
     assert record.lost == 0

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from testbed.boxes.check import box_faults, cable_faults, clock_offset, stands
+from testbed.boxes.check import box_faults, cable_faults, stands
 from testbed.boxes.inventory import HostBox, Login, SwitchBox
 from testbed.ovs import Datapath
 
@@ -115,12 +115,6 @@ def test_swapped_cables_are_found_at_all_their_ends() -> None:
         "switch c eth1 hears nothing instead of switch a eth2",
     ]
     assert cable_faults(cables[1:], heard, [("switch c", "eth1")]) == []
-
-
-def test_a_clock_is_judged_by_the_quickest_exchange() -> None:
-    found = clock_offset([(100.0, 105.4, 101.0), (102.0, 107.01, 102.02)])
-    assert found.offset == pytest.approx(5.0)
-    assert found.error == pytest.approx(0.01)
 
 
 def test_places_are_as_the_inventory_says() -> None:
