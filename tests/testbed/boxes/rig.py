@@ -107,7 +107,9 @@ class Rig:
 
 
 @contextmanager
-def rig(folder: Path, topology: Topology, sites: Sequence[str], swapped: Sequence[str] = ()) -> Iterator[Rig]:
+def rig(
+    folder: Path, topology: Topology, sites: Sequence[str], swapped: Sequence[str] = (), apart: int = 0
+) -> Iterator[Rig]:
     """Boxes for a topology's switches and the hosts of some sites; the calling thread lives beside them.
 
     Args:
@@ -115,6 +117,7 @@ def rig(folder: Path, topology: Topology, sites: Sequence[str], swapped: Sequenc
         topology: its links become cables.
         sites: those with a host.
         swapped: two neighbours of the first switch whose cables change places.
+        apart: seconds by which the monotonic clock of each box is ahead of the one before it.
     """
     folder.chmod(0o700)
     for name in ("user", "host"):
@@ -126,7 +129,7 @@ def rig(folder: Path, topology: Topology, sites: Sequence[str], swapped: Sequenc
         try:
             run_command(["ip", "address", "add", f"{CONTROLLER}/32", "dev", "lo"])
             for name in [*topology.nodes, *(f"host-{site}" for site in sites)]:
-                made.boxes[name] = _start_box(name, len(made.boxes) + 1, folder)
+                made.boxes[name] = _start_box(name, len(made.boxes) + 1, folder, apart)
             _cable(made.boxes, topology, sites, swapped)
             made.inventory.write_text(yaml.safe_dump(_inventory(made.boxes, topology, sites)))
             key = " ".join((folder / "host.pub").read_text().split()[:2])
@@ -137,8 +140,9 @@ def rig(folder: Path, topology: Topology, sites: Sequence[str], swapped: Sequenc
                 box.kill()
 
 
-def _start_box(name: str, number: int, folder: Path) -> TestBox:
-    holder = subprocess.Popen([*_CONTAINER, "sleep", "infinity"])
+def _start_box(name: str, number: int, folder: Path, apart: int) -> TestBox:
+    clock = ["--time", f"--monotonic={number * apart}"] if apart else []
+    holder = subprocess.Popen([*_CONTAINER, *clock, "sleep", "infinity"])
     box = TestBox(name, number, holder, _child_of(holder.pid), folder)
     for place in ("/run", "/var/lib"):
         box.run("mount", "-t", "tmpfs", "none", place)
