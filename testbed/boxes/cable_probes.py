@@ -15,7 +15,11 @@ _ETHERTYPE = 0x88B5
 """For local experiments (IEEE 802)."""
 
 _ETH_P_ALL = 0x0003
-_HEADER = bytes.fromhex("01005e90000102fffffffffe") + struct.pack("!H", _ETHERTYPE)
+_GROUP = bytes.fromhex("01005e900001")
+_HEADER = _GROUP + bytes.fromhex("02fffffffffe") + struct.pack("!H", _ETHERTYPE)
+_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, _PACKET_MR_MULTICAST = 263, 1, 0
+"""linux/socket.h, linux/if_packet.h; the socket module does not have them."""
+
 _INTERVAL = 0.1
 _LAST_ROUNDS = 5
 """Frames that are still sent once every interface has heard something."""
@@ -83,4 +87,7 @@ def _open(interface: str, stack: ExitStack) -> socket.socket:
     each = stack.enter_context(closing(socket.socket(socket.AF_PACKET, socket.SOCK_RAW)))
     # For all protocols: the kernel's datapath takes frames before any receiver of one.
     each.bind((interface, _ETH_P_ALL))
+    # A network card takes frames to groups only that somebody has joined; struct packet_mreq in packet(7).
+    membership = struct.pack("iHH8s", socket.if_nametoindex(interface), _PACKET_MR_MULTICAST, len(_GROUP), _GROUP)
+    each.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, membership)
     return each

@@ -1,0 +1,37 @@
+"""Frames that follow cables are heard on interfaces that filter as network cards do."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from testbed.boxes.cable_probes import probe_cables
+from testbed.commands import run_command
+from testbed.errors import TestbedError
+from testbed.network_namespace import private_network
+
+LIMIT = 10.0
+
+
+def add_macvlan(name: str, cable: str) -> None:
+    """A device on one end of a cable that drops frames to groups which nobody has joined, as veth does not."""
+    run_command(["ip", "link", "set", cable, "up"])
+    try:
+        run_command(["ip", "link", "add", "link", cable, "name", name, "type", "macvlan", "mode", "private"])
+    except TestbedError as error:
+        pytest.skip(f"the kernel has no macvlan: {error}")
+    run_command(["ip", "link", "set", name, "up"])
+
+
+@pytest.mark.emulation
+def test_frames_are_heard_where_groups_have_to_be_joined() -> None:
+    with private_network():
+        run_command(["ip", "link", "add", "name", "cable0", "type", "veth", "peer", "name", "cable1"])
+        add_macvlan("near", "cable0")
+        add_macvlan("far", "cable1")
+        with ThreadPoolExecutor() as pool:  # threads of this namespace
+            near = pool.submit(probe_cables, "box a", "token", ["near"], LIMIT)
+            far = pool.submit(probe_cables, "box b", "token", ["far"], LIMIT)
+            assert near.result() == {"near": [("box b", "far")]}
+            assert far.result() == {"far": [("box a", "near")]}
