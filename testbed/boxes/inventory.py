@@ -259,8 +259,14 @@ class _Reader:
 
     def _file(self, node: yaml.Node) -> Path:
         """A path; one that is not absolute starts at the inventory's folder."""
-        path = self._document.path.parent / Path(self._document.text(node, "a file")).expanduser()
-        if not path.is_file():
+        text = self._document.text(node, "a file")
+        try:
+            path = self._document.path.parent / Path(text).expanduser()
+            exists = path.is_file()
+        except (OSError, RuntimeError) as error:  # RuntimeError: nobody's home is found
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise self._document.error(node, f"file {quoted(text)} cannot be looked for ({reason})", "one") from error
+        if not exists:
             raise self._document.error(node, f"there is no file {path}", "one")
         return path.absolute()
 
