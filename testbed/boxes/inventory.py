@@ -131,9 +131,14 @@ class Inventory:
 
     def require_fit(self, topology: Topology) -> None:
         """Raises InputError when the boxes are not those of a topology, or are not cabled as it says."""
-        if set(self.switches) != set(topology.nodes):
-            wrong = sorted(set(self.switches) ^ set(topology.nodes))
-            raise self._unfit(wrong[0], "a switch of one and not of both", f"the nodes of {topology.name}")
+        missing = [node for node in topology.nodes if node not in self.switches]
+        others = [node for node in self.switches if node not in topology.nodes]
+        wrong = [f"switch {node} is no node of {topology.name}" for node in others]
+        if missing:
+            nodes = "node" if len(missing) == 1 else "nodes"
+            wrong.insert(0, f"no switch for {nodes} {', '.join(missing)} of {topology.name}")
+        if wrong:
+            raise self._unfit("switches", "; ".join(wrong), "one for each node")
         for node, switch in self.switches.items():
             if set(switch.links) != set(topology.neighbours[node]):
                 neighbours = ", ".join(topology.neighbours[node])
@@ -152,8 +157,8 @@ def read_inventory(path: Path) -> Inventory:
     """The inventory in a YAML file, whose form `docs/boxes.md` describes.
 
     Raises:
-        InputError: the file is not as it should be, or uses an interface twice or for management as well; its place
-            is the line.
+        InputError: the file is not as it should be, uses an interface twice or for management as well, or two switches
+            of one machine want the same bridge; its place is the line.
     """
     return _Reader(path).read()
 
@@ -164,6 +169,7 @@ class _Reader:
     def __init__(self, path: Path) -> None:
         self._document = YamlDocument(path, "an inventory", "controller, switches and hosts")
         self._defaults: dict[str, yaml.Node] = {}
+        self._boxes: list[Box] = []
 
     def read(self) -> Inventory:
         root = self._document.root()
@@ -206,13 +212,36 @@ class _Reader:
                 raise self._document.error(entry, problem, "another one, as that is never touched")
             if box.interfaces.count(interface) > 1:
                 raise self._document.error(entry, f"{interface} is cabled twice", "one interface for each link")
+        for other in self._boxes:
+            if (other.login.address, other.login.port) == (box.login.address, box.login.port):
+                self._require_apart(box, other, entry)
+        self._boxes.append(box)
         boxes[box.node] = box
+
+    def _require_apart(self, box: Box, other: Box, entry: yaml.Node) -> None:
+        """Raises InputError when two boxes that are one machine are to use the same of it."""
+        for interface in box.interfaces:
+            if interface in other.interfaces:
+                problem = f"{interface} is an interface of {other.name} at the same address too"
+                raise self._document.error(entry, problem, "each interface once, or addresses or ports that differ")
+            if interface == other.management:
+                problem = f"{interface} is the management interface of {other.name} at the same address"
+                raise self._document.error(entry, problem, "another one, as that is never touched")
+        if box.management in other.interfaces:
+            problem = f"{box.management}, the management interface, is used by {other.name} at the same address"
+            raise self._document.error(entry, problem, "another one, as that is never touched")
+        if not (isinstance(box, SwitchBox) and isinstance(other, SwitchBox)):
+            return
+        if (box.bridge, box.ovs_directory) == (other.bridge, other.ovs_directory):
+            problem = f"{other.name} at the same address has a bridge {quoted(box.bridge)} too"
+            raise self._document.error(entry, problem, "another name by the key bridge, or another ovs")
 
     def _switch(self, entry: yaml.Node) -> SwitchBox:
         required = ("node", "address", "management", "links")
         keys = self._document.mapping(entry, "a switch", _SWITCH_KEYS, required)
         if not isinstance(keys["links"], yaml.MappingNode) or not keys["links"].value:
-            raise self._document.error(keys["links"], "links names none", "a mapping of neighbours to interfaces")
+            problem = "links names none" if isinstance(keys["links"], yaml.MappingNode) else "links is not a mapping"
+            raise self._document.error(keys["links"], problem, "a mapping of neighbours to interfaces")
         links: dict[str, str] = {}
         for neighbour_node, interface_node in keys["links"].value:
             neighbour = self._document.text(neighbour_node, "a neighbour")
@@ -251,15 +280,21 @@ class _Reader:
             "sudo" in known and self._document.flag(known["sudo"], "sudo"),
         )
 
+    def _text(self, node: yaml.Node, what: str) -> str:
+        """A text that is no name of a node, so that `null` without quotes says that there is none."""
+        if node.tag == "tag:yaml.org,2002:null":
+            raise self._document.error(node, f"{what} is null", "a value, or no such key")
+        return self._document.text(node, what)
+
     def _word(self, node: yaml.Node, what: str, form: re.Pattern[str]) -> str:
-        text = self._document.text(node, what)
+        text = self._text(node, what)
         if not form.fullmatch(text):
             raise self._document.error(node, f"{what} {quoted(text)}", f"text of the form {form.pattern}")
         return text
 
     def _file(self, node: yaml.Node) -> Path:
         """A path; one that is not absolute starts at the inventory's folder."""
-        text = self._document.text(node, "a file")
+        text = self._text(node, "a file")
         try:
             path = self._document.path.parent / Path(text).expanduser()
             exists = path.is_file()

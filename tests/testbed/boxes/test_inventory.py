@@ -57,6 +57,10 @@ def test_what_a_box_leaves_out_is_what_the_inventory_says_of_all(tmp_path: Path)
         ("{b: eth1}", "{b: all}", 4, "an interface 'all'"),
         ("{b: eth1}", "{b: '../../x'}", 4, "an interface '../../x'"),
         ("{b: eth1}", "{}", 4, "links names none"),
+        ("{b: eth1}", "[eth1]", 4, "links is not a mapping"),
+        ("{b: eth1}", "{b: null}", 4, "an interface is null"),
+        ("address: box-b", "address: ~", 5, "address is null"),
+        ("user: lab", "key: null", 2, "a file is null"),
         ("address: box-b", "address: -oProxyCommand=reboot", 5, "address '-oProxyCommand=reboot'"),
         ("user: root", "user: -lroot", 5, "user '-lroot'"),
         ("node: b", "node: a", 5, "a second switch 'a'"),
@@ -81,6 +85,56 @@ def test_errors_name_the_line(tmp_path: Path, before: str, after: str, line: int
         read_inventory(written(tmp_path, GOOD.replace(before, after)))
     assert problem in caught.value.problem
     assert caught.value.place == str(line)
+
+
+TWICE = """\
+controller: {address: 192.0.2.1}
+ssh: {user: lab}
+switches:
+  - {node: a, address: box, management: eth0, links: {b: eth1}, host: eth2}
+  - {node: b, address: box, management: eth3, links: {a: eth4}, bridge: kuijia-b}
+hosts:
+  - {node: a, address: box, management: eth0, interface: eth5}
+"""
+"""One machine that is three boxes."""
+
+
+def test_one_machine_can_be_several_boxes(tmp_path: Path) -> None:
+    assert len(read_inventory(written(tmp_path, TWICE)).boxes) == 3
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line", "problem"),
+    [
+        ("{a: eth4}", "{a: eth1}", 5, "eth1 is an interface of switch a at the same address"),
+        ("interface: eth5", "interface: eth2", 7, "eth2 is an interface of switch a at the same address"),
+        ("{a: eth4}", "{a: eth0}", 5, "eth0 is the management interface of switch a at the same address"),
+        ("management: eth3", "management: eth1", 5, "eth1, the management interface, is used by switch a"),
+        (", bridge: kuijia-b", "", 5, "switch a at the same address has a bridge 'kuijia' too"),
+    ],
+)
+def test_boxes_at_one_address_keep_out_of_each_others_way(
+    tmp_path: Path, before: str, after: str, line: int, problem: str
+) -> None:
+    assert before in TWICE
+    with pytest.raises(InputError) as caught:
+        read_inventory(written(tmp_path, TWICE.replace(before, after)))
+    assert problem in caught.value.problem
+    assert caught.value.place == str(line)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("management: eth3, links: {a: eth4}, bridge: kuijia-b", "port: 2222, management: eth0, links: {a: eth1}"),
+        (", bridge: kuijia-b", ", ovs: /run/second"),
+    ],
+)
+def test_boxes_at_one_address_may_be_containers_or_have_an_open_vswitch_each(
+    tmp_path: Path, before: str, after: str
+) -> None:
+    assert before in TWICE
+    assert len(read_inventory(written(tmp_path, TWICE.replace(before, after))).boxes) == 3
 
 
 def test_keys_are_looked_for_beside_the_inventory(tmp_path: Path) -> None:
@@ -109,7 +163,11 @@ def test_names_of_cables_made_from_a_bridge_are_no_longer_than_the_kernel_allows
 def test_boxes_must_be_those_of_the_topology(tmp_path: Path) -> None:
     inventory = read_inventory(written(tmp_path, GOOD))
     links = (*PAIR.links, Link("b", "c", 20.0), Link("c", "b", 20.0))
-    with pytest.raises(InputError, match="c: a switch of one and not of both"):
+    with pytest.raises(InputError, match="switches: no switch for node c of three, expected"):
         inventory.require_fit(Topology("three", ("a", "b", "c"), links))
+    others = Topology("others", ("a", "1", "2"), (Link("a", "1", 20.0), Link("1", "2", 20.0)))
+    problem = "switches: no switch for nodes 1, 2 of others; switch b is no node of others, expected one for each"
+    with pytest.raises(InputError, match=problem):
+        inventory.require_fit(others)
     with pytest.raises(InputError, match="site b has no host"):
         inventory.require_hosts({"a", "b"})
