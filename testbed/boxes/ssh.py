@@ -35,6 +35,12 @@ _SILENCES = 3
 _END_SECONDS = 5.0
 _MOST_COMPLAINTS = 1 << 16
 _OTHER_HOST_KEY = "REMOTE HOST IDENTIFICATION HAS CHANGED"
+_KEY_FAULTS = ("are too open", "Load key")
+"""What SSH says of a private key that it does not use, well before its last line, that the box has refused it."""
+
+_FAILED = 255
+"""Exit status of SSH when it is not that of the command it was to run (ssh(1))."""
+
 _MOST_CHATTER = 200
 """Lines that a box's login scripts may print."""
 
@@ -94,6 +100,7 @@ class Connection:
         self._answers: SimpleQueue[Mapping[str, Any] | None] = SimpleQueue()
         self._early: dict[int, Mapping[str, Any]] = {}
         self._last_order = 0
+        self._is_greeted = False
         try:
             self._ssh = subprocess.Popen(
                 ssh_command(login),
@@ -113,6 +120,7 @@ class Connection:
             self._send(f"{len(bundle())}\n".encode() + bundle())
             self._listener.start()
             self._take(_GREETING_SECONDS)
+            self._is_greeted = True
             self._beat.start()
         except BaseException:
             self.close()
@@ -182,7 +190,7 @@ class Connection:
                 self._ssh.stdin.write(data)
                 self._ssh.stdin.flush()
         except (BrokenPipeError, ValueError) as error:  # it is closed already
-            raise self._dead("has closed the connection") from error
+            raise self._dead() from error
 
     def _take(self, seconds: float) -> Mapping[str, Any]:
         try:
@@ -191,7 +199,7 @@ class Connection:
             raise self._dead(f"does not answer for {seconds:g} s") from error
         if answer is None:
             self._answers.put(None)  # for whoever asks next
-            raise self._dead("has closed the connection")
+            raise self._dead()
         return answer
 
     def _give_signs_of_life(self) -> None:
@@ -216,16 +224,25 @@ class Connection:
                 break
         self._answers.put(None)
 
-    def _dead(self, how: str) -> DeadBoxError:
-        if self._complaints.closed:
-            return DeadBoxError(f"{self.name} {how}")
+    def _dead(self, how: str = "") -> DeadBoxError:
+        """The error to raise, with what SSH said; without a word on how, the connection has ended."""
         with suppress(subprocess.TimeoutExpired):
             self._ssh.wait(1)
+        how = how or self._end()
+        if self._complaints.closed:
+            return DeadBoxError(f"{self.name} {how}")
         # Read at a place of its own: where SSH writes is where the file's own place is.
         said = os.pread(self._complaints.fileno(), _MOST_COMPLAINTS, 0).decode(errors="replace").strip().splitlines()
         if any(_OTHER_HOST_KEY in line for line in said):
             how += ": its host key is another than the one that is known"
-        return DeadBoxError(f"{self.name} {how}" + (f": {said[-1].strip()}" if said else ""))
+        earlier = [line.strip().rstrip(".") for line in said[:-1] if any(fault in line for fault in _KEY_FAULTS)]
+        reasons = [*earlier, *(line.strip() for line in said[-1:])]
+        return DeadBoxError(f"{self.name} {how}" + (f": {'; '.join(reasons)}" if reasons else ""))
+
+    def _end(self) -> str:
+        if self._is_greeted:
+            return "has closed the connection"
+        return "cannot be reached" if self._ssh.returncode == _FAILED else "does not start what is to be run there"
 
 
 def _answer(line: bytes) -> Mapping[str, Any] | None:

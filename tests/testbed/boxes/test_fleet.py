@@ -278,7 +278,7 @@ def test_a_host_key_that_is_not_the_known_one_is_refused(boxes: Rig) -> None:
         fleet.connect()
         assert set(fleet.unreached) == {"switch a", "switch b", "host a", "host b"}
         assert "its host key is another than the one that is known" in fleet.unreached["switch a"]
-        assert fleet.unreached["switch b"].endswith("has closed the connection: Host key verification failed.")
+        assert fleet.unreached["switch b"].endswith("cannot be reached: Host key verification failed.")
     assert b not in known.read_text()
 
 

@@ -128,8 +128,22 @@ def test_answers_come_to_whom_they_are_for(ssh_stand_in: Path) -> None:
 
 def test_a_box_that_is_not_reached_is_dead_with_the_reason(ssh_stand_in: Path) -> None:
     ssh_stand_in.write_text('#!/bin/sh\necho "Host key verification failed." >&2\nexit 255\n')
-    with pytest.raises(DeadBoxError, match=r"^switch a has closed the connection: Host key verification failed\.$"):
+    with pytest.raises(DeadBoxError, match=r"^switch a cannot be reached: Host key verification failed\.$"):
         Connection("switch a", Login("box"))
+
+
+def test_why_a_key_was_not_used_is_said(ssh_stand_in: Path) -> None:
+    said = [
+        "@         WARNING: UNPROTECTED PRIVATE KEY FILE!          @",
+        "Permissions 0644 for '/lab/key' are too open.",
+        "This private key will be ignored.",
+        'Load key "/lab/key": bad permissions',
+        "root@192.0.2.11: Permission denied (publickey).",
+    ]
+    ssh_stand_in.write_text("\n".join(["#!/bin/sh", *(f"echo {shlex.quote(line)} >&2" for line in said), "exit 255"]))
+    with pytest.raises(DeadBoxError) as caught:
+        Connection("switch a", Login("box"))
+    assert str(caught.value) == f"switch a cannot be reached: {said[1].rstrip('.')}; {said[3]}; {said[4]}"
 
 
 def test_a_host_key_that_has_changed_is_told_from_one_that_nobody_knows(ssh_stand_in: Path) -> None:
@@ -156,5 +170,7 @@ def test_an_idle_connection_gives_signs_of_life(ssh_stand_in: Path, monkeypatch:
 
 def test_an_old_python_is_named(ssh_stand_in: Path) -> None:
     ssh_stand_in.write_text('#!/bin/sh\necho "Python 3.7 is too old" >&2\nexit 1\n')
-    with pytest.raises(DeadBoxError, match=r"Python 3\.7 is too old"):
+    with pytest.raises(
+        DeadBoxError, match=r"^switch a does not start what is to be run there: Python 3\.7 is too old$"
+    ):
         Connection("switch a", Login("box"))
