@@ -88,7 +88,6 @@ def _down(args: argparse.Namespace) -> int:
     with Fleet(inventory) as fleet:
         fleet.connect()
         fleet.put_back()
-        fleet.require_all()
     print(json.dumps({"down": True}) if args.json else f"{len(inventory.boxes)} boxes are as they were")
     return 0
 

@@ -109,20 +109,9 @@ class Fleet:
         Raises:
             BoxError: boxes failed; the message has all of them.
         """
-        orders: dict[str, int] = {}
-        answers: dict[str, Any] = {}
-        faults: list[str] = []
-        reached = [box for box in self.inventory.boxes if box.name in self._connections]
-        for box in reached:
-            wanted = arguments(box)
-            if wanted is not None:
-                with _collecting(faults):
-                    orders[box.name] = self._connections[box.name].begin(action, **wanted)
-        for name, order in orders.items():
-            with _collecting(faults):
-                answers[name] = self._connections[name].result(order, seconds)
+        answers, faults = self._ask_each(action, arguments, seconds)
         if faults:
-            raise BoxError("; ".join(faults))
+            raise BoxError("; ".join(faults.values()))
         return answers
 
     def examine(self, target: Target) -> Examination:
@@ -168,7 +157,7 @@ class Fleet:
                 is put back then.
         """
         self.require_all()
-        self.ask("claim", lambda box: {**_role(box), "interfaces": box.interfaces})
+        self.ask("claim", _claim_arguments)
         report(f"checking {len(self.inventory.boxes)} boxes")
         found = self.examine(target)
         _require_none(found.faults)
@@ -195,22 +184,40 @@ class Fleet:
     def put_back(self) -> None:
         """Put back whatever is recorded on the boxes that were reached.
 
+        What goes wrong with one box keeps no other from being put back.
+
         Raises:
-            TestbedError: something could not be put back; it stays recorded.
+            TestbedError: something could not be put back, and stays recorded, or boxes were not reached; the message
+                has all of it.
         """
-        self.ask("claim", lambda box: {**_role(box), "interfaces": box.interfaces})
-        faults = [f"{name}: {fault}" for name, found in self.ask("put_back", _role).items() for fault in found]
-        _require_none(faults)
+        claimed, refused = self._ask_each("claim", _claim_arguments)
+        found, failed = self._ask_each("put_back", lambda box: _role(box) if box.name in claimed else None)
+        left = [f"{name}: {fault}" for name, faults in found.items() for fault in faults]
+        _require_none([*self.unreached.values(), *refused.values(), *failed.values(), *left])
 
     def put_back_what_answers(self, report: Callable[[str], None]) -> None:
         """Put back what is possible; `report` is told of what is not, in one line for each box."""
-        for box in self.inventory.boxes:
-            try:
-                faults = self.connection(box).call("put_back", _CHANGE_SECONDS, **_role(box))
-            except BoxError as error:
-                faults = [str(error)]
+        found, failed = self._ask_each("put_back", _role)
+        for name, faults in (found | {name: [fault] for name, fault in failed.items()}).items():
             if faults:
-                report(f"{box.name} is not put back, `kuijia boxes down` does it later: {'; '.join(faults)}")
+                report(f"{name} is not put back, `kuijia boxes down` does it later: {'; '.join(faults)}")
+
+    def _ask_each(
+        self, action: str, arguments: Callable[[Box], dict[str, object] | None], seconds: float = _CHANGE_SECONDS
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        """As `ask`; what the boxes answered, and what those that failed said, by name of the box."""
+        orders: dict[str, int] = {}
+        answers: dict[str, Any] = {}
+        faults: dict[str, str] = {}
+        for box in self.inventory.boxes:
+            wanted = arguments(box) if box.name in self._connections else None
+            if wanted is not None:
+                with _collecting(faults, box.name):
+                    orders[box.name] = self._connections[box.name].begin(action, **wanted)
+        for name, order in orders.items():
+            with _collecting(faults, name):
+                answers[name] = self._connections[name].result(order, seconds)
+        return answers, faults
 
     def _change(self, steps: Callable[[Box], Iterable[Step]]) -> None:
         self.ask("make_changes", lambda box: {**_role(box), "steps": [step.as_data() for step in steps(box)]})
@@ -230,12 +237,12 @@ class Fleet:
 
 
 @contextmanager
-def _collecting(faults: list[str]) -> Iterator[None]:
-    """Collect what boxes say went wrong."""
+def _collecting(faults: dict[str, str], name: str) -> Iterator[None]:
+    """Collect what a box says went wrong."""
     try:
         yield
     except BoxError as error:
-        faults.append(str(error))
+        faults[name] = str(error)
 
 
 def _connect(box: Box) -> Connection | DeadBoxError:
@@ -247,6 +254,10 @@ def _connect(box: Box) -> Connection | DeadBoxError:
 
 def _role(box: Box) -> dict[str, object]:
     return {"role": box.role, "node": box.node}
+
+
+def _claim_arguments(box: Box) -> dict[str, object]:
+    return {**_role(box), "interfaces": box.interfaces}
 
 
 def _survey_arguments(box: Box) -> dict[str, object]:
