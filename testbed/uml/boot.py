@@ -30,6 +30,8 @@ DEFAULT_MEMORY_MB = 1500
 
 _INIT = Path(__file__).parent / "guest-init.sh"
 _EMPTY_IN_GUEST = (Path("/tmp"), Path("/run"), Path("/dev/shm"))  # noqa: S108  # these are named, not written to
+_KERNELS_IN_GUEST = (Path("/dev"), Path("/proc"), Path("/sys"))
+_OWN_IN_GUEST = (Path("/"), *_KERNELS_IN_GUEST, *_EMPTY_IN_GUEST)
 _CHUNK = 65536
 _GUEST_HOME = "/tmp/home"  # noqa: S108  # a folder of the guest, which has no other users
 _LOG_LINES = 3
@@ -93,20 +95,19 @@ def run_in_guest(
         errors: likewise for standard error.
 
     Raises:
-        InputError: there is no such kernel here, or a folder is none.
+        InputError: there is no such kernel here, or a folder is none or one that the guest has of its own.
         TestbedError: the kernel did not boot or ended before the command did, or the time limit was reached.
         KeyboardInterrupt: the command was interrupted, too.
 
     Nothing is left of the guest in any case. What the command has written is not lost when it is interrupted, neither
     by Ctrl-C nor by the time limit: it has `GRACE` seconds to end, then the guest is switched off.
     """
+    folders = {folder.resolve(): "rw" for folder in (guest.directory, *guest.writable)}
+    for folder in folders:
+        _require_usable(folder)
     hindrance = obstacle()
     if hindrance is not None:
         raise InputError("user-mode Linux", "", hindrance, "a kernel that can be booted")
-    folders = {folder.resolve(): "rw" for folder in (guest.directory, *guest.writable)}
-    for folder in folders:
-        if not folder.is_dir():
-            raise InputError("user-mode Linux", str(folder), "this is no folder", "one the guest may write to")
     with ExitStack() as undo:
         channel = undo.enter_context(channel_folder())
         _fill(channel, argv, guest, folders)
@@ -124,6 +125,17 @@ def run_in_guest(
             raise TestbedError(f"the guest was switched off, as it had not ended within {guest.time_limit:g} s")
         process.wait()
         return _status(channel)
+
+
+def _require_usable(folder: Path) -> None:
+    """Raises InputError when the guest cannot have a folder of the machine to write to."""
+    if not folder.is_dir():
+        raise InputError("user-mode Linux", str(folder), "this is no folder", "one the guest may write to")
+    # `/` has no parents; of anything else the nearest of the guest's own places decides.
+    around = next((own for own in folder.parents if own in _OWN_IN_GUEST), None)
+    if folder in _OWN_IN_GUEST or around in _KERNELS_IN_GUEST:
+        problem = "the guest has its own in this place"
+        raise InputError("user-mode Linux", str(folder), problem, "a folder elsewhere, or one in /tmp or /run")
 
 
 def _fill(channel: Path, argv: Sequence[str], guest: Guest, folders: Mapping[Path, str]) -> None:

@@ -153,7 +153,13 @@ def test_a_machine_without_the_kernel_is_told_where_to_have_it(tmp_path: Path, m
     )
 
 
-@needs_kernel
+@pytest.mark.parametrize("folder", ["/", "/run", *("/tmp", "/dev/shm"), "/dev", "/dev/pts", "/proc/self", "/sys"])  # noqa: S108
+def test_a_guest_keeps_its_own_places(folder: str, tmp_path: Path) -> None:
+    for guest in (Guest(Path(folder)), Guest(tmp_path, (Path(folder),))):
+        with pytest.raises(InputError, match="the guest has its own in this place"):
+            run("true", guest)
+
+
 def test_a_folder_that_is_none_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"missing: this is no folder"):
         run("true", Guest(tmp_path, (tmp_path / "missing",)))
