@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from testbed.boxes.bundle import NEEDED_PYTHON
 from testbed.boxes.changes import Facts
 from testbed.boxes.inventory import Box, HostBox, SwitchBox
+from testbed.mininet_network import HOST_MTU, LINK_MTU
 from testbed.ovs import Datapath
 from testbed.versions import OLDEST_IPERF, OLDEST_OVS, dotted, is_older
 
@@ -33,7 +34,8 @@ def box_faults(box: Box, facts: Facts, namespace: str | None = None, *, ours: bo
     yield from _management_faults(box, facts)
     if not ours:  # else a host's interface is out of sight, and a switch's is in use by us
         for name in box.interfaces:
-            yield from _interface_faults(name, facts)
+            is_to_host = isinstance(box, HostBox) or name == box.host
+            yield from _interface_faults(name, HOST_MTU if is_to_host else LINK_MTU, facts)
         yield from _queue_faults(box, facts)
         if namespace in facts["namespaces"]:
             yield f"there is a network namespace {namespace} already"
@@ -93,7 +95,7 @@ def _management_faults(box: Box, facts: Facts) -> Iterator[str]:
         yield f"{reached_by} is cabled in the inventory, and SSH comes in by it"
 
 
-def _interface_faults(name: str, facts: Facts) -> Iterator[str]:
+def _interface_faults(name: str, mtu: int, facts: Facts) -> Iterator[str]:
     found = facts["interfaces"].get(name)
     if found is None:
         yield f"there is no interface {name}"
@@ -108,6 +110,8 @@ def _interface_faults(name: str, facts: Facts) -> Iterator[str]:
         yield f"{name} has queues of somebody's making ({', '.join(found['own_queues'])})"
     if found["up"] and not found["carrier"]:
         yield f"{name} has no carrier"
+    if 0 < found["max_mtu"] < mtu:
+        yield f"{name} carries packets of {found['max_mtu']} bytes at most (`ip -details link`), {mtu} are needed"
 
 
 def _queue_faults(box: Box, facts: Facts) -> Iterator[str]:

@@ -95,6 +95,7 @@ def _interface(link: dict[str, Any], links: Sequence[dict[str, Any]]) -> dict[st
         "up": "UP" in link["flags"],
         "carrier": "LOWER_UP" in link["flags"],
         "mtu": link["mtu"],
+        "max_mtu": link.get("max_mtu", 0),  # 0: the device does not say
         "mac": link["address"],
         "gso_max_segs": link.get("gso_max_segs", 65535),
         "master": link.get("master"),
@@ -174,6 +175,7 @@ def _address_reached() -> str | None:
 
 
 def _try_queues() -> dict[str, bool]:
+    """Whether each kind works; the kernel loads its module for that if it has not yet."""
     result = {}
     with private_network():
         run_command(["ip", "link", "add", "name", "probe0", "type", "veth", "peer", "name", "probe1"])

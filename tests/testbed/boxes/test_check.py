@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from testbed.ovs import Datapath
 LOGIN = Login("192.0.2.11")
 SWITCH = SwitchBox("a", LOGIN, "eth0", {"b": "eth1"}, datapath=Datapath.USERSPACE)
 HOST = HostBox("a", LOGIN, "eth0", "eth1")
-IDLE = {"up": True, "carrier": True, "addresses": [], "master": None, "carries": [], "own_queues": []}
+IDLE = {"up": True, "carrier": True, "addresses": [], "master": None, "carries": [], "own_queues": [], "max_mtu": 0}
 FACTS: dict[str, Any] = {
     "is_root": True,
     "python": "3.11.2",
@@ -55,6 +56,7 @@ def test_boxes_as_they_should_be_have_no_faults() -> None:
         ({"interfaces": {"eth1": {**IDLE, "own_queues": ["htb"]}}}, "eth1 has queues of somebody's making (htb)"),
         ({"interfaces": {"eth1": {**IDLE, "carries": ["eth1.7"]}}}, "eth1 is in use: eth1.7 stands on it"),
         ({"interfaces": {"eth1": {**IDLE, "carrier": False}}}, "eth1 has no carrier"),
+        ({"interfaces": {"eth1": {**IDLE, "max_mtu": 1500}}}, "eth1 carries packets of 1500 bytes at most"),
         ({"queues": {"htb": True, "u32": False, "pfifo_head_drop": True}}, "the kernel has no u32"),
         ({"switch": {"fault": "no such socket"}}, "does not answer: no such socket"),
         ({"switch": {**FACTS["switch"], "version": "2.9.0"}}, "Open vSwitch 2.9.0 is older than 2.13"),
@@ -66,6 +68,13 @@ def test_boxes_as_they_should_be_have_no_faults() -> None:
 )
 def test_a_fault_is_said(changes: dict[str, Any], fault: str) -> None:
     assert any(fault in said for said in faults(SWITCH, **changes))
+
+
+def test_labels_need_room_between_switches_alone() -> None:
+    found = {"eth1": {**IDLE, "max_mtu": 1508}, "eth2": {**IDLE, "max_mtu": 1500}}
+    assert faults(replace(SWITCH, host="eth2"), interfaces=found) == []
+    assert faults(HOST, interfaces={"eth1": {**IDLE, "max_mtu": 1500}}) == []
+    assert len(faults(HOST, interfaces={"eth1": {**IDLE, "max_mtu": 1492}})) == 1
 
 
 def test_without_the_programs_that_look_nothing_is_said_of_what_they_would_have_seen() -> None:
