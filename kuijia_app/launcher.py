@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import signal
-import socket
-import ssl
 from collections.abc import Mapping
 from importlib import import_module
 from typing import NoReturn
@@ -14,8 +12,9 @@ from os_ken import cfg
 from os_ken.base.app_manager import AppManager
 from os_ken.lib import hub
 
+from kuijia_app.listening import require_free, require_usable
 from kuijia_app.tls import TlsFiles
-from te_solver.errors import InputError, KuijiaError
+from te_solver.errors import KuijiaError
 
 _HANDLED = (signal.SIGHUP, signal.SIGUSR1)
 """The signals that applications handle."""
@@ -38,13 +37,13 @@ def run_application(
         InputError: the address cannot be listened on, or the files are no key and certificates.
         KuijiaError: the framework has stopped listening.
     """
-    _require_free(listen_host, listen_port)
+    require_free(listen_host, listen_port)  # the framework listens in a thread whose failure nobody sees
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     logging.getLogger("os_ken").setLevel(logging.WARNING)
     group = import_module(application).OPTION_GROUP  # which also registers the options
     words = [f"--ofp-listen-host={listen_host}", f"--ofp-tcp-listen-port={listen_port}"]
     if tls is not None:
-        _require_usable(tls)
+        require_usable(tls)
         words = [words[0], f"--ofp-ssl-listen-port={listen_port}"]
         words += [f"--ctl-privkey={tls.key}", f"--ctl-cert={tls.certificate}", f"--ca-certs={tls.ca}"]
     cfg.CONF(words, project="kuijia", default_config_files=[])
@@ -62,25 +61,3 @@ def run_application(
     hub.joinall(services)
     manager.close()
     raise KuijiaError(f"{listen_host}:{listen_port}: the controller has stopped listening")
-
-
-def _require_usable(tls: TlsFiles) -> None:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        context.load_cert_chain(tls.certificate, tls.key)
-    except OSError as error:  # SSLError is one
-        raise InputError(tls.certificate, "", f"not usable with the key {tls.key}: {error}", "a pair in PEM") from error
-    try:
-        context.load_verify_locations(tls.ca)
-    except OSError as error:
-        raise InputError(tls.ca, "", f"not usable: {error}", "certificates in PEM") from error
-
-
-def _require_free(host: str, port: int) -> None:
-    """The framework listens in a thread whose failure nobody sees: try the address first."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise InputError(f"{host}:{port}", "", f"cannot listen: {error.strerror}", "a free port") from error

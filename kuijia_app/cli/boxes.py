@@ -60,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> int:
     inventory = read_inventory(args.inventory)
+    inventory.require_controller_here()
     target = _target(inventory, args)
     with Fleet(inventory) as fleet:
         fleet.connect()

@@ -13,7 +13,7 @@ from typing import Any
 
 from testbed.boxes.changes import Facts, Step, wake_steps
 from testbed.boxes.check import Heard, box_faults, cable_faults, stands
-from testbed.boxes.inventory import Box, HostBox, Inventory, SwitchBox
+from testbed.boxes.inventory import Box, HostBox, Inventory
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import BoxError, Connection, DeadBoxError
 from testbed.clocks import ClockOffset, ask_clock
@@ -116,7 +116,7 @@ class Fleet:
 
     def examine(self, target: Target) -> Examination:
         """Look at everything without changing anything; boxes that were not reached are among the faults."""
-        facts = self.ask("survey", _survey_arguments)
+        facts = self.ask("survey", lambda box: _survey_arguments(box, self.inventory.controller.host))
         marks = self.ask("fingerprint", _role)
         recorded = self.ask("is_recorded", _role)
         faults = list(self.unreached.values())
@@ -260,10 +260,11 @@ def _claim_arguments(box: Box) -> dict[str, object]:
     return {**_role(box), "interfaces": box.interfaces}
 
 
-def _survey_arguments(box: Box) -> dict[str, object]:
-    directory = str(box.ovs_directory) if isinstance(box, SwitchBox) else None
-    moved = box.interfaces if isinstance(box, HostBox) else ()
-    return {"interfaces": box.interfaces, "moved": moved, "ovs_directory": directory}
+def _survey_arguments(box: Box, controller: str) -> dict[str, object]:
+    if isinstance(box, HostBox):
+        return {"interfaces": box.interfaces, "moved": box.interfaces, "ovs_directory": None, "controller": None}
+    directory = str(box.ovs_directory)
+    return {"interfaces": box.interfaces, "moved": (), "ovs_directory": directory, "controller": controller}
 
 
 def _require_none(faults: Iterable[str]) -> None:

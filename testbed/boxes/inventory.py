@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 
 import yaml
 
+from kuijia_app.listening import require_free, require_usable
 from kuijia_app.tls import TlsFiles
 from te_solver.errors import InputError, quoted
 from te_solver.formats.yaml_document import YamlDocument
@@ -25,8 +26,8 @@ _SWITCH_KEYS = (*_BOX_KEYS, "links", "host", "bridge", "datapath", "ovs")
 _HOST_KEYS = (*_BOX_KEYS, "interface")
 
 _ADDRESS = re.compile(r"[0-9A-Za-z][0-9A-Za-z.:_-]*")
-_CONTROLLER = re.compile(r"[0-9A-Za-z][0-9A-Za-z.-]*")
-"""No IPv6, which the controller does not listen on."""
+_CONTROLLER = re.compile(r"(?!0\.0\.0\.0$)[0-9A-Za-z][0-9A-Za-z.-]*")
+"""No IPv6, which the controller does not listen on, and nothing that a switch would take for itself."""
 
 _USER = re.compile(r"[0-9A-Za-z_][0-9A-Za-z._-]*")
 _INTERFACE = re.compile(r"(?!(?:all|default|lo)$)[0-9A-Za-z_][0-9A-Za-z._:@-]{0,14}")
@@ -148,6 +149,17 @@ class Inventory:
         """Raises InputError when a site has no host."""
         for site in sorted(sites - set(self.hosts)):
             raise self._unfit("hosts", f"site {site} has no host", "one with an interface cabled to its switch")
+
+    def require_controller_here(self) -> None:
+        """Raises InputError when the controller's address is not this machine's, or its TLS files are not usable."""
+        host = self.controller.host
+        try:
+            require_free(host, 0)
+        except InputError as error:
+            problem = f"{host}: {error.problem}"
+            raise self._unfit("controller", problem, "an address of this machine, as the switches reach it") from error
+        if self.controller.tls is not None:
+            require_usable(self.controller.tls, passphrase="")  # there is no terminal where it will run
 
     def _unfit(self, place: str, problem: str, expected: str) -> InputError:
         return InputError(self.path, place, problem, expected)

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from kuijia_app.bfd import BfdSession
+from kuijia_app.listening import require_free
 from kuijia_app.queues import QueueLayout
 from kuijia_app.wiring import Wiring
 from te_solver.topology import Topology
@@ -272,8 +273,10 @@ class BoxGround:
     def listening(self) -> Listening:
         return self._inventory.controller
 
-    def require(self, report: Report) -> None:
-        """Boxes need nothing of this machine but SSH."""
+    def require(self, report: Report) -> None:  # noqa: ARG002 - a lab that was killed left nothing on this machine
+        """Raises InputError when the controller cannot listen on this machine as the inventory says."""
+        self._inventory.require_controller_here()
+        require_free(self._inventory.controller.host, self._inventory.controller.port)
 
     @contextmanager
     def network(

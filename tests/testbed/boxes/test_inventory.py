@@ -72,6 +72,7 @@ def test_what_a_box_leaves_out_is_what_the_inventory_says_of_all(tmp_path: Path)
         ("192.0.2.1}", f"192.0.2.1, tls: {{key: {'x' * 5000}, certificate: c, ca: a}}}}", 1, "(File name too long)"),
         ('{node: a, address: "', '{node: b, address: "', 7, "no switch 'b' has an interface to a host"),
         ("controller: {address: 192.0.2.1}", "controller: {}", 1, "controller has no address"),
+        ("address: 192.0.2.1}", "address: 0.0.0.0}", 1, "address '0.0.0.0'"),
         ("address: 192.0.2.1}", "address: '2001:db8::1'}", 1, "address '2001:db8::1'"),
         ("192.0.2.1}", "192.0.2.1, tls: {key: k, certificate: c}}", 1, "tls has no ca"),
         ("192.0.2.1}", "192.0.2.1, tls: {key: k, certificate: c, ca: a}}", 1, "there is no file"),

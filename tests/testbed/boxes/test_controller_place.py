@@ -1,0 +1,84 @@
+"""A controller that cannot listen where an inventory says is refused before any box is spoken to."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kuijia_app.cli.main import main
+from te_solver.errors import InputError
+from te_solver.networks import shipped_network
+from te_solver.topology_file import load_topology
+from testbed.boxes.inventory import read_inventory
+from testbed.boxes.network import BoxGround
+from tests.certificates import make_certificate
+
+ELSEWHERE = {"address": "198.51.100.77"}
+JUNK = {"address": "127.0.0.1", "tls": dict.fromkeys(("key", "certificate", "ca"), "junk.pem")}
+
+
+def inventory_file(folder: Path, controller: dict[str, object]) -> Path:
+    """Boxes for fig1, none of which answers."""
+    switches = [
+        {
+            "node": node,
+            "address": "127.0.0.1",
+            "port": port,
+            "management": "eth0",
+            "links": {other: f"to-{other}" for other in others},
+        }
+        for port, (node, others) in enumerate(load_topology(shipped_network("fig1")).neighbours.items(), 1)
+    ]
+    (folder / "junk.pem").write_text("junk")
+    path = folder / "inventory.yaml"
+    path.write_text(yaml.safe_dump({"controller": controller, "switches": switches}))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("controller", "said"),
+    [
+        (ELSEWHERE, "inventory.yaml:controller: 198.51.100.77: cannot listen: Cannot assign requested address"),
+        (JUNK, "junk.pem: not usable with the key"),
+    ],
+)
+def test_it_is_refused_with_status_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], controller: dict[str, object], said: str
+) -> None:
+    inventory = str(inventory_file(tmp_path, controller))
+    assert main(["boxes", "check", inventory, "fig1"]) == 2
+    assert said in capsys.readouterr().err
+    on_boxes = ["--backend", "boxes", "--inventory", inventory, "--schemes", "kuijia", "--quick"]
+    assert main(["run", "table2", *on_boxes, "-o", str(tmp_path / "results")]) == 2
+    captured = capsys.readouterr().err
+    assert said in captured
+    assert "starting" not in captured
+
+
+def test_keys_with_a_passphrase_are_refused_without_asking_for_it(tmp_path: Path) -> None:
+    make_certificate(tmp_path, "locked", "secret")
+    tls = {"key": "locked.key", "certificate": "locked.pem", "ca": "ca.pem"}
+    inventory = read_inventory(inventory_file(tmp_path, {"address": "127.0.0.1", "tls": tls}))
+    with pytest.raises(InputError, match=r"locked\.pem: not usable with the key"):
+        inventory.require_controller_here()
+
+
+def test_its_port_must_be_free_for_a_run_and_need_not_be_for_a_check(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        inventory = read_inventory(inventory_file(tmp_path, {"address": "127.0.0.1", "port": port}))
+        inventory.require_controller_here()
+        with pytest.raises(InputError, match=f"127.0.0.1:{port}: cannot listen: Address already in use"):
+            BoxGround(inventory).require(print)
+    BoxGround(inventory).require(print)
+
+
+def test_one_that_can_listen_by_tls_is_taken(tmp_path: Path) -> None:
+    make_certificate(tmp_path, "controller")
+    tls = {"key": "controller.key", "certificate": "controller.pem", "ca": "ca.pem"}
+    read_inventory(inventory_file(tmp_path, {"address": "127.0.0.1", "tls": tls})).require_controller_here()
