@@ -74,6 +74,6 @@ def remove_namespace(namespace: str, interface: str) -> None:
 
 
 def _links_in(namespace: str) -> list[str]:
-    if not (NAMED / namespace).exists():
+    if not os.path.ismount(NAMED / namespace):  # there is none, or `ip netns add` was killed before it was there
         return []
     return [link["ifname"] for link in json.loads(run_command(["ip", "-n", namespace, "-json", "link", "show"]))]

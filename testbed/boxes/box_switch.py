@@ -7,6 +7,12 @@ import re
 from collections.abc import Sequence
 
 from testbed.commands import run_batch, run_command
+from testbed.errors import TestbedError
+
+
+def require_forwarder(directory: str) -> None:
+    """Raises TestbedError when no `ovs-vswitchd` answers, without which ovsdb is written to and nothing happens."""
+    run_command(["env", f"OVS_RUNDIR={directory}", "ovs-appctl", "--timeout=5", "version"])
 
 
 def remove_bridge(directory: str, name: str, mark: str) -> None:
@@ -43,4 +49,11 @@ def _virtual_cables() -> list[str]:
 
 
 def _vsctl(directory: str) -> list[str]:
-    return ["ovs-vsctl", f"--db=unix:{directory}/db.sock", "--timeout=20"]
+    """Waits until the switch has done what is asked; one that has died does it when it is started again."""
+    try:
+        require_forwarder(directory)
+    except TestbedError:
+        waiting = ["--no-wait"]
+    else:
+        waiting = []
+    return ["ovs-vsctl", f"--db=unix:{directory}/db.sock", "--timeout=20", *waiting]

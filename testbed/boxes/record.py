@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -39,6 +40,9 @@ _SPECIAL: dict[str, Callable[..., None]] = {
     RESTORE_SETTINGS: restore_settings,
 }
 """The undoings that are no programs."""
+
+_NOT_THERE = re.compile("Cannot find device|No such device|cannot stat /proc/sys/")
+"""What `ip`, `tc`, `ethtool` and `sysctl` say of an interface that there is not."""
 
 
 @dataclass(frozen=True)
@@ -121,9 +125,12 @@ class Record:
             if "undo" not in line or (restarted and not line["lasting"]):
                 continue
             found = _faults_of_undoing(line["undo"])
-            if found and "made" in after:  # what was not made cannot always be undone
+            made = "made" in after
+            if not made:  # in part at the most; that of what is not there needs no undoing
+                found = [fault for fault in found if not _NOT_THERE.search(fault)]
+            if found:
                 faults += found
-                left += [after, line]
+                left += [after, line] if made else [line]
         if faults:
             self._write([lines[0], *reversed(left)])
         else:

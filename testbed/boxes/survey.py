@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.boxes.box_interfaces import own_queues, settings_of
+from testbed.boxes.box_switch import require_forwarder
 from testbed.commands import find_program, run_command
 from testbed.errors import TestbedError
 from testbed.network_namespace import NAMED, private_network
@@ -149,6 +150,7 @@ def _switch(directory: Path) -> dict[str, Any]:
             name: run_command([*vsctl, "list-ports", name]).split() for name in run_command([*vsctl, "list-br"]).split()
         }
         tls_files = re.findall(r": (/.*)$", run_command([*vsctl, "get-ssl"]), re.MULTILINE)
+        require_forwarder(str(directory))  # all of the above is told by the database alone
     except TestbedError as error:
         return {"fault": str(error)}
     version = told[0] if told else _version("ovs-vsctl", "--version")
@@ -182,7 +184,11 @@ def _interface_reached_by(links: Sequence[dict[str, Any]]) -> str | None:
 def _address_reached() -> str | None:
     """The third word of SSH_CONNECTION (ssh(1)), which `sudo` takes away from us but not from our ancestors."""
     for pid in (os.getpid(), *ancestors(os.getpid())):
-        for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+        try:
+            entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        except PermissionError:  # somebody else's, or a container's
+            continue
+        for entry in entries:
             name, _, value = entry.partition(b"=")
             if name == b"SSH_CONNECTION":
                 return value.split()[2].decode()

@@ -9,7 +9,7 @@ import pytest
 from testbed.boxes import record
 from testbed.boxes.changes import Step
 from testbed.boxes.record import Record
-from testbed.commands import run_command
+from testbed.commands import find_program, run_command
 from testbed.errors import TestbedError
 
 
@@ -96,16 +96,47 @@ def test_putting_back_that_was_killed_is_done_again(
     assert not result.path.exists()
 
 
-def test_a_change_that_fails_is_undone_as_far_as_it_came(tmp_path: Path, diary: Path) -> None:
-    result = Record(tmp_path / "record.jsonl")
+def failed(folder: Path, steps: list[Step]) -> Record:
+    """A record of steps the last of which cannot be made."""
+    result = Record(folder / "record.jsonl")
     with result.claim():
         result.begin("print")
-    failing = Step((("false",),), (("false",),))
-    with pytest.raises(TestbedError, match="false"):
-        result.make([step(diary, "a"), failing])
+    with pytest.raises(TestbedError):
+        result.make(steps)
+    return result
+
+
+def test_a_change_that_fails_is_undone_as_far_as_it_came(tmp_path: Path, diary: Path) -> None:
+    result = failed(tmp_path, [step(diary, "a"), Step((("false",),), (_note(diary, "not b"),))])
     assert result.print_of_changes() is None
     assert result.put_back() == []
+    assert diary.read_text().split("\n")[:-1] == ["a", "not b", "not a"]
+    assert not result.path.exists()
+
+
+def test_a_change_that_fails_and_cannot_be_undone_stays_recorded(tmp_path: Path, diary: Path) -> None:
+    result = failed(tmp_path, [step(diary, "a"), Step((("false",),), (("ls", str(tmp_path / "gone")),))])
+    for _ in range(2):
+        (fault,) = result.put_back()
+        assert "gone" in fault
+    (tmp_path / "gone").touch()
+    assert result.put_back() == []
     assert diary.read_text().split("\n")[:-1] == ["a", "not a"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ip link set dev gone0 down",
+        "ethtool -K gone0 gro on",
+        "sysctl -q -w net/ipv6/conf/gone0/disable_ipv6=0",
+    ],
+)
+def test_a_change_that_fails_as_the_interface_is_gone_needs_no_undoing(tmp_path: Path, words: str) -> None:
+    command = tuple(words.split())
+    if find_program(command[0]) is None:
+        pytest.skip(f"{command[0]} not found")
+    assert failed(tmp_path, [Step((command,), (command,))]).put_back() == []
 
 
 def test_what_cannot_be_put_back_stays_recorded_alone(tmp_path: Path, diary: Path) -> None:

@@ -1,0 +1,67 @@
+"""What was made in an Open vSwitch can be taken away when nothing forwards there any more, which a survey tells."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kuijia_app.wiring import Wiring
+from testbed.boxes.box_switch import remove_bridge, remove_cables
+from testbed.boxes.survey import survey
+from testbed.commands import run_command
+from testbed.dummy_switches import DummyNetwork
+from testbed.ovs import Ovs
+from testbed.processes import send_signal, wait_for_end
+from tests.testbed.emulated import topology
+
+pytestmark = pytest.mark.ovs
+
+MARK = "kuijia-lab=boxes-61"
+
+
+@pytest.fixture
+def ovs(tmp_path: Path) -> Iterator[Ovs]:
+    """With our bridge, s1, and somebody else's, s2, each with queues."""
+    with DummyNetwork(Wiring(topology([("a", "b")])), tmp_path) as network:
+        for bridge, mark in (("s1", MARK), ("s2", "theirs=1")):
+            queues = ["--id=@q", "create", "QoS", "type=linux-noop", f"external_ids:{mark}"]
+            port = ["set", "Port", f"{bridge}-eth1", "qos=@q"]
+            network.ovs.vsctl("set", "Bridge", bridge, f"external_ids:{mark}", "--", *queues, "--", *port)
+        yield network.ovs
+
+
+def test_a_bridge_is_taken_away_by_its_mark(ovs: Ovs) -> None:
+    assert "s1-eth1" in ovs.appctl("dpif/show")
+    for _ in range(2):
+        remove_cables(str(ovs.directory), "s1")
+        remove_bridge(str(ovs.directory), "s1", MARK)
+        remove_bridge(str(ovs.directory), "s2", MARK)
+        assert _left(ovs) == (["s2"], ['{theirs="1"}'])
+    assert "s1-eth1" not in ovs.appctl("dpif/show")  # done already, not only asked for
+
+
+def test_a_bridge_is_taken_away_although_its_daemon_is_dead(ovs: Ovs) -> None:
+    assert "fault" not in survey([], [], str(ovs.directory))["switch"]
+    _kill(ovs.switch_pid())
+    assert "ovs-appctl" in survey([], [], str(ovs.directory))["switch"]["fault"]
+    remove_cables(str(ovs.directory), "s1")
+    remove_bridge(str(ovs.directory), "s1", MARK)
+    assert _left(ovs) == (["s2"], ['{theirs="1"}'])
+
+
+def _left(ovs: Ovs) -> tuple[list[str], list[str]]:
+    """The bridges, and the marks of all queue settings."""
+    vsctl = ["ovs-vsctl", f"--db={ovs.database}"]
+    marks = run_command([*vsctl, "--format=list", "--no-headings", "--columns=external_ids", "list", "QoS"])
+    return run_command([*vsctl, "list-br"]).split(), [line.rpartition(": ")[2] for line in marks.split("\n") if line]
+
+
+def _kill(pid: int) -> None:
+    handle = os.pidfd_open(pid)
+    send_signal(handle, signal.SIGKILL)
+    wait_for_end(handle, None)
+    os.close(handle)
