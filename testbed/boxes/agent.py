@@ -45,6 +45,8 @@ def serve(orders: FileIO, silence_seconds: float = SILENCE_SECONDS) -> None:
                 answer = {"value": getattr(actions, order["action"])(**order["arguments"])}
             except (KuijiaError, OSError) as error:
                 answer = {"error": str(error)}
+            except (LookupError, ValueError) as error:  # a program there speaks as none did that we know
+                answer = {"error": f"{order['action']} ends with {type(error).__name__}: {error}"}
             print(json.dumps({"id": order["id"], **answer}), file=answers, flush=True)
 
 

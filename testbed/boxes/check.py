@@ -102,6 +102,8 @@ def _interface_faults(name: str, mtu: int, facts: Facts) -> Iterator[str]:
     if found is None:
         yield f"there is no interface {name}"
         return
+    if found["mac"] is None:
+        yield f"{name} has no Ethernet address"
     if found["addresses"]:
         yield f"{name} is in use: it has the address {', '.join(found['addresses'])}"
     if found["master"]:

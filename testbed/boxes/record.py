@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -41,6 +42,9 @@ _SPECIAL: dict[str, Callable[..., None]] = {
 }
 """The undoings that are no programs."""
 
+_UNREADABLE = "unreadable"
+"""Key of what stands for a damaged line."""
+
 _NOT_THERE = re.compile("Cannot find device|No such device|cannot stat /proc/sys/")
 """What `ip`, `tc`, `ethtool` and `sysctl` say of an interface that there is not."""
 
@@ -59,7 +63,9 @@ class Record:
     def print_of_changes(self) -> str | None:
         """The fingerprint given to `begin` if all that was recorded was also done since the box was started."""
         lines = self._lines()
-        if not lines or "done" not in lines[-1] or lines[0]["boot_id"] != boot_id():
+        if not lines or "done" not in lines[-1] or any(_UNREADABLE in line for line in lines):
+            return None
+        if lines[0]["boot_id"] != boot_id():
             return None
         return str(lines[0]["fingerprint"])
 
@@ -108,7 +114,8 @@ class Record:
     def put_back(self) -> list[str]:
         """Undo what is recorded, last things first, and forget it.
 
-        Nothing of what a restart of the box has undone is undone again. The record changes when everything was tried:
+        Nothing of what a restart of the box has undone is undone again; where the line that tells whether there was one
+        is damaged, only what a restart would have left. The record changes when everything was tried:
         whoever is killed meanwhile leaves all of it to be undone once more.
 
         Returns:
@@ -118,10 +125,12 @@ class Record:
         if not lines:
             self.path.unlink(missing_ok=True)  # cut short before anything was done
             return []
-        restarted = lines[0]["boot_id"] != boot_id()
-        faults: list[str] = []
+        restarted = lines[0].get("boot_id") != boot_id()  # a damaged one may be of any time
+        faults = [self._complaint()] if any(_UNREADABLE in line for line in lines) else []
         left = []
         for line, after in reversed(list(zip_longest(lines[1:], lines[2:], fillvalue={}))):
+            if _UNREADABLE in line:
+                left.append(line)
             if "undo" not in line or (restarted and not line["lasting"]):
                 continue
             found = _faults_of_undoing(line["undo"])
@@ -137,6 +146,12 @@ class Record:
             self.path.unlink()
         return faults
 
+    def _complaint(self) -> str:
+        return (
+            f"{self.path} has lines that cannot be read, and what they record is not put back: a restart of the box "
+            "undoes all but a bridge; then delete the file"
+        )
+
     def _write(self, lines: Iterable[Mapping[str, Any]]) -> None:
         whole = self.path.with_suffix(".new")
         whole.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -149,11 +164,18 @@ class Record:
             os.fsync(file.fileno())
 
     def _lines(self) -> list[dict[str, Any]]:
-        """What is recorded; a line cut short by a crash stands for nothing done."""
+        """What is recorded, damaged lines among it; one cut short by a crash stands for nothing done."""
         if not self.path.exists():
             return []
-        lines = self.path.read_text().splitlines(keepends=True)
-        return [json.loads(line) for line in lines if line.endswith("\n")]
+        return [_content(line) for line in self.path.read_bytes().split(b"\n")[:-1]]
+
+
+def _content(line: bytes) -> dict[str, Any]:
+    try:
+        content = json.loads(line.decode())
+    except ValueError:
+        content = None
+    return content if isinstance(content, dict) else {_UNREADABLE: line.decode(errors="backslashreplace")}
 
 
 def _faults_of_undoing(commands: Iterable[Sequence[str]]) -> list[str]:
@@ -163,6 +185,8 @@ def _faults_of_undoing(commands: Iterable[Sequence[str]]) -> list[str]:
             _undo(tuple(command))
         except TestbedError as error:
             faults.append(str(error))
+        except (OSError, LookupError, ValueError) as error:  # nor does that keep the others from being undone
+            faults.append(f"`{shlex.join(command)}` ends with {type(error).__name__}: {error}")
     return faults
 
 

@@ -112,7 +112,7 @@ def _interface(link: dict[str, Any], links: Sequence[dict[str, Any]]) -> dict[st
         "carrier": "LOWER_UP" in link["flags"],
         "mtu": link["mtu"],
         "max_mtu": link.get("max_mtu", 0),  # 0: the device does not say
-        "mac": link["address"],
+        "mac": link["address"] if link["link_type"] == "ether" else None,
         "gso_max_segs": link.get("gso_max_segs", 65535),
         "master": link.get("master"),
         # Addresses that the kernel makes by itself say nothing of whether somebody uses the interface.

@@ -45,9 +45,9 @@ def test_a_bridge_is_taken_away_by_its_mark(ovs: Ovs) -> None:
 
 
 def test_a_bridge_is_taken_away_although_its_daemon_is_dead(ovs: Ovs) -> None:
-    assert "fault" not in survey([], [], str(ovs.directory))["switch"]
+    assert "fault" not in survey([], [], str(ovs.directory), None)["switch"]
     _kill(ovs.switch_pid())
-    assert "ovs-appctl" in survey([], [], str(ovs.directory))["switch"]["fault"]
+    assert "ovs-appctl" in survey([], [], str(ovs.directory), None)["switch"]["fault"]
     remove_cables(str(ovs.directory), "s1")
     remove_bridge(str(ovs.directory), "s1", MARK)
     assert _left(ovs) == (["s2"], ['{theirs="1"}'])

@@ -15,7 +15,17 @@ from testbed.ovs import Datapath
 LOGIN = Login("192.0.2.11")
 SWITCH = SwitchBox("a", LOGIN, "eth0", {"b": "eth1"}, datapath=Datapath.USERSPACE)
 HOST = HostBox("a", LOGIN, "eth0", "eth1")
-IDLE = {"up": True, "carrier": True, "addresses": [], "master": None, "carries": [], "own_queues": [], "max_mtu": 0}
+MAC = "02:00:00:00:00:01"
+IDLE = {
+    "mac": MAC,
+    "up": True,
+    "carrier": True,
+    "addresses": [],
+    "master": None,
+    "carries": [],
+    "own_queues": [],
+    "max_mtu": 0,
+}
 FACTS: dict[str, Any] = {
     "is_root": True,
     "python": "3.11.2",
@@ -53,6 +63,7 @@ def test_boxes_as_they_should_be_have_no_faults() -> None:
             {"interfaces": {"eth1": {**IDLE, "addresses": ["192.0.2.9"]}}},
             "it has the address 192.0.2.9",
         ),
+        ({"interfaces": {"eth1": {**IDLE, "mac": None}}}, "eth1 has no Ethernet address"),
         ({"interfaces": {"eth1": {**IDLE, "master": "bond0"}}}, "eth1 is in use: it is a port of bond0"),
         ({"interfaces": {"eth1": {**IDLE, "own_queues": ["htb"]}}}, "eth1 has queues of somebody's making (htb)"),
         ({"interfaces": {"eth1": {**IDLE, "carries": ["eth1.7"]}}}, "eth1 is in use: eth1.7 stands on it"),

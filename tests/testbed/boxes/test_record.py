@@ -174,3 +174,35 @@ def test_a_line_cut_short_stands_for_nothing_done(tmp_path: Path, diary: Path) -
         file.write('{"undo": [["fal')
     assert result.put_back() == []
     assert diary.read_text().split("\n")[:-1] == ["a", "not a"]
+
+
+@pytest.mark.parametrize("damage", [b"\0\0\0", b"\xff\xfe", b"[1]", b""])
+def test_a_damaged_line_is_told_and_keeps_nothing_else_from_being_undone(
+    tmp_path: Path, diary: Path, damage: bytes
+) -> None:
+    result = made(tmp_path, [step(diary, "a"), step(diary, "b"), step(diary, "c")])
+    lines = result.path.read_bytes().split(b"\n")
+    result.path.write_bytes(b"\n".join([*lines[:3], damage, *lines[4:]]))
+    assert result.print_of_changes() is None
+    for _ in range(2):
+        (fault,) = result.put_back()
+        assert fault.startswith(f"{result.path} has lines that cannot be read")
+    assert diary.read_text().split("\n")[:-1] == ["a", "b", "c", "not c", "not a"]
+
+
+def test_where_a_restart_cannot_be_told_only_what_would_have_outlived_it_is_undone(tmp_path: Path, diary: Path) -> None:
+    result = made(tmp_path, [step(diary, "a"), step(diary, "bridge", lasting=True)])
+    result.path.write_bytes(b"\0\n" + result.path.read_bytes().split(b"\n", 1)[1])
+    assert result.print_of_changes() is None
+    (fault,) = result.put_back()
+    assert "a restart of the box undoes all but a bridge" in fault
+    assert diary.read_text().split("\n")[:-1] == ["a", "bridge", "not bridge"]
+
+
+def test_an_undoing_that_ends_unexpectedly_is_told_and_keeps_no_other_from_being_done(
+    tmp_path: Path, diary: Path
+) -> None:
+    result = made(tmp_path, [step(diary, "a"), Step((), (("restore-settings", "no JSON"),)), step(diary, "b")])
+    (fault,) = result.put_back()
+    assert fault.startswith("`restore-settings 'no JSON'` ends with JSONDecodeError: ")
+    assert diary.read_text().split("\n")[:-1] == ["a", "b", "not b", "not a"]

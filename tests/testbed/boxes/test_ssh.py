@@ -68,6 +68,8 @@ def test_the_agent_runs_from_memory_on_the_standard_library_alone() -> None:
         {"id": 2, "action": "run", "arguments": {"argv": ["printf", "%s", "a b; c"]}},
         {"id": 3, "action": "run", "arguments": {"argv": ["false"]}},
         {"id": 4, "action": "launch", "arguments": {"argv": ["cat"]}},
+        {"id": 5, "action": "program_status", "arguments": {"program": 7}},
+        {"id": 6, "action": "run", "arguments": {"argv": ["true"]}},
     ]
     lines = "".join(json.dumps(order) + "\n" for order in orders).encode()
     done = subprocess.run(
@@ -85,6 +87,8 @@ def test_the_agent_runs_from_memory_on_the_standard_library_alone() -> None:
         {"id": 2, "value": "a b; c"},
         {"id": 3, "error": "`false` failed: exit status 1"},
         {"id": 4, "value": 1},
+        {"id": 5, "error": "program_status ends with KeyError: 7"},
+        {"id": 6, "value": ""},
     ]
 
 
