@@ -16,7 +16,7 @@ from testbed.errors import TestbedError
 from testbed.network_namespace import private_network
 from testbed.ovs import SYSTEM_DIRECTORY, kernel_datapath_available
 from testbed.packet_origin import forget_origin
-from testbed.versions import OLDEST_IPERF, OLDEST_OVS, dotted, is_older
+from testbed.versions import OLDEST_IPERF, OLDEST_OVS, dotted, is_older, known_faults
 
 PACKAGE_OF = {
     "ovs-vswitchd": "openvswitch-switch",
@@ -109,6 +109,11 @@ class Machine:
             lacking = ", ".join(kind for kind in needed if not self.qdiscs[kind])
             found.append((f"the kernel has no {lacking}", "a kernel with these traffic control modules"))
         return found
+
+    @property
+    def known_faults(self) -> list[str]:
+        """What is known to be wrong with the programs' versions; a sentence each."""
+        return known_faults(self.programs)
 
     @property
     def consequences(self) -> list[str]:

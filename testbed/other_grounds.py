@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.commands import find_program, run_command
 from testbed.errors import TestbedError
+from testbed.uml.boot import obstacle
+from testbed.uml.channel import KERNEL
 
 KVM = Path("/dev/kvm")
 _LIBVIRT_PLUGIN = "vagrant-libvirt"
 _DEBIAN_GEMS = Path("/usr/share/rubygems-integration/all/gems")
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
+_SSH_VERSION = re.compile(r"OpenSSH_(\d[\w.]*)")
 
 
 @dataclass(frozen=True)
@@ -21,26 +25,28 @@ class OtherGrounds:
     """What the probes found.
 
     Attributes:
-        ssh: whether there is an OpenSSH client.
+        ssh: version of the OpenSSH client, None when it is missing.
         sshd: whether there is a daemon, which only the tests of boxes need.
         vagrant: version, None when it is missing.
         vagrant_providers: those of the Vagrantfile that are installed; libvirt is one with Vagrant's plugin for it.
         hardware_virtualisation: whether this user may use the kernel's.
         user_mode_linux: version, None when it is missing.
+        guest_obstacle: why it cannot be booted, None when it can.
     """
 
-    ssh: bool
+    ssh: str | None
     sshd: bool
     vagrant: str | None
     vagrant_providers: tuple[str, ...]
     hardware_virtualisation: bool
     user_mode_linux: str | None
+    guest_obstacle: str | None
 
     @property
     def advice(self) -> list[str]:
         """What each that is missing would be for, and what to do about it; a sentence each."""
         found = []
-        if not self.ssh:
+        if self.ssh is None:
             found.append("Boxes (--backend boxes) cannot be reached: install the Debian package openssh-client.")
         if not self.sshd:
             found.append("Tests of boxes are skipped: they need the Debian package openssh-server.")
@@ -53,10 +59,10 @@ class OtherGrounds:
             )
         elif not self.hardware_virtualisation:
             found.append(f"A machine of Vagrant would be slow: {KVM} cannot be used, see the BIOS or the group kvm.")
-        if self.user_mode_linux is None:
+        if self.guest_obstacle is not None:
             found.append(
-                "`kuijia uml` (the kernel's datapath and netem, if this kernel has none) and its tests need the Debian"
-                " package user-mode-linux."
+                "`kuijia uml` (the kernel's datapath and netem, if this kernel has none) and its tests cannot run:"
+                f" {self.guest_obstacle}."
             )
         return found
 
@@ -64,13 +70,23 @@ class OtherGrounds:
 def examine_other_grounds() -> OtherGrounds:
     """Look at everything; takes about a second where there is a Vagrant."""
     return OtherGrounds(
-        ssh=find_program("ssh") is not None,
+        ssh=_ssh_version(),
         sshd=find_program("sshd") is not None,
         vagrant=_version("vagrant"),
         vagrant_providers=_providers(),
         hardware_virtualisation=os.access(KVM, os.R_OK | os.W_OK),
-        user_mode_linux=_version("linux.uml"),
+        user_mode_linux=_version(KERNEL),
+        guest_obstacle=obstacle(),
     )
+
+
+def _ssh_version() -> str | None:
+    program = find_program("ssh")
+    if program is None:
+        return None
+    told = subprocess.run([program, "-V"], capture_output=True, text=True, check=False).stderr
+    found = _SSH_VERSION.search(told)
+    return found[1] if found else "present"
 
 
 def _providers() -> tuple[str, ...]:

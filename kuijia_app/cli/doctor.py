@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from testbed.machine import Machine, examine_machine
@@ -23,8 +23,9 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         problems = [{"problem": problem, "expected": expected} for problem, expected in machine.obstacles]
         report = {**asdict(machine), "can_emulate": not problems, "obstacles": problems}
+        report |= {"consequences": machine.consequences, "known_faults": machine.known_faults}
         other_grounds = {**asdict(others), "advice": others.advice}
-        print(json.dumps({**report, "consequences": machine.consequences, "other_grounds": other_grounds}, indent=2))
+        print(json.dumps({**report, "other_grounds": other_grounds}, indent=2))
     else:
         print("\n".join(_lines(machine, others)))
     return 1 if machine.obstacles else 0
@@ -45,10 +46,12 @@ def _lines(machine: Machine, others: OtherGrounds) -> list[str]:
         or "not tried, this needs root and network namespaces",
     }
     facts |= {
-        "SSH": f"client {_yes(others.ssh)}, daemon {_yes(others.sshd)}",
+        "SSH": f"client {others.ssh or 'missing'}, daemon {_yes(others.sshd)}",
         "Vagrant": others.vagrant or "missing",
         "user-mode Linux": others.user_mode_linux or "missing",
     }
+    if others.user_mode_linux is not None and others.guest_obstacle is not None:
+        facts["user-mode Linux"] += ", cannot be used"
     if others.vagrant is not None:
         facts["Vagrant"] += f", providers: {', '.join(others.vagrant_providers) or 'none'}"
     width = max(map(len, facts))
@@ -60,12 +63,17 @@ def _lines(machine: Machine, others: OtherGrounds) -> list[str]:
     else:
         verdict = ["The emulation can run here.", *machine.consequences]
     lacking = [name for name, there in _of_the_kernel(machine).items() if not there]
-    if lacking and others.user_mode_linux is not None:
+    if lacking and others.guest_obstacle is None:
         verdict.append(
             f"This kernel lacks {', '.join(lacking)}: `kuijia uml -- COMMAND` runs a command on one that has it."
         )
-    beyond = ["", "Beyond the emulation:", *(f"  {sentence}" for sentence in others.advice)] if others.advice else []
-    return [*lines, "", *verdict, *beyond]
+    faults = _section("Known faults of these versions:", machine.known_faults)
+    return [*lines, "", *verdict, *faults, *_section("Beyond the emulation:", others.advice)]
+
+
+def _section(title: str, sentences: Sequence[str]) -> list[str]:
+    """Lines; none without sentences."""
+    return ["", title, *(f"  {sentence}" for sentence in sentences)] if sentences else []
 
 
 def _of_the_kernel(machine: Machine) -> dict[str, bool]:

@@ -52,6 +52,30 @@ def test_what_the_kernel_lacks_is_offered_by_another(
     assert [line.startswith(f"This kernel lacks {lacking}: ") for line in offered] == ([True] if lacking else [])
 
 
+def test_a_kernel_that_cannot_be_booted_is_not_offered(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor, "examine_machine", lambda: ABLE)
+    monkeypatch.setattr(doctor, "examine_other_grounds", lambda: replace(ALL, guest_obstacle="it has no module"))
+    _, output = run_doctor(capsys)
+    assert "user-mode Linux  6.1, cannot be used" in output
+    assert "`kuijia uml -- COMMAND`" not in output
+    assert "its tests cannot run: it has no module." in output
+
+
+def test_known_faults_of_versions_are_told_with_their_source(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    faulty = replace(ABLE, programs={**ABLE.programs, "ovs-vswitchd": "3.5.1", "iperf3": "3.17.1"})
+    monkeypatch.setattr(doctor, "examine_machine", lambda: faulty)
+    _, output = run_doctor(capsys)
+    section = output.partition("Known faults of these versions:\n")[2].partition("\n\n")[0].splitlines()
+    assert [line.split(":")[0] for line in section] == ["  ovs-vswitchd 3.5.1", "  iperf3 3.17.1"]
+    assert all("(https://" in line for line in section)
+    _, output = run_doctor(capsys, "--json")
+    assert json.loads(output)["known_faults"] == [line.strip() for line in section]
+
+
 def test_a_machine_that_cannot_is_told_what_it_lacks(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -73,4 +97,4 @@ def test_the_same_can_be_had_as_json(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert report["obstacles"][0]["problem"] == "not running as root"
     assert report["qdiscs"]["netem"] is False
     assert report["consequences"] == ABLE.consequences
-    assert report["other_grounds"]["ssh"] is True
+    assert report["other_grounds"]["ssh"] == ALL.ssh

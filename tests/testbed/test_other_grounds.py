@@ -7,14 +7,16 @@ import pytest
 
 from testbed import other_grounds
 from testbed.other_grounds import OtherGrounds, examine_other_grounds
+from testbed.uml import boot
 
 ALL = OtherGrounds(
-    ssh=True,
+    ssh="9.2p1",
     sshd=True,
     vagrant="2.3.4",
     vagrant_providers=("libvirt",),
     hardware_virtualisation=True,
     user_mode_linux="6.1",
+    guest_obstacle=None,
 )
 
 
@@ -23,7 +25,8 @@ def test_nothing_is_advised_where_everything_is_there() -> None:
 
 
 def test_what_is_missing_is_named_with_what_to_do() -> None:
-    nothing = replace(ALL, ssh=False, sshd=False, vagrant=None, vagrant_providers=(), user_mode_linux=None)
+    obstacle = "linux.uml not found (Debian package user-mode-linux)"
+    nothing = replace(ALL, ssh=None, sshd=False, vagrant=None, vagrant_providers=(), guest_obstacle=obstacle)
     for package in ("openssh-client", "openssh-server", "vagrant-libvirt", "user-mode-linux"):
         assert sum(package in sentence for sentence in nothing.advice) == 1
 
@@ -48,3 +51,25 @@ def test_libvirt_is_a_provider_only_with_vagrants_plugin_for_it(
     elif place == "home":
         (tmp_path / "plugins.json").write_text('{"installed": {"vagrant-libvirt": {"gem_version": ""}}}')
     assert ("libvirt" in examine_other_grounds().vagrant_providers) == (place is not None)
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [("OpenSSH_9.2p1 Debian-2+deb12u10, OpenSSL 3.0.19", "9.2p1"), ("Dropbear v2022.83", "present")],
+)
+def test_ssh_tells_its_version_on_standard_error(
+    said: str, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "ssh"
+    program.write_text(f"#!/bin/sh\necho '{said}' >&2\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert examine_other_grounds().ssh == version
+
+
+def test_a_guest_without_the_module_is_no_ground(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(boot, "find_program", lambda _: "/usr/bin/linux.uml")
+    monkeypatch.setattr(boot, "KERNEL_MODULES", tmp_path)
+    found = examine_other_grounds()
+    assert found.guest_obstacle == f"linux.uml has no openvswitch module in {tmp_path}"
+    assert any("no openvswitch module" in sentence for sentence in found.advice)
