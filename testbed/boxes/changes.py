@@ -75,14 +75,19 @@ class HostPlan:
 
 
 def wake_steps(interfaces: Iterable[str], facts: Facts) -> list[Step]:
-    """Bring interfaces up, silent in IPv6, so that their cabling can be looked at."""
+    """Bring interfaces up, silent in IPv6, so that their cabling can be looked at.
+
+    Those that are up already are to be so afterwards, too: links are cut in between.
+    """
     steps = []
     for name in interfaces:
         found = facts["interfaces"][name]
         if found["ipv6"]:
             key = f"net/ipv6/conf/{name}/disable_ipv6"
             steps.append(Step((("sysctl", "-q", "-w", f"{key}=1"),), (("sysctl", "-q", "-w", f"{key}=0"),)))
-        if not found["up"]:
+        if found["up"]:
+            steps.append(Step((), (_link(name, "up"),)))
+        else:
             steps.append(Step((_link(name, "up"),), (_link(name, "down"),)))
     return steps
 

@@ -26,7 +26,7 @@ def undoing(steps: list[Step]) -> list[str]:
 
 
 def test_what_is_as_it_should_be_is_not_changed() -> None:
-    assert wake_steps(["eth1"], facts(eth1=interface())) == []
+    assert [step.do for step in wake_steps(["eth1"], facts(eth1=interface()))] == [()]
     steps = switch_steps([PortPlan("eth1", 1500, ())], ("ovs-vsctl",), REMOVALS, facts(eth1=interface()))
     assert [step.do for step in steps] == [(("ovs-vsctl",),), ()]
 
@@ -37,6 +37,10 @@ def test_what_was_down_and_spoke_ipv6_does_so_again() -> None:
         "ip link set dev eth1.7 down",
         "sysctl -q -w net/ipv6/conf/eth1.7/disable_ipv6=0",
     ]
+
+
+def test_what_was_up_is_so_again_when_a_cut_has_taken_it_down() -> None:
+    assert undoing(wake_steps(["eth1"], facts(eth1=interface()))) == ["ip link set dev eth1 up"]
 
 
 def test_a_switch_is_put_back_in_reverse_and_its_bridge_even_after_a_restart() -> None:
