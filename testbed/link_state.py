@@ -6,13 +6,15 @@ import errno
 import fcntl
 import socket
 import struct
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 
 from testbed.errors import TestbedError
 
 _SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x8913, 0x8914  # netdevice(7)
 _IFF_UP, _IFF_RUNNING = 0x1, 0x40
 _REQUEST = struct.Struct("16sH22x")
+_POLL_SECONDS = 0.05
 
 
 def is_running(interface: str) -> bool:
@@ -27,6 +29,17 @@ def set_devices(interfaces: Iterable[str], *, up: bool) -> None:
         for interface in interfaces:
             flags = _flags(handle, interface)
             _request(handle, _SIOCSIFFLAGS, interface, flags | _IFF_UP if up else flags & ~_IFF_UP)
+
+
+def bring_up(interfaces: Sequence[str], seconds: float) -> list[str]:
+    """Bring devices up; returns those that still have no carrier after `seconds`."""
+    set_devices(interfaces, up=True)
+    deadline = time.monotonic() + seconds
+    while silent := [interface for interface in interfaces if not is_running(interface)]:
+        if time.monotonic() >= deadline:
+            break
+        time.sleep(_POLL_SECONDS)
+    return silent
 
 
 def _flags(handle: socket.socket, interface: str) -> int:

@@ -111,6 +111,7 @@ def _as_data(found: Examination, clocks: Mapping[str, ClockOffset]) -> dict[str,
         "clocks": {name: asdict(clock) for name, clock in clocks.items()},
         "faults": found.faults,
         "notes": found.notes,
+        "amiss": found.amiss,
         "up": found.built,
     }
 
@@ -127,7 +128,11 @@ def _lines(inventory: Inventory, found: Examination, clocks: Mapping[str, ClockO
         rows.append((box.name, box.login.address, *versions, _clock(clocks[box.name])))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [_row(row, widths) for row in rows]
-    for title, said in (("what stands in the way", found.faults), ("what was not looked at", found.notes)):
+    for title, said in (
+        ("what stands in the way", found.faults),
+        ("what `kuijia boxes up` makes anew", found.amiss),
+        ("what was not looked at", found.notes),
+    ):
         if said:
             lines += ["", f"{title}:", *(f"  {each}" for each in said)]
     if not found.faults:

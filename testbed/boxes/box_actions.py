@@ -20,7 +20,7 @@ from testbed.commands import run_batch, run_command
 from testbed.flow_keys import FlowKey
 from testbed.label_observer import LabelObserver
 from testbed.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_probes
-from testbed.link_state import is_running
+from testbed.link_state import bring_up, is_running
 from testbed.load_counters import count_load
 from testbed.network_namespace import namespace_named
 from testbed.port_switching import SwitchPort, switch_ports
@@ -36,6 +36,7 @@ class BoxActions:
     monotonic_clock = staticmethod(time.monotonic)
     probe_cables = staticmethod(probe_cables)
     is_running = staticmethod(is_running)
+    bring_up = staticmethod(bring_up)
     remove_cables = staticmethod(remove_cables)
     delete_links = staticmethod(delete_links)
 
@@ -72,16 +73,16 @@ class BoxActions:
     def fingerprint(self, role: str, node: str) -> str | None:
         return Record.of(role, node).print_of_changes()
 
-    def is_recorded(self, role: str, node: str) -> bool:
-        return Record.of(role, node).path.exists()
+    def recorded_interfaces(self, role: str, node: str) -> list[str] | None:
+        return Record.of(role, node).interfaces()
 
     def claim(self, role: str, node: str, interfaces: Sequence[str]) -> None:
         if not self._is_claimed:
             self._claim.enter_context(Record.of(role, node).claim(interfaces))
             self._is_claimed = True
 
-    def begin_changes(self, role: str, node: str, fingerprint: str) -> None:
-        Record.of(role, node).begin(fingerprint)
+    def begin_changes(self, role: str, node: str, fingerprint: str, interfaces: Sequence[str]) -> None:
+        Record.of(role, node).begin(fingerprint, interfaces)
 
     def make_changes(self, role: str, node: str, steps: Sequence[Mapping[str, Any]]) -> None:
         Record.of(role, node).make(Step(step["do"], step["undo"], step["lasting"]) for step in steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from testbed.boxes.bundle import NEEDED_PYTHON
 from testbed.boxes.changes import Facts
@@ -16,14 +16,17 @@ Heard = Mapping[str, Mapping[str, Sequence[Sequence[str]]]]
 """Box to its interfaces to the boxes and interfaces heard there."""
 
 
-def box_faults(box: Box, facts: Facts, namespace: str | None = None, *, ours: bool, tls: bool = False) -> Iterator[str]:
+def box_faults(
+    box: Box, facts: Facts, namespace: str | None = None, *, changed: Collection[str] | None, tls: bool = False
+) -> Iterator[str]:
     """What is wrong with a box.
 
     Args:
         box: which.
         facts: of it.
         namespace: the network namespace that is to be made there.
-        ours: whether what it has is of our own making, recorded there.
+        changed: the interfaces of which changes are recorded there, which are out of sight or in use by us, as what
+            else it has is of our own making; None where nothing is recorded.
         tls: whether it is to connect to the controller by TLS.
     """
     if not facts["is_root"]:
@@ -32,10 +35,12 @@ def box_faults(box: Box, facts: Facts, namespace: str | None = None, *, ours: bo
     if facts["programs"]["ip"] is None or facts["programs"]["tc"] is None:
         return  # they are what the rest was to be found out by
     yield from _management_faults(box, facts)
-    if not ours:  # else a host's interface is out of sight, and a switch's is in use by us
-        for name in box.interfaces:
+    ours = changed is not None
+    for name in box.interfaces:
+        if name not in (changed or ()):
             is_to_host = isinstance(box, HostBox) or name == box.host
             yield from _interface_faults(name, HOST_MTU if is_to_host else LINK_MTU, facts)
+    if not ours:
         yield from _queue_faults(box, facts)
         if namespace in facts["namespaces"]:
             yield f"there is a network namespace {namespace} already"
@@ -47,11 +52,23 @@ def box_faults(box: Box, facts: Facts, namespace: str | None = None, *, ours: bo
             yield "Open vSwitch has no key and certificates for TLS: `ovs-vsctl set-ssl KEY CERTIFICATE CA`"
 
 
-def stands(box: Box, facts: Facts) -> bool:
-    """Whether what the record of a box says was made is still there."""
+def amiss(box: Box, facts: Facts) -> Iterator[str]:
+    """What the record of a box says was made, and is not there any more as it was made."""
     if isinstance(box, HostBox):
-        return box.interface not in facts["interfaces"]  # it is in its own namespace
-    return set(box.interfaces) <= set(facts.get("switch", {}).get("bridges", {}).get(box.bridge, ()))
+        if box.interface in facts["interfaces"]:
+            yield f"{box.interface} is not in its own namespace"
+        return
+    ports = facts.get("switch", {}).get("bridges", {}).get(box.bridge, ())
+    for name in box.interfaces:
+        found = facts["interfaces"].get(name)
+        if name not in ports:
+            yield f"{name} is no port of {box.bridge}"
+        elif found is None:
+            yield f"there is no interface {name}"
+        elif not found["up"]:
+            yield f"{name} is down"
+        elif not found["own_queues"]:
+            yield f"{name} has lost its queues"
 
 
 def cable_faults(cables: Iterable[Cable], heard: Heard, asleep: Iterable[tuple[str, str]] = ()) -> list[str]:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from testbed.boxes.changes import Facts, Step, wake_steps
-from testbed.boxes.check import Heard, box_faults, cable_faults, stands
+from testbed.boxes.check import Heard, amiss, box_faults, cable_faults
 from testbed.boxes.inventory import Box, HostBox, Inventory
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import BoxError, Connection, DeadBoxError
@@ -33,12 +33,14 @@ class Examination:
         facts: of the boxes that could be reached, by name.
         faults: what stands in the way, in words.
         notes: what could not be looked at without changing something.
+        amiss: what is not as it was made by changes that are recorded.
         built: whether all boxes are already what they are to be.
     """
 
     facts: Mapping[str, Facts]
     faults: tuple[str, ...]
     notes: tuple[str, ...]
+    amiss: tuple[str, ...]
     built: bool
 
 
@@ -118,19 +120,23 @@ class Fleet:
         """Look at everything without changing anything; boxes that were not reached are among the faults."""
         facts = self.ask("survey", lambda box: _survey_arguments(box, self.inventory.controller.host))
         marks = self.ask("fingerprint", _role)
-        recorded = self.ask("is_recorded", _role)
+        recorded = self.ask("recorded_interfaces", _role)
         faults = list(self.unreached.values())
         for box in self.inventory.boxes:
             if box.name in facts:
                 tls = self.inventory.controller.tls is not None
                 namespace = target.namespace(box) if isinstance(box, HostBox) else None
-                found = box_faults(box, facts[box.name], namespace, ours=recorded[box.name], tls=tls)
+                found = box_faults(box, facts[box.name], namespace, changed=recorded[box.name], tls=tls)
                 faults += [f"{box.name}: {fault}" for fault in found]
-        built = not self.unreached and all(
-            marks[box.name] == target.fingerprint() and stands(box, facts[box.name]) for box in self.inventory.boxes
-        )
+        changed = [box for box in self.inventory.boxes if recorded.get(box.name) is not None]
+        wrong = [f"{box.name}: {what}" for box in changed for what in _amiss(box, marks[box.name], target, facts)]
+        built = not (self.unreached or wrong) and len(changed) == len(self.inventory.boxes)
         notes = []
-        if not faults and not any(recorded.values()):
+        if changed:
+            everywhere = len(changed) == len(self.inventory.boxes)
+            names = "all boxes" if everywhere else ", ".join(box.name for box in changed)
+            notes = [f"cables, and whether others use the interfaces whose changes are recorded, on {names}"]
+        elif not faults:
             asleep = [
                 (box.name, name)
                 for box in self.inventory.boxes
@@ -140,7 +146,7 @@ class Fleet:
             notes = [f"{name}: {interface} is down, so its cable cannot be followed" for name, interface in asleep]
             faults += cable_faults(target.cables(), self._hear(asleep), asleep)
         self.facts = facts
-        return Examination(facts, tuple(faults), tuple(notes), built)
+        return Examination(facts, tuple(faults), tuple(notes), tuple(wrong), built)
 
     def clocks(self) -> dict[str, ClockOffset]:
         """Those of the boxes that were reached, by name; one box after the other, so that none holds another up."""
@@ -163,13 +169,14 @@ class Fleet:
         _require_none(found.faults)
         if found.built:
             return False
-        if any(self.ask("is_recorded", _role).values()):
+        if any(interfaces is not None for interfaces in self.ask("recorded_interfaces", _role).values()):
             report("putting back what the boxes were before")
             self.put_back()
             found = self.examine(target)
             _require_none(found.faults)
         try:
-            self.ask("begin_changes", lambda box: {**_role(box), "fingerprint": target.fingerprint()})
+            begun = {"fingerprint": target.fingerprint()}
+            self.ask("begin_changes", lambda box: {**_role(box), **begun, "interfaces": box.interfaces})
             report("following the cables")
             self._change(lambda box: wake_steps(box.interfaces, found.facts[box.name]))
             _require_none(cable_faults(target.cables(), self._hear()))
@@ -258,6 +265,15 @@ def _role(box: Box) -> dict[str, object]:
 
 def _claim_arguments(box: Box) -> dict[str, object]:
     return {**_role(box), "interfaces": box.interfaces}
+
+
+def _amiss(box: Box, mark: str | None, target: Target, facts: Mapping[str, Facts]) -> list[str]:
+    """Why a box with a record is not what it is to be, if it is not."""
+    if mark is None:
+        return ["not all that is recorded is done, or the box was started since"]
+    if mark != target.fingerprint():
+        return ["it was made for another topology, capacity, queue or inventory"]
+    return list(amiss(box, facts[box.name]))
 
 
 def _survey_arguments(box: Box, controller: str) -> dict[str, object]:

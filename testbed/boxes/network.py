@@ -25,6 +25,7 @@ from testbed.boxes.ssh import BoxError, Connection
 from testbed.boxes.switch_machine import SwitchMachine
 from testbed.bridges import Bridge, controller_arguments
 from testbed.calibration import LinkCalibration, ProbeRate, calibrate
+from testbed.errors import TestbedError
 from testbed.fabric import LabelWatch
 from testbed.flow_keys import FlowKey, Mark
 from testbed.link_probes import ProbeSink, ProbeStream, ProbeTiming
@@ -42,6 +43,10 @@ _PROBE_TIMING = ProbeTiming(settle=0.5, measure=1.0, overrun=0.5)
 
 _PROBE_FRAMES_PER_SECOND = 30_000
 """As boxes that are containers of one machine can bear it."""
+
+
+_CARRIER_SECONDS = 6.0
+"""Until an interface that was just brought up has one."""
 
 
 class BoxNetwork:
@@ -113,6 +118,7 @@ class BoxNetwork:
             else:
                 self._empty_switches()  # a run that was killed may have left something in them
                 undo.callback(self._empty_switches)
+                self._require_carriers()
             for machine in self._machines.values():
                 if machine.box.datapath is Datapath.USERSPACE:
                     _enlarge_send_buffers(machine)
@@ -255,6 +261,23 @@ class BoxNetwork:
                 machine.empty()
             except BoxError as error:
                 self._report(f"{machine.box.name} is not emptied: {error}")
+        try:
+            self._bring_up(0.0)  # what was cut
+        except BoxError as error:
+            self._report(f"links that were cut may be down: {error}")
+
+    def _require_carriers(self) -> None:
+        """Wait for those of links that the run before has cut; raises TestbedError naming ports without one."""
+        silent = self._bring_up(_CARRIER_SECONDS)
+        faults = [f"{name}: {', '.join(found)} has no carrier" for name, found in silent.items() if found]
+        if faults:
+            raise TestbedError("; ".join(faults))
+
+    def _bring_up(self, seconds: float) -> dict[str, list[str]]:
+        def arguments(box: Box) -> dict[str, object] | None:
+            return {"interfaces": box.interfaces, "seconds": seconds} if isinstance(box, SwitchBox) else None
+
+        return self._fleet.ask("bring_up", arguments)
 
 
 def _enlarge_send_buffers(machine: SwitchMachine) -> None:

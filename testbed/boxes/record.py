@@ -88,11 +88,18 @@ class Record:
                     raise TestbedError(f"another kuijia is at work on {what}") from error
             yield
 
-    def begin(self, fingerprint: str) -> None:
-        """Begin a record, after `claim`; raises TestbedError when there is one."""
+    def interfaces(self) -> list[str] | None:
+        """Those given to `begin`, none where that cannot be read; None when nothing is recorded."""
+        if not self.path.exists():
+            return None
+        lines = self._lines()
+        return list(lines[0].get("interfaces", ())) if lines else []
+
+    def begin(self, fingerprint: str, interfaces: Sequence[str] = ()) -> None:
+        """Begin a record of changes to interfaces, after `claim`; raises TestbedError when there is one."""
         if self.path.exists():
             raise TestbedError(f"{self.path} records changes already; `kuijia boxes down` puts them back")
-        self._append({"fingerprint": fingerprint, "boot_id": boot_id()})
+        self._append({"fingerprint": fingerprint, "boot_id": boot_id(), "interfaces": list(interfaces)})
         folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(folder)  # the name of the new file, too, is on the disk before anything is changed

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from testbed.boxes.check import box_faults, cable_faults, stands
+from testbed.boxes.check import amiss, box_faults, cable_faults
 from testbed.boxes.inventory import HostBox, Login, SwitchBox
 from testbed.ovs import Datapath
 
@@ -41,7 +41,7 @@ FACTS: dict[str, Any] = {
 
 
 def faults(box: SwitchBox | HostBox, *, ours: bool = False, tls: bool = False, **changes: Any) -> list[str]:  # noqa: ANN401
-    return list(box_faults(box, {**FACTS, **changes}, ours=ours, tls=tls))
+    return list(box_faults(box, {**FACTS, **changes}, changed=box.interfaces if ours else None, tls=tls))
 
 
 def test_boxes_as_they_should_be_have_no_faults() -> None:
@@ -96,9 +96,9 @@ def test_without_the_programs_that_look_nothing_is_said_of_what_they_would_have_
 
 
 def test_a_namespace_of_somebody_else_is_not_taken_for_ours() -> None:
-    assert list(box_faults(HOST, FACTS, "kuijia-1", ours=False)) == []
-    assert list(box_faults(HOST, FACTS, "theirs", ours=True)) == []
-    assert list(box_faults(HOST, FACTS, "theirs", ours=False)) == ["there is a network namespace theirs already"]
+    assert list(box_faults(HOST, FACTS, "kuijia-1", changed=None)) == []
+    assert list(box_faults(HOST, FACTS, "theirs", changed=HOST.interfaces)) == []
+    assert list(box_faults(HOST, FACTS, "theirs", changed=None)) == ["there is a network namespace theirs already"]
 
 
 def test_a_switch_without_a_key_is_a_fault_where_the_controller_asks_for_one() -> None:
@@ -115,12 +115,32 @@ def test_what_we_have_made_ourselves_is_no_fault() -> None:
     assert faults(HOST, ours=True, interfaces={}) == []
 
 
-def test_what_somebody_else_has_taken_away_does_not_stand() -> None:
-    bridges = {**FACTS["switch"], "bridges": {"kuijia": ["eth1", "kuijia-none"]}}
-    assert stands(SWITCH, {**FACTS, "switch": bridges})
-    assert not stands(SWITCH, FACTS)
-    assert stands(HOST, {**FACTS, "interfaces": {}})
-    assert not stands(HOST, FACTS)
+def test_an_interface_that_we_have_never_changed_is_looked_at_where_others_are_ours() -> None:
+    said = list(box_faults(SWITCH, {**FACTS, "interfaces": {}}, changed=["eth2"]))
+    assert said == ["there is no interface eth1"]
+
+
+UP: dict[str, Any] = {**IDLE, "own_queues": ["htb"]}
+
+
+@pytest.mark.parametrize(
+    ("ports", "interface", "said"),
+    [
+        (["eth1", "kuijia-none"], {"eth1": UP}, []),
+        (["kuijia-none"], {"eth1": UP}, ["eth1 is no port of kuijia"]),
+        (["eth1"], {}, ["there is no interface eth1"]),
+        (["eth1"], {"eth1": {**UP, "up": False}}, ["eth1 is down"]),
+        (["eth1"], {"eth1": IDLE}, ["eth1 has lost its queues"]),
+    ],
+)
+def test_what_is_not_as_it_was_made_is_told(ports: list[str], interface: dict[str, Any], said: list[str]) -> None:
+    switch = {**FACTS["switch"], "bridges": {"kuijia": ports}}
+    assert list(amiss(SWITCH, {**FACTS, "switch": switch, "interfaces": interface})) == said
+
+
+def test_a_host_is_as_it_was_made_where_its_interface_is_out_of_sight() -> None:
+    assert list(amiss(HOST, {**FACTS, "interfaces": {}})) == []
+    assert list(amiss(HOST, FACTS)) == ["eth1 is not in its own namespace"]
 
 
 def test_swapped_cables_are_found_at_all_their_ends() -> None:

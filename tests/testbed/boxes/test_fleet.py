@@ -242,21 +242,71 @@ def test_names_of_nodes_are_no_commands(boxes: Rig, tmp_path: Path) -> None:
     assert all("owned" not in box.run("ls", "/run") for box in boxes.boxes.values())
 
 
-def test_boxes_that_are_up_are_used_and_left_up(boxes: Rig) -> None:
-    target = _target(boxes.inventory)
+@pytest.fixture
+def cable_up(boxes: Rig) -> Iterator[None]:
+    """The cable between the switches is up before anything is changed, and down for the other tests."""
+    for box, interface in _ends(boxes):
+        box.run("ip", "link", "set", interface, "up")
+    _wait_for_carrier(boxes)
+    yield
+    for box, interface in _ends(boxes):
+        box.run("ip", "link", "set", interface, "down")
+
+
+def _ends(boxes: Rig) -> list[tuple[TestBox, str]]:
+    return [(boxes.boxes["a"], "to-b"), (boxes.boxes["b"], "to-a")]
+
+
+def _wait_for_carrier(boxes: Rig) -> None:
+    """Of the cable between the switches: the kernel tells it some time after both ends are up."""
+    ends = _ends(boxes)
+    wait_until(
+        lambda: all("state UP" in box.run("ip", "link", "show", interface) for box, interface in ends),
+        "the cable has a carrier",
+    )
+
+
+@pytest.mark.usefixtures("cable_up")
+def test_links_that_a_run_has_cut_are_up_again_when_it_is_over(boxes: Rig) -> None:
+    before = {name: _state(box) for name, box in boxes.boxes.items()}
+    network = BoxNetwork(_target(boxes.inventory), print)
+    network.start()
+    network.switch_link("a", "b", up=False)
+    network.stop()
+    assert boxes.records() == ""
+    _wait_for_carrier(boxes)
+    assert {name: _state(box) for name, box in boxes.boxes.items()} == before
+
+
+@pytest.mark.usefixtures("cable_up")
+def test_boxes_that_are_up_are_used_again_and_again_and_left_up(boxes: Rig) -> None:
+    before = {name: _state(box) for name, box in boxes.boxes.items()}
+    a, target = boxes.boxes["a"], _target(boxes.inventory)
     with Fleet(target.inventory) as fleet:
         fleet.connect()
         assert fleet.build(target, print)
-    up = _state(boxes.boxes["a"])
-    network = BoxNetwork(target, print)
-    network.start()
-    network.connect(6653)
-    network.stop()
-    assert _state(boxes.boxes["a"]) == up
-    assert boxes.boxes["a"].run("ovs-vsctl", "get-controller", "kuijia") == ""
+    up = _state(a)
+    for _ in range(2):
+        network = BoxNetwork(target, print)
+        network.start()
+        assert network.is_up("a", "b")
+        network.connect(6653)
+        network.switch_link("a", "b", up=False)
+        network.stop()
+        _wait_for_carrier(boxes)
+        assert _state(a) == up
+    assert a.run("ovs-vsctl", "get-controller", "kuijia") == ""
+    a.run("ip", "link", "set", "to-b", "down")  # as a run leaves it that is killed after the cut
     with Fleet(target.inventory) as fleet:
         fleet.connect()
+        found = fleet.examine(target)
+        assert (found.built, found.amiss) == (False, ("switch a: to-b is down",))
+        assert found.notes[0].startswith("cables, and whether others use")
+        assert fleet.build(target, print)
+        assert fleet.examine(target).built
         fleet.put_back()
+    _wait_for_carrier(boxes)
+    assert {name: _state(box) for name, box in boxes.boxes.items()} == before
 
 
 def test_two_cannot_change_the_same_boxes(boxes: Rig) -> None:

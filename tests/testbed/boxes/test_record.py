@@ -60,6 +60,17 @@ def test_nothing_is_changed_on_top_of_changes(tmp_path: Path, diary: Path) -> No
         result.begin("print")
 
 
+def test_the_interfaces_that_are_changed_are_told_until_they_are_put_back(tmp_path: Path) -> None:
+    result = Record(tmp_path / "record.jsonl")
+    assert result.interfaces() is None
+    result.begin("print", ["eth1", "eth2"])
+    assert result.interfaces() == ["eth1", "eth2"]
+    result.path.write_text(result.path.read_text()[:-1])  # cut short
+    assert result.interfaces() == []
+    assert result.put_back() == []
+    assert result.interfaces() is None
+
+
 def test_two_cannot_change_a_box_at_once(tmp_path: Path) -> None:
     result = Record(tmp_path / "record.jsonl")
     with result.claim(), pytest.raises(TestbedError, match="another kuijia is at work on it"), result.claim():
