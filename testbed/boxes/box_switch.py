@@ -11,28 +11,41 @@ from testbed.errors import TestbedError
 
 
 def require_forwarder(directory: str) -> None:
-    """Raises TestbedError when no `ovs-vswitchd` answers, without which ovsdb is written to and nothing happens."""
-    run_command(["env", f"OVS_RUNDIR={directory}", "ovs-appctl", "--timeout=5", "version"])
+    """Raises TestbedError when no `ovs-vswitchd` answers, without which the database is written and nothing happens."""
+    try:
+        run_command(["env", f"OVS_RUNDIR={directory}", "ovs-appctl", "--timeout=5", "version"])
+    except TestbedError as error:
+        raise TestbedError(f"ovs-vswitchd has to be started first: {error}") from error
 
 
 def remove_bridge(directory: str, name: str, mark: str) -> None:
-    """Remove the bridge and the queue settings with our mark from the Open vSwitch with its sockets in `directory`."""
+    """Remove the bridge and the queue settings with our mark from the Open vSwitch with its sockets in `directory`.
+
+    Raises:
+        TestbedError: no `ovs-vswitchd` answers. A bridge that only goes from the database leaves its devices for ever.
+    """
     vsctl = _vsctl(directory)
-    if name in run_command([*vsctl, "--bare", "--columns=name", "find", "Bridge", f"external_ids:{mark}"]).split():
+    bridges = run_command([*vsctl, "--bare", "--columns=name", "find", "Bridge", f"external_ids:{mark}"]).split()
+    queues = run_command([*vsctl, "--bare", "--columns=_uuid", "find", "QoS", f"external_ids:{mark}"]).split()
+    if name in bridges or queues:
+        require_forwarder(directory)
+    if name in bridges:
         run_command([*vsctl, "del-br", name])
     # Only then does nothing refer to them any more.
-    for queues in run_command([*vsctl, "--bare", "--columns=_uuid", "find", "QoS", f"external_ids:{mark}"]).split():
-        run_command([*vsctl, "destroy", "QoS", queues])
+    for each in queues:
+        run_command([*vsctl, "destroy", "QoS", each])
 
 
 def remove_cables(directory: str, bridge: str) -> None:
-    """Remove the ports and the cables of BFD sessions (`testbed.bfd`)."""
+    """Remove the ports and the cables of BFD sessions (`testbed.bfd`); raises as `remove_bridge`."""
     vsctl = _vsctl(directory)
     ours = re.compile(re.escape(bridge) + r"-[bi]\d+")
     if bridge in run_command([*vsctl, "list-br"]).split():
-        for port in run_command([*vsctl, "list-ports", bridge]).split():
-            if ours.fullmatch(port):
-                run_command([*vsctl, "del-port", bridge, port])
+        ports = [port for port in run_command([*vsctl, "list-ports", bridge]).split() if ours.fullmatch(port)]
+        if ports:
+            require_forwarder(directory)
+        for port in ports:
+            run_command([*vsctl, "del-port", bridge, port])
     delete_links([name for name in _virtual_cables() if ours.fullmatch(name)])
 
 
@@ -49,11 +62,4 @@ def _virtual_cables() -> list[str]:
 
 
 def _vsctl(directory: str) -> list[str]:
-    """Waits until the switch has done what is asked; one that has died does it when it is started again."""
-    try:
-        require_forwarder(directory)
-    except TestbedError:
-        waiting = ["--no-wait"]
-    else:
-        waiting = []
-    return ["ovs-vsctl", f"--db=unix:{directory}/db.sock", "--timeout=20", *waiting]
+    return ["ovs-vsctl", f"--db=unix:{directory}/db.sock", "--timeout=20"]
