@@ -110,6 +110,8 @@ def switch_steps(
         if found["mtu"] != port.mtu:
             steps.append(_mtu_step(port.interface, port.mtu, found["mtu"]))
         steps += _offload_steps(port.interface, ("gro", "lro"), found)
+        if not found["promiscuous"]:  # a daemon that is killed leaves its ports so
+            steps.append(Step((), (("ip", "link", "set", "dev", port.interface, "promisc", "off"),)))
     steps.append(Step((bridge_command,), removals, lasting=True))
     for port in ports:
         make = tuple(("tc", *command) for command in port.queue_commands)

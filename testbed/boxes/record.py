@@ -135,6 +135,7 @@ class Record:
         restarted = lines[0].get("boot_id") != boot_id()  # a damaged one may be of any time
         faults = [self._complaint()] if any(_UNREADABLE in line for line in lines) else []
         left = []
+        bridge_stays = False
         for line, after in reversed(list(zip_longest(lines[1:], lines[2:], fillvalue={}))):
             if _UNREADABLE in line:
                 left.append(line)
@@ -144,8 +145,10 @@ class Record:
             made = "made" in after
             if not made:  # in part at the most; that of what is not there needs no undoing
                 found = [fault for fault in found if not _NOT_THERE.search(fault)]
-            if found:
-                faults += found
+            faults += found
+            # A bridge that stays does again what was done before it was made.
+            bridge_stays = bridge_stays or bool(found and line["lasting"])
+            if found or bridge_stays:
                 left += [after, line] if made else [line]
         if faults:
             self._write([lines[0], *reversed(left)])

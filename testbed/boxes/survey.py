@@ -110,6 +110,7 @@ def _interface(link: dict[str, Any], links: Sequence[dict[str, Any]]) -> dict[st
     return {
         "up": "UP" in link["flags"],
         "carrier": "LOWER_UP" in link["flags"],
+        "promiscuous": "PROMISC" in link["flags"],
         "mtu": link["mtu"],
         "max_mtu": link.get("max_mtu", 0),  # 0: the device does not say
         "mac": link["address"] if link["link_type"] == "ether" else None,

@@ -55,7 +55,8 @@ def test_a_bridge_stays_to_be_taken_away_when_its_daemon_is_dead(ovs: Ovs) -> No
     assert _left(ovs)[0] == ["s1", "s2"]
     vsctl = ["ovs-vsctl", f"--db={ovs.database}", "--no-wait"]
     queues = run_command([*vsctl, "--bare", "--columns=_uuid", "find", "QoS", f"external_ids:{MARK}"]).strip()
-    run_command([*vsctl, "del-br", "s1", "--", "destroy", "QoS", queues])
+    run_command([*vsctl, "del-br", "s1"])
+    run_command([*vsctl, "destroy", "QoS", queues])
     remove_bridge(str(ovs.directory), "s1", MARK)
 
 

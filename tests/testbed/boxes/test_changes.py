@@ -14,6 +14,7 @@ REMOVALS = (
 
 def interface(**changes: object) -> dict[str, Any]:
     usual = {"up": True, "mtu": 1500, "mac": "02:00:00:00:00:01", "gso_max_segs": 65535, "ipv6": False, "offloads": []}
+    usual["promiscuous"] = True
     return {**usual, "settings": {"ipv4/conf/eth1/rp_filter": "2"}, **changes}
 
 

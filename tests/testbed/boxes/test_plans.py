@@ -43,7 +43,7 @@ def target_of(folder: Path, capacity: float, options: NetworkOptions = DEFAULTS)
 
 def facts_of(target: Target) -> dict[str, Any]:
     busy = {"up": False, "mtu": 9000, "gso_max_segs": 7, "ipv6": True, "offloads": ["gro", "lro", "tso", "gso", "tx"]}
-    busy["settings"] = {}
+    busy |= {"settings": {}, "promiscuous": False}
     return {
         box.name: {
             "interfaces": {name: {**busy, "mac": f"02:00:00:00:00:{number:02x}"} for name in (*box.interfaces, "mgmt")}

@@ -161,6 +161,15 @@ def test_what_cannot_be_put_back_stays_recorded_alone(tmp_path: Path, diary: Pat
     assert diary.read_text().split("\n")[:-1] == ["a", "b", "not b", "not a"]
 
 
+def test_what_was_done_before_a_bridge_that_stays_is_undone_again_after_it(tmp_path: Path, diary: Path) -> None:
+    stubborn = Step((), (("ls", str(tmp_path / "gone")),), lasting=True)
+    result = made(tmp_path, [step(diary, "a"), stubborn, step(diary, "b")])
+    assert len(result.put_back()) == 1
+    (tmp_path / "gone").touch()
+    assert result.put_back() == []
+    assert diary.read_text().split("\n")[:-1] == ["a", "b", "not b", "not a", "not a"]
+
+
 def test_a_restart_of_the_box_leaves_only_what_lasts_to_put_back(
     tmp_path: Path, diary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
