@@ -14,7 +14,7 @@ REMOVALS = (
 
 def interface(**changes: object) -> dict[str, Any]:
     usual = {"up": True, "mtu": 1500, "mac": "02:00:00:00:00:01", "gso_max_segs": 65535, "ipv6": False, "offloads": []}
-    usual["promiscuous"] = True
+    usual["promiscuous"] = False
     return {**usual, "settings": {"ipv4/conf/eth1/rp_filter": "2"}, **changes}
 
 
@@ -29,7 +29,7 @@ def undoing(steps: list[Step]) -> list[str]:
 def test_what_is_as_it_should_be_is_not_changed() -> None:
     assert [step.do for step in wake_steps(["eth1"], facts(eth1=interface()))] == [()]
     steps = switch_steps([PortPlan("eth1", 1500, ())], ("ovs-vsctl",), REMOVALS, facts(eth1=interface()))
-    assert [step.do for step in steps] == [(("ovs-vsctl",),), ()]
+    assert [step.do for step in steps] == [(), (("ovs-vsctl",),), ()]
 
 
 def test_what_was_down_and_spoke_ipv6_does_so_again() -> None:
@@ -51,6 +51,7 @@ def test_a_switch_is_put_back_in_reverse_and_its_bridge_even_after_a_restart() -
     assert undoing(steps) == [
         "remove-queues eth1",
         *(" ".join(removal) for removal in REMOVALS),
+        "ip link set dev eth1 promisc off",
         "ethtool -K eth1 gro on",
         "ip link set dev eth1 mtu 9000",
     ]
