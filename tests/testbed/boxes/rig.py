@@ -27,6 +27,9 @@ CONTROLLER_WITH_TLS = {
 
 _START_SECONDS = 60.0
 _CONTAINER = ["unshare", "--net", "--mount", "--pid", "--uts", "--fork", "--mount-proc", "--kill-child"]
+_OVS = "/run/openvswitch"
+_IN_SWITCH = ["env", *(f"OVS_{each}DIR={_OVS}" for each in ("RUN", "LOG", "DB", "SYSCONF"))]
+_AS_DAEMON = ["--detach", "--pidfile", "--log-file", "-vconsole:off"]
 
 
 @dataclass
@@ -74,6 +77,13 @@ class TestBox:
         sshd = find_program("sshd")
         assert sshd is not None
         self.run(sshd, "-f", str(self.folder / f"sshd-{self.name}"), "-E", str(self.folder / f"sshd-{self.name}.log"))
+
+    def start_forwarder(self) -> None:
+        """Start `ovs-vswitchd`."""
+        self.run(*_IN_SWITCH, "ovs-vswitchd", f"unix:{_OVS}/db.sock", *_AS_DAEMON)
+
+    def kill_forwarder(self) -> None:
+        self.run("kill", "-KILL", self.run("cat", f"{_OVS}/ovs-vswitchd.pid").strip())
 
     def _daemon(self) -> str:
         return self.run("cat", "/run/sshd.pid").strip()
@@ -194,15 +204,12 @@ def _configure_sshd(box: TestBox) -> None:
 
 def _start_switch(box: TestBox) -> None:
     schema = next(path for path in SCHEMA_PATHS if path.exists())
-    directory = "/run/openvswitch"
-    in_box = ["env", *(f"OVS_{each}DIR={directory}" for each in ("RUN", "LOG", "DB", "SYSCONF"))]
-    box.run(*in_box, "ovsdb-tool", "create", f"{directory}/conf.db", str(schema))
-    daemon = ["--detach", "--pidfile", "--log-file", "-vconsole:off"]
-    box.run(*in_box, "ovsdb-server", f"{directory}/conf.db", f"--remote=punix:{directory}/db.sock", *daemon)
-    box.run(*in_box, "ovs-vsctl", "--no-wait", "init")
+    box.run(*_IN_SWITCH, "ovsdb-tool", "create", f"{_OVS}/conf.db", str(schema))
+    box.run(*_IN_SWITCH, "ovsdb-server", f"{_OVS}/conf.db", f"--remote=punix:{_OVS}/db.sock", *_AS_DAEMON)
+    box.run(*_IN_SWITCH, "ovs-vsctl", "--no-wait", "init")
     files = (str(box.folder / name) for name in ("switch.key", "switch.pem", "ca.pem"))
-    box.run(*in_box, "ovs-vsctl", "--no-wait", "set-ssl", *files)
-    box.run(*in_box, "ovs-vswitchd", f"unix:{directory}/db.sock", *daemon)
+    box.run(*_IN_SWITCH, "ovs-vsctl", "--no-wait", "set-ssl", *files)
+    box.start_forwarder()
 
 
 def _cable(boxes: dict[str, TestBox], topology: Topology, sites: Sequence[str], swapped: Sequence[str]) -> None:

@@ -149,6 +149,21 @@ def test_up_is_idempotent_and_down_puts_everything_back(
         assert {name: _state(box) for name, box in boxes.boxes.items()} == before
 
 
+def test_a_bridge_whose_daemon_has_died_is_put_back_when_that_is_started_again(
+    boxes: Rig, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    before = {name: _state(box) for name, box in boxes.boxes.items()}
+    assert main(["boxes", "up", str(boxes.inventory), str(_topology_file(tmp_path))]) == 0
+    a = boxes.boxes["a"]
+    a.kill_forwarder()
+    assert main(["boxes", "down", str(boxes.inventory)]) == 1
+    assert "error: switch a: ovs-vswitchd has to be started first" in capsys.readouterr().err
+    assert boxes.records() == "a switch-61.jsonl\n"
+    a.start_forwarder()
+    assert main(["boxes", "down", str(boxes.inventory)]) == 0
+    assert {name: _state(box) for name, box in boxes.boxes.items()} == before
+
+
 @pytest.mark.parametrize(
     ("blow", "status", "moment"),
     [
