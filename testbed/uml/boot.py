@@ -22,7 +22,7 @@ from pathlib import Path
 from te_solver.errors import InputError
 from testbed.commands import MODULES, find_program, search_path
 from testbed.errors import TestbedError
-from testbed.uml.channel import KERNEL, channel_folder, note_group
+from testbed.uml.channel import KERNEL, channel_folder, end_guest
 
 PACKAGE = "user-mode-linux"
 KERNEL_MODULES = Path("/usr/lib/uml/modules")
@@ -45,13 +45,14 @@ _HALT_TIMEOUT = 5.0
 """Seconds beyond that for the guest to write out what it has in memory."""
 
 _SUPERVISOR = """\
-trap 'rm -r -- "$folder"; kill -KILL 0' TERM
+trap 'rm -r -- "$folder"; kill -KILL -- "-$kernel"; kill -KILL 0' TERM
 folder=$1
 shift
 "$@" &
+kernel=$!
 wait
 """
-"""Ends the whole process group, itself in it, when its parent has died."""
+"""Ends the kernel, which makes a process group of its own, and then its own group, when its parent has died."""
 
 
 @dataclass(frozen=True)
@@ -186,8 +187,7 @@ def _start(channel: Path, memory_mb: int, undo: ExitStack) -> tuple[subprocess.P
     finally:
         for descriptor in theirs:
             os.close(descriptor)
-    undo.callback(_kill, process)
-    note_group(channel, process.pid)
+    undo.callback(_kill, process, channel)
     return process, [output, errors], interrupt
 
 
@@ -199,10 +199,11 @@ def _parameters(channel: Path, memory_mb: int) -> list[str]:
     ]
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes], channel: Path) -> None:
     with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # also the processes of the guest, which are some of this machine
+        os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    end_guest(channel)
 
 
 def _copy(handlers: Mapping[int, Callable[[bytes], object]], time_limit: float | None) -> bool:

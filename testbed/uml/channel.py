@@ -8,17 +8,18 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from testbed.processes import ProcessIdentity, own_identity, processes_of_group, send_signal
+from testbed.processes import ProcessIdentity, own_identity, send_signal, wait_for_end
 
 KERNEL = "linux.uml"
 PARENT = Path("/tmp")  # noqa: S108  # the guest has another /tmp; a socket in the folder must have a short name
 
 _PREFIX = "kuijia-uml-"
-_OWNER_FILE, _GROUP_FILE = "owner.json", "group"
+_OWNER_FILE = "owner.json"
+_END_SECONDS = 10.0
 
 
 @contextmanager
@@ -31,9 +32,32 @@ def channel_folder() -> Iterator[Path]:
         yield folder
 
 
-def note_group(folder: Path, group: int) -> None:
-    """Write down the process group of the guest, to be ended when its owner has died."""
-    (folder / _GROUP_FILE).write_text(f"{group}")
+def guest_processes(folder: Path) -> list[int]:
+    """Those of this machine that the guest is made of; its kernel is in a session of its own."""
+    return sorted(int(each.name) for each in Path("/proc").glob("[0-9]*") if _is_of_guest(int(each.name), folder))
+
+
+def end_guest(folder: Path) -> None:
+    """End a guest's processes, but no others that may get their numbers; returns when they have ended."""
+    with ExitStack() as stack:
+        handles = []
+        for pid in guest_processes(folder):
+            with suppress(ProcessLookupError):
+                handle = os.pidfd_open(pid)
+                stack.callback(os.close, handle)
+                if _is_of_guest(pid, folder):
+                    handles.append(handle)
+        for handle in handles:
+            send_signal(handle, signal.SIGKILL)
+        for handle in handles:
+            wait_for_end(handle, _END_SECONDS)
+
+
+def _is_of_guest(pid: int, folder: Path) -> bool:
+    try:
+        return f"uml_dir={folder}/".encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def _remove_leftovers() -> None:
@@ -44,18 +68,5 @@ def _remove_leftovers() -> None:
             owner = ProcessIdentity(**json.loads((folder / _OWNER_FILE).read_text()))
             if owner.is_alive():
                 continue
-            with suppress(FileNotFoundError):
-                _end_group(int((folder / _GROUP_FILE).read_text()))
+            end_guest(folder)
             shutil.rmtree(folder)
-
-
-def _end_group(group: int) -> None:
-    """End a guest's processes, but no others that may have got their numbers since."""
-    for pid in processes_of_group(group):
-        with suppress(ProcessLookupError, FileNotFoundError):
-            handle = os.pidfd_open(pid)
-            try:
-                if Path(f"/proc/{pid}/exe").readlink().name == KERNEL:
-                    send_signal(handle, signal.SIGKILL)
-            finally:
-                os.close(handle)

@@ -8,17 +8,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from te_solver.errors import InputError
 from testbed.errors import TestbedError
-from testbed.processes import processes_of_group, start_time
+from testbed.processes import start_time
 from testbed.uml import boot
 from testbed.uml.boot import Guest, run_in_guest
-from testbed.uml.channel import channel_folder
+from testbed.uml.channel import channel_folder, guest_processes
 
 needs_kernel = pytest.mark.skipif(boot.obstacle() is not None, reason=f"user-mode Linux: {boot.obstacle()}")
 LIMIT = 120.0
@@ -34,6 +34,16 @@ def run(script: str, guest: Guest) -> tuple[int, bytes, bytes]:
 def traces() -> set[Path]:
     """Folders of guests, which are there as long as a guest is."""
     return set(Path("/tmp").glob("kuijia-uml-*"))  # noqa: S108
+
+
+def kernels() -> set[str]:
+    """Processes that guests are made of; those that have ended, but are not waited for, have no command line."""
+    names = set()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if path.read_bytes().startswith(b"linux.uml\0"):
+                names.add(path.parent.name)
+    return names
 
 
 @needs_kernel
@@ -61,10 +71,11 @@ def test_what_is_not_named_cannot_be_written_to(tmp_path: Path) -> None:
 
 @needs_kernel
 def test_a_guest_that_takes_too_long_is_switched_off(tmp_path: Path) -> None:
-    before = traces()
+    before, running = traces(), kernels()
     with pytest.raises(TestbedError, match=r"^the guest was switched off, as it had not ended within 0.5 s$"):
         run("sleep 1000", Guest(tmp_path, time_limit=0.5))
     assert traces() == before
+    assert kernels() == running
 
 
 @needs_kernel
@@ -95,10 +106,6 @@ def background_guest(folder: Path, script: str) -> Iterator[tuple[subprocess.Pop
             yield process, own
         finally:
             process.kill()
-
-
-def guest_processes(folder: Path) -> list[int]:
-    return processes_of_group(int((folder / "group").read_text()))
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
