@@ -100,16 +100,6 @@ def processes_with_environment(entry: str, proc: Path = PROC) -> list[int]:
     return sorted(found)
 
 
-def processes_of_group(group: int, proc: Path = PROC) -> list[int]:
-    """Ids of all processes in the process group, in ascending order."""
-    found = []
-    for pid in sorted(int(folder.name) for folder in proc.iterdir() if folder.name.isdigit()):
-        fields = _stat_after_name(pid, proc)
-        if fields is not None and int(fields[2]) == group:
-            found.append(pid)
-    return found
-
-
 def end_processes_with_environment(entry: str, grace: float = 2.0) -> list[int]:
     """End every process started with the environment entry, but not the caller nor its ancestors.
 

@@ -21,7 +21,6 @@ from testbed.processes import (
     own_identity,
     owns_socket,
     preferred_session,
-    processes_of_group,
     processes_with_environment,
     start_time,
 )
@@ -98,15 +97,6 @@ def test_processes_are_found_by_the_whole_environment_entry(proc: Path) -> None:
     assert processes_with_environment("LAB=x", proc) == [42]
     assert processes_with_environment("LAB=xy", proc) == [7]
     assert processes_with_environment("LAB", proc) == []
-
-
-def test_processes_are_found_by_their_group() -> None:
-    with subprocess.Popen([sys.executable, "-c", OBEDIENT], start_new_session=True, stdout=subprocess.PIPE) as other:
-        try:
-            assert processes_of_group(other.pid) == [other.pid]
-            assert os.getpid() in processes_of_group(os.getpgid(0))
-        finally:
-            other.kill()
 
 
 def test_ancestors_are_followed_to_the_first_process(proc: Path) -> None:
