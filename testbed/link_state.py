@@ -11,6 +11,9 @@ from collections.abc import Iterable, Sequence
 
 from testbed.errors import TestbedError
 
+CARRIER_SECONDS = 6.0
+"""Until a device that was just brought up has a carrier."""
+
 _SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x8913, 0x8914  # netdevice(7)
 _IFF_UP, _IFF_RUNNING = 0x1, 0x40
 _REQUEST = struct.Struct("16sH22x")

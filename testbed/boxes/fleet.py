@@ -18,9 +18,7 @@ from testbed.boxes.plans import Target
 from testbed.boxes.ssh import BoxError, Connection, DeadBoxError
 from testbed.clocks import ClockOffset, ask_clock
 from testbed.errors import TestbedError
-
-_CABLE_SECONDS = 6.0
-"""Until an interface that was just brought up has a carrier."""
+from testbed.link_state import CARRIER_SECONDS
 
 _CHANGE_SECONDS = 120.0
 
@@ -234,7 +232,7 @@ class Fleet:
 
         def arguments(box: Box) -> dict[str, object] | None:
             awake = [name for name in box.interfaces if (box.name, name) not in asleep]
-            return {"box": box.name, "token": token, "interfaces": awake, "seconds": _CABLE_SECONDS} if awake else None
+            return {"box": box.name, "token": token, "interfaces": awake, "seconds": CARRIER_SECONDS} if awake else None
 
         return self.ask("probe_cables", arguments)
 

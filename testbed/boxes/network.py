@@ -30,6 +30,7 @@ from testbed.fabric import LabelWatch
 from testbed.flow_keys import FlowKey, Mark
 from testbed.link_probes import ProbeSink, ProbeStream, ProbeTiming
 from testbed.link_rates import require_possible_links
+from testbed.link_state import CARRIER_SECONDS
 from testbed.load_counters import LoadCounters
 from testbed.network import HARMLESS_FRAME, NetworkOptions
 from testbed.ovs import Datapath
@@ -43,10 +44,6 @@ _PROBE_TIMING = ProbeTiming(settle=0.5, measure=1.0, overrun=0.5)
 
 _PROBE_FRAMES_PER_SECOND = 30_000
 """As boxes that are containers of one machine can bear it."""
-
-
-_CARRIER_SECONDS = 6.0
-"""Until an interface that was just brought up has one."""
 
 
 class BoxNetwork:
@@ -268,7 +265,7 @@ class BoxNetwork:
 
     def _require_carriers(self) -> None:
         """Wait for those of links that the run before has cut; raises TestbedError naming ports without one."""
-        silent = self._bring_up(_CARRIER_SECONDS)
+        silent = self._bring_up(CARRIER_SECONDS)
         faults = [f"{name}: {', '.join(found)} has no carrier" for name, found in silent.items() if found]
         if faults:
             raise TestbedError("; ".join(faults))
