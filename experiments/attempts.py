@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from typing import Protocol, TypeVar
 
 from experiments.result import Result
 
@@ -11,13 +12,33 @@ ATTEMPTS = 3
 """How often a run is made when the machine is too busy for it to be believed."""
 
 
-def believable_run(run: Callable[[], Result], say: Callable[[str], None]) -> Result:
-    """The first result of `run` on a machine that was not too busy, else that of the last attempt."""
+class Measured(Protocol):
+    """What a run has measured.
+
+    Attributes:
+        invalid: why it should not be believed, in words; nothing for a good one.
+    """
+
+    @property
+    def invalid(self) -> tuple[str, ...]: ...
+
+
+_Measured = TypeVar("_Measured", bound=Measured)
+
+
+def believable(run: Callable[[], _Measured], name: str, say: Callable[[str], None]) -> _Measured:
+    """The first result of `run` on a machine that was not too busy, else that of the last attempt.
+
+    Args:
+        run: measures once.
+        name: of the run, for people.
+        say: tells the user why it is repeated.
+    """
     for attempt in range(1, ATTEMPTS):
         result = run()
         if not result.invalid:
             return result
-        say(f"run {attempt} of {ATTEMPTS} is not used: {'; '.join(result.invalid)}")
+        say(f"{name}, attempt {attempt} of {ATTEMPTS}, is not used: {'; '.join(result.invalid)}")
     return run()
 
 

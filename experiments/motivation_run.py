@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
-from experiments.attempts import believable_run, runs_on_links_it_can_carry
+from experiments.attempts import believable, runs_on_links_it_can_carry
 from experiments.emulation import Cut, MeasuredFlow, Sending, Timing, evaluate, failure_of, record_failure, windows_of
 from experiments.flow_search import find_flows
 from experiments.ground import ground_of
@@ -64,7 +64,8 @@ def run_table(
         job = _Job(table, replace(settings, capacity=capacity), options, plan, ground, machine)
         for repetition in range(1, settings.repetitions + 1):
             for scheme in options.schemes:
-                result = believable_run(partial(_run, job, scheme, repetition, progress), progress.say)
+                run = partial(_run, job, scheme, repetition, progress)
+                result = believable(run, f"run {repetition} of {scheme}", progress.say)
                 output.write_json(f"{table.name}-{scheme}-{repetition}.json", result_to_json(result))
                 yield result
 

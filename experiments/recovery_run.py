@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
+from experiments.attempts import believable
 from experiments.ground import ground_of
 from experiments.interruption import AFTER_SECONDS, BEFORE_SECONDS, interruption
 from experiments.load import LoadWatch
@@ -30,9 +31,6 @@ from testbed.lab import Lab, LabOptions
 from testbed.machine import Machine
 from testbed.manifest import describe_run
 from testbed.ticks import TickFlow
-
-ATTEMPTS = 3
-"""How often a cut is made when the machine is too busy for it to be believed."""
 
 ADDRESSES = 16
 """Source addresses tried: the switch hashes addresses but not the ports of UDP, so that each has a slot of its own."""
@@ -164,13 +162,7 @@ def _measure(mode: Mode, job: _Job, progress: Progress) -> tuple[Lab, ModeResult
         for number, (tunnel, position) in enumerate(cuts, start=1):
             aim = _Aim(tunnel, position, ends, chance.choice(sources[tunnel.path_id]))
             show(f"cut {number} of {len(cuts)}, {'-'.join(aim.link)}")
-            record = _cut(lab, aim)
-            for _ in range(1, ATTEMPTS):
-                if not record.invalid:
-                    break
-                progress.say(f"cut {number} of {mode.name} is repeated: {'; '.join(record.invalid)}")
-                record = _cut(lab, aim)
-            records.append(record)
+            records.append(believable(partial(_cut, lab, aim), f"cut {number} of {mode.name}", progress.say))
     return lab, ModeResult(mode, tuple(records), false_alarms)
 
 

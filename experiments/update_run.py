@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 
+from experiments.attempts import ATTEMPTS, believable
 from experiments.load import Load, LoadWatch, overload
 from experiments.output import OutputFolder
 from experiments.progress import Progress
@@ -25,9 +27,6 @@ from testbed.manifest import describe_run
 from testbed.network_namespace import network_of
 from testbed.ovs import Datapath
 from testbed.ticks import TickFlow
-
-ATTEMPTS = 3
-"""How often a phase is measured when the machine was too busy for it to be believed."""
 
 REST_SECONDS = 1.0
 """Of flowing packets before the first and after the last event of a phase."""
@@ -92,7 +91,10 @@ def run_update(settings: Settings, options: UpdateOptions, output: OutputFolder,
             ],
             "restart": [lab.restart_controller] * options.restarts,
         }
-        results = [_believable(lab, name, each, progress, show) for name, each in events.items()]
+        results = [
+            believable(partial(_phase, lab, name, each, show), f"phase {name}", progress.say)
+            for name, each in events.items()
+        ]
         manifest = describe_run(machine, lab.network, (), began, time.time() - began)
     text = table_text(results)
     missed = tuple(missed_bars(results))
@@ -153,19 +155,6 @@ def table_text(results: Sequence[PhaseResult]) -> str:
             counts = f"{len(update.kept)} tunnels kept, {changed}"
             lines.append(f"update {number}: {counts}, done after {update.seconds:.1f} s")
     return "\n".join(lines)
-
-
-def _believable(
-    lab: Lab, name: str, events: Sequence[Event], progress: Progress, show: Callable[[str], None]
-) -> PhaseResult:
-    """The first result of a machine that was not overloaded, else that of the last attempt."""
-    result = _phase(lab, name, events, show)
-    for _ in range(1, ATTEMPTS):
-        if not result.invalid:
-            break
-        progress.say(f"phase {name} is repeated: {'; '.join(result.invalid)}")
-        result = _phase(lab, name, events, show)
-    return result
 
 
 def _phase(lab: Lab, name: str, events: Sequence[Event], show: Callable[[str], None]) -> PhaseResult:

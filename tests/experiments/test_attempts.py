@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from experiments.attempts import believable_run, runs_on_links_it_can_carry
+from experiments.attempts import believable, runs_on_links_it_can_carry
 from experiments.result import Result
 from tests.experiments.results import TABLE_2_KUIJIA, TABLE_2_RESCALING, result
 
@@ -32,13 +32,13 @@ def measuring(measured: list[tuple[float, str]], too_much: float) -> Callable[[f
 
 def test_the_first_run_that_was_not_disturbed_counts() -> None:
     said: list[str] = []
-    assert believable_run(in_turn(BUSY, GOOD), said.append) == GOOD
-    assert said == ["run 1 of 3 is not used: steal"]
+    assert believable(in_turn(BUSY, GOOD), "cut 2", said.append) == GOOD
+    assert said == ["cut 2, attempt 1 of 3, is not used: steal"]
 
 
 def test_after_the_last_attempt_the_run_is_taken_as_it_is() -> None:
     said: list[str] = []
-    assert believable_run(in_turn(BUSY, BUSY, BUSY), said.append) == BUSY
+    assert believable(in_turn(BUSY, BUSY, BUSY), "cut 2", said.append) == BUSY
     assert len(said) == 2
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from experiments import recovery_run
+from experiments import attempts, recovery_run
 from kuijia_app.cli.main import main
 
 pytestmark = pytest.mark.emulation
 
 
 def test_bfd_brings_a_flow_back_without_the_controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recovery_run, "ATTEMPTS", 1)
+    monkeypatch.setattr(attempts, "ATTEMPTS", 1)
     monkeypatch.setattr(recovery_run, "QUIET_SECONDS", 0.5)
     # Bars missed by little, or a machine that is busy, do not count here.
     assert main(["run", "recovery", "--modes", "bfd-30", "--cuts", "2", "-o", str(tmp_path)]) in (0, 1)

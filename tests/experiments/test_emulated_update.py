@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments import update_run
+from experiments import attempts, update_run
 from kuijia_app.cli.main import main
 
 pytestmark = pytest.mark.emulation
@@ -18,7 +18,7 @@ FEW = 0.001
 def test_replacing_the_plan_and_the_controller_loses_next_to_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(update_run, "ATTEMPTS", 2)
+    monkeypatch.setattr(attempts, "ATTEMPTS", 2)
     monkeypatch.setattr(update_run, "IDLE_SECONDS", 1.0)
     arguments = ["--capacity", "10", "--updates", "2", "--restarts", "1", "-o", str(tmp_path)]
     assert main(["run", "update", *arguments]) in (0, 1)
