@@ -75,6 +75,7 @@ def _check(args: argparse.Namespace) -> int:
 
 def _up(args: argparse.Namespace) -> int:
     inventory = read_inventory(args.inventory)
+    inventory.require_controller_here()
     target = _target(inventory, args)
     with Fleet(inventory) as fleet:
         fleet.connect()

@@ -14,6 +14,7 @@ from testbed.boxes.box_programs import BoxPrograms
 from testbed.boxes.box_switch import delete_links, remove_cables
 from testbed.boxes.cable_probes import probe_cables
 from testbed.boxes.changes import Step
+from testbed.boxes.controller_place import call_controller
 from testbed.boxes.record import Record
 from testbed.boxes.survey import clock, survey
 from testbed.commands import run_batch, run_command
@@ -37,6 +38,7 @@ class BoxActions:
     probe_cables = staticmethod(probe_cables)
     is_running = staticmethod(is_running)
     bring_up = staticmethod(bring_up)
+    call_controller = staticmethod(call_controller)
     remove_cables = staticmethod(remove_cables)
     delete_links = staticmethod(delete_links)
 

@@ -22,6 +22,7 @@ MODULES_ON_BOX = (
     "testbed/boxes/box_switch.py",
     "testbed/boxes/cable_probes.py",
     "testbed/boxes/changes.py",
+    "testbed/boxes/controller_place.py",
     "testbed/boxes/record.py",
     "testbed/boxes/survey.py",
     "testbed/commands.py",

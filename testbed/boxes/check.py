@@ -46,8 +46,6 @@ def box_faults(
             yield f"there is a network namespace {namespace} already"
     if isinstance(box, SwitchBox):
         yield from _switch_faults(box, facts, ours=ours)
-        if facts["controller_fault"]:
-            yield f"it has no route to the controller at {facts['controller_fault']}"
         if tls and not facts.get("switch", {}).get("tls", True):
             yield "Open vSwitch has no key and certificates for TLS: `ovs-vsctl set-ssl KEY CERTIFICATE CA`"
 

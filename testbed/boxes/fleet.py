@@ -13,7 +13,8 @@ from typing import Any
 
 from testbed.boxes.changes import Facts, Step, wake_steps
 from testbed.boxes.check import Heard, amiss, box_faults, cable_faults
-from testbed.boxes.inventory import Box, HostBox, Inventory
+from testbed.boxes.controller_place import stand_in
+from testbed.boxes.inventory import Box, HostBox, Inventory, SwitchBox
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import BoxError, Connection, DeadBoxError
 from testbed.clocks import ClockOffset, ask_clock
@@ -21,6 +22,9 @@ from testbed.errors import TestbedError
 from testbed.link_state import CARRIER_SECONDS
 
 _CHANGE_SECONDS = 120.0
+
+_CALL_SECONDS = 5.0
+"""For a switch to come to the controller's place; the kernel gives up a neighbour that is silent after three."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class Examination:
     Attributes:
         facts: of the boxes that could be reached, by name.
         faults: what stands in the way, in words.
-        notes: what could not be looked at without changing something.
+        notes: what could not be looked at, or not without changing something.
         amiss: what is not as it was made by changes that are recorded.
         built: whether all boxes are already what they are to be.
     """
@@ -116,7 +120,7 @@ class Fleet:
 
     def examine(self, target: Target) -> Examination:
         """Look at everything without changing anything; boxes that were not reached are among the faults."""
-        facts = self.ask("survey", lambda box: _survey_arguments(box, self.inventory.controller.host))
+        facts = self.ask("survey", _survey_arguments)
         marks = self.ask("fingerprint", _role)
         recorded = self.ask("recorded_interfaces", _role)
         faults = list(self.unreached.values())
@@ -143,6 +147,10 @@ class Fleet:
             ]
             notes = [f"{name}: {interface} is down, so its cable cannot be followed" for name, interface in asleep]
             faults += cable_faults(target.cables(), self._hear(asleep), asleep)
+        try:
+            faults += self._ways_to_controller()
+        except OSError as error:
+            notes.append(f"whether switches reach the controller at {self._controller}: {error.strerror}")
         self.facts = facts
         return Examination(facts, tuple(faults), tuple(notes), tuple(wrong), built)
 
@@ -236,6 +244,19 @@ class Fleet:
 
         return self.ask("probe_cables", arguments)
 
+    def _ways_to_controller(self) -> list[str]:
+        """What keeps switches from the controller; raises OSError when nobody can listen in its place."""
+        controller = self.inventory.controller
+        with stand_in(controller.host, controller.port) as word:
+            call = {"host": controller.host, "port": controller.port, "word": word, "seconds": _CALL_SECONDS}
+            faults = self.ask("call_controller", lambda box: call if isinstance(box, SwitchBox) else None)
+        problem = f"it does not reach the controller at {self._controller}"
+        return [f"{name}: {problem}: {what}" for name, what in faults.items() if what]
+
+    @property
+    def _controller(self) -> str:
+        return f"{self.inventory.controller.host}:{self.inventory.controller.port}"
+
     def _clock(self, box: Box) -> ClockOffset:
         connection = self.connection(box)
         return ask_clock(lambda: float(connection.call("clock")), time.time)
@@ -274,11 +295,10 @@ def _amiss(box: Box, mark: str | None, target: Target, facts: Mapping[str, Facts
     return list(amiss(box, facts[box.name]))
 
 
-def _survey_arguments(box: Box, controller: str) -> dict[str, object]:
+def _survey_arguments(box: Box) -> dict[str, object]:
     if isinstance(box, HostBox):
-        return {"interfaces": box.interfaces, "moved": box.interfaces, "ovs_directory": None, "controller": None}
-    directory = str(box.ovs_directory)
-    return {"interfaces": box.interfaces, "moved": (), "ovs_directory": directory, "controller": controller}
+        return {"interfaces": box.interfaces, "moved": box.interfaces, "ovs_directory": None}
+    return {"interfaces": box.interfaces, "moved": (), "ovs_directory": str(box.ovs_directory)}
 
 
 def _require_none(faults: Iterable[str]) -> None:

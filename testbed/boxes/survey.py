@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import re
-import socket
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,16 +48,13 @@ _QUEUES = {
 """What the queues of a port are made of, and how each is tried."""
 
 
-def survey(
-    interfaces: Sequence[str], moved: Sequence[str], ovs_directory: str | None, controller: str | None
-) -> dict[str, Any]:
+def survey(interfaces: Sequence[str], moved: Sequence[str], ovs_directory: str | None) -> dict[str, Any]:
     """Facts of the box, as JSON data.
 
     Args:
         interfaces: those to look at; without `ip` and `tc` there, none is.
         moved: those among them that lose their settings, as they are to be moved to another network namespace.
         ovs_directory: where the Open vSwitch is that is to be asked for its bridges, None for none.
-        controller: address that a switch is to connect to, None for none.
     """
     facts: dict[str, Any] = {
         "time": time.time(),
@@ -71,7 +67,6 @@ def survey(
         "congestion_controls": CONGESTION_CONTROLS.read_text().split(),
         "reached_by": None,
         "queues": {},
-        "controller_fault": None if controller is None else _fault_of_route(controller),
         "interfaces": {},
         "devices": [],
         "namespaces": sorted(path.name for path in NAMED.iterdir()) if NAMED.is_dir() else [],
@@ -92,16 +87,6 @@ def survey(
 
 def clock() -> float:
     return time.time()
-
-
-def _fault_of_route(host: str) -> str | None:
-    """Why no packet can be sent to a host, None where one can."""
-    with socket.socket(type=socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((host, 9))  # of UDP: the route is looked up, nothing is sent
-        except OSError as error:
-            return f"{host}: {error.strerror}"
-    return None
 
 
 def _interface(link: dict[str, Any], links: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -46,9 +46,9 @@ def test_a_bridge_is_taken_away_by_its_mark(ovs: Ovs) -> None:
 
 
 def test_a_bridge_stays_to_be_taken_away_when_its_daemon_is_dead(ovs: Ovs) -> None:
-    assert "fault" not in survey([], [], str(ovs.directory), None)["switch"]
+    assert "fault" not in survey([], [], str(ovs.directory))["switch"]
     _kill(ovs.switch_pid())
-    assert "ovs-vswitchd has to be started first: " in survey([], [], str(ovs.directory), None)["switch"]["fault"]
+    assert "ovs-vswitchd has to be started first: " in survey([], [], str(ovs.directory))["switch"]["fault"]
     remove_cables(str(ovs.directory), "s1")  # there are none
     with pytest.raises(TestbedError, match="ovs-vswitchd has to be started first: "):
         remove_bridge(str(ovs.directory), "s1", MARK)

@@ -1,8 +1,10 @@
-"""A controller that cannot listen where an inventory says is refused before any box is spoken to."""
+"""Where the controller is to listen is tried on this machine before any box is spoken to, then called by switches."""
 
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from kuijia_app.cli.main import main
 from te_solver.errors import InputError
 from te_solver.networks import shipped_network
 from te_solver.topology_file import load_topology
+from testbed.boxes.controller_place import call_controller, stand_in
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxGround
 from tests.certificates import make_certificate
@@ -38,6 +41,15 @@ def inventory_file(folder: Path, controller: dict[str, object]) -> Path:
     return path
 
 
+@contextmanager
+def listening() -> Iterator[socket.socket]:
+    """Somebody at a port of this machine."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener
+
+
 @pytest.mark.parametrize(
     ("controller", "said"),
     [
@@ -49,8 +61,9 @@ def test_it_is_refused_with_status_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], controller: dict[str, object], said: str
 ) -> None:
     inventory = str(inventory_file(tmp_path, controller))
-    assert main(["boxes", "check", inventory, "fig1"]) == 2
-    assert said in capsys.readouterr().err
+    for action in ("check", "up"):
+        assert main(["boxes", action, inventory, "fig1"]) == 2
+        assert said in capsys.readouterr().err
     on_boxes = ["--backend", "boxes", "--inventory", inventory, "--schemes", "kuijia", "--quick"]
     assert main(["run", "table2", *on_boxes, "-o", str(tmp_path / "results")]) == 2
     captured = capsys.readouterr().err
@@ -67,9 +80,7 @@ def test_keys_with_a_passphrase_are_refused_without_asking_for_it(tmp_path: Path
 
 
 def test_its_port_must_be_free_for_a_run_and_need_not_be_for_a_check(tmp_path: Path) -> None:
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
+    with listening() as other:
         port = other.getsockname()[1]
         inventory = read_inventory(inventory_file(tmp_path, {"address": "127.0.0.1", "port": port}))
         inventory.require_controller_here()
@@ -82,3 +93,26 @@ def test_one_that_can_listen_by_tls_is_taken(tmp_path: Path) -> None:
     make_certificate(tmp_path, "controller")
     tls = {"key": "controller.key", "certificate": "controller.pem", "ca": "ca.pem"}
     read_inventory(inventory_file(tmp_path, {"address": "127.0.0.1", "tls": tls})).require_controller_here()
+
+
+def test_whoever_comes_to_the_controllers_place_hears_its_word_as_long_as_somebody_stands_there() -> None:
+    with listening() as other:
+        port = other.getsockname()[1]  # free when the block is left
+    with stand_in("127.0.0.1", port) as word:
+        assert [call_controller("127.0.0.1", port, word, 5.0) for _ in range(3)] == [None] * 3
+    assert call_controller("127.0.0.1", port, word, 5.0) == "Connection refused"
+    with stand_in("127.0.0.1", port):  # at once again, as a controller will
+        pass
+
+
+def test_nobody_can_stand_where_somebody_else_does() -> None:
+    with listening() as other, pytest.raises(OSError, match="in use"), stand_in(*other.getsockname()):
+        pass
+
+
+def test_somebody_else_at_the_controllers_place_is_told_from_it() -> None:
+    with listening() as other:
+        host, port = other.getsockname()
+        assert call_controller(host, port, "word", 0.05) == "no answer within 0.05 s"
+    with stand_in(host, port):
+        assert call_controller(host, port, "another word", 5.0) == "somebody else answers there"

@@ -116,18 +116,6 @@ def test_a_check_changes_nothing_and_says_what_it_could_not_look_at(
     assert {name: _state(box) for name, box in boxes.boxes.items()} == before
 
 
-def test_a_switch_without_a_route_to_the_controller_is_found(
-    boxes: Rig, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    a = boxes.boxes["a"]
-    a.run("ip", "route", "delete", "default")
-    assert main(["boxes", "check", str(boxes.inventory), str(_topology_file(tmp_path))]) == 1
-    said = capsys.readouterr().out
-    assert "switch a: it has no route to the controller at 192.0.2.1: Network is unreachable" in said
-    assert "switch b: it has no route" not in said
-    a.run("ip", "route", "add", "default", "via", f"192.168.{a.number}.1")
-
-
 def test_up_is_idempotent_and_down_puts_everything_back(
     boxes: Rig, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

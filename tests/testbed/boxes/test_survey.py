@@ -16,4 +16,4 @@ def test_an_interface_without_an_ethernet_address_is_refused() -> None:
     box = HostBox("a", Login("192.0.2.11"), "eth0", "tun7")
     with private_network():
         run_command(["ip", "tuntap", "add", "dev", "tun7", "mode", "tun"])
-        assert "tun7 has no Ethernet address" in box_faults(box, survey(["tun7"], ["tun7"], None, None), changed=None)
+        assert "tun7 has no Ethernet address" in box_faults(box, survey(["tun7"], ["tun7"], None), changed=None)

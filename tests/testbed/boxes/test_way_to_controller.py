@@ -1,0 +1,71 @@
+"""Switches call at the controller's place before anything is changed, and what keeps them from it is said."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kuijia_app.cli.main import main
+from te_solver.topology_file import save_topology
+from testbed.application_process import LISTEN_PORT
+from testbed.commands import find_program
+from tests.testbed.boxes.rig import CONTROLLER, Rig, rig
+from tests.testbed.emulated import topology
+
+pytestmark = [
+    pytest.mark.emulation,
+    pytest.mark.skipif(find_program("sshd") is None, reason="sshd not found (Debian package openssh-server)"),
+]
+
+
+NETWORK = topology([("a", "b")])
+
+
+@pytest.fixture(scope="module")
+def switches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    with rig(tmp_path_factory.mktemp("rig"), NETWORK, ["a"]) as made:
+        made.boxes["a"].run("ip", "link", "add", "theirs0", "type", "veth", "peer", "name", "theirs1")
+        made.boxes["a"].run("ip", "link", "set", "theirs0", "up")
+        yield made
+
+
+@pytest.fixture
+def topology_file(tmp_path: Path) -> Path:
+    save_topology(NETWORK, tmp_path / "pair.yaml")
+    return tmp_path / "pair.yaml"
+
+
+@pytest.mark.parametrize(
+    ("route", "problem"),
+    [
+        (["unreachable", CONTROLLER], "No route to host"),
+        ([CONTROLLER, "dev", "theirs0"], "No route to host"),  # there is one, and nobody at its end
+        (["local", CONTROLLER, "dev", "lo"], "Connection refused"),  # as for 127.0.0.1: to itself
+    ],
+)
+def test_a_switch_that_does_not_reach_the_controller_is_found(
+    switches: Rig, topology_file: Path, capsys: pytest.CaptureFixture[str], route: list[str], problem: str
+) -> None:
+    a = switches.boxes["a"]
+    a.run("ip", "route", "add", *route)
+    try:
+        assert main(["boxes", "check", str(switches.inventory), str(topology_file)]) == 1
+    finally:
+        a.run("ip", "route", "delete", *route)
+    said = capsys.readouterr().out
+    assert f"switch a: it does not reach the controller at {CONTROLLER}:{LISTEN_PORT}: {problem}" in said
+    assert "switch b: it does not reach" not in said
+
+
+def test_where_a_controller_listens_already_a_check_says_that_nothing_stood_in_for_it(
+    switches: Rig, topology_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server((CONTROLLER, LISTEN_PORT)):
+        assert main(["boxes", "check", str(switches.inventory), str(topology_file), "--json"]) == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    place = f"{CONTROLLER}:{LISTEN_PORT}"
+    assert f"whether switches reach the controller at {place}: Address already in use" in notes
