@@ -58,7 +58,7 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> UpdateOptions:
     "update",
     title="the plan is replaced, then the controller: packets lost at half load",
     reproduces="goals of our own",
-    backends=("emulation",),
+    backends=("emulation", "boxes"),
     configure=configure,
 )
 def update(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:

@@ -1,4 +1,4 @@
-"""Replaces plans and controllers of an emulated network under numbered packets, and counts those that are missing."""
+"""Replaces plans and controllers of a network under numbered packets, and counts those that are missing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 from experiments.attempts import ATTEMPTS, believable
+from experiments.ground import ground_of
 from experiments.load import Load, LoadWatch, overload
 from experiments.output import OutputFolder
 from experiments.progress import Progress
@@ -20,12 +21,8 @@ from te_solver.plan import PairPlan, Plan
 from te_solver.programs.program import Options
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
-from testbed.commands import run_batch
 from testbed.lab import Lab, LabOptions, PlanUpdate
-from testbed.machine import require_emulation
 from testbed.manifest import describe_run
-from testbed.network_namespace import network_of
-from testbed.ovs import Datapath
 from testbed.ticks import TickFlow
 
 REST_SECONDS = 1.0
@@ -70,10 +67,10 @@ def run_update(settings: Settings, options: UpdateOptions, output: OutputFolder,
     """Measure the phases `idle`, `update` and `restart`, and write what was found.
 
     Raises:
-        InputError: the machine cannot run an emulation.
+        InputError: the machine cannot run an emulation, or the inventory does not fit.
         TestbedError: the lab failed, or an update was given up.
     """
-    machine = require_emulation()
+    ground, machine = ground_of(settings)
     plans = [update_plan(settings.capacity, tunnels, spread=spread) for tunnels, spread in PLANS]
     began = time.time()
 
@@ -81,8 +78,7 @@ def run_update(settings: Settings, options: UpdateOptions, output: OutputFolder,
         progress.show(f"update: {text}")
 
     lab_options = LabOptions(slot_count=settings.slots, framework=settings.framework)
-    with Lab(plans[0], lab_options, show) as lab:
-        _add_addresses(lab)
+    with Lab(plans[0], lab_options, show, ground) as lab:
         events: dict[str, list[Event]] = {
             "idle": [lambda: time.sleep(IDLE_SECONDS)],
             "update": [
@@ -95,7 +91,7 @@ def run_update(settings: Settings, options: UpdateOptions, output: OutputFolder,
             believable(partial(_phase, lab, name, each, show), f"phase {name}", progress.say)
             for name, each in events.items()
         ]
-        manifest = describe_run(machine, lab.network, (), began, time.time() - began)
+        manifest = describe_run(machine, lab.fabric, (), began, time.time() - began)
     text = table_text(results)
     missed = tuple(missed_bars(results))
     data: dict[str, object] = {
@@ -163,8 +159,7 @@ def _phase(lab: Lab, name: str, events: Sequence[Event], show: Callable[[str], N
         flows = {label: running.enter_context(flow) for label, flow in _flows(lab)}
         for flow in flows.values():
             flow.start()
-        ovs = lab.network.ovs
-        watch = LoadWatch(ovs.switch_pid() if ovs.datapath is Datapath.USERSPACE else None)
+        watch = LoadWatch(lab.fabric.forwarding_process, lab.fabric.count_box_loads)
         began = time.monotonic()
         time.sleep(REST_SECONDS)
         for number, event in enumerate(events, start=1):
@@ -194,19 +189,11 @@ def _phase(lab: Lab, name: str, events: Sequence[Event], show: Callable[[str], N
     )
 
 
-def _add_addresses(lab: Lab) -> None:
-    """Give each ingress' host an address per flow: the switch hashes addresses, but not the ports of UDP."""
-    for source, _ in PAIRS:
-        host = lab.network.host(source)
-        with network_of(host.namespace_pid):
-            addresses = [str(host.address + number) for number in range(1, FLOWS_PER_PAIR)]
-            run_batch("ip", [["address", "add", f"{each}/32", "dev", host.interface] for each in addresses])
-
-
 def _flows(lab: Lab) -> Iterator[tuple[str, TickFlow]]:
+    """Each from an address of its own: the switch hashes addresses, but not the ports of UDP."""
     allocated = {(pair.source, pair.target): pair for pair in lab.plan.pairs}
     for ends in PAIRS:
-        source, target = map(lab.network.host, ends)
+        source, target = map(lab.fabric.host, ends)
         interval = interval_of(allocated[ends])
         for number in range(FLOWS_PER_PAIR):
             address = str(source.address + number)
