@@ -109,7 +109,7 @@ def switch_steps(
         found = facts["interfaces"][port.interface]
         if found["mtu"] != port.mtu:
             steps.append(_mtu_step(port.interface, port.mtu, found["mtu"]))
-        steps += _offload_steps(port.interface, ("gro", "lro"), found)
+        steps += _offload_steps(port.interface, ("lro", "gro"), found)
         if not found["promiscuous"]:  # a daemon that is killed leaves its ports so
             steps.append(Step((), (("ip", "link", "set", "dev", port.interface, "promisc", "off"),)))
     steps.append(Step((bridge_command,), removals, lasting=True))
@@ -131,7 +131,7 @@ def host_steps(plan: HostPlan, facts: Facts) -> list[Step]:
     if found["mtu"] != plan.mtu:
         steps.append(_mtu_step(name, plan.mtu, found["mtu"]))
     # Segments without a checksum must not leave a host: on virtual cables nothing completes them.
-    steps += _offload_steps(name, ("tx", "rx", "tso", "gso", "gro", "lro"), found)
+    steps += _offload_steps(name, ("lro", "gro", "gso", "tso", "rx", "tx"), found)
     steps.append(Step((), (("ip", "link", "set", "dev", name, "gso_max_segs", str(found["gso_max_segs"])),)))
     back = ((LEAVE_NAMESPACE, plan.namespace, name), (RESTORE_SETTINGS, json.dumps(found["settings"])))
     steps += [
@@ -155,7 +155,10 @@ def _mtu_step(name: str, wanted: int, before: int) -> Step:
 
 
 def _offload_steps(name: str, features: Iterable[str], found: Facts) -> list[Step]:
-    """A step for each: switching one off can switch others off, which the undoing in reverse order sets right."""
+    """A step for each, undone in reverse order; one that needs others must come before them.
+
+    The kernel refuses to switch on `tso` without `tx`, and `lro` without `rx` (netdev_fix_features in net/core/dev.c).
+    """
     command = ("ethtool", "-K", name)
     return [
         Step(((*command, feature, "off"),), ((*command, feature, "on"),))

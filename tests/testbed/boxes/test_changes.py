@@ -66,7 +66,16 @@ def test_a_host_leaves_its_namespace_before_that_is_deleted() -> None:
         'restore-settings {"ipv4/conf/eth1/rp_filter": "2"}',
         "remove-namespace kuijia-1 eth1",
         "ip link set dev eth1 gso_max_segs 65535",
-        "ethtool -K eth1 tso on",
         "ethtool -K eth1 tx on",
+        "ethtool -K eth1 tso on",
     ]
     assert steps[-1].do == (("ip", "-n", "kuijia-1", "link", "set", "lo", "up"),)
+
+
+def test_offloads_come_back_after_those_they_need() -> None:
+    found = facts(eth1=interface(offloads=["gro", "lro", "tso", "gso", "rx", "tx"]))
+    undone = undoing(host_steps(HostPlan("kuijia-1", "eth1", 1500, ()), found))
+    back = [command.split()[3] for command in undone if command.startswith("ethtool")]
+    assert sorted(back) == sorted(found["interfaces"]["eth1"]["offloads"])
+    assert back.index("tx") < back.index("tso")
+    assert back.index("rx") < back.index("lro")
