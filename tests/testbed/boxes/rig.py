@@ -15,7 +15,8 @@ import yaml
 from te_solver.topology import Topology
 from testbed.commands import find_program, run_command
 from testbed.network_namespace import private_network
-from testbed.ovs import SCHEMA_PATHS
+from testbed.ovs import SCHEMA_PATHS, Datapath
+from testbed.packet_origin import forget_origin
 from tests.certificates import make_certificate
 
 CONTROLLER = "192.0.2.1"
@@ -118,7 +119,12 @@ class Rig:
 
 @contextmanager
 def rig(
-    folder: Path, topology: Topology, sites: Sequence[str], swapped: Sequence[str] = (), apart: int = 0
+    folder: Path,
+    topology: Topology,
+    sites: Sequence[str],
+    swapped: Sequence[str] = (),
+    apart: int = 0,
+    datapath: Datapath = Datapath.USERSPACE,
 ) -> Iterator[Rig]:
     """Boxes for a topology's switches and the hosts of some sites; the calling thread lives beside them.
 
@@ -128,6 +134,7 @@ def rig(
         sites: those with a host.
         swapped: two neighbours of the first switch whose cables change places.
         apart: seconds by which the monotonic clock of each box is ahead of the one before it.
+        datapath: of all switches.
     """
     folder.chmod(0o700)
     for name in ("user", "host"):
@@ -140,8 +147,10 @@ def rig(
             run_command(["ip", "address", "add", f"{CONTROLLER}/32", "dev", "lo"])
             for name in [*topology.nodes, *(f"host-{site}" for site in sites)]:
                 made.boxes[name] = _start_box(name, len(made.boxes) + 1, folder, apart)
-            _cable(made.boxes, topology, sites, swapped)
-            made.inventory.write_text(yaml.safe_dump(_inventory(made.boxes, topology, sites)))
+            _cable_switches(made.boxes, topology, swapped)
+            for site in sites:
+                _cable_host(made.boxes[site], made.boxes[f"host-{site}"], datapath)
+            made.inventory.write_text(yaml.safe_dump(_inventory(made.boxes, topology, sites, datapath)))
             key = " ".join((folder / "host.pub").read_text().split()[:2])
             (folder / "known_hosts").write_text("".join(f"{box.address} {key}\n" for box in made.boxes.values()))
             yield made
@@ -198,6 +207,7 @@ def _configure_sshd(box: TestBox) -> None:
         "UsePAM no",
         "StrictModes no",
         "PidFile /run/sshd.pid",
+        "SetEnv HOME=/nonexistent",  # what the user's shell does at its start is no part of a box
     ]
     (folder / f"sshd-{box.name}").write_text("\n".join(lines) + "\n")
 
@@ -212,17 +222,39 @@ def _start_switch(box: TestBox) -> None:
     box.start_forwarder()
 
 
-def _cable(boxes: dict[str, TestBox], topology: Topology, sites: Sequence[str], swapped: Sequence[str]) -> None:
+def _cable_switches(boxes: dict[str, TestBox], topology: Topology, swapped: Sequence[str]) -> None:
     cables = [((boxes[a], f"to-{b}"), (boxes[b], f"to-{a}")) for a, b in topology.edges]
-    cables += [((boxes[site], "to-host"), (boxes[f"host-{site}"], "to-switch")) for site in sites]
     other = {f"to-{here}": f"to-{there}" for here, there in (swapped, swapped[::-1])} if swapped else {}
     for (near, interface), (far, far_interface) in cables:
         name = other.get(interface, interface) if near.name == topology.nodes[0] else interface
-        ends = [["name", end, "netns", str(box.init)] for box, end in ((near, name), (far, far_interface))]
-        run_command(["ip", "link", "add", *ends[0], "type", "veth", "peer", *ends[1]])
+        _add_cable(_end(near, name), _end(far, far_interface))
 
 
-def _inventory(boxes: dict[str, TestBox], topology: Topology, sites: Sequence[str]) -> dict[str, object]:
+def _cable_host(switch: TestBox, host: TestBox, datapath: Datapath) -> None:
+    """By a cable; for the kernel's datapath by one that makes frames as they are when they come from a network card."""
+    ends = _end(switch, "to-host"), _end(host, "to-switch")
+    if datapath is Datapath.USERSPACE:
+        _add_cable(*ends)
+        return
+    bridge, *ports = (f"{kind}{host.number}" for kind in ("bridge", "switch", "host"))
+    run_command(["ip", "link", "add", "name", bridge, "up", "type", "bridge", "forward_delay", "0"])
+    for port, end in zip(ports, ends, strict=True):
+        _add_cable(["name", port], end)
+        run_command(["ip", "link", "set", port, "master", bridge, "up"])
+    forget_origin(ports[1:])
+
+
+def _end(box: TestBox, interface: str) -> list[str]:
+    return ["name", interface, "netns", str(box.init)]
+
+
+def _add_cable(near: Sequence[str], far: Sequence[str]) -> None:
+    run_command(["ip", "link", "add", *near, "type", "veth", "peer", *far])
+
+
+def _inventory(
+    boxes: dict[str, TestBox], topology: Topology, sites: Sequence[str], datapath: Datapath
+) -> dict[str, object]:
     return {
         "controller": {"address": CONTROLLER},
         "ssh": {"user": "root", "key": "user", "known_hosts": "known_hosts"},
@@ -233,7 +265,7 @@ def _inventory(boxes: dict[str, TestBox], topology: Topology, sites: Sequence[st
                 "management": "mgmt0",
                 "links": {other: f"to-{other}" for other in topology.neighbours[node]},
                 **({"host": "to-host"} if node in sites else {}),
-                "datapath": "netdev",
+                "datapath": datapath.value,
             }
             for node in topology.nodes
         ],

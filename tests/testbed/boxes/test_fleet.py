@@ -27,6 +27,7 @@ from testbed.commands import MODULES, find_program
 from testbed.errors import TestbedError
 from testbed.network import NetworkOptions
 from tests.kuijia_app.dummy_switches import wait_until
+from tests.testbed.boxes.box_state import state_of
 from tests.testbed.boxes.rig import Rig, TestBox, rig
 from tests.testbed.emulated import topology
 
@@ -36,20 +37,6 @@ pytestmark = [
 ]
 
 NETWORK = topology([("a", "b")])
-STATE = (
-    "ip netns list",
-    "find /var/lib/kuijia -type f -not -name '*.lock'",
-    "sysctl --ignore net.ipv4.conf net.ipv4.neigh net.ipv6.conf net.ipv6.neigh | sort",
-    # A device that was never up has no queues at all; afterwards it has the kernel's own, of handle 0.
-    "tc qdisc show | grep -v '^qdisc [^ ]* 0:'",
-)
-SWITCH_STATE = (
-    "ovs-vsctl --columns=name list Bridge",
-    "ovs-vsctl list QoS",
-    "ovs-vsctl --columns=name,ofport,mtu,mtu_request,external_ids list Interface",
-)
-LINKS = "ip -json -details address show"
-LASTING = ("ifname", "link", "mtu", "flags", "address", "gso_max_segs", "promiscuity", "master")
 
 
 @pytest.fixture(scope="module")
@@ -88,22 +75,10 @@ def _target(inventory: Path) -> Target:
     return Target(read_inventory(inventory), Wiring(NETWORK), NetworkOptions())
 
 
-def _state(box: TestBox) -> dict[str, object]:
-    """Everything a box's owner could notice; what only counts or ages is left out."""
-    links = sorted(json.loads(box.run(*LINKS.split())), key=lambda link: str(link["ifname"]))
-    offloads = [f"ethtool -k {link['ifname']}" for link in links]
-    shown = [*STATE, *(SWITCH_STATE if box.is_switch else ()), *offloads]
-    return {
-        "links": [{key: link.get(key) for key in LASTING} for link in links],
-        "addresses": [[each["local"] for each in link["addr_info"] if each["scope"] != "link"] for link in links],
-        "others": box.run("sh", "-c", "; ".join(shown)).splitlines(),
-    }
-
-
 def test_a_check_changes_nothing_and_says_what_it_could_not_look_at(
     boxes: Rig, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    before = {name: _state(box) for name, box in boxes.boxes.items()}
+    before = {name: state_of(box) for name, box in boxes.boxes.items()}
     assert main(["boxes", "check", str(boxes.inventory), str(_topology_file(tmp_path)), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["notes"] == [
@@ -113,20 +88,20 @@ def test_a_check_changes_nothing_and_says_what_it_could_not_look_at(
     assert said["up"] is False
     clock = said["clocks"]["host a"]  # the same as this machine's
     assert abs(clock["offset"]) <= clock["error"]
-    assert {name: _state(box) for name, box in boxes.boxes.items()} == before
+    assert {name: state_of(box) for name, box in boxes.boxes.items()} == before
 
 
 def test_up_is_idempotent_and_down_puts_everything_back(
     boxes: Rig, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    before = {name: _state(box) for name, box in boxes.boxes.items()}
+    before = {name: state_of(box) for name, box in boxes.boxes.items()}
     words = [str(boxes.inventory), str(_topology_file(tmp_path))]
     said = []
     for _ in range(2):
         assert main(["boxes", "up", *words, "--json"]) == 0
         said.append(json.loads(capsys.readouterr().out)["changed"])
     assert said == [True, False]
-    up = {name: _state(box) for name, box in boxes.boxes.items()}
+    up = {name: state_of(box) for name, box in boxes.boxes.items()}
     assert all(up[name] != before[name] for name in before)
     assert "to-b" in boxes.boxes["a"].run("ovs-vsctl", "list-ports", "kuijia")
     assert main(["boxes", "up", *words, "--capacity", "10", "--json"]) == 0
@@ -134,13 +109,13 @@ def test_up_is_idempotent_and_down_puts_everything_back(
     boxes.boxes["a"].run("ovs-vsctl", "del-br", "kuijia")  # somebody was quicker with a part of it
     for _ in range(2):
         assert main(["boxes", "down", str(boxes.inventory)]) == 0
-        assert {name: _state(box) for name, box in boxes.boxes.items()} == before
+        assert {name: state_of(box) for name, box in boxes.boxes.items()} == before
 
 
 def test_a_bridge_whose_daemon_has_died_is_put_back_when_that_is_started_again(
     boxes: Rig, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    before = {name: _state(box) for name, box in boxes.boxes.items()}
+    before = {name: state_of(box) for name, box in boxes.boxes.items()}
     assert main(["boxes", "up", str(boxes.inventory), str(_topology_file(tmp_path))]) == 0
     a = boxes.boxes["a"]
     a.kill_forwarder()
@@ -149,7 +124,7 @@ def test_a_bridge_whose_daemon_has_died_is_put_back_when_that_is_started_again(
     assert boxes.records() == "a switch-61.jsonl\n"
     a.start_forwarder()
     assert main(["boxes", "down", str(boxes.inventory)]) == 0
-    assert {name: _state(box) for name, box in boxes.boxes.items()} == before
+    assert {name: state_of(box) for name, box in boxes.boxes.items()} == before
 
 
 @pytest.mark.parametrize(
@@ -162,7 +137,7 @@ def test_a_bridge_whose_daemon_has_died_is_put_back_when_that_is_started_again(
 def test_up_that_is_stopped_half_way_leaves_nothing_that_down_does_not_put_back(
     boxes: Rig, tmp_path: Path, blow: signal.Signals, status: int, moment: list[str]
 ) -> None:
-    before = {name: _state(box) for name, box in boxes.boxes.items()}
+    before = {name: state_of(box) for name, box in boxes.boxes.items()}
     command = [sys.executable, "-m", "kuijia_app.cli.main", "boxes", "up"]
     up = subprocess.Popen([*command, str(boxes.inventory), str(_topology_file(tmp_path))], cwd=MODULES)
 
@@ -175,16 +150,16 @@ def test_up_that_is_stopped_half_way_leaves_nothing_that_down_does_not_put_back(
     up.send_signal(blow)
     assert up.wait(30) == status
     if blow == signal.SIGINT:
-        assert {name: _state(box) for name, box in boxes.boxes.items()} == before
+        assert {name: state_of(box) for name, box in boxes.boxes.items()} == before
     # The agents end with the last thing they were told.
     wait_until(lambda: main(["boxes", "down", str(boxes.inventory)]) == 0, "nobody is at work on the boxes")
-    assert {name: _state(box) for name, box in boxes.boxes.items()} == before
+    assert {name: state_of(box) for name, box in boxes.boxes.items()} == before
 
 
 def test_a_connection_that_is_lost_in_up_is_told_and_down_puts_that_box_back_later(
     boxes: Rig, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    before = {name: _state(box) for name, box in boxes.boxes.items()}
+    before = {name: state_of(box) for name, box in boxes.boxes.items()}
     lost = boxes.boxes["host-b"]
 
     def lose() -> None:
@@ -198,14 +173,14 @@ def test_a_connection_that_is_lost_in_up_is_told_and_down_puts_that_box_back_lat
     said = capfd.readouterr().err
     assert "error: host b has closed the connection" in said
     assert "host b is not put back, `kuijia boxes down` does it later" in said
-    assert {name: _state(box) for name, box in boxes.boxes.items() if box != lost} == {
+    assert {name: state_of(box) for name, box in boxes.boxes.items() if box != lost} == {
         name: state for name, state in before.items() if name != lost.name
     }
     with lost.out_of_reach():
         assert main(["boxes", "down", str(boxes.inventory)]) == 1
         assert "host b" in capfd.readouterr().err
     wait_until(lambda: main(["boxes", "down", str(boxes.inventory)]) == 0, "nobody is at work on the box")
-    assert {name: _state(box) for name, box in boxes.boxes.items()} == before
+    assert {name: state_of(box) for name, box in boxes.boxes.items()} == before
 
 
 def test_what_somebody_has_on_our_interfaces_is_not_touched(
@@ -215,13 +190,13 @@ def test_what_somebody_has_on_our_interfaces_is_not_touched(
     a.run("tc", "qdisc", "add", "dev", "to-b", "ingress")
     a.run("ip", "link", "add", "link", "to-host", "name", "vlan7", "type", "macvlan")
     host.run("ip", "netns", "add", "kuijia-1")
-    before = {name: _state(box) for name, box in boxes.boxes.items()}
+    before = {name: state_of(box) for name, box in boxes.boxes.items()}
     assert main(["boxes", "up", str(boxes.inventory), str(_topology_file(tmp_path))]) == 1
     said = capsys.readouterr().err
     assert "switch a: to-host is in use: vlan7 stands on it" in said
     assert "switch a: to-b has queues of somebody's making (ingress)" in said
     assert "host a: there is a network namespace kuijia-1 already" in said
-    assert {name: _state(box) for name, box in boxes.boxes.items()} == before
+    assert {name: state_of(box) for name, box in boxes.boxes.items()} == before
     a.run("tc", "qdisc", "delete", "dev", "to-b", "ingress")
     a.run("ip", "link", "delete", "vlan7")
     host.run("ip", "netns", "delete", "kuijia-1")
@@ -238,10 +213,10 @@ def test_names_of_nodes_are_no_commands(boxes: Rig, tmp_path: Path) -> None:
     for switch in data["switches"]:
         switch["links"] = {names[other]: interface for other, interface in switch["links"].items()}
     inventory = boxes.edit(**data)
-    before = {name: _state(box) for name, box in boxes.boxes.items()}
+    before = {name: state_of(box) for name, box in boxes.boxes.items()}
     assert main(["boxes", "up", str(inventory), str(topology_file)]) == 0
     assert main(["boxes", "down", str(inventory)]) == 0
-    assert {name: _state(box) for name, box in boxes.boxes.items()} == before
+    assert {name: state_of(box) for name, box in boxes.boxes.items()} == before
     assert all("owned" not in box.run("ls", "/run") for box in boxes.boxes.values())
 
 
@@ -271,24 +246,24 @@ def _wait_for_carrier(boxes: Rig) -> None:
 
 @pytest.mark.usefixtures("cable_up")
 def test_links_that_a_run_has_cut_are_up_again_when_it_is_over(boxes: Rig) -> None:
-    before = {name: _state(box) for name, box in boxes.boxes.items()}
+    before = {name: state_of(box) for name, box in boxes.boxes.items()}
     network = BoxNetwork(_target(boxes.inventory), print)
     network.start()
     network.switch_link("a", "b", up=False)
     network.stop()
     assert boxes.records() == ""
     _wait_for_carrier(boxes)
-    assert {name: _state(box) for name, box in boxes.boxes.items()} == before
+    assert {name: state_of(box) for name, box in boxes.boxes.items()} == before
 
 
 @pytest.mark.usefixtures("cable_up")
 def test_boxes_that_are_up_are_used_again_and_again_and_left_up(boxes: Rig) -> None:
-    before = {name: _state(box) for name, box in boxes.boxes.items()}
+    before = {name: state_of(box) for name, box in boxes.boxes.items()}
     a, target = boxes.boxes["a"], _target(boxes.inventory)
     with Fleet(target.inventory) as fleet:
         fleet.connect()
         assert fleet.build(target, print)
-    up = _state(a)
+    up = state_of(a)
     for _ in range(2):
         network = BoxNetwork(target, print)
         network.start()
@@ -297,7 +272,7 @@ def test_boxes_that_are_up_are_used_again_and_again_and_left_up(boxes: Rig) -> N
         network.switch_link("a", "b", up=False)
         network.stop()
         _wait_for_carrier(boxes)
-        assert _state(a) == up
+        assert state_of(a) == up
     assert a.run("ovs-vsctl", "get-controller", "kuijia") == ""
     a.run("ip", "link", "set", "to-b", "down")  # as a run leaves it that is killed after the cut
     with Fleet(target.inventory) as fleet:
@@ -309,7 +284,7 @@ def test_boxes_that_are_up_are_used_again_and_again_and_left_up(boxes: Rig) -> N
         assert fleet.examine(target).built
         fleet.put_back()
     _wait_for_carrier(boxes)
-    assert {name: _state(box) for name, box in boxes.boxes.items()} == before
+    assert {name: state_of(box) for name, box in boxes.boxes.items()} == before
 
 
 def test_two_cannot_change_the_same_boxes(boxes: Rig) -> None:
@@ -366,7 +341,7 @@ def test_arguments_reach_programs_as_they_are(boxes: Rig) -> None:
 
 
 def test_a_box_that_dies_is_reported_and_the_others_are_put_back(boxes: Rig) -> None:
-    before = {name: _state(box) for name, box in boxes.boxes.items() if name != "host-b"}
+    before = {name: state_of(box) for name, box in boxes.boxes.items() if name != "host-b"}
     said: list[str] = []
     network = BoxNetwork(_target(boxes.inventory), said.append)
     network.start()
@@ -377,7 +352,7 @@ def test_a_box_that_dies_is_reported_and_the_others_are_put_back(boxes: Rig) -> 
         host.launch(["true"])
     network.stop()
     assert [line for line in said if "host b is not put back" in line]
-    left = {name: _state(box) for name, box in boxes.boxes.items() if name != "host-b"}
+    left = {name: state_of(box) for name, box in boxes.boxes.items() if name != "host-b"}
     # The cable of the dead box has died with it.
     del left["b"], before["b"]
     assert left == before
