@@ -95,10 +95,8 @@ def test_a_failure_on_gscale_spares_all_but_its_victims(tmp_path: Path) -> None:
     topology = load_topology(shipped_network("gscale"))
     sites = sorted({site for pair in pairs_of(1, 1) for site in pair}, key=topology.nodes.index)
     with rig(tmp_path, topology, sites) as boxes:
-        assert _run("fig11", boxes, tmp_path / "results", "--capacity", "10", "--private-entries") in (
-            0,
-            1,
-        )  # bars missed by little
+        status = _run("fig11", boxes, tmp_path / "results", "--capacity", "10", "--private-entries")
+        assert status in (0, 1)  # bars missed by little do not count here
         assert boxes.records() == ""
     result = load_result(tmp_path / "results" / "udp-1.2-7-9-kuijia-1.json")
     assert result.backend == "boxes"
