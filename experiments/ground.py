@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from experiments.registry import Settings
@@ -12,14 +13,21 @@ from testbed.grounds import Emulation, Ground
 from testbed.machine import Machine, examine_machine, require_emulation
 
 
-def ground_of(settings: Settings) -> tuple[Ground, Machine]:
+def ground_of(settings: Settings, sites: Iterable[str]) -> tuple[Ground, Machine]:
     """Where switches are, and what is known of this machine.
 
+    Args:
+        settings: say which backend, and which inventory.
+        sites: between whose hosts traffic is to be sent.
+
     Raises:
-        InputError: this machine cannot run an emulation, or the inventory is missing or not as it should be.
+        InputError: this machine cannot run an emulation, the inventory is missing or not as it should be, or a site has
+            no host in it.
     """
     if settings.backend != "boxes":
         return Emulation(), require_emulation()
     if settings.inventory is None:
         raise InputError("option", "--backend", "boxes of which no inventory says where they are", "--inventory FILE")
-    return BoxGround(read_inventory(Path(settings.inventory))), examine_machine()
+    inventory = read_inventory(Path(settings.inventory))
+    inventory.require_hosts(set(sites))
+    return BoxGround(inventory), examine_machine()

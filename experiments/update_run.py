@@ -70,7 +70,7 @@ def run_update(settings: Settings, options: UpdateOptions, output: OutputFolder,
         InputError: the machine cannot run an emulation, or the inventory does not fit.
         TestbedError: the lab failed, or an update was given up.
     """
-    ground, machine = ground_of(settings)
+    ground, machine = ground_of(settings, {site for ends in PAIRS for site in ends})
     plans = [update_plan(settings.capacity, tunnels, spread=spread) for tunnels, spread in PLANS]
     began = time.time()
 

@@ -9,6 +9,7 @@ from experiments.gscale.bench import Bench
 from experiments.gscale.campaign import Campaign, CampaignOutcome, Measuring, Show
 from experiments.gscale.cases import Case
 from experiments.gscale.flow_run import FlowModel
+from experiments.gscale.scenario import pairs_of
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Settings
@@ -30,7 +31,7 @@ def measure(
     """Measure, or compute, those of the cases that have no valid result in the folder yet, writing each as it is had.
 
     Raises:
-        InputError: the machine cannot run an emulation, there are no boxes, the folder holds results of other
+        InputError: the machine cannot run an emulation, boxes are missing, the folder holds results of other
             settings, or there are no entries to make private.
     """
     if settings.backend == "flow" and private_entries:
@@ -39,7 +40,8 @@ def measure(
         )
     if settings.backend == "flow":
         return Campaign(cases, settings, output, lambda *_: nullcontext(FlowModel(settings)), progress).run()
-    ground, machine = ground_of(settings)
+    pairs = {pair for case in cases for pair in pairs_of(case.repetition, settings.seed)}
+    ground, machine = ground_of(settings, {site for pair in pairs for site in pair})
 
     def open_bench(case: Case, show: Show) -> AbstractContextManager[Measuring]:
         return Bench(case, settings, ground, machine, show, private_entries=private_entries)

@@ -8,37 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import yaml
 
 from kuijia_app.cli.main import main
 from te_solver.errors import InputError
-from te_solver.networks import shipped_network
-from te_solver.topology_file import load_topology
 from testbed.boxes.controller_place import call_controller, stand_in
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxGround
 from tests.certificates import make_certificate
+from tests.testbed.boxes.inventory_files import inventory_file
 
 ELSEWHERE = {"address": "198.51.100.77"}
 JUNK = {"address": "127.0.0.1", "tls": dict.fromkeys(("key", "certificate", "ca"), "junk.pem")}
-
-
-def inventory_file(folder: Path, controller: dict[str, object]) -> Path:
-    """Boxes for fig1, none of which answers."""
-    switches = [
-        {
-            "node": node,
-            "address": "127.0.0.1",
-            "port": port,
-            "management": "eth0",
-            "links": {other: f"to-{other}" for other in others},
-        }
-        for port, (node, others) in enumerate(load_topology(shipped_network("fig1")).neighbours.items(), 1)
-    ]
-    (folder / "junk.pem").write_text("junk")
-    path = folder / "inventory.yaml"
-    path.write_text(yaml.safe_dump({"controller": controller, "switches": switches}))
-    return path
 
 
 @contextmanager
