@@ -16,7 +16,7 @@ from te_solver.errors import KuijiaError
 from testbed.uml.boot import Guest, run_in_guest
 
 TIME_LIMIT = 600.0
-"""Seconds; two to three minutes are usual on a machine without other work."""
+"""Seconds; three to four minutes are usual on a machine without other work."""
 
 _SHOWN_LINES = 40
 

@@ -157,7 +157,7 @@ def _mtu_step(name: str, wanted: int, before: int) -> Step:
 def _offload_steps(name: str, features: Iterable[str], found: Facts) -> list[Step]:
     """A step for each, undone in reverse order; one that needs others must come before them.
 
-    The kernel refuses to switch on `tso` without `tx`, and `lro` without `rx` (netdev_fix_features in net/core/dev.c).
+    The kernel refuses `tso` without `tx` (netdev_fix_features in net/core/dev.c), drivers refuse `lro` without `rx`.
     """
     command = ("ethtool", "-K", name)
     return [
