@@ -23,8 +23,8 @@ from testbed.link_state import CARRIER_SECONDS
 
 _CHANGE_SECONDS = 120.0
 
-_CALL_SECONDS = 5.0
-"""For a switch to come to the controller's place; the kernel gives up a neighbour that is silent after three."""
+_CALL_SECONDS, _CALLED_SECONDS = 5.0, 20.0
+"""For a switch to come to the controller's place, and to say so. The kernel gives up silent neighbours after three."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Examination:
     Attributes:
         facts: of the boxes that could be reached, by name.
         faults: what stands in the way, in words.
-        notes: what could not be looked at, or not without changing something.
+        notes: what could not be looked at without changing something or disturbing others.
+        untried: that among the notes which says why switches have not called at the controller's place.
         amiss: what is not as it was made by changes that are recorded.
         built: whether all boxes are already what they are to be.
     """
@@ -42,6 +43,7 @@ class Examination:
     facts: Mapping[str, Facts]
     faults: tuple[str, ...]
     notes: tuple[str, ...]
+    untried: str | None
     amiss: tuple[str, ...]
     built: bool
 
@@ -118,8 +120,14 @@ class Fleet:
             raise BoxError("; ".join(faults.values()))
         return answers
 
-    def examine(self, target: Target) -> Examination:
-        """Look at everything without changing anything; boxes that were not reached are among the faults."""
+    def examine(self, target: Target, *, claimed: bool = False) -> Examination:
+        """Look at everything without changing anything; boxes that were not reached are among the faults.
+
+        Args:
+            target: what the boxes are to be.
+            claimed: whether they are claimed for us; if not, nobody stands in for the controller where changes are
+                recorded, as the run that uses them may need its place.
+        """
         facts = self.ask("survey", _survey_arguments)
         marks = self.ask("fingerprint", _role)
         recorded = self.ask("recorded_interfaces", _role)
@@ -147,12 +155,13 @@ class Fleet:
             ]
             notes = [f"{name}: {interface} is down, so its cable cannot be followed" for name, interface in asleep]
             faults += cable_faults(target.cables(), self._hear(asleep), asleep)
-        try:
-            faults += self._ways_to_controller()
-        except OSError as error:
-            notes.append(f"whether switches reach the controller at {self._controller}: {error.strerror}")
+        barred, untried = self._ways_to_controller() if claimed or not changed else ([], "a run may need its place")
+        faults += barred
+        if untried is not None:
+            untried = f"whether switches reach the controller at {self._controller}: {untried}"
+            notes.append(untried)
         self.facts = facts
-        return Examination(facts, tuple(faults), tuple(notes), tuple(wrong), built)
+        return Examination(facts, tuple(faults), tuple(notes), untried, tuple(wrong), built)
 
     def clocks(self) -> dict[str, ClockOffset]:
         """Those of the boxes that were reached, by name; one box after the other, so that none holds another up."""
@@ -171,14 +180,16 @@ class Fleet:
         self.require_all()
         self.ask("claim", _claim_arguments)
         report(f"checking {len(self.inventory.boxes)} boxes")
-        found = self.examine(target)
+        found = self.examine(target, claimed=True)
         _require_none(found.faults)
+        if found.untried:
+            report(f"it is not known {found.untried}")
         if found.built:
             return False
         if any(interfaces is not None for interfaces in self.ask("recorded_interfaces", _role).values()):
             report("putting back what the boxes were before")
             self.put_back()
-            found = self.examine(target)
+            found = self.examine(target, claimed=True)
             _require_none(found.faults)
         try:
             begun = {"fingerprint": target.fingerprint()}
@@ -244,14 +255,21 @@ class Fleet:
 
         return self.ask("probe_cables", arguments)
 
-    def _ways_to_controller(self) -> list[str]:
-        """What keeps switches from the controller; raises OSError when nobody can listen in its place."""
-        controller = self.inventory.controller
-        with stand_in(controller.host, controller.port) as word:
-            call = {"host": controller.host, "port": controller.port, "word": word, "seconds": _CALL_SECONDS}
-            faults = self.ask("call_controller", lambda box: call if isinstance(box, SwitchBox) else None)
+    def _ways_to_controller(self) -> tuple[list[str], str | None]:
+        """What keeps switches from the controller; or none, and why nobody can listen in its place."""
+        host, port = self.inventory.controller.host, self.inventory.controller.port
+
+        def arguments(box: Box) -> dict[str, object] | None:
+            call = {"host": host, "port": port, "word": word, "seconds": _CALL_SECONDS}
+            return call if isinstance(box, SwitchBox) else None
+
+        try:
+            with stand_in(host, port) as word:
+                calls = self.ask("call_controller", arguments, _CALLED_SECONDS)
+        except OSError as error:
+            return [], error.strerror
         problem = f"it does not reach the controller at {self._controller}"
-        return [f"{name}: {problem}: {what}" for name, what in faults.items() if what]
+        return [f"{name}: {problem}: {what}" for name, what in calls.items() if what], None
 
     @property
     def _controller(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,3 +97,16 @@ def test_somebody_else_at_the_controllers_place_is_told_from_it() -> None:
         assert call_controller(host, port, "word", 0.05) == "no answer within 0.05 s"
     with stand_in(host, port):
         assert call_controller(host, port, "another word", 5.0) == "somebody else answers there"
+
+
+def test_a_place_where_connections_are_taken_and_closed_is_not_the_controllers() -> None:
+    with listening() as other:
+
+        def take_and_close() -> None:
+            other.accept()[0].close()
+
+        closer = threading.Thread(target=take_and_close)
+        closer.start()
+        host, port = other.getsockname()
+        assert call_controller(host, port, "word", 5.0) == "the connection is closed without an answer"
+        closer.join()

@@ -66,6 +66,20 @@ def test_where_a_controller_listens_already_a_check_says_that_nothing_stood_in_f
 ) -> None:
     with socket.create_server((CONTROLLER, LISTEN_PORT)):
         assert main(["boxes", "check", str(switches.inventory), str(topology_file), "--json"]) == 0
-    notes = json.loads(capsys.readouterr().out)["notes"]
-    place = f"{CONTROLLER}:{LISTEN_PORT}"
-    assert f"whether switches reach the controller at {place}: Address already in use" in notes
+    untried = f"whether switches reach the controller at {CONTROLLER}:{LISTEN_PORT}"
+    assert f"{untried}: Address already in use" in json.loads(capsys.readouterr().out)["notes"]
+
+
+def test_a_check_keeps_out_of_the_controllers_place_where_a_run_may_need_it_and_up_says_what_it_could_not_try(
+    switches: Rig, topology_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(switches.inventory), str(topology_file)]
+    untried = f"whether switches reach the controller at {CONTROLLER}:{LISTEN_PORT}"
+    with socket.create_server((CONTROLLER, LISTEN_PORT)):
+        assert main(["boxes", "up", *words]) == 0
+    assert f"it is not known {untried}: Address already in use" in capsys.readouterr().err
+    try:
+        assert main(["boxes", "check", *words, "--json"]) == 0
+        assert f"{untried}: a run may need its place" in json.loads(capsys.readouterr().out)["notes"]
+    finally:
+        assert main(["boxes", "down", str(switches.inventory)]) == 0
