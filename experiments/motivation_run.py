@@ -57,7 +57,7 @@ def run_table(
         InputError: the machine cannot run an emulation, or does not have the congestion control or delays of links.
         TestbedError: the lab or a flow failed.
     """
-    ground, machine = ground_of(settings, (INGRESS, EGRESS))
+    ground, machine = ground_of(settings, motivation_plan(settings.capacity).topology, (INGRESS, EGRESS))
 
     def measure(capacity: float) -> Iterator[Result]:
         plan = motivation_plan(capacity, options.link_delay_seconds or 0.0)

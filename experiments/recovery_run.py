@@ -90,8 +90,8 @@ def run_recovery(settings: Settings, options: RecoveryOptions, output: OutputFol
         InputError: the machine cannot run an emulation, or the inventory does not fit.
         TestbedError: the lab failed, or the flow did not come back after a cut.
     """
-    ground, machine = ground_of(settings, options.ends)
-    job = _Job(settings, options, recovery_plan(options.network, settings.capacity), ground, machine)
+    plan = recovery_plan(options.network, settings.capacity)
+    job = _Job(settings, options, plan, *ground_of(settings, plan.topology, options.ends))
     results = []
     for name in options.modes:
         began = time.time()

@@ -70,8 +70,8 @@ def run_update(settings: Settings, options: UpdateOptions, output: OutputFolder,
         InputError: the machine cannot run an emulation, or the inventory does not fit.
         TestbedError: the lab failed, or an update was given up.
     """
-    ground, machine = ground_of(settings, {site for ends in PAIRS for site in ends})
     plans = [update_plan(settings.capacity, tunnels, spread=spread) for tunnels, spread in PLANS]
+    ground, machine = ground_of(settings, plans[0].topology, {site for ends in PAIRS for site in ends})
     began = time.time()
 
     def show(text: str) -> None:

@@ -9,7 +9,7 @@ from experiments.gscale.bench import Bench
 from experiments.gscale.campaign import Campaign, CampaignOutcome, Measuring, Show
 from experiments.gscale.cases import Case
 from experiments.gscale.flow_run import FlowModel
-from experiments.gscale.scenario import pairs_of
+from experiments.gscale.scenario import gscale, pairs_of
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Settings
@@ -40,8 +40,8 @@ def measure(
         )
     if settings.backend == "flow":
         return Campaign(cases, settings, output, lambda *_: nullcontext(FlowModel(settings)), progress).run()
-    pairs = {pair for case in cases for pair in pairs_of(case.repetition, settings.seed)}
-    ground, machine = ground_of(settings, {site for pair in pairs for site in pair})
+    pairs = (pair for case in cases for pair in pairs_of(case.repetition, settings.seed))
+    ground, machine = ground_of(settings, gscale(), (site for pair in pairs for site in pair))
 
     def open_bench(case: Case, show: Show) -> AbstractContextManager[Measuring]:
         return Bench(case, settings, ground, machine, show, private_entries=private_entries)

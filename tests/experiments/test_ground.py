@@ -30,3 +30,10 @@ def test_a_site_without_a_host_is_told(
     assert f"inventory.yaml:hosts: site {lacking} has no host, expected one" in said
     assert "starting" not in said
     assert not (tmp_path / "results").exists()
+
+
+def test_boxes_of_another_network_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inventory = str(inventory_file(tmp_path, {"address": "127.0.0.1"}))
+    on_boxes = ["--backend", "boxes", "--inventory", inventory, "-o", str(tmp_path / "results")]
+    assert main(["run", "fig11", "--quick", *on_boxes]) == 2
+    assert "inventory.yaml:switches: no switch for nodes 1, 2, 3," in capsys.readouterr().err
