@@ -117,7 +117,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 @needs_kernel
 def test_ctrl_c_interrupts_the_command_and_leaves_nothing(tmp_path: Path) -> None:
-    script = "echo begun; trap 'echo kept > file; exit' INT; while :; do sleep 0.1; done"
+    script = "trap 'echo kept > file; exit' INT; echo begun; while :; do sleep 0.1; done"
     with background_guest(tmp_path, script) as (process, folder):
         live = guest_processes(folder)
         assert live
