@@ -6,7 +6,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,16 +86,25 @@ def owns_socket(pid: int, kind: SocketKind, local_port: int, remote_port: int = 
 
 def processes_with_environment(entry: str, proc: Path = PROC) -> list[int]:
     """Ids of all processes started with the environment entry `NAME=value`, in ascending order."""
+    return _processes_with("environ", entry, proc)
+
+
+def processes_with_argument(argument: str, proc: Path = PROC) -> list[int]:
+    """Ids of all processes with this word in their command line, in ascending order."""
+    return _processes_with("cmdline", argument, proc)
+
+
+def _processes_with(file: str, entry: str, proc: Path) -> list[int]:
     wanted = entry.encode()
     found = []
     for folder in proc.iterdir():
         if not folder.name.isdigit():
             continue
         try:
-            environment = (folder / "environ").read_bytes()
+            entries = (folder / file).read_bytes()
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue
-        if wanted in environment.split(b"\0"):
+        if wanted in entries.split(b"\0"):
             found.append(int(folder.name))
     return sorted(found)
 
@@ -110,13 +119,28 @@ def end_processes_with_environment(entry: str, grace: float = 2.0) -> list[int]:
         The ids of the ended processes.
     """
     spared = {os.getpid(), *ancestors(os.getpid())}
+    steps = ((signal.SIGTERM, grace), (signal.SIGKILL, None))
     ended: list[int] = []
     while pids := [pid for pid in processes_with_environment(entry) if pid not in spared]:
-        ended += _end(pids, entry, grace)
+        ended += _end(pids, lambda: processes_with_environment(entry), steps)
     return ended
 
 
-def _end(pids: Iterable[int], entry: str, grace: float) -> list[int]:
+def kill_processes_with_argument(argument: str, patience: float) -> None:
+    """Kill every process with this word in its command line, and wait at most `patience` seconds until they end."""
+    _end(processes_with_argument(argument), lambda: processes_with_argument(argument), ((signal.SIGKILL, patience),))
+
+
+def _end(
+    pids: Iterable[int], find: Callable[[], list[int]], steps: Iterable[tuple[signal.Signals, float | None]]
+) -> list[int]:
+    """End processes, but no others that have got their numbers since.
+
+    Args:
+        pids: of those that were found.
+        find: looks for them again.
+        steps: signals one after the other for those that live on, and for how many seconds each is waited for.
+    """
     handles: dict[int, int] = {}  # process id to pidfd, which keeps naming the same process
     try:
         for pid in pids:
@@ -124,9 +148,9 @@ def _end(pids: Iterable[int], entry: str, grace: float) -> list[int]:
                 handles[pid] = os.pidfd_open(pid)
             except ProcessLookupError:
                 continue
-        still_meant = set(processes_with_environment(entry))
+        still_meant = set(find())
         live = {pid: handle for pid, handle in handles.items() if pid in still_meant}
-        for signal_number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, None)):
+        for signal_number, patience in steps:
             for handle in live.values():
                 send_signal(handle, signal_number)
             live = _wait_for_ends(live, patience)

@@ -22,7 +22,7 @@ from pathlib import Path
 from te_solver.errors import InputError
 from testbed.commands import MODULES, find_program, search_path
 from testbed.errors import TestbedError
-from testbed.uml.channel import KERNEL, channel_folder, end_guest
+from testbed.uml.channel import KERNEL, channel_folder, end_guest, folder_parameter
 
 PACKAGE = "user-mode-linux"
 KERNEL_MODULES = Path("/usr/lib/uml/modules")
@@ -194,7 +194,8 @@ def _start(channel: Path, memory_mb: int, undo: ExitStack) -> tuple[subprocess.P
 def _parameters(channel: Path, memory_mb: int) -> list[str]:
     return [
         *("root=98:0", "rootfstype=hostfs", "rootflags=/", "ro", f"init={channel / 'init'}"),
-        *(f"mem={memory_mb}M", f"uml_dir={channel}/", "con=null", f"con0={_NULL_CONSOLE},fd:1", "quiet", "noreboot"),
+        *(f"mem={memory_mb}M", "con=null", f"con0={_NULL_CONSOLE},fd:1", "quiet", "noreboot"),
+        folder_parameter(channel),
         *(f"KUIJIA_CHANNEL={channel}", f"KUIJIA_MODULES={KERNEL_MODULES}", f"KUIJIA_GRACE={GRACE:g}"),
     ]
 

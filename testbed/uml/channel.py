@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from testbed.processes import ProcessIdentity, own_identity, send_signal, wait_for_end
+from testbed.processes import (
+    ProcessIdentity,
+    kill_processes_with_argument,
+    own_identity,
+    processes_with_argument,
+)
 
 KERNEL = "linux.uml"
 PARENT = Path("/tmp")  # noqa: S108  # the guest has another /tmp; a socket in the folder must have a short name
@@ -34,30 +38,17 @@ def channel_folder() -> Iterator[Path]:
 
 def guest_processes(folder: Path) -> list[int]:
     """Those of this machine that the guest is made of; its kernel is in a session of its own."""
-    return sorted(int(each.name) for each in Path("/proc").glob("[0-9]*") if _is_of_guest(int(each.name), folder))
+    return processes_with_argument(folder_parameter(folder))
 
 
 def end_guest(folder: Path) -> None:
     """End a guest's processes, but no others that may get their numbers; returns when they have ended."""
-    with ExitStack() as stack:
-        handles = []
-        for pid in guest_processes(folder):
-            with suppress(ProcessLookupError):
-                handle = os.pidfd_open(pid)
-                stack.callback(os.close, handle)
-                if _is_of_guest(pid, folder):
-                    handles.append(handle)
-        for handle in handles:
-            send_signal(handle, signal.SIGKILL)
-        for handle in handles:
-            wait_for_end(handle, _END_SECONDS)
+    kill_processes_with_argument(folder_parameter(folder), _END_SECONDS)
 
 
-def _is_of_guest(pid: int, folder: Path) -> bool:
-    try:
-        return f"uml_dir={folder}/".encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+def folder_parameter(folder: Path) -> str:
+    """What a guest's kernel is told of its folder, by which its processes are known."""
+    return f"uml_dir={folder}/"
 
 
 def _remove_leftovers() -> None:

@@ -18,9 +18,11 @@ from testbed.processes import (
     boot_id,
     end_processes_with_environment,
     give_priority,
+    kill_processes_with_argument,
     own_identity,
     owns_socket,
     preferred_session,
+    processes_with_argument,
     processes_with_environment,
     start_time,
 )
@@ -112,6 +114,22 @@ def test_exactly_the_marked_processes_are_ended(marker: str, started: list[subpr
     assert obedient.wait(5) == -signal.SIGTERM
     assert innocent.poll() is None
     assert end_processes_with_environment(marker) == []
+
+
+def test_exactly_the_processes_with_the_argument_are_killed() -> None:
+    words = [f"kuijia-test-{os.getpid()}-{suffix}" for suffix in ("meant", "meant-not")]
+    meant, innocent = [
+        subprocess.Popen([sys.executable, "-c", "input()", word], stdin=subprocess.PIPE) for word in words
+    ]
+    try:
+        assert processes_with_argument(words[0]) == [meant.pid]
+        kill_processes_with_argument(words[0], patience=5.0)
+        assert meant.wait(5) == -signal.SIGKILL
+        assert innocent.poll() is None
+    finally:
+        for process in (meant, innocent):
+            process.kill()
+            process.communicate()
 
 
 def test_a_socket_is_told_from_those_of_other_ports_states_and_processes(
