@@ -18,11 +18,8 @@ from experiments.result import Result, Role, load_result
 from kuijia_app.cli.main import main
 from te_solver.networks import shipped_network
 from te_solver.topology_file import load_topology
-from testbed.commands import find_program
 from testbed.errors import TestbedError
-from tests.testbed.boxes.rig import Rig, rig
-
-needs_boxes = pytest.mark.skipif(find_program("sshd") is None, reason="sshd not found (Debian package openssh-server)")
+from tests.testbed.boxes.rig import Rig, needs_sshd, rig
 
 _FLOWS_SECONDS, _POLL_SECONDS = 60.0, 0.1
 
@@ -44,7 +41,7 @@ def _run(experiment: str, boxes: Rig, results: Path, *words: str) -> int:
 
 
 @pytest.mark.emulation
-@needs_boxes
+@needs_sshd
 def test_table_2_meets_its_bars(boxes: Rig, tmp_path: Path) -> None:
     shorter = ["--warmup-seconds", "2", "--before-seconds", "3", "--settle-seconds", "3", "--after-seconds", "6"]
     assert _run("table2", boxes, tmp_path / "results", *shorter) == 0
@@ -60,7 +57,7 @@ def test_table_2_meets_its_bars(boxes: Rig, tmp_path: Path) -> None:
 
 
 @pytest.mark.emulation
-@needs_boxes
+@needs_sshd
 def test_a_box_that_dies_while_traffic_flows_ends_the_run_and_the_others_are_put_back(
     boxes: Rig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -90,7 +87,7 @@ def test_a_box_that_dies_while_traffic_flows_ends_the_run_and_the_others_are_put
 
 
 @pytest.mark.emulation
-@needs_boxes
+@needs_sshd
 def test_a_failure_on_gscale_spares_all_but_its_victims(tmp_path: Path) -> None:
     topology = load_topology(shipped_network("gscale"))
     sites = sorted({site for pair in pairs_of(1, 1) for site in pair}, key=topology.nodes.index)

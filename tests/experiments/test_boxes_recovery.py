@@ -12,12 +12,9 @@ from experiments.recovery import NETWORKS
 from kuijia_app.cli.main import main
 from te_solver.networks import shipped_network
 from te_solver.topology_file import load_topology
-from testbed.commands import find_program
-from tests.testbed.boxes.rig import rig
+from tests.testbed.boxes.rig import needs_sshd, rig
 
 HAS_TIME_NAMESPACES = Path("/proc/self/ns/time").exists()
-
-needs_boxes = pytest.mark.skipif(find_program("sshd") is None, reason="sshd not found (Debian package openssh-server)")
 
 
 def test_boxes_need_an_inventory(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -26,7 +23,7 @@ def test_boxes_need_an_inventory(capsys: pytest.CaptureFixture[str], tmp_path: P
 
 
 @pytest.mark.emulation
-@needs_boxes
+@needs_sshd
 def test_bfd_brings_a_flow_between_boxes_back_without_the_controller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,14 +13,11 @@ from experiments.update import NETWORK
 from kuijia_app.cli.main import main
 from te_solver.networks import shipped_network
 from te_solver.topology_file import load_topology
-from testbed.commands import find_program
-from tests.testbed.boxes.rig import rig
+from tests.testbed.boxes.rig import needs_sshd, rig
 
 pytestmark = pytest.mark.emulation
 
 FEW = 0.001
-
-needs_boxes = pytest.mark.skipif(find_program("sshd") is None, reason="sshd not found (Debian package openssh-server)")
 
 
 @pytest.fixture
@@ -36,7 +33,7 @@ def on_boxes(tmp_path: Path) -> Iterator[list[str]]:
         assert boxes.records() == ""
 
 
-@pytest.mark.parametrize("where", ["on_emulation", pytest.param("on_boxes", marks=needs_boxes)])
+@pytest.mark.parametrize("where", ["on_emulation", pytest.param("on_boxes", marks=needs_sshd)])
 def test_replacing_the_plan_and_the_controller_loses_next_to_nothing(
     where: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

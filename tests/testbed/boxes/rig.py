@@ -10,14 +10,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 import yaml
 
 from te_solver.topology import Topology
+from te_solver.topology_file import save_topology
 from testbed.commands import find_program, run_command
 from testbed.network_namespace import private_network
 from testbed.ovs import SCHEMA_PATHS, Datapath
 from testbed.packet_origin import forget_origin
 from tests.certificates import make_certificate
+
+needs_sshd = pytest.mark.skipif(find_program("sshd") is None, reason="sshd not found (Debian package openssh-server)")
 
 CONTROLLER = "192.0.2.1"
 CONTROLLER_WITH_TLS = {
@@ -92,9 +96,10 @@ class TestBox:
 
 @dataclass
 class Rig:
-    """Cabled boxes and the inventory of them."""
+    """Cabled boxes, the inventory of them, and a file of the topology that they are cabled as."""
 
     inventory: Path
+    topology_file: Path
     boxes: dict[str, TestBox] = field(default_factory=dict)
 
     def wake(self) -> None:
@@ -141,7 +146,8 @@ def rig(
         run_command(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)])
     for name in ("controller", "switch"):
         make_certificate(folder, name)
-    made = Rig(folder / "inventory.yaml")
+    made = Rig(folder / "inventory.yaml", folder / "topology.yaml")
+    save_topology(topology, made.topology_file)
     with private_network():
         try:
             run_command(["ip", "address", "add", f"{CONTROLLER}/32", "dev", "lo"])

@@ -15,17 +15,13 @@ from te_solver.solve import solve
 from te_solver.topology_file import load_topology
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxGround
-from testbed.commands import find_program
 from testbed.flow_keys import FlowKey, Mark
 from testbed.hash_probe import probe_marks_seen_by
 from testbed.lab import Lab, LabOptions
 from tests.kuijia_app.dummy_switches import wait_until
-from tests.testbed.boxes.rig import CONTROLLER_WITH_TLS, Rig, rig
+from tests.testbed.boxes.rig import CONTROLLER_WITH_TLS, Rig, needs_sshd, rig
 
-pytestmark = [
-    pytest.mark.emulation,
-    pytest.mark.skipif(find_program("sshd") is None, reason="sshd not found (Debian package openssh-server)"),
-]
+pytestmark = [pytest.mark.emulation, needs_sshd]
 
 CAPACITY = 20.0
 FLOWS = tuple(FlowKey("tcp", "10.0.1.1", port, 9) for port in range(21000, 21040))

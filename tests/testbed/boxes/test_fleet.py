@@ -16,25 +16,21 @@ import yaml
 
 from kuijia_app.cli.main import EXIT_INTERRUPTED, main
 from kuijia_app.wiring import Wiring
-from te_solver.topology_file import load_topology
 from testbed.boxes.fleet import Fleet
 from testbed.boxes.hosts import BoxHost
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxNetwork
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import DeadBoxError
-from testbed.commands import MODULES, find_program
+from testbed.commands import MODULES
 from testbed.errors import TestbedError
 from testbed.network import NetworkOptions
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.testbed.boxes.box_state import state_of
-from tests.testbed.boxes.rig import Rig, TestBox, rig
+from tests.testbed.boxes.rig import Rig, TestBox, needs_sshd, rig
 from tests.testbed.emulated import topology
 
-pytestmark = [
-    pytest.mark.emulation,
-    pytest.mark.skipif(find_program("sshd") is None, reason="sshd not found (Debian package openssh-server)"),
-]
+pytestmark = [pytest.mark.emulation, needs_sshd]
 
 NETWORK = topology([("a", "b")])
 
@@ -76,10 +72,10 @@ def _target(inventory: Path) -> Target:
 
 
 def test_a_check_changes_nothing_and_says_what_it_could_not_look_at(
-    boxes: Rig, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    boxes: Rig, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = {name: state_of(box) for name, box in boxes.boxes.items()}
-    assert main(["boxes", "check", str(boxes.inventory), str(_topology_file(tmp_path)), "--json"]) == 0
+    assert main(["boxes", "check", str(boxes.inventory), str(boxes.topology_file), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["notes"] == [
         "switch a: to-b is down, so its cable cannot be followed",
@@ -91,11 +87,9 @@ def test_a_check_changes_nothing_and_says_what_it_could_not_look_at(
     assert {name: state_of(box) for name, box in boxes.boxes.items()} == before
 
 
-def test_up_is_idempotent_and_down_puts_everything_back(
-    boxes: Rig, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_up_is_idempotent_and_down_puts_everything_back(boxes: Rig, capsys: pytest.CaptureFixture[str]) -> None:
     before = {name: state_of(box) for name, box in boxes.boxes.items()}
-    words = [str(boxes.inventory), str(_topology_file(tmp_path))]
+    words = [str(boxes.inventory), str(boxes.topology_file)]
     said = []
     for _ in range(2):
         assert main(["boxes", "up", *words, "--json"]) == 0
@@ -113,10 +107,10 @@ def test_up_is_idempotent_and_down_puts_everything_back(
 
 
 def test_a_bridge_whose_daemon_has_died_is_put_back_when_that_is_started_again(
-    boxes: Rig, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    boxes: Rig, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = {name: state_of(box) for name, box in boxes.boxes.items()}
-    assert main(["boxes", "up", str(boxes.inventory), str(_topology_file(tmp_path))]) == 0
+    assert main(["boxes", "up", str(boxes.inventory), str(boxes.topology_file)]) == 0
     a = boxes.boxes["a"]
     a.kill_forwarder()
     assert main(["boxes", "down", str(boxes.inventory)]) == 1
@@ -135,11 +129,11 @@ def test_a_bridge_whose_daemon_has_died_is_put_back_when_that_is_started_again(
     ],
 )
 def test_up_that_is_stopped_half_way_leaves_nothing_that_down_does_not_put_back(
-    boxes: Rig, tmp_path: Path, blow: signal.Signals, status: int, moment: list[str]
+    boxes: Rig, blow: signal.Signals, status: int, moment: list[str]
 ) -> None:
     before = {name: state_of(box) for name, box in boxes.boxes.items()}
     command = [sys.executable, "-m", "kuijia_app.cli.main", "boxes", "up"]
-    up = subprocess.Popen([*command, str(boxes.inventory), str(_topology_file(tmp_path))], cwd=MODULES)
+    up = subprocess.Popen([*command, str(boxes.inventory), str(boxes.topology_file)], cwd=MODULES)
 
     def has_come() -> bool:
         with suppress(TestbedError):  # there is no such bridge yet
@@ -157,7 +151,7 @@ def test_up_that_is_stopped_half_way_leaves_nothing_that_down_does_not_put_back(
 
 
 def test_a_connection_that_is_lost_in_up_is_told_and_down_puts_that_box_back_later(
-    boxes: Rig, capfd: pytest.CaptureFixture[str], tmp_path: Path
+    boxes: Rig, capfd: pytest.CaptureFixture[str]
 ) -> None:
     before = {name: state_of(box) for name, box in boxes.boxes.items()}
     lost = boxes.boxes["host-b"]
@@ -168,7 +162,7 @@ def test_a_connection_that_is_lost_in_up_is_told_and_down_puts_that_box_back_lat
 
     thread = threading.Thread(target=lose)
     thread.start()
-    assert main(["boxes", "up", str(boxes.inventory), str(_topology_file(tmp_path))]) == 1
+    assert main(["boxes", "up", str(boxes.inventory), str(boxes.topology_file)]) == 1
     thread.join()
     said = capfd.readouterr().err
     assert "error: host b has closed the connection" in said
@@ -183,15 +177,13 @@ def test_a_connection_that_is_lost_in_up_is_told_and_down_puts_that_box_back_lat
     assert {name: state_of(box) for name, box in boxes.boxes.items()} == before
 
 
-def test_what_somebody_has_on_our_interfaces_is_not_touched(
-    boxes: Rig, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_what_somebody_has_on_our_interfaces_is_not_touched(boxes: Rig, capsys: pytest.CaptureFixture[str]) -> None:
     a, host = boxes.boxes["a"], boxes.boxes["host-a"]
     a.run("tc", "qdisc", "add", "dev", "to-b", "ingress")
     a.run("ip", "link", "add", "link", "to-host", "name", "vlan7", "type", "macvlan")
     host.run("ip", "netns", "add", "kuijia-1")
     before = {name: state_of(box) for name, box in boxes.boxes.items()}
-    assert main(["boxes", "up", str(boxes.inventory), str(_topology_file(tmp_path))]) == 1
+    assert main(["boxes", "up", str(boxes.inventory), str(boxes.topology_file)]) == 1
     said = capsys.readouterr().err
     assert "switch a: to-host is in use: vlan7 stands on it" in said
     assert "switch a: to-b has queues of somebody's making (ingress)" in said
@@ -356,10 +348,3 @@ def test_a_box_that_dies_is_reported_and_the_others_are_put_back(boxes: Rig) -> 
     # The cable of the dead box has died with it.
     del left["b"], before["b"]
     assert left == before
-
-
-def _topology_file(folder: Path) -> Path:
-    path = folder / "pair.yaml"
-    path.write_text("nodes: [a, b]\nlinks: [{a: a, b: b, capacity: 20}]\n")
-    assert load_topology(path).nodes == NETWORK.nodes
-    return path

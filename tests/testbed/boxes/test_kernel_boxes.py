@@ -10,17 +10,13 @@ from kuijia_app.wiring import Wiring
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxNetwork
 from testbed.boxes.plans import Target
-from testbed.commands import find_program
 from testbed.network import NetworkOptions
 from testbed.ovs import Datapath
 from tests.testbed.boxes.box_state import state_of
-from tests.testbed.boxes.rig import rig
+from tests.testbed.boxes.rig import needs_sshd, rig
 from tests.testbed.emulated import topology
 
-pytestmark = [
-    pytest.mark.kernel,
-    pytest.mark.skipif(find_program("sshd") is None, reason="sshd not found (Debian package openssh-server)"),
-]
+pytestmark = [pytest.mark.kernel, needs_sshd]
 
 CAPACITY = 5.0
 

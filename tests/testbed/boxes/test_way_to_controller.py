@@ -5,21 +5,15 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from kuijia_app.cli.main import main
-from te_solver.topology_file import save_topology
 from testbed.application_process import LISTEN_PORT
-from testbed.commands import find_program
-from tests.testbed.boxes.rig import CONTROLLER, Rig, rig
+from tests.testbed.boxes.rig import CONTROLLER, Rig, needs_sshd, rig
 from tests.testbed.emulated import topology
 
-pytestmark = [
-    pytest.mark.emulation,
-    pytest.mark.skipif(find_program("sshd") is None, reason="sshd not found (Debian package openssh-server)"),
-]
+pytestmark = [pytest.mark.emulation, needs_sshd]
 
 
 NETWORK = topology([("a", "b")])
@@ -33,12 +27,6 @@ def switches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         yield made
 
 
-@pytest.fixture
-def topology_file(tmp_path: Path) -> Path:
-    save_topology(NETWORK, tmp_path / "pair.yaml")
-    return tmp_path / "pair.yaml"
-
-
 @pytest.mark.parametrize(
     ("route", "problem"),
     [
@@ -48,12 +36,12 @@ def topology_file(tmp_path: Path) -> Path:
     ],
 )
 def test_a_switch_that_does_not_reach_the_controller_is_found(
-    switches: Rig, topology_file: Path, capsys: pytest.CaptureFixture[str], route: list[str], problem: str
+    switches: Rig, capsys: pytest.CaptureFixture[str], route: list[str], problem: str
 ) -> None:
     a = switches.boxes["a"]
     a.run("ip", "route", "add", *route)
     try:
-        assert main(["boxes", "check", str(switches.inventory), str(topology_file)]) == 1
+        assert main(["boxes", "check", str(switches.inventory), str(switches.topology_file)]) == 1
     finally:
         a.run("ip", "route", "delete", *route)
     said = capsys.readouterr().out
@@ -62,18 +50,18 @@ def test_a_switch_that_does_not_reach_the_controller_is_found(
 
 
 def test_where_a_controller_listens_already_a_check_says_that_nothing_stood_in_for_it(
-    switches: Rig, topology_file: Path, capsys: pytest.CaptureFixture[str]
+    switches: Rig, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with socket.create_server((CONTROLLER, LISTEN_PORT)):
-        assert main(["boxes", "check", str(switches.inventory), str(topology_file), "--json"]) == 0
+        assert main(["boxes", "check", str(switches.inventory), str(switches.topology_file), "--json"]) == 0
     untried = f"whether switches reach the controller at {CONTROLLER}:{LISTEN_PORT}"
     assert f"{untried}: Address already in use" in json.loads(capsys.readouterr().out)["notes"]
 
 
 def test_a_check_keeps_out_of_the_controllers_place_where_a_run_may_need_it_and_up_says_what_it_could_not_try(
-    switches: Rig, topology_file: Path, capsys: pytest.CaptureFixture[str]
+    switches: Rig, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = [str(switches.inventory), str(topology_file)]
+    words = [str(switches.inventory), str(switches.topology_file)]
     untried = f"whether switches reach the controller at {CONTROLLER}:{LISTEN_PORT}"
     with socket.create_server((CONTROLLER, LISTEN_PORT)):
         assert main(["boxes", "up", *words]) == 0
