@@ -13,7 +13,7 @@ from experiments.flow_search import find_flows
 from experiments.ground import ground_of
 from experiments.judge import judge, uncarried
 from experiments.load import overload
-from experiments.motivation import CASES, EGRESS, INGRESS, FlowTunnels, MotivationOptions, MotivationTable
+from experiments.motivation import CASES, EGRESS, INGRESS, NETWORK, FlowTunnels, MotivationOptions, MotivationTable
 from experiments.motivation_outcome import motivation_plan, queue_checks, write_outcome
 from experiments.output import OutputFolder
 from experiments.plots import goodput_figure
@@ -23,7 +23,9 @@ from experiments.registry import Outcome, Settings
 from experiments.result import Result, result_to_json
 from experiments.wanted_flow import WantedFlow
 from te_solver.errors import InputError
+from te_solver.networks import shipped_network
 from te_solver.plan import Plan
+from te_solver.topology_file import load_topology
 from testbed.errors import TestbedError
 from testbed.grounds import Ground
 from testbed.lab import Lab, LabOptions
@@ -57,7 +59,7 @@ def run_table(
         InputError: the machine cannot run an emulation, or does not have the congestion control or delays of links.
         TestbedError: the lab or a flow failed.
     """
-    ground, machine = ground_of(settings, motivation_plan(settings.capacity).topology, (INGRESS, EGRESS))
+    ground, machine = ground_of(settings, load_topology(shipped_network(NETWORK)), (INGRESS, EGRESS))
 
     def measure(capacity: float) -> Iterator[Result]:
         plan = motivation_plan(capacity, options.link_delay_seconds or 0.0)

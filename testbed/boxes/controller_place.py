@@ -55,11 +55,9 @@ def call_controller(host: str, port: int, word: str, seconds: float) -> str | No
         word: see `stand_in`.
         seconds: for connecting, and for the word.
     """
-    heard = b""
     try:
-        with socket.create_connection((host, port), timeout=seconds) as connection:
-            while len(heard) < len(word) and (part := connection.recv(len(word) - len(heard))):
-                heard += part
+        with socket.create_connection((host, port), timeout=seconds) as connection, connection.makefile("rb") as said:
+            heard = said.read(len(word))
     except TimeoutError:
         return f"no answer within {seconds:g} s"
     except OSError as error:

@@ -36,6 +36,7 @@ class Examination:
         faults: what stands in the way, in words.
         notes: what could not be looked at without changing something or disturbing others.
         untried: that among the notes which says why switches have not called at the controller's place.
+        recorded: whether changes are, on any box.
         amiss: what is not as it was made by changes that are recorded.
         built: whether all boxes are already what they are to be.
     """
@@ -44,6 +45,7 @@ class Examination:
     faults: tuple[str, ...]
     notes: tuple[str, ...]
     untried: str | None
+    recorded: bool
     amiss: tuple[str, ...]
     built: bool
 
@@ -161,7 +163,7 @@ class Fleet:
             untried = f"whether switches reach the controller at {self._controller}: {untried}"
             notes.append(untried)
         self.facts = facts
-        return Examination(facts, tuple(faults), tuple(notes), untried, tuple(wrong), built)
+        return Examination(facts, tuple(faults), tuple(notes), untried, bool(changed), tuple(wrong), built)
 
     def clocks(self) -> dict[str, ClockOffset]:
         """Those of the boxes that were reached, by name; one box after the other, so that none holds another up."""
@@ -186,7 +188,7 @@ class Fleet:
             report(f"it is not known {found.untried}")
         if found.built:
             return False
-        if any(interfaces is not None for interfaces in self.ask("recorded_interfaces", _role).values()):
+        if found.recorded:
             report("putting back what the boxes were before")
             self.put_back()
             found = self.examine(target, claimed=True)
@@ -314,9 +316,9 @@ def _amiss(box: Box, mark: str | None, target: Target, facts: Mapping[str, Facts
 
 
 def _survey_arguments(box: Box) -> dict[str, object]:
-    if isinstance(box, HostBox):
-        return {"interfaces": box.interfaces, "moved": box.interfaces, "ovs_directory": None}
-    return {"interfaces": box.interfaces, "moved": (), "ovs_directory": str(box.ovs_directory)}
+    directory = str(box.ovs_directory) if isinstance(box, SwitchBox) else None
+    moved = box.interfaces if isinstance(box, HostBox) else ()
+    return {"interfaces": box.interfaces, "moved": moved, "ovs_directory": directory}
 
 
 def _require_none(faults: Iterable[str]) -> None:
