@@ -18,7 +18,7 @@ PATHS = {
 
 
 def flow(name: str, before: float, after: float, *, low_after: bool | None = None) -> FlowResult:
-    """One flow of the motivation experiment; goodput in Mbit/s."""
+    """Return one flow of the motivation experiment; goodput in Mbit/s."""
     return FlowResult(
         name=name,
         role=roles(PATHS, LINK)[name],
@@ -43,7 +43,7 @@ def result(
     checks: tuple[Check, ...] = (),
     invalid: tuple[str, ...] = (),
 ) -> Result:
-    """A run of table2; `goodput` is before and after in Mbit/s."""
+    """Return a run of table2; `goodput` is before and after in Mbit/s."""
     return Result(
         experiment="table2",
         backend="emulation",
@@ -74,4 +74,4 @@ FIGURE_4 = {
     "largest_gap": 0.001,
     "published": "comparable",
 }
-"""What its experiment writes, shortened."""
+"""Output of its experiment, shortened."""

@@ -1,4 +1,4 @@
-"""Two backends agree on a run when their losses are near each other and their flows go the same ways."""
+"""Two backends agree on a run if their losses are close and their flows take the same tunnels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs on a busy machine are repeated; when they stay disturbed all is measured again on slower links."""
+"""Runs on a busy machine are repeated; if they stay disturbed, all are measured again on slower links."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def in_turn(*results: Result) -> Callable[[], Result]:
 
 
 def measuring(measured: list[tuple[float, str]], too_much: float) -> Callable[[float], Iterator[Result]]:
-    """Kuijia's runs are disturbed on links of `too_much` Mbit/s or more."""
+    """Return runs in which Kuijia's are disturbed on links of `too_much` Mbit/s or more."""
 
     def measure(capacity: float) -> Iterator[Result]:
         for scheme, goodput in SCHEMES.items():

@@ -1,4 +1,4 @@
-"""Published experiments come out on boxes, over SSH and on switches of their own, as they do in emulation."""
+"""Published experiments give the same results on boxes, over SSH and on their own switches, as in emulation."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_box_that_dies_while_traffic_flows_ends_the_run_and_the_others_are_put
                 if victim.run(*connections):
                     break
             time.sleep(_POLL_SECONDS)
-        # The kernel would take the cable away some time after the box; without power it is gone at once.
+        # The kernel would remove the cable some time after the box; without power it is gone at once.
         for link in json.loads(victim.run(*inside, "ip", "-json", "link", "show", "type", "veth")):
             victim.run(*inside, "ip", "link", "delete", link["ifname"])
         victim.kill()
@@ -82,7 +82,7 @@ def test_a_box_that_dies_while_traffic_flows_ends_the_run_and_the_others_are_put
     assert _run("table2", boxes, tmp_path / "results") == 1
     killer.join()
     assert f"error: host {EGRESS} has closed the connection" in capsys.readouterr().err
-    # The cable of the dead box has died with it, and with the cable an interface of the egress.
+    # The cable of the dead box died with it, and with the cable an interface of the egress.
     assert {line.split()[0] for line in boxes.records().splitlines()} == {EGRESS}
 
 
@@ -93,7 +93,7 @@ def test_a_failure_on_gscale_spares_all_but_its_victims(tmp_path: Path) -> None:
     sites = sorted({site for pair in pairs_of(1, 1) for site in pair}, key=topology.nodes.index)
     with rig(tmp_path, topology, sites) as boxes:
         status = _run("fig11", boxes, tmp_path / "results", "--capacity", "10", "--private-entries")
-        assert status in (0, 1)  # bars missed by little do not count here
+        assert status in (0, 1)  # narrowly missed bars do not count here
         assert boxes.records() == ""
     result = load_result(tmp_path / "results" / "udp-1.2-7-9-kuijia-1.json")
     assert result.backend == "boxes"

@@ -1,4 +1,4 @@
-"""How long boxes are interrupted by a failure, told by clocks that need not agree: two cuts on the smallest network."""
+"""Interruption of boxes by a failure, measured by clocks that need not agree: two cuts on the smallest network."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_bfd_brings_a_flow_between_boxes_back_without_the_controller(
     apart = 1000 if HAS_TIME_NAMESPACES else 0
     with rig(tmp_path, load_topology(shipped_network("fig1")), NETWORKS["fig1"], apart=apart) as boxes:
         on_boxes = ["--backend", "boxes", "--inventory", str(boxes.inventory)]
-        # Bars missed by little, or a machine that is busy, do not count here.
+        # Narrowly missed bars, or a busy machine, do not count here.
         assert main(["run", "recovery", *on_boxes, *words]) in (0, 1)
         assert boxes.records() == ""
         assert all("python" not in box.run("ps", "-eo", "args") for box in boxes.boxes.values())

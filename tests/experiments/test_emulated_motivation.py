@@ -1,4 +1,4 @@
-"""Tables 2 and 3 on real switches, shortened and with wider margins than a full run is held to."""
+"""Tables 2 and 3 on real switches, shortened and with wider margins than a full run."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ MARGIN = 0.15
 
 @pytest.fixture(autouse=True)
 def one_retry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine holds a test up for one more run, no longer."""
+    """Let a busy machine delay a test by one more run, no longer."""
     monkeypatch.setattr(attempts, "ATTEMPTS", 2)
 
 
 def run(folder: Path, table: str, *arguments: str) -> dict[str, Result]:
-    """Results by scheme. Bars missed by little, or a machine that is busy again, do not count here."""
+    """Return the results by scheme. Narrowly missed bars, or a machine that is busy again, do not count here."""
     assert main(["run", table, "--quick", "-o", str(folder), *arguments]) in (0, 1)
     return {scheme: load_result(path) for path in folder.glob("*-1.json") for scheme in [path.name.split("-")[1]]}
 
@@ -39,7 +39,7 @@ def kept(result: Result, names: tuple[str, ...]) -> float:
 
 
 def assert_computed_alike(folder: Path, table: str, measured: Mapping[str, Result], *arguments: str) -> None:
-    """The fluid model says the same of the same run, within what TCP and a shortened measurement are off by."""
+    """Assert that the fluid model gives the same, within the errors of TCP and a shortened measurement."""
     assert main(["run", table, "--backend", "flow", "-o", str(folder), *arguments]) == 0
     for scheme, result in measured.items():
         computed = load_result(folder / f"{table}-{scheme}-1.json")
@@ -47,7 +47,7 @@ def assert_computed_alike(folder: Path, table: str, measured: Mapping[str, Resul
 
 
 def assert_queues(result: Result, low: Mapping[str, bool]) -> None:
-    """Flows that were seen after the cut were in the queue they belong in; starved ones may not have been seen."""
+    """Assert that flows seen after the cut were in the right queue; starved ones may not have been seen."""
     seen = {flow.name: flow.low_after for flow in result.flows if flow.low_after is not None}
     assert seen.items() <= low.items()
     assert seen.keys() >= set(ABORIGINALS)

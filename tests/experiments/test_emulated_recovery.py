@@ -1,4 +1,4 @@
-"""The interruption by a failure on real switches: two cuts, with wider margins than a full run is held to."""
+"""The interruption by a failure on real switches: two cuts, with wider margins than a full run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.emulation
 def test_bfd_brings_a_flow_back_without_the_controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "ATTEMPTS", 1)
     monkeypatch.setattr(recovery_run, "QUIET_SECONDS", 0.5)
-    # Bars missed by little, or a machine that is busy, do not count here.
+    # Narrowly missed bars, or a busy machine, do not count here.
     assert main(["run", "recovery", "--modes", "bfd-30", "--cuts", "2", "-o", str(tmp_path)]) in (0, 1)
     assert {path.name for path in tmp_path.iterdir()} == {
         "recovery-bfd-30.json",

@@ -1,4 +1,4 @@
-"""Fig. 4: its networks and demands are the paper's, its curves are written and judged, and a draw is the same again."""
+"""Fig. 4: networks and demands match the paper, curves are written and judged, and draws are reproducible."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SETTINGS = Settings("flow", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A figure that takes a moment."""
+    """Make the figure small, so that it takes a moment."""
     monkeypatch.setattr(fig4_run, "NODES", 8)
     monkeypatch.setattr(fig4_run, "EDGES", 14)
     monkeypatch.setattr(fig4_run, "PAIRS", 4)
@@ -87,7 +87,7 @@ def test_curves_are_the_same_whatever_the_number_of_workers() -> None:
 
 
 def first_demand(settings: Settings, draw: Draw) -> fig4_run.Losses:
-    """In every process the same part of the work, which takes a moment."""
+    """Return the same small part of the work in every process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fig4_run, "DEMANDS", (0.8,))
         patch.setattr(fig4_run, "NODES", 20)

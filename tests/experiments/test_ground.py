@@ -1,4 +1,4 @@
-"""Boxes that an experiment needs and an inventory lacks are told before any box is spoken to."""
+"""Boxes that an experiment needs and an inventory lacks are reported before any box is contacted."""
 
 from __future__ import annotations
 

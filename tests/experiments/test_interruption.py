@@ -8,19 +8,19 @@ from experiments.interruption import Silence, interruption, longest_silence
 from testbed.ticks import TickRecord
 
 TICK = 1 / 1024
-"""About a millisecond; times that are whole numbers of it are exact, whatever is added to them."""
+"""About a millisecond; sums of whole multiples of it are exact."""
 
 SENT, CUT, ON_THE_WAY = 2560, 768, 2
 
 
 def record(lost: range, paused: dict[int, int] | None = None, sender: int = 0, receiver: int = 0) -> TickRecord:
-    """A flow of a packet a tick.
+    """Return the record of a flow of one packet per tick.
 
     Args:
         lost: packets that do not arrive.
-        paused: packet to the ticks by which it and all that follow are late.
-        sender: what its clock shows at the first packet, in ticks.
-        receiver: likewise.
+        paused: packet to the ticks by which it and all later ones are delayed.
+        sender: its clock at the first packet, in ticks.
+        receiver: its clock at the first packet, in ticks.
     """
     late, sent_at = 0, []
     for number in range(SENT):

@@ -1,4 +1,4 @@
-"""The published figures pass the bars of their tables, those of the other scheme do not."""
+"""The published figures pass the bars of their tables; those of the other scheme do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table 2 on the kernel's datapath, shortened and with wider margins than a full run is held to."""
+"""Table 2 on the kernel's datapath, shortened and with wider margins than a full run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the machine does between two looks at /proc is told in shares, and too much of it in words."""
+"""The load between two looks at /proc is given in shares, and an overload in words."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def clock() -> Iterator[float]:
 
 
 def counter(*counts: int) -> Callable[[int], int]:
-    """What a switch has lost at each look."""
+    """Return the losses of a switch at each look."""
     numbers = iter(counts)
     return lambda _: next(numbers)
 

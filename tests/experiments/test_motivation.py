@@ -1,4 +1,4 @@
-"""Tables 2 and 3 scale the paper's rates, put theirs beside ours, and name what was missed."""
+"""Tables 2 and 3 scale the paper's rates, show them beside ours, and name the missed bars."""
 
 from __future__ import annotations
 

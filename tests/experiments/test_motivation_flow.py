@@ -1,4 +1,4 @@
-"""Tables 2 and 3 by the fluid model: computed by hand here, within the bars, and never passed off as measured."""
+"""Tables 2 and 3 by the fluid model: as computed by hand here, within the bars, and never passed off as measured."""
 
 from __future__ import annotations
 

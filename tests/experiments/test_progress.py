@@ -1,4 +1,4 @@
-"""Progress is one changing line on a terminal and now and then a plain line elsewhere."""
+"""Progress is one changing line on a terminal, and an occasional plain line elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments are found by name, and what they need to be listed and run is there."""
+"""Experiments are found by name, with everything needed to list and run them."""
 
 from __future__ import annotations
 

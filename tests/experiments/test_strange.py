@@ -1,4 +1,4 @@
-"""Files that no run of their experiment has written are refused by the report in one line with file and key."""
+"""The report refuses files that no run of their experiment wrote, in one line with file and key."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_run_that_is_none_of_its_experiment_is_refused_in_one_line_with_its_ke
 
 
 def renamed(run: Result, number: int, name: str) -> Result:
-    """A run one of whose flows has got another name."""
+    """Return the run with one flow renamed."""
     flows = [replace(flow, name=name) if each == number else flow for each, flow in enumerate(run.flows)]
     return replace(run, flows=tuple(flows))
 

@@ -1,4 +1,4 @@
-"""The packets of the experiment offer half of what is planned, and any loss under a change is told."""
+"""The packets of the experiment offer half of the planned load, and any loss during a change is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report: one page of valid HTML that needs nothing else, with every name as it is."""
+"""The report: one self-contained page of valid HTML, with every name as it is."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ENDS = "a<b>", 'c&"d"'
 
 
 def study(failures: tuple[Failure, ...] | None = None, *, likely: bool = False, links: int = 3) -> Study:
-    """Two nodes with as many nodes between them, two classes of traffic, and a link beside that carries nothing."""
+    """Return two nodes joined through others, two classes of traffic, and one more link that carries nothing."""
     middle = [f"m{number}$" for number in range(links)]
     edges = [(end, each) for each in middle for end in ENDS] + [(ENDS[1], "alone")]
     both = tuple(Link(*ends, 1000) for a, b in edges for ends in ((a, b), (b, a)))
@@ -45,7 +45,7 @@ def study(failures: tuple[Failure, ...] | None = None, *, likely: bool = False, 
 
 
 class Page(HTMLParser):
-    """Checks that elements nest and ids are unique, and collects what a test asks for."""
+    """Checks that elements nest and ids are unique, and collects the parts that a test reads."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -135,13 +135,13 @@ def test_long_tables_are_cut_with_a_note() -> None:
 
 
 def test_a_map_tells_what_the_worst_failure_with_a_link_costs() -> None:
-    # Each of three tunnels carries 900, the two others have 100 left each; victims of class 1 yield.
+    # Each of three tunnels carries 900, and the two others have 100 left each; victims of class 1 yield.
     of = study()
     shapes = network_map(of, of.contenders[0], mapped(of.topology, 1), OLD)
     looks = {link.title: link.css for link in shapes.links}
     assert looks['c&"d"-alone: 0.00%'] == "b0"
     assert looks["a<b>-m0$: 25.93%"] == "b5"
-    # The dearest links are drawn last.
+    # The costliest links are drawn last.
     assert shapes.links[0].title == 'c&"d"-alone: 0.00%'
     assert all(0 <= x <= shapes.width for link in shapes.links for x in (link.x1, link.x2))
     assert all(0 <= y <= shapes.height for link in shapes.links for y in (link.y1, link.y2))

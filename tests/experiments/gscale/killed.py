@@ -1,4 +1,4 @@
-"""Starts campaigns on Gscale as a user does, kills them, and looks at what they have left."""
+"""Starts campaigns on Gscale as a user does, kills them, and reads the files they left."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @contextmanager
 def campaign(folder: Path, *options: str, at_most: int | None = None) -> Iterator[subprocess.Popen[str]]:
-    """One that runs, and that has been killed when the block ends.
+    """Run a campaign in the block and kill it at the end.
 
-    With `at_most` so many runs of the fluid model are made and no more, so that it cannot have ended before.
+    `at_most` limits the number of runs of the fluid model, so that the campaign cannot end before.
     """
     program = ["-m", "kuijia_app.cli.main"]
     if at_most is not None:
@@ -37,7 +37,7 @@ def campaign(folder: Path, *options: str, at_most: int | None = None) -> Iterato
 
 
 def stop_after(runs: int) -> None:
-    """Be the command, but stand still instead of making more runs than these."""
+    """Act as the command, but stop instead of making more runs than these."""
     left = iter(range(runs))
     measure = FlowModel.measure
 
@@ -51,6 +51,6 @@ def stop_after(runs: int) -> None:
 
 
 def valid_results(folder: Path) -> dict[str, bytes]:
-    """What the files of runs hold, by name; each of these files is whole."""
+    """Return the content of run files by name; each of these files is whole."""
     paths = [path for path in folder.glob("*-*.json") if not load_result(path).invalid]
     return {path.name: path.read_bytes() for path in paths}

@@ -10,11 +10,11 @@ from experiments.result import Failure, FlowResult, Result, Role, Series, Window
 from tests.experiments.results import flow, result
 
 Kept = Mapping[Role, float]
-"""Role to the part that its one flow keeps."""
+"""Role to the share that its one flow keeps."""
 
 
 def made_up(case: Case, kept: Kept, *, priority: int = 0, series: Series | None = None) -> Result:
-    """A run in which one flow of each role has 10 Mbit/s, of UDP sent with 10, and then keeps a part of it."""
+    """Return a run with one flow of 10 Mbit/s per role (for UDP also sent at 10), which then keeps its share."""
     flows = tuple(_flow(case, role, part, priority, series) for role, part in kept.items())
     return replace(
         result(case.scheme, {}),

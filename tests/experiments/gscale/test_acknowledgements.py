@@ -1,6 +1,6 @@
 """Why TCP under rescaling strays from max-min fairness on Gscale (docs/gscale.md): full links delay acknowledgements.
 
-The part of the network where it shows when 7-9 fails at a demand of 1.2: six flows from 2 to 12 and two from 5 to 7
+The part of the network that shows it when 7-9 fails at a demand of 1.2: six flows from 2 to 12 and two from 5 to 7
 share the full link 5-4; two more share 4-8 with the six. The acknowledgements of the six come back over 10-8, which
 the traffic from 9 to 7 fills.
 """
@@ -17,16 +17,16 @@ from simulator.packet.simulation import Simulation
 from simulator.packet.transports import Tcp
 
 CAPACITY, FAIR = 20.0, 2.5
-"""Mbit/s: of a link, and the share of each flow on 5-4 that max-min fairness gives."""
+"""Mbit/s of a link, and of each flow on 5-4 under max-min fairness."""
 
 LONG = ((2.74, 0, 2), (3.91, 0, 2), (2.74, 0, 2), (3.91, 0, 2), (4.75, 0, 2), (4.75, 0, 2))
 SHORT = ((5.13, 0, 1), (3.42, 0, 1), (2.85, 1, 2), (2.85, 1, 2))
 REVERSE = ((6.79, 2, 1),) * 6
-"""Offered Mbit/s, and between which of three switches in a row."""
+"""Offered Mbit/s, and the ends among three switches in a row."""
 
 
 def goodput(seed: int, flows: tuple[tuple[float, int, int], ...]) -> list[float]:
-    """What each flow gets on the wire, in Mbit/s, in 15 seconds after 5."""
+    """Return the Mbit/s of each flow on the wire, in 15 seconds after 5."""
     network = Network()
     switches = [network.add_switch() for _ in range(3)]
     for a, b in ((0, 1), (1, 0), (1, 2), (2, 1)):
@@ -51,7 +51,7 @@ def goodput(seed: int, flows: tuple[tuple[float, int, int], ...]) -> list[float]
 
 
 def means(flows: tuple[tuple[float, int, int], ...]) -> tuple[float, float]:
-    """Of the long flows and of the short ones on the first link, over several seeds."""
+    """Return the means of the long flows and of the short ones on the first link, over several seeds."""
     runs = [goodput(seed, flows) for seed in range(1, 5)]
     return fmean(each for run in runs for each in run[:6]), fmean(each for run in runs for each in run[6:8])
 

@@ -1,4 +1,4 @@
-"""Runs that differ in the link and the protocol only are measured in one lab."""
+"""Runs that differ only in the link and the protocol are measured in one lab."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A campaign measures what is missing, believes no run of a busy machine, and survives failures and its own death."""
+"""A campaign measures missing cases, trusts no run of a busy machine, and survives failures and its own death."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Measure = Callable[[Case], Result]
 
 
 class Benches:
-    """Places to measure in, and what was done there."""
+    """Places to measure in, and a record of the measurements there."""
 
     def __init__(self, measure: Measure) -> None:
         self._measure = measure
@@ -68,7 +68,7 @@ def good(case: Case) -> Result:
 
 
 class Troubled:
-    """Good results but for some cases, whose first runs end as told."""
+    """Good results except for some cases, whose first runs end as given."""
 
     def __init__(self, troubles: dict[Case, Sequence[str]]) -> None:
         self._left = {case: list(ends) for case, ends in troubles.items()}
@@ -140,7 +140,7 @@ def test_what_a_killed_process_had_begun_to_write_is_removed(tmp_path: Path) -> 
 
 
 def ended_process() -> int:
-    """The number that a process had."""
+    """Return the former process id of a process."""
     with subprocess.Popen(["true"]) as process:
         return process.pid
 

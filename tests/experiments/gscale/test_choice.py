@@ -1,4 +1,4 @@
-"""What a command asks for is the paper's grid, a part of it, or the cases that are named."""
+"""A command asks for the paper's grid, a part of it, or the named cases."""
 
 from __future__ import annotations
 

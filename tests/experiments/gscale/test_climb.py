@@ -1,4 +1,4 @@
-"""TCP on its way after a failure in the fluid model: as fast as additive increase is on links of 1 Gbit/s."""
+"""TCP after a failure in the fluid model climbs as fast as additive increase does on links of 1 Gbit/s."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convergence is told of made-up series whose answer is known."""
+"""Convergence of made-up series with a known answer."""
 
 from __future__ import annotations
 

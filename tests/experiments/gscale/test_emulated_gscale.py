@@ -30,9 +30,9 @@ class Killed:
     """A campaign that was killed while it measured.
 
     Attributes:
-        folder: what it wrote into.
-        lab: the directory of the lab that it left.
-        kept: what its files of valid runs held when it was dead.
+        folder: output folder of the campaign.
+        lab: directory of the lab that it left.
+        kept: content of its files of valid runs when it was dead.
     """
 
     folder: Path
@@ -42,7 +42,7 @@ class Killed:
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
-    """A campaign whose process is killed in its second run, with a link cut and traffic flowing."""
+    """Return a campaign whose process was killed in its second run, with a link cut and traffic flowing."""
     folder = tmp_path_factory.mktemp("gscale")
     with killed_campaign(folder, *OPTIONS) as process:
         assert process.stderr is not None
@@ -54,10 +54,10 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
 
 @pytest.fixture(scope="module")
 def folder(killed: Killed) -> Path:
-    """Results of all four cases; a busy machine holds the tests up for one more run of each, no longer."""
+    """Return results of all four cases; a busy machine delays the tests by one more run of each, no longer."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(campaign, "BUSY_ATTEMPTS", 2)
-        assert run(killed.folder) in (0, 1)  # bars missed by little do not count here
+        assert run(killed.folder) in (0, 1)  # narrowly missed bars do not count here
     return killed.folder
 
 
@@ -67,7 +67,7 @@ def run(folder: Path) -> int:
 
 @pytest.fixture(scope="module")
 def results(folder: Path) -> dict[tuple[str, str], Result]:
-    """By traffic and scheme."""
+    """Return the results by traffic and scheme."""
     return {
         (traffic, scheme): load_result(folder / f"{traffic}-1.2-7-9-{scheme}-1.json")
         for traffic in TRAFFICS

@@ -18,7 +18,7 @@ def _fig10(results: list[Result]) -> Exhibit:
 
 
 def _runs(rescaling: dict[float, float], kuijia: float = 1.0) -> list[Result]:
-    """TCP runs of every link in which directly affected flows keep these parts, by demand under rescaling."""
+    """Return TCP runs of every link whose directly affected flows keep these shares, by demand under rescaling."""
     return [
         made_up(case, {"direct": rescaling[case.demand] if case.scheme == "rescaling" else kuijia, "victim": 0.5})
         for case in grid(("tcp",), rescaling, repetitions=1)

@@ -1,8 +1,8 @@
 """Why single UDP runs under rescaling stray from the fluid model (docs/gscale.md): packets that come in step.
 
-The full link 4-7 of the run that strays most, 2-3 down at a demand of 1.0: eight flows of 3.17 Mbit/s, which the model
-lets lose the same part each. A flow's packets come at equal distances. Where those of all flows do, each finds the
-queue always full or always with a place, as the flows happened to start.
+The full link 4-7 of the run that strays most, 2-3 down at a demand of 1.0: eight flows of 3.17 Mbit/s, which lose the
+same share each in the model. A flow's packets are evenly spaced. If those of all flows are, each flow finds the queue
+always full or always with room, depending on how the flows happened to start.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STARTS = range(1, 6)
 
 
 def losses(seed: int, apart: float) -> list[float]:
-    """What each flow loses in 5 s; their rates are up to `apart` (a part of 1) from the mean, evenly spread."""
+    """Return the loss of each flow in 5 s; rates are evenly spread, up to `apart` (a share) from the mean."""
     network, chance = Network(), random.Random(seed)
     near, far = network.add_switch(), network.add_switch()
     network.connect((near, far), CAPACITY, 1e-5, queueing=Fifo(limit=50 * 1518))

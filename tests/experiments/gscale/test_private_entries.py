@@ -1,4 +1,4 @@
-"""A flow's entries carry it, and what comes back, over one tunnel in one queue."""
+"""A flow's entries carry it and its way back over one tunnel in one queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other readings of the evaluation on Gscale: each changes what it says, and the default is what is reproduced."""
+"""Other readings of the evaluation on Gscale: each changes what it claims to, and the default is the reproduction."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_each_reading_changes_one_thing_of_the_two_that_are_compared() -> None:
     bases = [asdict(DEFAULT), asdict(NEAREST)]
     for name, reading in READINGS.items():
         changed = min(sum(value != base[key] for key, value in asdict(reading).items()) for base in bases)
-        # Which pairs are drawn has two sides besides: they are drawn once.
+        # The choice of pairs has two more aspects, as they are drawn once.
         assert changed <= (3 if name.startswith("pairs") else 1), name
     assert len(set(READINGS.values())) == len(READINGS)
 

@@ -1,4 +1,4 @@
-"""Runs whose network did not carry what was planned, or whose control group lost something, are told from good ones."""
+"""Runs that did not carry the planned traffic, or whose control group lost something, are invalid; others are not."""
 
 from __future__ import annotations
 

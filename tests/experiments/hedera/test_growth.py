@@ -1,4 +1,4 @@
-"""Larger and larger networks: every size is told with what it took."""
+"""Larger and larger networks: every size is reported with its time and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns and arrivals on large networks: what is drawn is what was asked for, and figures are written and judged."""
+"""Patterns and arrivals on large networks: draws match the request, and figures are written and judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The authors' matrices: the goodput model is theirs where nothing blocks, and figures are judged and written."""
+"""The authors' matrices: the goodput model matches theirs without blocking, and figures are judged and written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TREE = FatTree(4)
 
 @pytest.mark.parametrize("name", published()["rows"])
 def test_goodput_without_blocking_is_the_authors(name: str) -> None:
-    """rand0 to rand2 have made the constants; the others have not."""
+    """The constants were fitted to rand0 to rand2, not to the others."""
     matrix = authors_matrices()[name]
     paths = TREE.flow_paths(matrix.source, matrix.target, np.zeros(matrix.source.size, np.int32))
     total = tcp_goodput(non_blocking(TREE), paths).sum()

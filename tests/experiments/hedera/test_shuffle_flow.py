@@ -1,4 +1,4 @@
-"""The shuffle in the flow model: everybody sends everything, and schemes stand to each other as on switches."""
+"""The shuffle in the flow model: every host sends everything, and schemes rank as on switches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scheduler at work in the model: flows begin, end, are polled and placed when they should."""
+"""The scheduler in the model: flows begin, end, are polled and placed when they should."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_placements_help_from_the_first_round_on() -> None:
 
 
 def test_mice_are_left_alone() -> None:
-    matrix = all_to_all(16)  # 15 flows on each interface, of which none has a tenth
+    matrix = all_to_all(16)  # 15 flows on each interface, each below a tenth of it
     history = run(Workload.endless(matrix.source, matrix.target), GlobalFirstFit(), Setting(end=11, blocking=False))
     assert history.elephants == [0, 0]
 

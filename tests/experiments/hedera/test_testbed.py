@@ -1,4 +1,4 @@
-"""What is asked of the emulated testbed, and what is made of what it measured."""
+"""Options of the emulated testbed, and the figures made from its measurements."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def parsed(*arguments: str) -> argparse.Namespace:
 
 
 def as_published(given: MatrixOptions, scale: float = 1.0, **changed: float) -> Results:
-    """What the authors measured, scaled to our links; schemes named in `changed` have other parts of the control."""
+    """Return the authors' measurements scaled to our links, with other shares of the control for `changed` schemes."""
     results: Results = {}
     for pattern in given.patterns:
         row = published_goodput(pattern)
@@ -120,7 +120,7 @@ def test_a_run_on_a_busy_machine_is_named_in_the_text() -> None:
 
 
 def test_what_the_authors_measured_as_ecmp_is_what_one_tree_carries() -> None:
-    """A hash that spreads flows carries more: all matrices lie within 16 % of all flows going by one core switch."""
+    """A hash that spreads flows carries more: all matrices are within 16 % of all flows using one core switch."""
     tree = FatTree(4, 1000.0)
     ratios = []
     for name, matrix in authors_matrices().items():
@@ -198,7 +198,7 @@ def test_a_file_that_is_no_record_of_runs_is_refused_and_left_as_it_is(tmp_path:
 
 
 def transfers(seconds: float) -> list[Transfer]:
-    """Of three hosts to each other, one after the other."""
+    """Return transfers among three hosts, one after the other."""
     hosts = ("h0", "h1", "h2")
     return [
         Transfer(source, target, place * seconds, (place + 1) * seconds)

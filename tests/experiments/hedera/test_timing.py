@@ -1,4 +1,4 @@
-"""Timings are written beside the published ones, and slower ones are told."""
+"""Timings are written beside the published ones, and slower ones are missed bars."""
 
 from __future__ import annotations
 

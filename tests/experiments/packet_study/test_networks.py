@@ -37,7 +37,7 @@ def test_generated_networks_have_their_hosts_and_links(name: str, hosts: int, no
 def test_a_fat_tree_carries_what_all_its_hosts_send() -> None:
     network = generated("fat-tree:6", Links())
     shares = link_shares(network, Random().shares(54, Draws(1)))
-    assert shares.max() == pytest.approx(1 / 54)  # the hosts' own links: none inside is busier
+    assert shares.max() == pytest.approx(1 / 54)  # the hosts' own links: no inner link is busier
     ecmp = Ecmp(network)
     lengths = [len(ecmp.route(0, target, 1)) for target in (1, 3, 9)]
     assert lengths == [2, 4, 6]  # at the same edge, in the same pod, beyond a core

@@ -1,4 +1,4 @@
-"""A sweep that tests can stop midway: after some cases all others wait for a file.
+"""A sweep that tests can stop midway: after some cases, all others wait for a file.
 
 `main` takes a folder and, for a cluster, the address of a scheduler.
 """
@@ -18,21 +18,21 @@ from experiments.sweep.workers import Workers
 
 CASES = 30
 FREE = 12
-"""Cases that do not wait: the first ones that are begun."""
+"""Cases that do not wait: the first ones to begin."""
 
 _LINE = "{:4d} {:8d}\n"
 _DEADLINE_SECONDS = 60.0
 
 
 def prepare(folder: Path) -> Path:
-    """Notes each time that it is called in the file `prepared`."""
+    """Record each call in the file `prepared`."""
     with (folder / "prepared").open("a") as prepared:
         prepared.write(f"{os.getpid()}\n")
     return folder
 
 
 def work(folder: Path, case: int) -> dict[str, Any]:
-    """Notes who worked on which case in the file `worked`, and waits for the file `go`."""
+    """Record the process and the case in the file `worked`, and wait for the file `go`."""
     deadline = time.monotonic() + _DEADLINE_SECONDS
     line = _LINE.format(case, os.getpid())
     with (folder / "worked").open("a") as worked:

@@ -1,4 +1,4 @@
-"""Starts sweeps and the processes of a cluster, and waits for them to be where a test wants them."""
+"""Starts sweeps and the processes of a cluster, and waits until they reach a given state."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _DEADLINE_SECONDS = 60.0
 
 
 def python(*arguments: str) -> subprocess.Popen[str]:
-    """A Python process at the root of the project."""
+    """Start a Python process at the root of the project."""
     command = [sys.executable, *arguments]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
 def held_sweep(folder: Path, *address: str) -> subprocess.Popen[str]:
-    # As a module that is run it would have a name under which workers cannot import it.
+    # As the main module it would have a name that workers cannot import.
     script = "import sys; from tests.experiments.sweep.held import main; main(*sys.argv[1:])"
     return python("-c", script, str(folder), *address)
 
@@ -35,7 +35,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def wait_until_held(sweep: subprocess.Popen[str], folder: Path) -> None:
-    """Until all cases are finished that do not wait."""
+    """Wait until all cases that do not wait are finished."""
     checkpoint = folder / "results" / "held.checkpoint"
     wait_until(lambda: sweep.poll() is not None or _lines(checkpoint) == 1 + FREE)
     assert sweep.poll() is None
@@ -46,12 +46,12 @@ def _lines(path: Path) -> int:
 
 
 def worked(folder: Path) -> list[tuple[int, int]]:
-    """The cases that were begun so far, each with the process that did."""
+    """Return the cases begun so far, each with its process."""
     return [(int(case), int(process)) for case, process in map(str.split, (folder / "worked").read_text().splitlines())]
 
 
 def gone(process: int) -> bool:
-    """Whether a process is no more, or only waits for its parent to take note."""
+    """Return True if a process has ended or is a zombie."""
     try:
         return (Path("/proc") / str(process) / "stat").read_text().rsplit(") ", 1)[1].startswith("Z")
     except FileNotFoundError:

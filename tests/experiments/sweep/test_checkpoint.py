@@ -1,4 +1,4 @@
-"""Checkpoints: whole lines are kept, a torn one is not, and what is another run's or nobody's is left alone."""
+"""Checkpoints: whole lines are kept, a torn one is not, and files of other runs or programs are left alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SWEEP = {"sweep": "fig4", "cases": 3, "code": "abc", "seed": 1}
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A checkpoint with two finished cases."""
+    """Return a checkpoint with two finished cases."""
     checkpoint = Checkpoint(tmp_path / "fig4.checkpoint", SWEEP)
     checkpoint.add(2, "[0.1]")
     checkpoint.add(0, '{"a": 1e-17}')

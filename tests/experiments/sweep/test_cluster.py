@@ -1,4 +1,4 @@
-"""Sweeps on a real dask scheduler with workers of its own."""
+"""Sweeps on a real dask scheduler with its own workers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def running(*arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def scheduler(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """One without workers."""
+    """Run a scheduler without workers."""
     file = str(tmp_path / "scheduler.json")
     arguments = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", file)
     with running("distributed.cli.dask_scheduler", *arguments) as process:

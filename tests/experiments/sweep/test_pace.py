@@ -1,4 +1,4 @@
-"""The pace of a sweep: what workers take to start is no work, and cases that end together tell nothing."""
+"""The pace of a sweep: the start of workers does not count, and cases that end together show no pace."""
 
 from __future__ import annotations
 

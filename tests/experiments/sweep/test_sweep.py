@@ -1,4 +1,4 @@
-"""Sweeps: the same bytes whoever works on them, and nothing lost when workers or the whole run are killed."""
+"""Sweeps: the same bytes for any workers, and nothing lost when workers or the whole run are killed."""
 
 from __future__ import annotations
 

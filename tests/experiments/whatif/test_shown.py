@@ -1,4 +1,4 @@
-"""Shares as people see them."""
+"""Shares in the form shown to people."""
 
 from __future__ import annotations
 

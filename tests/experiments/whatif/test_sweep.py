@@ -1,4 +1,4 @@
-"""What-if as a sweep: the outcomes of `what_if`, whoever works on them, and a stop loses none."""
+"""What-if as a sweep: the outcomes of `what_if` for any workers, and a stop loses none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from te_solver.topology_file import load_topology
 
 
 def questions(schemes: Sequence[str] = ("kuijia", "precomputed", "recompute")) -> Questions:
-    """Gscale under schemes of which two solve programs, each its own."""
+    """Return questions on Gscale; two of the schemes solve programs, each its own."""
     topology = load_topology(shipped_network("gscale"))
     traffic = PlannedTraffic.of(solve(topology, load_demands(shipped_demands("gscale"), topology)))
     contenders = []
