@@ -1,4 +1,4 @@
-"""A controller as a process of its own: started under either framework, watched through its event log."""
+"""A controller as its own process: started under either framework, watched through its event log."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SWITCH_STATES = (event_log.SWITCH_READY, event_log.SWITCH_GONE)
 
 @dataclass(frozen=True)
 class Listening:
-    """Where a controller waits for switches, and with what where they connect by TLS."""
+    """Address where a controller waits for switches, and its TLS files if they connect by TLS."""
 
     port: int = LISTEN_PORT
     host: str = LISTEN_HOST
@@ -40,12 +40,12 @@ class Listening:
 
     @property
     def protocol(self) -> Literal["tcp", "ssl"]:
-        """As Open vSwitch calls it."""
+        """Name of the protocol in Open vSwitch."""
         return "tcp" if self.tls is None else "ssl"
 
 
 HERE = Listening()
-"""Where it does unless told otherwise."""
+"""Default address."""
 
 
 class ApplicationProcess(ABC):
@@ -80,7 +80,7 @@ class ApplicationProcess(ABC):
         return self._process.pid if self._process is not None and self.is_alive else None
 
     def start(self) -> None:
-        """Start it; return when it listens for switches, which are programmed as they connect (`wait_until_ready`).
+        """Start it; return when it listens for switches, which it programs as they connect (`wait_until_ready`).
 
         Raises:
             TestbedError: it died, or does not listen after `START_TIMEOUT` seconds.
@@ -128,10 +128,10 @@ class ApplicationProcess(ABC):
             )
 
     def wait_for(self, condition: Callable[[list[Event]], bool], timeout: float) -> bool:
-        """Whether `condition` holds of the events so far within `timeout` seconds.
+        """Return True if `condition` holds for the events within `timeout` seconds.
 
         Raises:
-            TestbedError: the controller died before.
+            TestbedError: the controller died first.
         """
         deadline = time.monotonic() + timeout
         while not condition(self.events()):
@@ -143,7 +143,7 @@ class ApplicationProcess(ABC):
         return True
 
     def events(self) -> list[Event]:
-        """All events so far, oldest first; a line still being written is left for the next call."""
+        """Return all events so far, oldest first; a line still being written is left for the next call."""
         with self._reading, self._events_file.open("rb") as file:
             file.seek(self._events_read)
             complete, newline, _ = file.read().rpartition(b"\n")
@@ -152,7 +152,7 @@ class ApplicationProcess(ABC):
             return list(self._events)
 
     def programmed_switches(self) -> list[str]:
-        """The switches that are connected and have acknowledged their tables; none when it is dead."""
+        """Return the switches that are connected and have acknowledged their tables; none when the process is dead."""
         last = {event["switch"]: event["event"] for event in self.events() if event["event"] in SWITCH_STATES}
         return sorted(switch for switch, state in last.items() if state == event_log.SWITCH_READY and self.is_alive)
 
@@ -163,7 +163,7 @@ class ApplicationProcess(ABC):
             self._process.wait()
 
     def stop(self) -> None:
-        """Ask it to end, and make it if it does not."""
+        """Terminate it, by force if necessary."""
         if self._process is None:
             return
         self._process.terminate()
@@ -174,10 +174,10 @@ class ApplicationProcess(ABC):
 
     @abstractmethod
     def _command(self) -> list[str]:
-        """The program and its arguments."""
+        """Return the program and its arguments."""
 
     def _verb(self, verb: str, *arguments: str) -> list[str]:
-        """A verb of ours, which runs the application under os-ken."""
+        """Return the command for one of our verbs, which runs the application under os-ken."""
         command = [sys.executable, "-m", "kuijia_app.cli.main", verb, *arguments]
         listening = self._listening
         command += ["--host", listening.host, "--port", str(listening.port), "--events", str(self._events_file)]
@@ -186,7 +186,7 @@ class ApplicationProcess(ABC):
         return command
 
     def _manager(self, application: str, section: str, options: Mapping[str, object]) -> list[str]:
-        """`ryu-manager` with an application, and its options in a section of a configuration file."""
+        """Return the `ryu-manager` command for an application, whose options go into a section of its configuration."""
         manager = Path(sys.executable).with_name("ryu-manager")
         if not manager.exists():
             raise TestbedError(f"{manager} does not exist: c65ryu is not installed beside {sys.executable}")

@@ -1,8 +1,8 @@
-"""BFD sessions of a network: a cable on either end of each, and what Open vSwitch says of them.
+"""BFD sessions of a network: a cable at either end of each, and their state in Open vSwitch.
 
-Both ends of a cable are ports of the same bridge. Open vSwitch runs the session on the *watched* port; what it sends
-there comes in at the *inner* port, where flow entries take it over (see `kuijia_app.bfd`). Cables need no queues: what
-comes out of one is queued with everything else where it leaves the switch.
+Both ends of a cable are ports of the same bridge. Open vSwitch runs the session on the *watched* port; its packets
+arrive at the *inner* port, where flow entries take over (see `kuijia_app.bfd`). Cables need no queues: their packets
+are queued with everything else where they leave the switch.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from testbed.run_directory import MachineObject
 
 DEFAULT_INTERVAL_MS = 30
 MIN_INTERVAL_MS, MAX_INTERVAL_MS = 1, 10_000
-"""Open vSwitch takes whole milliseconds from one on."""
+"""Bounds of the interval; Open vSwitch takes whole milliseconds from one on."""
 
 DETECT_MULTIPLIER = 3
-"""Intervals without a packet after which a session is down: Open vSwitch's own, which we leave as it is."""
+"""Intervals without a packet after which a session is down: Open vSwitch's default, which we keep."""
 
 UP_TIMEOUT = 15.0
 """Seconds for sessions to come up. Until a session is up its ends send once a second (RFC 5880, 6.8.3), and three
@@ -51,7 +51,7 @@ class SessionEnd:
 
 @dataclass(frozen=True)
 class EndState:
-    """What Open vSwitch says of one end: `up` is whether its watched port counts as alive."""
+    """Open vSwitch's report on one end; `up` is True while its watched port counts as alive."""
 
     up: bool
     state: str
@@ -62,19 +62,19 @@ MISSING = EndState(up=False, state="missing", diagnostic="the port is gone")
 
 
 def require_possible_interval(interval_ms: int) -> None:
-    """Raise InputError for an interval that Open vSwitch does not take."""
+    """Raise InputError for an interval that Open vSwitch does not accept."""
     if not MIN_INTERVAL_MS <= interval_ms <= MAX_INTERVAL_MS:
         expected = f"{MIN_INTERVAL_MS} to {MAX_INTERVAL_MS} ms"
         raise InputError("testbed", "BFD interval", f"{interval_ms} ms is out of bounds", expected)
 
 
 def session_ends(sessions: Iterable[BfdSession], wiring: Wiring) -> tuple[SessionEnd, ...]:
-    """Both ends of every session in the emulation."""
+    """Return both ends of every session in the emulation."""
     return tuple(end for session in sessions for end in ends_of(session, lambda switch: bridge_name(wiring, switch)))
 
 
 def ends_of(session: BfdSession, bridge_of: Callable[[str], str]) -> tuple[SessionEnd, SessionEnd]:
-    """Both ends of a session, given the bridge of each switch."""
+    """Return both ends of a session, given the bridge of each switch."""
 
     def end(switch: str) -> SessionEnd:
         bridge, path_id = bridge_of(switch), session.path_id
@@ -84,12 +84,12 @@ def ends_of(session: BfdSession, bridge_of: Callable[[str], str]) -> tuple[Sessi
 
 
 def cable_objects(ends: Iterable[SessionEnd]) -> list[MachineObject]:
-    """What a crash could leave in the machine's own namespace; with one end of a cable goes the other."""
+    """Return the cables that a crash could leave in the machine's own namespace; removing one end removes the other."""
     return [MachineObject("interface", end.watched) for end in ends]
 
 
 def cable_commands(ends: Iterable[SessionEnd]) -> list[list[str]]:
-    """Arguments of the `ip` commands that make the cables and switch them on."""
+    """Return the arguments of the `ip` commands that create the cables and bring them up."""
     commands = []
     for end in ends:
         commands.append(["link", "add", "name", end.watched, "up", "type", "veth", "peer", "name", end.inner])
@@ -98,7 +98,7 @@ def cable_commands(ends: Iterable[SessionEnd]) -> list[list[str]]:
 
 
 def port_arguments(ends: Iterable[SessionEnd], interval_ms: int) -> list[str]:
-    """Arguments of one `ovs-vsctl` that makes the cables' ends ports and starts the sessions."""
+    """Return the arguments of one `ovs-vsctl` that adds the cables' ends as ports and starts the sessions."""
     arguments = []
     for end in ends:
         settings = ["bfd:enable=true", f"bfd:min_tx={interval_ms}", f"bfd:min_rx={interval_ms}"]
@@ -112,7 +112,7 @@ def port_arguments(ends: Iterable[SessionEnd], interval_ms: int) -> list[str]:
 
 
 def parse_bfd_show(text: str) -> dict[str, EndState]:
-    """Device of a watched port to what `ovs-appctl bfd/show` says of it."""
+    """Return the state of each watched port, by device, from the output of `ovs-appctl bfd/show`."""
     states: dict[str, EndState] = {}
     name = ""
     found: dict[str, str] = {}
@@ -129,27 +129,27 @@ def parse_bfd_show(text: str) -> dict[str, EndState]:
 
 
 class SwitchMachine(Protocol):
-    """Where switches are: an Open vSwitch and the devices beside it. Everything raises TestbedError when it fails."""
+    """The machine of a switch: an Open vSwitch and the devices beside it. Everything raises TestbedError on failure."""
 
     def vsctl(self, *arguments: str) -> str: ...
 
     def appctl(self, *arguments: str) -> str: ...
 
     def make_links(self, commands: Sequence[list[str]]) -> None:
-        """Run these commands of `ip`."""
+        """Run these `ip` commands."""
 
     def delete_links(self, names: Sequence[str]) -> None:
-        """Delete those of the devices that there are."""
+        """Delete those of the devices that exist."""
 
 
 class BfdCables:
-    """The cables of a network's sessions; those of switches that are gone cannot be added or asked for.
+    """The cables of a network's sessions; those of dead switches can neither be added nor queried.
 
     Everything raises TestbedError when Open vSwitch or a device fails.
 
     Args:
-        machine_of: where a switch is; the same object for switches in the same place.
-        ends_of: both ends of a session.
+        machine_of: returns the machine of a switch; the same object for switches on the same machine.
+        ends_of: returns both ends of a session.
     """
 
     def __init__(
@@ -166,16 +166,16 @@ class BfdCables:
         return tuple(ends[0].session for ends in self._ends.values())
 
     def add(self, sessions: Sequence[BfdSession], interval_ms: int) -> None:
-        """Make the cables and start the sessions, which come up once flow entries carry them.
+        """Create the cables and start the sessions, which come up once flow entries carry them.
 
-        Beside others they are added one end at a time: the userspace datapath forwards nothing while ports change.
+        If others exist, ends are added one at a time: the userspace datapath forwards nothing while ports change.
 
         Args:
-            sessions: none of them among those there are.
-            interval_ms: between two packets, milliseconds; a session is down after three of them without any.
+            sessions: new sessions only.
+            interval_ms: time between two packets in milliseconds; a session is down after three intervals without any.
 
         Raises:
-            InputError: the interval is out of bounds; nothing is made then.
+            InputError: the interval is out of bounds; nothing is created.
         """
         require_possible_interval(interval_ms)
         first = not self._ends
@@ -188,7 +188,7 @@ class BfdCables:
             _require_numbers(machine, ends)
 
     def remove(self, sessions: Iterable[BfdSession]) -> None:
-        """End sessions and take their cables away, one port at a time; those there are not are no fault."""
+        """End sessions and remove their cables, one port at a time; unknown sessions are ignored."""
         gone = [self._ends.pop(session.path_id) for session in sessions if session.path_id in self._ends]
         for machine, ends in self._by_machine(gone):
             for end in ends:
@@ -197,13 +197,13 @@ class BfdCables:
             machine.delete_links([end.watched for end in ends])
 
     def delete_devices(self) -> None:
-        """Delete all cables without a word to Open vSwitch, which may have ended."""
+        """Delete all cables without informing Open vSwitch, which may have ended."""
         for machine, ends in self._by_machine(self._ends.values()):
             machine.delete_links([end.watched for end in ends])
         self._ends.clear()
 
     def states(self) -> dict[BfdSession, dict[str, EndState]]:
-        """What Open vSwitch says of every session, by the switches at its two ends."""
+        """Return the state of every session, by the switches at its two ends."""
         states: dict[BfdSession, dict[str, EndState]] = {session: {} for session in self.sessions}
         for machine, ends in self._by_machine(self._ends.values()):
             shown = parse_bfd_show(machine.appctl("bfd/show"))
@@ -212,7 +212,7 @@ class BfdCables:
         return states
 
     def flaps(self) -> int:
-        """How often ends of the sessions have gone up or down since they were made."""
+        """Return how often ends of the sessions have gone up or down since their creation."""
         flaps = 0
         for machine, ends in self._by_machine(self._ends.values()):
             table = json.loads(machine.vsctl("--format=json", "--columns=name,bfd_status", "list", "Interface"))

@@ -1,4 +1,4 @@
-"""The `ovs-vsctl` arguments that make a lab's bridges, as pure data."""
+"""The `ovs-vsctl` arguments that create a lab's bridges, as pure data."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _INACTIVITY_PROBE_MS = 5000
 
 @dataclass(frozen=True)
 class Port:
-    """A port of a bridge: its device, its OpenFlow number and the largest IP packet with labels it carries.
+    """A port of a bridge: its device, its OpenFlow number and the largest IP packet with labels that it carries.
 
-    An `internal` one has no device until Open vSwitch makes it.
+    An `internal` port has no device until Open vSwitch creates it.
     """
 
     interface: str
@@ -37,10 +37,10 @@ class Bridge:
 
 
 def bridge_arguments(bridge: Bridge, datapath: Datapath, lab_id: str) -> list[str]:
-    """Arguments of one `ovs-vsctl` that make the bridge with its ports.
+    """Return the arguments of one `ovs-vsctl` that creates the bridge with its ports.
 
-    Without a controller it drops what no flow entry matches (fail mode `secure`). OpenFlow 1.5 is for our own look at
-    groups; a controller of 1.3 gets 1.3.
+    Without a controller it drops packets that match no flow entry (fail mode `secure`). OpenFlow 1.5 is enabled for our
+    own look at groups; a controller that speaks 1.3 gets 1.3.
     """
     mark = f"external_ids:{LAB_KEY}={lab_id}"
     settings = [
@@ -67,7 +67,7 @@ def bridge_arguments(bridge: Bridge, datapath: Datapath, lab_id: str) -> list[st
 def controller_arguments(
     bridge: Bridge, port: int, host: str = "127.0.0.1", protocol: Literal["tcp", "ssl"] = "tcp"
 ) -> list[str]:
-    """Arguments of one `ovs-vsctl` that connect the bridge to a controller."""
+    """Return the arguments of one `ovs-vsctl` that connects the bridge to a controller."""
     controller = f"@{bridge.name}-controller"
     return [
         *("--", "set", "Bridge", bridge.name, f"controller={controller}"),

@@ -1,9 +1,9 @@
-"""Measures every link before an experiment: does it carry its capacity, and is the order of its queues strict?
+"""Measures every link before an experiment: its capacity, and the strict priority of its queues.
 
 Each direction of each link is offered more than it can carry: frames of the normal class at 60 % of the capacity and
-frames of the victim class at 100 %. The link must let the capacity through, all normal frames among it. The frames are
-sent through the queues of the port itself and counted where they come out; the switch there drops them, as no flow
-entry matches their label.
+frames of the victim class at 100 %. The link must carry its capacity, including all normal frames. The frames go
+through the port's own queues and are counted where they arrive; the switch there drops them, as no flow entry matches
+their label.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ HIGH_LOAD, LOW_LOAD = 0.6, 1.0
 """Offered load of the normal and of the victim class, as parts of the capacity."""
 
 ATTEMPTS = 4
-"""A link fails when it is out of tolerance so many times, the first time together with others, then alone.
+"""Attempts before a link that is out of tolerance fails, the first together with others, then alone.
 
-A busy machine can hold up a sender by chance. A slow one, such as user-mode Linux, has ten links of 10 Mbit/s at 7 to 9
-when they are measured together, at 10 alone, all but once in 30 times.
+A busy machine can delay a sender by chance. A slow one, such as user-mode Linux, measures 7 to 9 Mbit/s on ten links
+of 10 together, and 10 on each alone, all but once in 30 times.
 """
 
 FRAMES_PER_SECOND = 60_000
-"""Links are measured together as long as they are offered no more than this in total."""
+"""Links are measured together up to this total offered load."""
 
 
 @dataclass(frozen=True)
 class ProbeRate:
-    """Frames a second of one stream, as sent and as they arrived."""
+    """Frames per second of one stream, as sent and as they arrived."""
 
     sent: float
     arrived: float
 
 
 class MeasurableNetwork(Protocol):
-    """What is measured."""
+    """Network to measure."""
 
     @property
     def topology(self) -> Topology: ...
@@ -57,15 +57,15 @@ class MeasurableNetwork(Protocol):
     def datapath_of(self, switch: str) -> Datapath: ...
 
     def interface(self, switch: str, port: int) -> str:
-        """The device of a port."""
+        """Return the device of a port."""
 
     def probe(
         self, streams: Sequence[tuple[str, ProbeStream]], sinks: Sequence[tuple[str, ProbeSink]]
     ) -> list[ProbeRate]:
-        """Send each stream from its switch to the sink in the same place, all at the same time.
+        """Send each stream from its switch to the sink at the same position, all at the same time.
 
         Raises:
-            TestbedError: a device is down; a LinkProbeError where that is a device of this machine.
+            TestbedError: a device is down; a LinkProbeError for a device of this machine.
         """
 
 
@@ -73,12 +73,12 @@ class MeasurableNetwork(Protocol):
 class LinkCalibration:
     """What one direction of a link carried under overload.
 
-    Attributes:
+    source, target: the switches.
         source, target: the switches.
-        capacity: what it should carry, Mbit/s.
-        rate: what it carried, Mbit/s, counting all bytes from the Ethernet header on.
-        high_share: part of the normal frames that arrived, of those sent.
-        low_share: part of the capacity that victim frames took.
+        capacity: its nominal rate, Mbit/s.
+        rate: measured rate, Mbit/s, counting all bytes from the Ethernet header on.
+        high_share: share of the normal frames sent that arrived.
+        low_share: share of the capacity used by victim frames.
     """
 
     source: str
@@ -89,7 +89,7 @@ class LinkCalibration:
     low_share: float
 
     def fault(self, tolerance: float) -> str | None:
-        """What is wrong in words, None when everything is within `tolerance` (a part of 1)."""
+        """Return the fault in words, None if everything is within `tolerance` (a part of 1)."""
         name = f"link {self.source}-{self.target}"
         if abs(self.rate - self.capacity) > tolerance * self.capacity:
             return f"{name} carries {self.rate:.2f} Mbit/s instead of {self.capacity:g}"
@@ -108,9 +108,9 @@ def calibrate(
 
     Args:
         network: a started network; its flow entries do not matter.
-        tolerance: how far a rate or a share may be off, as a part of 1.
-        report: told in one line of every repeated measurement.
-        frames_per_second: in total, that links measured together may be offered at the first attempt.
+        tolerance: largest deviation of a rate or a share, as a part of 1.
+        report: receives a line about every repeated measurement.
+        frames_per_second: total offered load of links measured together at the first attempt.
 
     Raises:
         TestbedError: a link is out of tolerance, or cannot be measured as an interface is down; the message names it.
@@ -143,7 +143,7 @@ def _batches(links: Sequence[Link], most: float) -> Iterator[list[Link]]:
 
 
 def _measure(network: MeasurableNetwork, links: Sequence[Link]) -> list[LinkCalibration]:
-    """Two streams and two sinks for each link, of the normal class first."""
+    """Return the results of links measured together, by two streams and two sinks for each, normal class first."""
     served = network.layout.classes[0]
     queues = (served.normal, served.victim)
     streams: list[tuple[str, ProbeStream]] = []
@@ -172,7 +172,7 @@ def _result(link: Link, high: ProbeRate, low: ProbeRate) -> LinkCalibration:
         *link.ends,
         capacity=link.capacity,
         rate=(high.arrived + low.arrived) * to_rate,
-        high_share=min(1.0, high.arrived / high.sent) if high.sent else 0.0,  # some were under way
+        high_share=min(1.0, high.arrived / high.sent) if high.sent else 0.0,  # some were in flight
         low_share=low.arrived * to_rate / link.capacity,
     )
 
@@ -182,5 +182,5 @@ def _frames_per_second(link: Link) -> float:
 
 
 def _skb_priority(queue: Queue, *, kernel: bool) -> int | None:
-    """The kernel datapath's `set_queue` names the HTB class 1:n+1 in the packet's priority."""
+    """Return the packet priority that names HTB class 1:n+1, as the kernel datapath's `set_queue` sets it."""
     return 1 << 16 | queue.queue_id + 1 if kernel else None

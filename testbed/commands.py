@@ -14,31 +14,31 @@ from typing import Literal
 from testbed.errors import TestbedError
 
 COMMAND_TIMEOUT = 30.0
-"""Seconds; every program run here ends within milliseconds unless something it talks to is dead."""
+"""Seconds; every program run here ends within milliseconds unless its peer is dead."""
 
 MODULES = Path(__file__).resolve().parent.parent
-"""The folder of our packages, where `python -m` is to be run: it looks for every module in the working directory first,
-and what lies in a user's folder, or in one that anybody may write to, must not be taken for a module of ours."""
+"""Folder of our packages, where `python -m` must run: it looks for modules in the working directory first, and files in
+a user's folder, or in one that anybody may write to, must not be taken for our modules."""
 
 _FAILED_BATCH_LINE = re.compile(r"Command failed -:(\d+)")
 
 
 def search_path() -> str:
-    """PATH with the administrator's folders, which the PATH of a plain user or of `su` lacks on Debian."""
+    """Return PATH with the administrator's folders, which the PATH of a plain user or of `su` lacks on Debian."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join([*folders, *(folder for folder in ("/usr/sbin", "/sbin") if folder not in folders)])
 
 
 def find_program(name: str) -> str | None:
-    """Where a program is, None when it is not installed."""
+    """Return the path of a program, None if it is not installed."""
     return shutil.which(name, path=search_path())
 
 
 def located(argv: Sequence[str]) -> list[str]:
-    """`argv` with the path of its program, when it is installed.
+    """Return `argv` with the path of its program if it is installed.
 
-    Who starts a program by name tries one folder of PATH after the other. In user-mode Linux each attempt costs as much
-    as a start that succeeds, 0.05 s, since the kernel makes a process of the machine for it.
+    Starting a program by name tries one folder of PATH after the other. In user-mode Linux each attempt costs 0.05 s,
+    as much as a successful start, since the kernel creates a process of the machine for it.
     """
     return [find_program(argv[0]) or argv[0], *argv[1:]]
 
@@ -47,8 +47,8 @@ def run_command(argv: Sequence[str], *, stdin: str | None = None, timeout: float
     """Run `argv` to its end and return what it wrote to standard output.
 
     Raises:
-        TestbedError: the program is missing, takes longer than `timeout` seconds or exits with another status than
-            0; the message holds the command and its standard error.
+        TestbedError: the program is missing, takes longer than `timeout` seconds or exits with a status other than 0;
+            the message holds the command and its standard error.
     """
     completed = _finish(argv, stdin, timeout)
     if completed.returncode != 0:
@@ -60,7 +60,7 @@ def run_batch(program: Literal["ip", "tc"], commands: Sequence[list[str]]) -> No
     """Run many commands of `ip` or `tc` in one process; the arguments come without the program's name.
 
     Raises:
-        TestbedError: a command failed; the message names the first one that did.
+        TestbedError: a command failed; the message names the first one.
     """
     if not commands:
         return
@@ -92,6 +92,6 @@ def _finish(argv: Sequence[str], stdin: str | None, timeout: float) -> subproces
 
 
 def _complaint(completed: subprocess.CompletedProcess[str]) -> str:
-    """The program's own words in one line, else its exit status."""
+    """Return the program's own error output in one line, else its exit status."""
     lines = [line for line in completed.stderr.splitlines() if line and not _FAILED_BATCH_LINE.search(line)]
     return "; ".join(line.strip() for line in lines[-3:]) or f"exit status {completed.returncode}"

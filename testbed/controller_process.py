@@ -1,4 +1,4 @@
-"""The controller of a lab as a process: what it is told, how its plan is replaced, what its events mean."""
+"""The controller of a lab as a process: its options, updates of its plan, and its events."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class ControllerProcess(ApplicationProcess):
         self._reoptimise = reoptimise
 
     def unfit_switches(self) -> set[str]:
-        """The switches that are not programmed, as they are not the plan's or refused their tables."""
+        """Return the switches that are not programmed because they are not the plan's or refused their tables."""
         states = (*SWITCH_STATES, event_log.SWITCH_UNFIT, event_log.SWITCH_REFUSED)
         last = {event["switch"]: event["event"] for event in self.events() if event["event"] in states}
         return {switch for switch, state in last.items() if state not in SWITCH_STATES}
 
     def tunnels_told_dead(self) -> set[int]:
-        """Path ids of the tunnels that an ingress avoids, as it was told to."""
+        """Return the path ids of the tunnels that the controller has reported dead to an ingress."""
         told = {
             (event["ingress"], event["path_id"]): event["alive"]
             for event in self.events()
@@ -60,14 +60,14 @@ class ControllerProcess(ApplicationProcess):
         return {path_id for (_, path_id), alive in told.items() if not alive}
 
     def update(self, plan: Plan, timeout: float = UPDATE_TIMEOUT) -> Plan:
-        """Replace the plan file and have the controller follow it; return when nothing of the old plan is left.
+        """Replace the plan file and have the controller follow it; return when the old plan is gone from the switches.
 
         Returns:
-            The plan with the path ids that the switches have now.
+            The plan with the path ids that the switches now use.
 
         Raises:
-            TestbedError: the controller died or gave the plan up, the message says why, or it takes longer than
-                `timeout` seconds, when it is withdrawn; the plan before stays in force then.
+            TestbedError: the controller died or gave the plan up (the message says why), or it takes longer than
+                `timeout` seconds and is withdrawn; the previous plan stays in force.
         """
         if self._process is None or not self.is_alive:
             raise TestbedError("the controller is dead: nobody can update the switches")
@@ -95,7 +95,7 @@ class ControllerProcess(ApplicationProcess):
         return load_plan(self._plan_file)
 
     def errors(self) -> list[Event]:
-        """What went wrong since it was started: refused messages, switches that do not fit, updates given up."""
+        """Return what went wrong since the start: refused messages, switches that do not fit, updates given up."""
         return [event for event in self.events() if event["event"] in _ERRORS]
 
     def _known_switches(self) -> set[str]:

@@ -1,8 +1,8 @@
-"""The model held against a real Open vSwitch: the same tables, failures and packets, compared hop by hop.
+"""Compares the model with a real Open vSwitch hop by hop: the same tables, failures and packets.
 
-The switches run on the dummy datapath. `ofproto/trace` takes a packet whose datapath hash is given through the switch's
-own tables, groups and port states, and says which bucket each group used; the model is given the bucket that the SELECT
-group used, and everything else has to agree.
+The switches run on the dummy datapath. `ofproto/trace` sends a packet with a given datapath hash through the switch's
+own tables, groups and port states, and shows which bucket each group used. The model receives the bucket that the
+SELECT group used; everything else must agree.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from testbed.unixctl import ControlSocket
 FAILURES_PER_PLAN = 8
 PACKETS_PER_FAILURE = 10
 _SESSION_SHARE = 0.1
-"""Of the packets, where there are BFD sessions."""
+"""Share of the packets, where there are BFD sessions."""
 _STRAY_SHARE = 0.1
-"""Of the other packets: those that come in from a neighbour."""
+"""Share of the other packets: those that arrive from a neighbour."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeenHop:
-    """What a switch, real or not, did with a packet.
+    """Treatment of a packet by a switch, real or modelled.
 
     Attributes:
         switch: by name.
-        groups: the groups used and the position of the bucket each chose, None: none was alive.
-        out_port: None: it was dropped; then the rest does not count.
-        queue: that it was sent through.
-        labels: it left with.
-        tos: DSCP and ECN bits it left with, as far as no label hides them.
+        groups: the groups used and the position of the bucket each chose; None: none was alive.
+        out_port: None: it was dropped, and the rest does not count.
+        queue: of the output port.
+        labels: of the packet as it left.
+        tos: DSCP and ECN bits as it left, unless a label hides them.
     """
 
     switch: str
@@ -66,7 +66,7 @@ class SeenHop:
 
 @dataclass
 class CrossCheck:
-    """What was compared: `hops` is how many times a real switch was asked; `disagreements` are for people."""
+    """Counts of comparisons: `hops` is the number of queries to real switches; `disagreements` are for people."""
 
     plans: int = 0
     failures: int = 0
@@ -76,10 +76,10 @@ class CrossCheck:
 
 
 def cross_check(cases: int, seed: int, progress: Callable[[CrossCheck], None] | None = None) -> CrossCheck:
-    """Compare `cases` random (plan, failure, packet) cases; the same ones again for the same seed.
+    """Compare `cases` random (plan, failure, packet) cases; reproducible by the seed.
 
     Raises:
-        TestbedError: Open vSwitch is missing, refuses the tables, or says what is not understood.
+        TestbedError: Open vSwitch is missing, refuses the tables, or gives output that cannot be parsed.
     """
     random = Random(seed)
     found = CrossCheck()
@@ -104,7 +104,7 @@ def cross_check(cases: int, seed: int, progress: Callable[[CrossCheck], None] | 
 
 
 class RealNetwork:
-    """A plan's tables in real switches and in the model; both are given the same failures and packets."""
+    """A plan's tables in real switches and in the model; both get the same failures and packets."""
 
     def __init__(self, case: RandomPlan, directory: Path) -> None:
         self.hops = 0
@@ -140,7 +140,7 @@ class RealNetwork:
         self._bridges.stop()
 
     def fail(self, failure: Failure) -> None:
-        """Take ports down and up, and empty and fill liveness groups, as the model has them after the failure."""
+        """Set ports down and up, and empty and fill liveness groups, as the model has them after the failure."""
         self._model.fail(failure)
         down = self._model.dead_ports
         for switch, port in sorted(self._down ^ down):
@@ -154,7 +154,7 @@ class RealNetwork:
         self._bridges.settle()
 
     def compare(self, random: Random) -> Iterator[str]:
-        """Send a random packet through both; tells where they disagree."""
+        """Send a random packet through both and yield where they disagree."""
         switch, packet, dp_hash = self._packet(random)
         real = self.real_way(switch, packet, dp_hash)
         model = self._model.walk(switch, replace(packet, slot=self._slot(real)))
@@ -167,7 +167,7 @@ class RealNetwork:
             yield f"the switch says {len(real)} hops, the model {len(expected)}"
 
     def real_way(self, switch: str, packet: Packet, dp_hash: int) -> list[SeenHop]:
-        """The way of a packet through the real switches until it leaves them, is dropped or meets a dead link."""
+        """Return a packet's way through the real switches until it leaves them, is dropped or meets a dead link."""
         way: list[SeenHop] = []
         while len(way) <= 2 * len(self._destinations):
             flow = _flow_text(packet, dp_hash if not way else 0)
@@ -186,7 +186,7 @@ class RealNetwork:
         return way
 
     def _slot(self, way: list[SeenHop]) -> int:
-        """What the real switch's hash chose: the position of the bucket that its SELECT group used."""
+        """Return the real switch's hash choice: the position of the bucket that its SELECT group used."""
         for hop in way:
             for group_id, position in hop.groups:
                 group = self._groups.get((hop.switch, group_id))
@@ -223,7 +223,7 @@ def _session_ports(sessions: tuple[BfdSession, ...]) -> dict[str, list[int]]:
 
 
 def _flow_text(packet: Packet, dp_hash: int) -> str:
-    """The packet in the syntax of ovs-fields(7); under a label the switch cannot see the rest."""
+    """Return the packet in the syntax of ovs-fields(7); under a label the switch cannot see the rest."""
     fields = [f"in_port={packet.in_port}"]
     if dp_hash:
         fields.append(f"dp_hash={dp_hash:#x}")
@@ -245,7 +245,7 @@ def _after(packet: Packet, traced: TracedPacket) -> Packet:
 
 
 def _seen(hop: Hop) -> SeenHop:
-    """What the model says of a switch, in the same words."""
+    """Return the model's treatment of a packet in the same form."""
     groups = tuple((step.group.group_id, step.position) for step in hop.forwarding.steps if isinstance(step, GroupStep))
     sent = hop.sent or hop.packet
     queue = None if hop.sent is None else hop.sent.queue

@@ -1,4 +1,4 @@
-"""The error of an emulated network that could not be built, measured or kept."""
+"""The error of an emulated network that could not be built, measured or kept running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What labs and experiments ask of a network, whatever it is made of: emulated here, or physical boxes."""
+"""The interface of a network for labs and experiments, emulated here or made of physical boxes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from testbed.queue_counters import QueueCounters
 
 
 class SiteHost(Protocol):
-    """The host of a site. Everything raises TestbedError when it fails."""
+    """The host of a site. Everything raises TestbedError on failure."""
 
     @property
     def name(self) -> str:
@@ -37,25 +37,25 @@ class SiteHost(Protocol):
         """The device cabled to the site's switch."""
 
     def launch(self, argv: Sequence[str]) -> Program:
-        """Start a program; it is ended with the network if it still runs then."""
+        """Start a program; it ends with the network if it still runs then."""
 
     def launch_python(self, file: Path, arguments: Sequence[str]) -> Program:
-        """Launch a program of ours that needs nothing but Python."""
+        """Launch one of our programs that needs nothing but Python."""
 
     def batch(self, program: Literal["ip", "tc"], commands: Sequence[list[str]]) -> None:
         """Run many commands of `ip` or `tc`."""
 
     def clock(self) -> ClockOffset:
-        """How far the clock of `time.monotonic` there is ahead of the one here."""
+        """Return the offset of the host's `time.monotonic` clock from the local one."""
 
 
 class LabelWatch(Protocol):
-    """Watches the labelled packets that leave a switch, from when it is made until the block of it ends."""
+    """Watches the labelled packets that leave a switch, from its creation until its block ends."""
 
     def watch(
         self, flows: Iterable[FlowKey], seconds: float, ignored: Collection[int] = frozenset()
     ) -> dict[FlowKey, Mark]:
-        """The mark of the next packet of each flow without an ignored label; ends when all have been seen."""
+        """Return the mark of the next packet of each flow without an ignored label; ends when all have been seen."""
 
     def __enter__(self) -> LabelWatch: ...
 
@@ -67,7 +67,7 @@ class LabelWatch(Protocol):
 class Fabric(Protocol):
     """Switches, cables and hosts of a topology, from `start` to `stop`; nodes are named as in the topology.
 
-    Everything raises TestbedError when a part of the network fails, InputError for what the network does not have.
+    Everything raises TestbedError when a part of the network fails, InputError for parts that the network lacks.
     """
 
     @property
@@ -81,57 +81,57 @@ class Fabric(Protocol):
 
     @property
     def datapath(self) -> Datapath:
-        """What forwards packets in the switches."""
+        """Datapath that forwards packets in the switches."""
 
     @property
     def is_alive(self) -> bool:
-        """Whether the switches' software runs."""
+        """True if the switches' software runs."""
 
     @property
     def forwarding_process(self) -> int | None:
-        """The process of this machine that forwards packets, None when that is done by its kernel or elsewhere."""
+        """Process on this machine that forwards packets, None if its kernel or another machine does."""
 
     def count_box_loads(self) -> Mapping[str, LoadCounters]:
-        """What the boxes that the network is made of have done so far, by name; none where it is emulated here."""
+        """Return the load counters of the network's boxes by name; none if it is emulated here."""
 
     def start(self) -> None:
-        """Build everything; nothing is left behind when that fails."""
+        """Build everything; nothing is left behind on failure."""
 
     def connect(self, controller_port: int) -> None:
         """Connect all switches to the controller at this port."""
 
     def stop(self) -> None:
-        """Put everything back as it was before `start`."""
+        """Restore everything to its state before `start`."""
 
     def host(self, node: str) -> SiteHost: ...
 
     def congestion_controls(self) -> frozenset[str]:
-        """Those of TCP that every host has."""
+        """Return the TCP congestion controls that every host has."""
 
     def observe(self, *switches: str) -> LabelWatch:
-        """Begin to watch what leaves switches to others."""
+        """Start watching packets that leave switches to others."""
 
     def ofctl(self, switch: str, command: str, *arguments: str, stdin: str | None = None) -> str:
         """Run `ovs-ofctl COMMAND BRIDGE ARGUMENTS` on a switch, in OpenFlow 1.3."""
 
     def is_up(self, a: str, b: str) -> bool:
-        """Whether both ends of a link are up and have a carrier."""
+        """Return True if both ends of a link are up and have a carrier."""
 
     def switch_link(self, a: str, b: str, *, up: bool) -> tuple[float, dict[str, float]]:
         """Take both ends of a link down, or bring them up, and wait until both switches have reported that.
 
         Returns:
-            When it was asked for, in seconds since the epoch; by switch, the seconds until it had reported.
+            Time of the request in seconds since the epoch, and by switch the seconds until its report.
         """
 
     def queue_counters(self, switch: str, port: int) -> tuple[QueueCounters, ...]:
-        """What the queues of a port have done."""
+        """Return the counters of a port's queues."""
 
     def calibrate(self, report: Callable[[str], None]) -> tuple[LinkCalibration, ...]:
-        """Measure every link; `report` is told of repeated measurements."""
+        """Measure every link; `report` receives a line about repeated measurements."""
 
     def describe(self) -> dict[str, Any]:
-        """What a manifest says of the network."""
+        """Return the manifest's description of the network."""
 
     def add_sessions(self, sessions: Sequence[BfdSession], interval_ms: int) -> None: ...
 
@@ -140,6 +140,6 @@ class Fabric(Protocol):
     def session_states(self) -> dict[BfdSession, dict[str, EndState]]: ...
 
     def session_flaps(self) -> int:
-        """How often ends of the BFD sessions have gone up or down since they were made."""
+        """Return how often ends of the BFD sessions have gone up or down since their creation."""
 
     def wait_for_sessions(self, sessions: Iterable[BfdSession], *, up: bool) -> None: ...

@@ -1,4 +1,4 @@
-"""Breaks and mends links of a network and records when the switches noticed."""
+"""Breaks and heals links of a network and records when the switches noticed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class LinkEvent:
 
     Attributes:
         a, b: the switches at its ends.
-        up: whether it was brought up.
+        up: True if it was brought up.
         requested_at: Unix time in seconds, just before the first device was switched.
         delay: switch to the seconds from then until its port-status message arrived.
     """

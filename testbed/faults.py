@@ -1,4 +1,4 @@
-"""Collects what is found broken while all else is looked at."""
+"""Collects faults while everything else is examined."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _T = TypeVar("_T")
 
 
 class Faults(list[str]):
-    """What was found broken, each told once."""
+    """Faults found, each listed once."""
 
     def unless_found(self, look: Callable[[], _T], *, otherwise: _T) -> _T:
-        """What there is to see; `otherwise` when the look finds something broken."""
+        """Return the result of `look`, or `otherwise` if it finds something broken."""
         try:
             return look()
         except TestbedError as error:

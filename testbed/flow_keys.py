@@ -1,4 +1,4 @@
-"""What tells flows apart, and what an ingress puts on their packets, as read from a frame."""
+"""Identity of a flow, and the ingress's marks on its packets, as read from a frame."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PROTOCOLS: Mapping[int, Protocol] = {socket.IPPROTO_TCP: "tcp", socket.IPPROTO_
 
 @dataclass(frozen=True, slots=True)
 class FlowKey:
-    """What tells the flows of an egress apart; `code_point` is the DSCP value their host gives them."""
+    """Identity of a flow at its egress; `code_point` is the DSCP value set by its host."""
 
     protocol: Protocol
     source_address: str
@@ -32,16 +32,16 @@ class FlowKey:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What the ingress put on a packet: the MPLS label, which is the tunnel's path id, and the traffic class."""
+    """Marks of the ingress on a packet: the MPLS label, which is the tunnel's path id, and the traffic class."""
 
     label: int
     traffic_class: int
 
 
 def parse_labelled_frame(frame: bytes) -> tuple[FlowKey, Mark] | None:
-    """The flow and mark of an Ethernet frame with one MPLS label over IPv4 TCP or UDP, None for any other frame.
+    """Return the flow and mark of an Ethernet frame with one MPLS label over IPv4 TCP or UDP, None for other frames.
 
-    RFC 3032 section 2.1 for the label stack entry, RFC 791 section 3.1 for the IPv4 header.
+    Follows RFC 3032 section 2.1 for the label stack entry and RFC 791 section 3.1 for the IPv4 header.
     """
     ip = _ETHERNET_HEADER + 4
     if len(frame) < ip + 20 or struct.unpack_from("!H", frame, 12) != (_ETHERTYPE_MPLS,):

@@ -1,4 +1,4 @@
-"""What a lab can stand on: the network that it emulates itself, or, behind the same few methods, any other."""
+"""Grounds of a lab: the emulated network, or any other network behind the same few methods."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class Ground(Protocol):
     def listening(self) -> Listening: ...
 
     def require(self, report: Report) -> None:
-        """Raises InputError when this machine cannot run a lab here; clears away what killed labs left behind."""
+        """Raise InputError if this machine cannot run a lab here; remove what killed labs left behind."""
 
     def network(
         self, wiring: Wiring, run: RunDirectory, options: NetworkOptions, report: Report
     ) -> AbstractContextManager[Fabric]:
-        """A network, not started yet, and the surroundings it needs for the time of the block."""
+        """Return a context that provides a network, not started yet, and its surroundings."""
 
 
 class Emulation:
-    """The network is emulated, in a network namespace of the lab's own unless it is to use the machine's switch."""
+    """Ground of emulated networks, in the lab's own network namespace unless it uses the machine's switch."""
 
     listening = HERE
 

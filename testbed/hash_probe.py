@@ -1,8 +1,8 @@
-"""Finds flows that the ingress switch hashes to wanted tunnels, by sending packets and looking.
+"""Finds flows that the ingress switch hashes to wanted tunnels, by sending packets and watching them.
 
-A probe is a real packet of the flow-to-be: same addresses, protocol, ports and code point. It leaves the ingress host
-as a user's traffic would, and is seen on the core ports of the ingress switch with the label and traffic class it was
-given. No knowledge of the switch's hash function or of its tables is used.
+A probe is a real packet of the future flow: same addresses, protocol, ports and code point. It leaves the ingress host
+like a user's traffic, and is seen on the core ports of the ingress switch with its label and traffic class. This needs
+no knowledge of the switch's hash function or tables.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ PROBE_TIMEOUT = 15.0
 """Seconds after which a probe that was never seen is a fault."""
 
 _ROUND_SECONDS = 1.0
-"""How long sent probes are waited for; those that were lost are then sent again."""
+"""Seconds to wait for probes before lost ones are sent again."""
 
 _ANSWER_SECONDS = 0.5
-"""How long the sender waits for connections to be refused."""
+"""Seconds that the sender waits for connections to be refused."""
 
 _SENDER_TIMEOUT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class FlowWish:
-    """A flow that should use the tunnel with `label`, and the one with `label_after` when a given link is down."""
+    """A flow that should use the tunnel with `label`, and the one with `label_after` while a given link is down."""
 
     name: str
     label: int
@@ -59,13 +59,13 @@ def choose_flows(
     before: Mapping[FlowKey, Mark],
     after: Mapping[FlowKey, Mark],
 ) -> dict[str, FlowKey]:
-    """For every wish the first of its candidates that fulfils it; a wish that none fulfils is missing.
+    """Return for every wish its first candidate that fulfils it; wishes without one are missing.
 
     Args:
         wishes: the flows wanted.
-        candidates: the flows that were probed for each wish, by its name.
-        before: where the ingress sent the probes with all links up.
-        after: where it sent them with the link down.
+        candidates: the probed flows for each wish, by its name.
+        before: marks of the probes with all links up.
+        after: marks with the link down.
     """
     chosen = {}
     for wish in wishes:
@@ -79,7 +79,7 @@ def choose_flows(
 def probe_marks(
     host: SiteHost, address: str, interfaces: Iterable[str], flows: Iterable[FlowKey], timeout: float = PROBE_TIMEOUT
 ) -> dict[FlowKey, Mark]:
-    """`probe_marks_seen_by` the core ports of the ingress switch, in the calling thread's network namespace."""
+    """Run `probe_marks_seen_by` on the ingress switch's core ports, in the calling thread's network namespace."""
     names = tuple(interfaces)
     return probe_marks_seen_by(lambda: LabelObserver(names), host, address, flows, timeout)
 
@@ -91,17 +91,17 @@ def probe_marks_seen_by(
     flows: Iterable[FlowKey],
     timeout: float = PROBE_TIMEOUT,
 ) -> dict[FlowKey, Mark]:
-    """Send a packet of every flow from `host` and see what mark the ingress switch gives it.
+    """Send a packet of every flow from `host` and return the marks that the ingress switch gives them.
 
     Args:
-        observe: begins to watch the core ports of the ingress switch.
+        observe: starts watching the core ports of the ingress switch.
         host: of the ingress site.
         address: of the egress site's host.
         flows: all of one protocol; their source addresses are the host's.
-        timeout: seconds; probes that are not seen are sent again until then.
+        timeout: seconds in which probes that are not seen are sent again.
 
     Returns:
-        The mark of each flow, but for those whose source address and port are in use at the host.
+        The mark of each flow, except those whose source address and port are in use at the host.
 
     Raises:
         ProbeError: some probes were never seen.

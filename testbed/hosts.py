@@ -1,4 +1,4 @@
-"""A host of the emulated network: where its programs run."""
+"""A host of the emulated network, which runs programs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Host:
         name: the site's name in the topology.
         address: its IPv4 address.
         interface: its only network device, known by this name inside the host.
-        namespace_pid: a process that lives in the host's network namespace as long as the network stands.
+        namespace_pid: a process that stays in the host's network namespace as long as the network exists.
     """
 
     def __init__(self, name: str, address: IPv4Address, interface: str, namespace_pid: int) -> None:
@@ -37,7 +37,7 @@ class Host:
         self._started: list[subprocess.Popen[bytes]] = []
 
     def start(self, argv: Sequence[str], **popen_arguments: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
-        """Start a program in the host and return at once; it is ended with the network if it still runs then.
+        """Start a program in the host and return at once; it ends with the network if it still runs then.
 
         Args:
             argv: program and arguments.
@@ -48,16 +48,16 @@ class Host:
         return process
 
     def launch(self, argv: Sequence[str]) -> LocalProgram:
-        """Start a program whose output is kept; it is ended with the network if it still runs then."""
+        """Start a program and keep its output; it ends with the network if it still runs then."""
         return LocalProgram(argv, self.start)
 
     def launch_python(self, file: Path, arguments: Sequence[str]) -> LocalProgram:
-        """Launch a program of ours that needs nothing but Python."""
+        """Launch one of our programs that needs nothing but Python."""
         # Isolated mode: the modules beside the program must not be taken for the standard library's.
         return self.launch([sys.executable, "-I", str(file), *arguments])
 
     def batch(self, program: Literal["ip", "tc"], commands: Sequence[list[str]]) -> None:
-        """`run_batch` in the host; raises TestbedError that names it."""
+        """Run `run_batch` in the host; raises TestbedError with the host's name."""
         try:
             with network_of(self.namespace_pid):
                 run_batch(program, commands)
@@ -81,7 +81,7 @@ class Host:
             raise TestbedError(f"`{shlex.join(argv)}` on {self.name} did not end within {timeout:g} s") from error
 
     def end_programs(self) -> None:
-        """End the programs that `start` started and that still run."""
+        """End the programs started by `start` that still run."""
         live = [process for process in self._started if process.poll() is None]
         for process in live:
             process.terminate()

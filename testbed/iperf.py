@@ -1,9 +1,9 @@
-"""Drives iperf3: one server and one client per flow, and reads what was sent and what arrived, on the common clock.
+"""Drives iperf3: one server and one client per flow; reads the sent and received bytes on the common clock.
 
 All times are seconds since the epoch. iperf3 gives the start of a test in whole seconds only, so a flow's time zero is
-taken from outside: it is the moment at which the server process owns the accepted data connection, polled every
-`POLL_SECONDS`. The server starts its clock in the same turn of its event loop, which makes the time stamps of the
-intervals good to about `POLL_SECONDS` plus what the scheduler delays a process, 10 ms in all on a machine that is not
+measured from outside: the moment at which the server process owns the accepted data connection, polled every
+`POLL_SECONDS`. The server starts its clock in the same turn of its event loop, so the time stamps of the intervals are
+accurate to about `POLL_SECONDS` plus the scheduling delay of a process, 10 ms in total on a machine that is not
 overloaded.
 """
 
@@ -22,16 +22,16 @@ from testbed.processes import LISTENING, SocketKind
 
 POLL_SECONDS = 0.005
 START_TIMEOUT = 30.0
-"""Seconds for a server to listen, and for a client to be connected to it."""
+"""Seconds for a server to listen, and for a client to connect to it."""
 
 FINISH_GRACE = 20.0
-"""Seconds a flow may end late: its control connection may be starved, and then waits for a retransmission timeout."""
+"""Seconds a flow may end late: a starved control connection waits for a retransmission timeout."""
 
 _END_MARGIN = 0.5
-"""Seconds before its time is over in which a flow may already have ended."""
+"""Seconds before its end in which a flow may already have ended."""
 
 UDP_PAYLOAD, UDP_FRAME = 1472, 1514
-"""Bytes: the largest payload that a host's packet holds, and of its Ethernet frame without checksum."""
+"""Bytes: largest payload of a host's packet, and size of its Ethernet frame without checksum."""
 
 _ESTABLISHED = "01"
 
@@ -67,7 +67,7 @@ class IperfFlow:
 
     def client_command(self, address: str, seconds: float, interval: float) -> list[str]:
         command = ["iperf3", "-4", "-c", address, "-p", str(self.server_port), "--cport", str(self.source_port)]
-        # What a TCP sender reports is what its socket has taken: nobody looks at it.
+        # A TCP sender reports the bytes that its socket accepted: nobody uses that.
         reported = f"{interval:g}" if self.protocol == "udp" else "1"
         command += ["-t", str(max(1, round(seconds))), "-i", reported, "--connect-timeout", "5000", "--json"]
         if self.source_address is not None:
@@ -83,13 +83,13 @@ class IperfFlow:
 
 @dataclass(frozen=True)
 class Goodput:
-    """What the receiving application of a flow got, and what a UDP sender sent: intervals on the common clock."""
+    """Bytes received by a flow's application, and sent by a UDP sender: intervals on the common clock."""
 
     intervals: tuple[Interval, ...]
     sent: tuple[Interval, ...] = ()
 
     def mean(self, start: float, end: float) -> float:
-        """Mean in Mbit/s between two times; an interval that reaches beyond them counts by its share.
+        """Return the mean in Mbit/s between two times; a partly covered interval counts by its share.
 
         Raises:
             ValueError: the intervals do not cover the whole time.
@@ -97,7 +97,7 @@ class Goodput:
         return _mean(self.intervals, start, end)
 
     def mean_sent(self, start: float, end: float) -> float:
-        """Like `mean`, of what was sent by UDP."""
+        """Return the mean like `mean`, for the bytes sent by UDP."""
         return _mean(self.sent, start, end)
 
 
@@ -113,13 +113,13 @@ def _mean(intervals: Sequence[Interval], start: float, end: float) -> float:
 
 
 class IperfRun:
-    """Flows that start together when the block is entered and of which nothing is left when it is left.
+    """Flows that start together when the block is entered and are gone when it is left.
 
     Args:
-        network: where the hosts are.
+        network: contains the hosts.
         flows: no two with the same target and server port.
-        seconds: how long each client sends, in whole seconds.
-        interval: length in seconds of the intervals the goodput is reported in.
+        seconds: sending time of each client, in whole seconds.
+        interval: length in seconds of the goodput intervals.
     """
 
     def __init__(self, network: Fabric, flows: Sequence[IperfFlow], seconds: int, interval: float = 0.1) -> None:
@@ -142,14 +142,14 @@ class IperfRun:
 
     @property
     def connected_at(self) -> float:
-        """When the last of the flows was connected."""
+        """Time when the last flow was connected."""
         return max(flow.connected_at for flow in self._flows)
 
     def start(self) -> None:
         """Start servers and clients and return when every flow is connected.
 
         Raises:
-            IperfError: a server or client did not come up, for instance as its port is in use.
+            IperfError: a server or client did not come up, for instance because its port is in use.
         """
         for flow in self._flows:
             flow.start_server(self._interval)
@@ -159,7 +159,7 @@ class IperfRun:
         self._wait(_RunningFlow.is_connected, "its client is not connected")
 
     def live_goodput(self) -> dict[str, float]:
-        """Goodput per flow in Mbit/s since the previous call or the start, from the bytes its server has read.
+        """Return the goodput per flow in Mbit/s since the previous call or the start, from its server's bytes read.
 
         Flows whose time is over are missing.
 
@@ -175,14 +175,14 @@ class IperfRun:
         """Wait until the flows have ended by themselves and return their goodput.
 
         Raises:
-            IperfError: a flow failed, or has not ended `FINISH_GRACE` seconds after it should have.
+            IperfError: a flow failed, or has not ended `FINISH_GRACE` seconds after its time.
         """
         for flow in self._flows:
             flow.wait(flow.connected_at + self._seconds + FINISH_GRACE)
         return {flow.name: flow.goodput() for flow in self._flows}
 
     def stop(self) -> None:
-        """End every process that was started; without effect on those that have ended."""
+        """End every process that was started; has no effect on those that have ended."""
         for flow in self._flows:
             flow.stop()
 
@@ -268,10 +268,10 @@ class _RunningFlow:
                 end.program.stop()
 
     def _failure(self, end: _Iperf) -> IperfError:
-        """What to say of an end that failed; raises TestbedError itself when a host does not answer any more."""
+        """Return the error of an end that failed; raises TestbedError itself if a host no longer answers."""
         for either in (self._client, self._server):
             if either is not None:
-                either.program.status()  # a dead host is why its peer failed, and to be told instead
+                either.program.status()  # a dead host explains its peer's failure and is reported instead
         where = f"{end.role} on {end.host_name}, port {self._flow.server_port}"
         how = f"ended before its time with exit status {end.program.status()}"
         return IperfError(f"flow {self.name}: the iperf3 {where}, {how}: {reported_failure(end.program.output())}")

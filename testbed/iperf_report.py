@@ -1,7 +1,7 @@
-"""What iperf3 says about a flow: a tolerant reader of its JSON, as pure functions.
+"""A tolerant reader of iperf3's JSON report about a flow, as pure functions.
 
-Tolerant because the output is not always one whole JSON value: other text stands before or after it, `nan` and `-nan`
-appear as numbers, and an error comes as one more key beside an otherwise good report.
+The output is not always one whole JSON value: other text may stand before or after it, `nan` and `-nan` appear as
+numbers, and an error may be one more key beside an otherwise good report.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class IperfError(TestbedError):
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Bytes of payload that an application read, or wrote, between two times, in seconds."""
+    """Bytes of payload that an application read or wrote between two times in seconds."""
 
     start: float
     end: float
@@ -30,14 +30,14 @@ class Interval:
 
 
 def parse_report(text: str, flow: str) -> tuple[Interval, ...]:
-    """Read what `iperf3 --server --one-off --json`, or its client, printed about one flow.
+    """Return the intervals in the output of `iperf3 --server --one-off --json`, or of its client, for one flow.
 
     Args:
-        text: its standard output; text around the first JSON object is skipped.
+        text: standard output; text around the first JSON object is skipped.
         flow: name of the flow, for error messages.
 
     Returns:
-        The intervals in order; their times count from the moment it started its clock.
+        The intervals in order; their times count from the start of its clock.
 
     Raises:
         IperfError: no JSON or a truncated one, an `error` reported by iperf3, or no usable intervals.
@@ -52,7 +52,7 @@ def parse_report(text: str, flow: str) -> tuple[Interval, ...]:
 
 
 def reported_failure(text: str) -> str:
-    """The reason iperf3 gives for its failure in what it printed, in a few words."""
+    """Return iperf3's reason for its failure from its output, in a few words."""
     try:
         error = _first_object(text, "").get("error")
     except IperfError:

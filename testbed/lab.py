@@ -1,4 +1,4 @@
-"""A lab: the network of a plan with its controller, from start to stop, and what can be done to it."""
+"""A lab: the network of a plan with its controller, from start to stop, and the operations on it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from testbed.queue_counters import QueueCounters, QueueRates
 from testbed.run_directory import RunDirectory
 
 REACTION_TIMEOUT = 15.0
-"""Seconds the controller may take to tell the ingresses of a failure; it takes milliseconds unless it hangs."""
+"""Seconds the controller may take to inform the ingresses of a failure; it takes milliseconds unless it hangs."""
 
 
 OVS_DIED = "Open vSwitch has died"
@@ -43,7 +43,7 @@ OVS_DIED = "Open vSwitch has died"
 
 @dataclass(frozen=True)
 class LabOptions:
-    """What a plan leaves open.
+    """Options beyond the plan.
 
     Attributes:
         scheme: "kuijia" or "rescaling".
@@ -51,12 +51,12 @@ class LabOptions:
         layout: the queues of every port, by name or by the absolute path of a YAML file.
         tagging: where packets carry their tunnel and their queue: "mpls" or "dscp-ecn".
         pipeline: the form of the flow entries: "single" or "decomposed".
-        framework: what the controller runs under.
-        liveness: who notices a failure beyond a tunnel's first link: "controller" or "bfd".
-        bfd_interval_ms: between two packets of a BFD session.
-        tunnels_per_pair: of the plan, and of those that are solved for other demands.
-        demand_factor: what rates that users give are multiplied by, as the network's were.
-        network: of the emulation itself; its queues are those of `layout`, found by `tagging`.
+        framework: of the controller.
+        liveness: party that notices a failure beyond a tunnel's first link: "controller" or "bfd".
+        bfd_interval_ms: time between two packets of a BFD session.
+        tunnels_per_pair: in the plan, and in plans solved for other demands.
+        demand_factor: factor for rates given by users, as applied to the network's.
+        network: options of the emulation; its queues are those of `layout`, selected by `tagging`.
     """
 
     scheme: str = "kuijia"
@@ -73,18 +73,18 @@ class LabOptions:
 
     @property
     def words(self) -> OptionWords:
-        """What the controller is told."""
+        """Options of the controller."""
         return OptionWords(self.scheme, self.slot_count, self.layout, self.tagging, self.pipeline, self.liveness)
 
 
 @dataclass(frozen=True)
 class NoticedLinkEvent(LinkEvent):
-    """A link that was taken down or brought up, and what the controller made of it.
+    """A link that was taken down or brought up, and the controller's reaction.
 
     Attributes:
-        tunnels_told: how many tunnels the controller had to tell the ingress of, at either or both of their ends.
-        reaction_seconds: from the request until the last ingress had acknowledged; None without a controller and when
-            nobody had to be told.
+        tunnels_told: number of tunnels whose ingress the controller had to inform, at either or both of their ends.
+        reaction_seconds: time from the request until the last ingress acknowledged; None without a controller or if
+            there was nothing to send.
     """
 
     tunnels_told: int
@@ -93,12 +93,12 @@ class NoticedLinkEvent(LinkEvent):
 
 @dataclass(frozen=True)
 class PlanUpdate:
-    """What a new plan has changed.
+    """Changes made by a new plan.
 
     Attributes:
-        kept, added, removed: paths, as nodes; `kept` ones have kept their path ids.
-        reweighted: how many of the kept ones have got another weight.
-        seconds: from the request until nothing of the old plan was left on any switch.
+        kept, added, removed: paths, as nodes; `kept` ones keep their path ids.
+        reweighted: number of kept paths with a new weight.
+        seconds: time from the request until the old plan was gone from every switch.
     """
 
     kept: tuple[tuple[str, ...], ...]
@@ -109,20 +109,20 @@ class PlanUpdate:
 
 
 class Lab:
-    """A network, emulated unless told otherwise, with its controller.
+    """A network with its controller, emulated by default.
 
     Everything raises TestbedError when a part of it fails.
 
-    Used as a context manager, or by `start` and `stop`; to be started in the main thread, which lives in the lab's
+    Used as a context manager, or by `start` and `stop`. It must be started in the main thread, which stays in the lab's
     network namespace until it is stopped.
     """
 
     def __init__(
         self, plan: Plan, options: LabOptions, report: Callable[[str], None], ground: Ground | None = None
     ) -> None:
-        """`report` is told in one line each of what takes time and of what is not as asked for.
+        """Create a lab; `report` receives a line about each slow step and each deviation from the request.
 
-        `ground` is what the network is made of, by default emulation.
+        `ground` provides the network; emulation by default.
         """
         self.plan = plan
         self.options = options
@@ -143,7 +143,7 @@ class Lab:
 
     @property
     def directory(self) -> Path:
-        """The run directory, which exists while the lab is running."""
+        """Run directory, which exists while the lab is running."""
         return self._run.path
 
     @property
@@ -161,11 +161,11 @@ class Lab:
         return self._controller
 
     def start(self) -> None:
-        """Build the network and program it; what killed labs left behind is removed first.
+        """Build the network and program it, after removing what killed labs left behind.
 
         Raises:
-            InputError: this machine cannot run an emulation, or not this one, or the options name no layout of queues
-                or no possible interval; nothing is left behind.
+            InputError: this machine cannot run an emulation, or not this one, or the options have an invalid layout of
+                queues or interval; nothing is left behind.
         """
         tables = pipeline_options(self.options.words)
         if self.options.liveness == "bfd":
@@ -190,7 +190,7 @@ class Lab:
             self._running = started.pop_all()
 
     def stop(self) -> None:
-        """Take everything away; harmless when it is not running."""
+        """Remove everything; has no effect if the lab is not running."""
         if self._running is not None:
             running, self._running = self._running, None
             running.close()
@@ -221,10 +221,10 @@ class Lab:
         return self._switch_link(a, b, up=True)
 
     def update(self, plan: Plan) -> PlanUpdate:
-        """Replace the plan while traffic flows; return when nothing of the old one is left on any switch.
+        """Replace the plan while traffic flows; return when the old one is gone from every switch.
 
         Raises:
-            TestbedError: the controller is dead, or a switch is away or refuses it; the plan before stays in force.
+            TestbedError: the controller is dead, or a switch is away or refuses it; the previous plan stays in force.
         """
         if not self._fabric.is_alive:
             raise TestbedError(f"{OVS_DIED}: there are no switches to update")
@@ -256,7 +256,7 @@ class Lab:
         self._controller.kill()
 
     def restart_controller(self) -> None:
-        """End the controller as a crash would and start another; return when it has all switches as they should be."""
+        """End the controller as a crash would and start another; return when it has programmed all switches."""
         self._controller.kill()
         self._controller.start()
         self._controller.wait_until_ready(self.plan.topology.nodes)
@@ -266,7 +266,7 @@ class Lab:
         return self._fabric.calibrate(self._report)
 
     def status(self) -> dict[str, Any]:
-        """What is running and how it is, as JSON data; what cannot be looked at is left out and among the faults."""
+        """Return the lab's state as JSON data; parts that cannot be examined are left out and listed as faults."""
         topology = self.plan.topology
         faults = Faults()
         no_counters: tuple[QueueCounters, ...] = ()
@@ -335,7 +335,7 @@ class Lab:
         }
 
     def environment_of(self, node: str) -> dict[str, Any]:
-        """What a program needs to run in a node's host and to end with the lab, as JSON data.
+        """Return what a program needs to run in a node's host and to end with the lab, as JSON data.
 
         Raises:
             InputError: there is no such node.
@@ -387,7 +387,7 @@ class Lab:
     def _dead_tunnels(
         self, links_up: Mapping[frozenset[str], bool], sessions: Mapping[BfdSession, Mapping[str, EndState]]
     ) -> set[int]:
-        """Path ids of the tunnels that carry nothing, or that an end takes for dead."""
+        """Return the path ids of the tunnels that carry nothing, or that an end considers dead."""
         unfit = self._controller.unfit_switches()
         dead = {
             tunnel.path_id
@@ -402,13 +402,13 @@ class Lab:
         return dead | self._controller.tunnels_told_dead()
 
     def _keep_sessions_of(self, plan: Plan) -> None:
-        """Take away what belongs to BFD sessions that a plan does without."""
+        """Remove the BFD sessions that a plan does not have."""
         kept = tuple(BfdSessions(plan)) if self.options.liveness == "bfd" else ()
         self._fabric.remove_sessions(session for session in self._sessions if session not in kept)
         self._sessions = kept
 
     def _wait_for_sessions(self, a: str, b: str, *, up: bool) -> None:
-        """Wait for the BFD sessions over a link that went down or, unless another of their links is down, came up."""
+        """Wait until the BFD sessions over a link are down, or up unless another of their links is down."""
         over = [session for session in self._sessions if (a, b) in session.hops or (b, a) in session.hops]
         if up:
             over = [session for session in over if all(self._fabric.is_up(*hop) for hop in session.hops)]

@@ -1,4 +1,4 @@
-"""Captures the labelled packets that leave a switch, and tells what marks flows got."""
+"""Captures the labelled packets that leave a switch, and returns the marks of flows."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _ETH_P_ALL = 0x0003
 
 
 class ProbeError(TestbedError):
-    """Probes that were not seen."""
+    """Some probes were not seen."""
 
 
 class LabelObserver:
-    """Captures the packets that leave through interfaces of the calling thread's network namespace, from the start on.
+    """Captures the packets that leave through interfaces of the calling thread's network namespace, from its creation.
 
     Raises:
         ProbeError: an interface cannot be observed.
@@ -52,9 +52,9 @@ class LabelObserver:
     def watch(
         self, flows: Iterable[FlowKey], seconds: float, ignored: Collection[int] = frozenset()
     ) -> dict[FlowKey, Mark]:
-        """The mark of the next packet of each flow; ends when all have been seen, at most after `seconds`.
+        """Return the mark of the next packet of each flow; ends when all have been seen, at most after `seconds`.
 
-        Packets with a label among `ignored` do not count: after a change a switch may use old labels for a while.
+        Packets with an `ignored` label do not count: after a change a switch may use old labels for a while.
         """
         unseen = set(flows)
         seen: dict[FlowKey, Mark] = {}
@@ -65,7 +65,7 @@ class LabelObserver:
                 try:
                     frame, address = capture.recvfrom(_SNAP_LENGTH)
                 except OSError as error:
-                    # Said once when the interface is taken down, or was down already: packet(7).
+                    # Reported once when the interface goes down, or was down already: packet(7).
                     if error.errno != errno.ENETDOWN:
                         raise
                     continue
@@ -77,7 +77,7 @@ class LabelObserver:
 
 
 def _open_capture(interface: str) -> socket.socket:
-    # Bound for all protocols: no other socket is shown the packets that leave (packet(7)).
+    # Bound for all protocols: other sockets do not receive outgoing packets (packet(7)).
     capture = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     try:
         capture.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)

@@ -1,4 +1,4 @@
-"""Finds what killed labs left behind and removes it, and nothing else."""
+"""Finds and removes what killed labs left behind, and nothing else."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from testbed.run_directory import (
 
 
 def remove_leftovers(report: Callable[[str], None], root: Path = ROOT) -> None:
-    """Clear away every lab whose owner has died; labs of live owners are left alone.
+    """Remove every lab whose owner has died; labs of live owners are left alone.
 
-    A lab's processes are known by their environment, what it made in the machine's own namespace by its journal. With
-    the last process of a lab its private network namespace goes, and with that all interfaces in it. To be called in
-    the machine's own namespace.
+    A lab's processes are found by their environment, its objects in the machine's own namespace by its journal. With
+    the last process of a lab its private network namespace disappears, and with that all interfaces in it. Must be
+    called in the machine's own namespace.
 
     Args:
-        report: told in one line per lab what was removed.
-        root: where the run directories are.
+        report: receives a line per removed lab.
+        root: folder of the run directories.
 
     Raises:
-        TestbedError: something noted in a journal is still there and cannot be removed.
+        TestbedError: an object in a journal still exists and cannot be removed.
     """
     with lock_labs(root):
         delete_unfinished_labs(root)

@@ -12,11 +12,11 @@ from testbed.probe_frames import ProbeCounter, ProbeSender
 
 _TICK = 0.001
 _LONGEST_BURST = 0.01
-"""Seconds' worth of frames sent at once after the sender was held up; more would overflow a queue."""
+"""Seconds' worth of frames sent at once after a delay of the sender; more would overflow a queue."""
 
 
 class LinkProbeError(TestbedError):
-    """A device cannot be sent from or listened to."""
+    """A device cannot send or receive probes."""
 
     def __init__(self, interface: str, error: OSError) -> None:
         super().__init__(f"{interface} cannot be measured: {error.strerror}")
@@ -44,7 +44,7 @@ class ProbeSink:
 
 @dataclass(frozen=True)
 class ProbeTiming:
-    """Seconds: for queues to fill, of the measurement, and of sending on for machines that measure a little later."""
+    """Durations in seconds: `settle` for queues to fill, `measure`, and `overrun` for machines that measure later."""
 
     settle: float
     measure: float
@@ -53,7 +53,7 @@ class ProbeTiming:
 
 @dataclass(frozen=True)
 class ProbeCounts:
-    """What was sent by each stream and arrived at each sink in the same `seconds`."""
+    """Frames sent by each stream and received by each sink in the same `seconds`."""
 
     sent: tuple[int, ...]
     arrived: tuple[int, ...]
@@ -61,7 +61,7 @@ class ProbeCounts:
 
 
 def run_probes(streams: Sequence[ProbeStream], sinks: Sequence[ProbeSink], timing: ProbeTiming) -> ProbeCounts:
-    """Send and count.
+    """Send and count frames.
 
     Raises:
         LinkProbeError: there is no such device, or it is down.
@@ -92,7 +92,7 @@ class _Stream:
         self.sender = stack.enter_context(closing(sender))
 
     def send_up_to(self, clock: float) -> None:
-        """Send what is due `clock` seconds after the start."""
+        """Send the frames due `clock` seconds after the start."""
         try:
             self.sender.send(int(clock * self._stream.frames_per_second) - self.sender.sent)
         except OSError as error:
@@ -107,9 +107,9 @@ def _open_sink(sink: ProbeSink, stack: ExitStack) -> ProbeCounter:
 
 
 def _send_until(streams: Sequence[_Stream], clock: float, end: float) -> float:
-    """Send at the offered rates while the sending clock goes from `clock` to `end` seconds; return where it stopped.
+    """Send at the offered rates while the sending clock goes from `clock` to `end` seconds; return its final time.
 
-    The clock follows the real one, except when the sender was held up for longer than `_LONGEST_BURST`.
+    The clock follows the real one, except after delays of the sender longer than `_LONGEST_BURST`.
     """
     last = time.monotonic()
     while clock < end:

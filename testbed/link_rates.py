@@ -1,4 +1,4 @@
-"""What rates the ports of a topology have, and whether queues can have them."""
+"""Rates of a topology's ports, and their limits for queues."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from testbed.queues import MAX_CAPACITY, MIN_CAPACITY
 
 
 def port_capacity(wiring: Wiring, switch: str, port: int) -> float:
-    """Rate of a port's queues in Mbit/s.
+    """Return the rate of a port's queues in Mbit/s.
 
-    A host's port whose capacity is not given carries what all links of its switch can bring.
+    A host's port without a given capacity gets the sum of all links to its switch.
     """
     topology = wiring.topology
     neighbour = wiring.neighbour_at(switch, port)
@@ -25,7 +25,7 @@ def port_capacity(wiring: Wiring, switch: str, port: int) -> float:
 
 
 def require_possible_links(topology: Topology) -> None:
-    """Raises InputError when a link goes in one direction only, or is too slow or too fast for queues."""
+    """Raise InputError if a link is one-way, or too slow or too fast for queues."""
     for a, b in topology.edges:
         if not (topology.has_link(a, b) and topology.has_link(b, a)):
             raise InputError(topology.name, f"link {a}-{b}", "the link goes in one direction only", "one each way")

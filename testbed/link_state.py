@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from testbed.errors import TestbedError
 
 CARRIER_SECONDS = 6.0
-"""Until a device that was just brought up has a carrier."""
+"""Seconds until a device that was just brought up has a carrier."""
 
 _SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x8913, 0x8914  # netdevice(7)
 _IFF_UP, _IFF_RUNNING = 0x1, 0x40
@@ -21,13 +21,13 @@ _POLL_SECONDS = 0.05
 
 
 def is_running(interface: str) -> bool:
-    """Whether the device is up and has a carrier; raises TestbedError when it has vanished."""
+    """Return True if the device is up and has a carrier; raises TestbedError if it has vanished."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
         return _flags(handle, interface) & (_IFF_UP | _IFF_RUNNING) == _IFF_UP | _IFF_RUNNING
 
 
 def set_devices(interfaces: Iterable[str], *, up: bool) -> None:
-    """Switch devices on or off, in order; raises TestbedError naming one that has vanished."""
+    """Bring devices up or down, in order; raises TestbedError naming one that has vanished."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
         for interface in interfaces:
             flags = _flags(handle, interface)
@@ -35,7 +35,7 @@ def set_devices(interfaces: Iterable[str], *, up: bool) -> None:
 
 
 def bring_up(interfaces: Sequence[str], seconds: float) -> list[str]:
-    """Bring devices up; returns those that still have no carrier after `seconds`."""
+    """Bring devices up; return those that still have no carrier after `seconds`."""
     set_devices(interfaces, up=True)
     deadline = time.monotonic() + seconds
     while silent := [interface for interface in interfaces if not is_running(interface)]:

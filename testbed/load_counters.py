@@ -1,4 +1,4 @@
-"""Counts what a machine's processors and the process that forwards its packets have done; runs on boxes, too."""
+"""Counts the activity of a machine's processors and of its packet-forwarding process; also runs on boxes."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from testbed.unread_frames import count_unread_frames
 PROC = Path("/proc")
 
 _KINDS = 8
-"""Kinds of use in the first line of /proc/stat (proc(5)), its name left out."""
+"""Kinds of use in the first line of /proc/stat (proc(5)), without its name."""
 
 
 @dataclass(frozen=True)
 class LoadCounters:
-    """What there was until one look.
+    """Counters at one moment.
 
     Attributes:
-        at: when it was, in seconds of a clock of the machine's own.
-        processors: ticks of all processors by kind of use, as /proc/stat has them.
-        switch: seconds in which the process that forwards packets ran; None when the kernel forwards them.
-        switch_waiting: seconds in which its main thread could have run but had no processor.
-        unread: frames that it was too late to read. None when the kernel forwards them.
+        at: time of the look, in seconds of the machine's own clock.
+        processors: ticks of all processors by kind of use, as in /proc/stat.
+        switch: processor seconds of the process that forwards packets; None when the kernel forwards them.
+        switch_waiting: seconds in which its main thread was ready to run but had no processor.
+        unread: frames dropped because it read too late. None when the kernel forwards them.
     """
 
     at: float
@@ -41,13 +41,13 @@ def count_load(
     clock: Callable[[], float] = time.monotonic,
     count_unread: Callable[[int], int] = count_unread_frames,
 ) -> LoadCounters:
-    """Look at this machine.
+    """Return the counters of this machine.
 
     Args:
         switch_pid: the process that forwards packets, None when the kernel forwards them.
-        proc: where to look.
-        clock: seconds.
-        count_unread: of the process that forwards packets.
+        proc: root of the proc file system.
+        clock: returns seconds.
+        count_unread: counts unread frames of the process that forwards packets.
 
     Raises:
         TestbedError: the switch's sockets cannot be listed.
@@ -72,13 +72,13 @@ def _seconds(switch: Path | None) -> float | None:
 
 
 def _waiting_seconds(switch: Path | None) -> float | None:
-    """The second number of /proc/PID/schedstat: nanoseconds spent waiting to run, by the main thread alone."""
+    """Return the second number of /proc/PID/schedstat, nanoseconds waiting to run, of the main thread alone."""
     text = _text(switch, "schedstat")
     return None if text is None else int(text.split()[1]) / 1e9
 
 
 def _text(folder: Path | None, name: str) -> str | None:
-    """None when there is no process, or the kernel does not tell this of it."""
+    """Return the content of a process's file, None if there is no process or the kernel does not provide the file."""
     if folder is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What this machine has of all that the emulation needs: found out without changing anything."""
+"""Examines this machine's means for the emulation, without changing anything."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PACKAGE_OF = {
     "tc": "iproute2",
     "ethtool": "ethtool",
 }
-"""Program the emulation runs to the Debian package it is in."""
+"""Program that the emulation runs to its Debian package."""
 
 _VERSION_OPTION = {"ip": "-V", "tc": "-V", "mnexec": "-v"}
 _FRAMEWORKS = ("os-ken", "c65ryu")
@@ -50,22 +50,22 @@ _LABEL_FILTER = "protocol mpls_uc prio 1 u32 match u32 0x200 0xe00 at 0 flowid 1
 
 @dataclass(frozen=True)
 class Machine:
-    """What the probes found.
+    """Results of the examination.
 
     Attributes:
         kernel: name and release.
         python: version.
-        cpu_model: as the kernel names it, empty when it does not.
+        cpu_model: as the kernel names it, empty if it does not.
         cpu_count: CPUs this process may use.
-        is_root: whether the effective user is root.
-        programs: each of PACKAGE_OF to its version, None when it is missing.
-        mininet: version of the library this Python sees, None when it sees none.
-        frameworks: controller framework (as a Python distribution) to its version, None when it is missing.
-        openvswitch_module: whether the kernel has it, loaded or loadable.
-        system_ovs: whether the machine's own Open vSwitch is running.
-        namespace_problem: why no network namespace can be made, None when one can or it was not tried.
-        qdiscs: queueing discipline, or filter (`u32` on labels and ports, `bpf` on the hash of packets), to whether it
-            works; empty when not tried, for which root and a network namespace are needed.
+        is_root: True if the effective user is root.
+        programs: each of PACKAGE_OF to its version, None if it is missing.
+        mininet: version of the library that this Python can import, None if it cannot.
+        frameworks: controller framework (as a Python distribution) to its version, None if it is missing.
+        openvswitch_module: True if the kernel has it, loaded or loadable.
+        system_ovs: True if the machine's own Open vSwitch is running.
+        namespace_problem: reason why no network namespace can be created, None if one can or it was not tried.
+        qdiscs: queueing discipline or filter (`u32` on labels and ports, `bpf` on the hash of packets) to True if it
+            works; empty if not tried, which needs root and a network namespace.
     """
 
     kernel: str
@@ -83,7 +83,7 @@ class Machine:
 
     @property
     def obstacles(self) -> list[tuple[str, str]]:
-        """What keeps the emulation from running: what is wrong and what is expected instead."""
+        """Obstacles to the emulation: each fault and the expected state."""
         found = []
         missing = [program for program, version in self.programs.items() if version is None]
         if missing:
@@ -103,7 +103,7 @@ class Machine:
             found.append(
                 (self.namespace_problem, "a machine or container that permits network namespaces and veth pairs")
             )
-        # Hosts limit their flows by u32; where the kernel forwards, it must be made to hash flows by their headers.
+        # Hosts limit their flows by u32; a kernel datapath must be made to hash flows by their headers.
         needed = ["htb", "pfifo_head_drop", "u32", *(["bpf"] if self.openvswitch_module else [])]
         if self.qdiscs and not all(self.qdiscs[kind] for kind in needed):
             lacking = ", ".join(kind for kind in needed if not self.qdiscs[kind])
@@ -112,12 +112,12 @@ class Machine:
 
     @property
     def known_faults(self) -> list[str]:
-        """What is known to be wrong with the programs' versions; a sentence each."""
+        """Known faults of the programs' versions, a sentence each."""
         return known_faults(self.programs)
 
     @property
     def consequences(self) -> list[str]:
-        """What follows from what the machine has, for those who use the emulation; a sentence each."""
+        """Consequences of the machine's equipment for users of the emulation, a sentence each."""
         if self.openvswitch_module:
             datapath = "Switches forward in the kernel; flow entries choose the queue (set_queue)."
         else:
@@ -138,7 +138,7 @@ class Machine:
 
 
 def examine_machine() -> Machine:
-    """Look at everything; as root this also tries the queues in a throw-away network namespace."""
+    """Return the examination of the machine; as root it also tries the queues in a throw-away network namespace."""
     is_root = os.geteuid() == 0
     programs = {name: _program_version(name) for name in PACKAGE_OF}
     namespace_problem: str | None = None
@@ -168,10 +168,10 @@ def examine_machine() -> Machine:
 
 
 def require_emulation() -> Machine:
-    """The machine, if the emulation can run on it.
+    """Return the machine if the emulation can run on it.
 
     Raises:
-        InputError: it cannot; the message says in one line all that is missing.
+        InputError: it cannot; the message lists everything missing in one line.
     """
     machine = examine_machine()
     if machine.obstacles:
@@ -181,7 +181,7 @@ def require_emulation() -> Machine:
 
 
 def mininet_version() -> str | None:
-    """Version of Mininet's library, read without importing it; None when this Python does not see it."""
+    """Return the version of Mininet's library without importing it, None if this Python cannot import it."""
     spec = importlib.util.find_spec("mininet")
     if spec is None or spec.origin is None:
         return None
@@ -191,12 +191,12 @@ def mininet_version() -> str | None:
 
 
 def kernel_name() -> str:
-    """Name and release."""
+    """Return name and release of the kernel."""
     return f"{platform.system()} {platform.release()}"
 
 
 def distribution_version(name: str) -> str | None:
-    """Version of an installed Python distribution, None when it is not installed."""
+    """Return the version of an installed Python distribution, None if it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -208,7 +208,7 @@ def _program_version(name: str) -> str | None:
         return None
     try:
         found = _VERSION.search(run_command([name, _VERSION_OPTION.get(name, "--version")]))
-    except TestbedError:  # installed, but it does not tell its version
+    except TestbedError:  # installed, but it prints no version
         found = None
     return found[0] if found else "present"
 
@@ -219,7 +219,7 @@ def _cpu_model() -> str:
 
 
 def _try_qdiscs() -> dict[str, bool]:
-    """Whether each queueing discipline and filter works, tried in the present namespace."""
+    """Return which queueing disciplines and filters work, tried in the present namespace."""
     device = ["dev", "probe0"]
     run_command(["ip", "link", "add", "name", device[1], "type", "veth", "peer", "name", "probe1"])
     result = {}

@@ -1,4 +1,4 @@
-"""Bridges and interfaces a lab has in the machine's own namespace, when it uses the machine's Open vSwitch."""
+"""Bridges and interfaces of a lab in the machine's own namespace, if it uses the machine's Open vSwitch."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from testbed.run_directory import MachineObject, RunDirectory, lock_labs
 
 
 def interfaces() -> set[str]:
-    """Names of the network devices in the calling thread's namespace."""
+    """Return the names of the network devices in the calling thread's namespace."""
     return {name for _, name in socket.if_nameindex()}
 
 
 def require_free_names(objects: Iterable[MachineObject], taken: Container[str]) -> None:
-    """Raise InputError when something of one of these names is there already."""
+    """Raise InputError if one of these names is taken."""
     for item in objects:
         if item.name in taken:
             raise InputError("testbed", item.name, "this name is taken in the network namespace", "a free one")
 
 
 def claim_machine_objects(run: RunDirectory, ovs: Ovs, objects: Sequence[MachineObject]) -> None:
-    """Note in the run directory what is about to be made; raises InputError when a name is taken."""
+    """Note the objects in the run directory before their creation; raises InputError if a name is taken."""
     with lock_labs(run.path.parent):
         require_free_names(objects, interfaces() | set(ovs.vsctl("list-br").split()))
         run.note(objects)
@@ -35,10 +35,10 @@ def claim_machine_objects(run: RunDirectory, ovs: Ovs, objects: Sequence[Machine
 def remove_machine_objects(
     objects: Iterable[MachineObject], lab_id: str, ovs: Ovs | None = None
 ) -> list[MachineObject]:
-    """Remove those of the noted objects that exist, bridges only if they are marked with the lab's id.
+    """Remove the noted objects that exist; bridges only if they are marked with the lab's id.
 
     Returns:
-        What was removed.
+        The removed objects.
     """
     noted = list(objects)
     if not noted:
@@ -60,5 +60,5 @@ def _delete_interface(name: str) -> None:
     try:
         run_command(["ip", "link", "delete", name])
     except TestbedError:
-        if name in interfaces():  # else its other end has gone in between, with the namespace of a host
+        if name in interfaces():  # else its other end has vanished meanwhile with a host's namespace
             raise

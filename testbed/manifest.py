@@ -1,4 +1,4 @@
-"""The circumstances of a measurement or a computation, as plain data to lie beside its result."""
+"""The circumstances of a measurement or computation, as plain data to store beside its result."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _PACKAGES = ("numpy", "scipy", "highspy", "cvxpy", "matplotlib")
 
 
 def package_versions() -> dict[str, str]:
-    """Of what computes, by name."""
+    """Return the versions of the computing packages by name."""
     return {name: distribution_version(name) or "not installed" for name in _PACKAGES}
 
 
 def describe_program() -> dict[str, Any]:
-    """What ran and on what, without times: the same for every run that is the same, ready for JSON."""
+    """Return the program and the machine without times, ready for JSON: equal for equal runs."""
     return {
         "kuijia": distribution_version("kuijia"),
         "commit": _commit(),
@@ -36,7 +36,7 @@ def describe_program() -> dict[str, Any]:
 
 
 def describe_time(started_at: float, duration: float) -> dict[str, Any]:
-    """When a run was, ready for JSON; both in seconds, the first since the epoch."""
+    """Return the time of a run, ready for JSON; both in seconds, the first since the epoch."""
     return {
         "started": datetime.fromtimestamp(started_at, timezone.utc).isoformat(timespec="seconds"),
         "duration": round(duration, 3),
@@ -44,19 +44,19 @@ def describe_time(started_at: float, duration: float) -> dict[str, Any]:
 
 
 def describe_computation(started_at: float, duration: float) -> dict[str, Any]:
-    """Versions and times of what a model computed, ready for JSON; times as `describe_time` has them."""
+    """Return versions and times of a model's computation, ready for JSON; times as in `describe_time`."""
     return {**describe_program(), "packages": package_versions(), **describe_time(started_at, duration)}
 
 
 def describe_run(
     machine: Machine, network: Fabric, calibration: Sequence[LinkCalibration], started_at: float, duration: float
 ) -> dict[str, Any]:
-    """Versions, machine and network of a run, ready for JSON.
+    """Return versions, machine and network of a run, ready for JSON.
 
     Args:
         machine: as `testbed.machine` found it before the run.
-        network: the network measured on; it may have been stopped.
-        calibration: what its links carried before the run, in Mbit/s; empty when they were not measured.
+        network: network of the measurement; it may have been stopped.
+        calibration: rates of its links before the run, in Mbit/s; empty if they were not measured.
         started_at: Unix time in seconds.
         duration: seconds.
     """
@@ -75,11 +75,11 @@ def describe_run(
 
 @cache
 def _commit() -> str | None:
-    """The commit this code was checked out at, with `-dirty` when files differ from it; None outside a checkout."""
+    """Return the commit of this checkout, with `-dirty` if files differ from it; None outside a checkout."""
     root = Path(__file__).resolve().parent.parent
     if find_program("git") is None or not (root / ".git").exists():
         return None
-    # As root in a user's checkout, git would refuse for the sake of hooks, which `describe` does not run.
+    # As root in a user's checkout, git would refuse because of hooks, which `describe` does not run.
     git = ["git", "-c", "safe.directory=*", "-C", str(root)]
     try:
         return run_command([*git, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]).strip()

@@ -1,4 +1,4 @@
-"""A network as Mininet builds it: hosts in namespaces, switches' ports and the cables between them, no switch software.
+"""A network as Mininet builds it: hosts in namespaces, switch ports and the cables between them; no switch software.
 
 Mininet's own switch, link and limit-setting code assume the machine's Open vSwitch, its `tc` classes and its network
 namespace; these subclasses replace just that, and leave bridges to `testbed.bridges` and queues to `testbed.queues`.
@@ -28,7 +28,7 @@ _OPEN_FILES, _OPEN_FILES_BEFORE, _OPEN_FILES_PER_NODE = 16384, 256, 16
 _SHELL_STARTERS = ("mnexec", "env", "bash")
 HOST_MTU = 1500
 LINK_MTU = 1508
-"""A core link carries a host's packet and two labels."""
+"""MTU of a core link: a host's packet and two labels."""
 
 
 class LabMininet(Mininet):  # type: ignore[misc]  # Mininet has no types
@@ -36,14 +36,14 @@ class LabMininet(Mininet):  # type: ignore[misc]  # Mininet has no types
 
     def __init__(self, topology: Topology, wiring: Wiring) -> None:
         setLogLevel("critical")
-        os.environ["PATH"] = search_path()  # Mininet looks for its programs there
+        os.environ["PATH"] = search_path()  # Mininet searches its programs there
         Mininet.inited = True  # Mininet.init() would raise limits and sysctls of the whole machine
         topo = LabTopo(topology, wiring)
         super().__init__(topo=topo, switch=PortsOnlySwitch, host=LabHost, link=LabLink, controller=None, build=False)
         self._node_count = len(topology.nodes) + len(wiring.sites)
 
     def build(self) -> None:
-        # It keeps terminals open per node, and for each closes every descriptor there might be, one by one.
+        # Mininet keeps terminals open per node, and for each it closes every possible descriptor, one by one.
         _limit_open_files(_OPEN_FILES_BEFORE + _OPEN_FILES_PER_NODE * self._node_count)
         try:
             super().build()
@@ -77,14 +77,14 @@ class LabNode(Node):  # type: ignore[misc]
     """A node whose shell is started by its path."""
 
     def _popen(self, cmd: list[str], **parameters: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
-        # mnexec OPTIONS env VARIABLE bash OPTIONS: each starts the next, by its name.
+        # mnexec OPTIONS env VARIABLE bash OPTIONS: each starts the next by its name.
         started = [find_program(word) or word if word in _SHELL_STARTERS else word for word in cmd]
         process: subprocess.Popen[bytes] = super()._popen(started, **parameters)
         return process
 
 
 class PortsOnlySwitch(LabNode, Switch):  # type: ignore[misc]
-    """The ports of a switch; the bridge that joins them is made and taken away by the Network."""
+    """The ports of a switch; the Network creates and removes the bridge that joins them."""
 
     def start(self, controllers: list[Any]) -> None:
         pass
@@ -94,16 +94,16 @@ class PortsOnlySwitch(LabNode, Switch):  # type: ignore[misc]
 
 
 class LabHost(LabNode, Host):  # type: ignore[misc]
-    """A site's host: it answers to all addresses of the site, and knows the others' beforehand; no offloading, no IPv6.
+    """A site's host: answers to all addresses of the site, and knows the others in advance; no offloading, no IPv6.
 
-    By itself it uses one address.
+    It sends from one address by default.
 
-    Segments larger than a frame, or without a checksum, must not leave a host: the userspace datapath would cut off
-    the first and forward the second as they are.
+    Segments larger than a frame, or without a checksum, must not leave a host: the userspace datapath would truncate
+    the former and forward the latter unchanged.
     """
 
     def config(self, ip: str, prefix: str, neighbours: list[tuple[str, str, str]], **_: Any) -> None:  # noqa: ANN401
-        """`prefix` is the site's; `neighbours` are address, MAC address and prefix of the other sites.
+        """Configure the host; `prefix` is the site's, `neighbours` are address, MAC address and prefix of other sites.
 
         A prefix that is the address alone needs no route.
         """

@@ -1,4 +1,4 @@
-"""What the emulation calls bridges, hosts and their interfaces; users only see the names of the topology."""
+"""Names of bridges, hosts and their interfaces in the emulation; users only see the names of the topology."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def port_name(wiring: Wiring, switch: str, port: int) -> str:
 
 
 def host_name(number: int) -> str:
-    """Of the host at this position in the wiring's sites, counted from 1."""
+    """Return the name of the host at this position in the wiring's sites, counted from 1."""
     return f"h{number}"
 
 
@@ -23,10 +23,10 @@ def host_interface(number: int) -> str:
 
 
 def bfd_watched_name(bridge: str, path_id: int) -> str:
-    """The port of a bridge whose liveness is that of the BFD session over a path."""
+    """Return the port of a bridge whose liveness is that of the BFD session over a path."""
     return f"{bridge}-b{path_id}"
 
 
 def bfd_inner_name(bridge: str, path_id: int) -> str:
-    """The other end of the watched port's cable."""
+    """Return the other end of the watched port's cable."""
     return f"{bridge}-i{path_id}"

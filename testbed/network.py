@@ -1,7 +1,7 @@
 """The emulated network of a topology: real switches, real queues, and the hosts of its wiring.
 
 It is built in the network namespace of the thread that calls `start`, normally a private one (see
-`testbed.network_namespace`), and everything on it is to be called in that namespace.
+`testbed.network_namespace`); all calls must be made in that namespace.
 """
 
 from __future__ import annotations
@@ -53,19 +53,19 @@ CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control"
 _PROBE_TIMING = ProbeTiming(settle=0.1, measure=0.4)
 
 HARMLESS_FRAME = "02ffffffffff02000000000088b5" + "00" * 46
-"""To nobody, with an EtherType for local experiments (IEEE 802)."""
+"""Frame to nobody, with an EtherType for local experiments (IEEE 802)."""
 
 
 @dataclass(frozen=True)
 class NetworkOptions:
-    """What a topology leaves open.
+    """Options beyond the topology.
 
     Attributes:
         layout: the queues of every port.
-        tagging: where packets say their queue, for datapaths on which `set_queue` has no effect.
+        tagging: place of the queue's tag in packets, for datapaths on which `set_queue` has no effect.
         buffer_packets: length of every queue.
-        datapath: what forwards packets; None takes the kernel's if it has one.
-        system_ovs: use the machine's running Open vSwitch, in the machine's own namespace.
+        datapath: type of datapath; None selects the kernel's if it has one.
+        system_ovs: True to use the machine's running Open vSwitch, in the machine's own namespace.
     """
 
     layout: QueueLayout = PLAIN_LAYOUT
@@ -78,8 +78,8 @@ class NetworkOptions:
 class Network:
     """Switches, cables and hosts of a topology, from `start` to `stop`.
 
-    Nodes are named as in the topology, also by the errors. Everything raises TestbedError when a switch, an interface
-    or a program fails, InputError for a node that does not exist.
+    Nodes are named as in the topology, also in errors. Everything raises TestbedError when a switch, an interface or a
+    program fails, InputError for a node that does not exist.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Network:
         options: NetworkOptions = NetworkOptions(),
         report: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`report` is told in one line what of the topology cannot be emulated."""
+        """Create a network; `report` receives a line about features of the topology that cannot be emulated."""
         self.topology = topology
         self.wiring = wiring
         self.run = run
@@ -109,11 +109,11 @@ class Network:
         return PrivateOvs(self.run.path / "ovs", datapath)
 
     def start(self) -> None:
-        """Build everything; return when all ports forward, all queues stand and all hosts can be reached by entries.
+        """Build everything; return when all ports forward, all queues exist and entries can reach all hosts.
 
         Raises:
-            InputError: a link of the topology goes in one direction only or is too slow or too fast, or (with the
-                machine's own Open vSwitch) a name is taken. Nothing is left behind then, nor after any other error.
+            InputError: a link of the topology is one-way, too slow or too fast, or (with the machine's own Open
+                vSwitch) a name is taken. Nothing is left behind then, nor after any other error.
         """
         require_possible_links(self.topology)
         if any(link.delay > 0 for link in self.topology.links) and not self.has_delays:
@@ -135,15 +135,15 @@ class Network:
             self._undo = undo.pop_all()
 
     def connect(self, controller_port: int) -> None:
-        """Connect all switches to the controller at this TCP port of 127.0.0.1, which is best listening by now.
+        """Connect all switches to the controller at this TCP port of 127.0.0.1, which should already listen.
 
-        A switch whose attempt fails tries again after 1, 2, 4 and then every 8 seconds: Open vSwitch 3.1 takes no
-        notice of its setting `max_backoff`.
+        A switch whose attempt fails tries again after 1, 2, 4 and then every 8 seconds: Open vSwitch 3.1 ignores its
+        setting `max_backoff`.
         """
         self.ovs.vsctl(*_flat(controller_arguments(bridge, controller_port) for bridge in self._bridges))
 
     def stop(self) -> None:
-        """End the hosts' programs and take everything away; harmless when nothing was started."""
+        """End the hosts' programs and remove everything; has no effect if nothing was started."""
         self._undo.close()
 
     @property
@@ -169,11 +169,11 @@ class Network:
         return self.ovs.ofctl(command, self.bridge(switch), *arguments, stdin=stdin)
 
     def add_sessions(self, sessions: Sequence[BfdSession], interval_ms: int) -> None:
-        """Make the cables of BFD sessions, which come up once flow entries carry them.
+        """Create the cables of BFD sessions, which come up once flow entries carry them.
 
         Args:
-            sessions: none of them among those there are.
-            interval_ms: between two packets, milliseconds; a session is down after three of them without any.
+            sessions: new sessions only.
+            interval_ms: time between two packets in milliseconds; a session is down after three intervals without any.
 
         Raises:
             InputError: the interval is out of bounds, or (with the machine's own Open vSwitch) a name is taken.
@@ -183,11 +183,11 @@ class Network:
         self._cables.add(sessions, interval_ms)
 
     def remove_sessions(self, sessions: Iterable[BfdSession]) -> None:
-        """End BFD sessions and take their cables away; those there are not are no fault."""
+        """End BFD sessions and remove their cables; unknown sessions are ignored."""
         self._cables.remove(sessions)
 
     def session_states(self) -> dict[BfdSession, dict[str, EndState]]:
-        """What Open vSwitch says of every BFD session, by the switches at its two ends."""
+        """Return the state of every BFD session, by the switches at its two ends."""
         return self._cables.states()
 
     def session_flaps(self) -> int:
@@ -222,24 +222,24 @@ class Network:
         return bridge_name(self.wiring, switch)
 
     def interface(self, switch: str, port: int) -> str:
-        """Name of the network device of a switch's port."""
+        """Return the name of the network device of a switch's port."""
         self._require_node(switch)
         return port_name(self.wiring, switch, port)
 
     @cached_property
     def has_delays(self) -> bool:
-        """Whether links have the delays of the topology.
+        """True if links have the delays of the topology.
 
-        The leaves that delay drop at the tail, with which the userspace datapath loses packets of all queues.
+        The leaves that delay drop at the tail, which makes the userspace datapath lose packets of all queues.
         """
         return self.datapath is Datapath.KERNEL and kernel_delays_available()
 
     def port_capacity(self, switch: str, port: int) -> float:
-        """Rate of the port's queues in Mbit/s."""
+        """Return the rate of the port's queues in Mbit/s."""
         return port_capacity(self.wiring, switch, port)
 
     def core_interfaces(self, switch: str) -> list[str]:
-        """The devices of a switch's ports to other switches."""
+        """Return the devices of a switch's ports to other switches."""
         return [self.interface(switch, port) for port in range(1, len(self.topology.neighbours[switch]) + 1)]
 
     def observe(self, *switches: str) -> LabelObserver:
@@ -281,7 +281,7 @@ class Network:
         }
 
     def _ends(self, a: str, b: str) -> dict[str, SwitchPort]:
-        """Switch to the port of its end of the link."""
+        """Return the port at each end of a link, by switch."""
         numbers = {a: self.wiring.port(a, b), b: self.wiring.port(b, a)}
         return {
             switch: SwitchPort(self.interface(switch, number), number, self.ovs.management(self.bridge(switch)))
@@ -326,7 +326,7 @@ class Network:
             host.end_programs()
 
     def _delete_cables(self) -> None:
-        """Delete one end of every veth pair; with it goes the other."""
+        """Delete one end of every veth pair, and with it the other."""
         cables = [self.interface(a, self.wiring.port(a, b)) for a, b in self.topology.edges]
         cables += [self.interface(site.switch, site.port) for site in self.wiring.sites]
         present = interfaces()
@@ -366,19 +366,19 @@ class Network:
             forget_origin(self.interface(site.switch, site.port) for site in self.wiring.sites)
             return
         run_batch("tc", _flat(tag_filter_commands(name, layout, self.options.tagging) for name in capacities))
-        # Open vSwitch makes its sending socket for the first packet it sends, and one socket serves all ports.
+        # Open vSwitch creates its sending socket for the first packet it sends, and one socket serves all ports.
         packet_out = f"in_port=controller packet={HARMLESS_FRAME} actions=output:1"
         self.ovs.ofctl("packet-out", self._bridges[0].name, packet_out)
         enlarge_send_buffers(self.ovs.switch_pid())
 
     def _limit_hosts(self) -> None:
-        """Hold hosts whose capacity is given to it in what they send, too."""
+        """Limit the sending rate of hosts with a given capacity."""
         for site in self.wiring.sites:
             if site.capacity is None:
                 continue
             host = self._hosts[site.name]
             with network_of(host.namespace_pid):
-                # A single frame at a time: TCP would else hand tc up to 64 kB at once.
+                # One frame at a time: otherwise TCP would hand tc up to 64 kB at once.
                 run_batch("ip", [["link", "set", "dev", host.interface, "gso_max_segs", "1"]])
                 run_batch("tc", interface_rate_commands(host.interface, site.capacity, self.options.buffer_packets))
 
@@ -392,7 +392,7 @@ def _flat(parts: Iterable[list[_T]]) -> list[_T]:
 
 
 class _ThisMachine:
-    """Where all switches are that are emulated (`testbed.bfd.SwitchMachine`)."""
+    """The machine of all emulated switches (`testbed.bfd.SwitchMachine`)."""
 
     def __init__(self, ovs: Ovs) -> None:
         self.vsctl = ovs.vsctl

@@ -1,7 +1,7 @@
-"""Network namespaces: the private one a lab lives in, and a visit to another process's.
+"""Network namespaces: the private one of a lab, and a visit to another process's.
 
 A namespace belongs to a thread: enter it in the main thread before any other is started. Programs and threads started
-afterwards inherit it; it vanishes with everything in it when the last process in it ends.
+afterwards inherit it; it vanishes with everything in it when its last process ends.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def enter_private_network() -> None:
-    """Move the calling thread into a network namespace of its own that holds only a loopback interface.
+    """Move the calling thread into its own network namespace, which holds only a loopback interface.
 
-    IPv6 is switched off in it: router solicitations and multicast reports of the interfaces would be stray packets.
+    IPv6 is disabled in it: router solicitations and multicast reports of the interfaces would be stray packets.
 
     Raises:
         InputError: the kernel does not permit it.
@@ -37,7 +37,7 @@ def enter_private_network() -> None:
 
 @contextmanager
 def private_network() -> Iterator[None]:
-    """A private network namespace for the time of a block; the calling thread then returns to where it was."""
+    """Enter a private network namespace for a block; the calling thread then returns to its former one."""
     with _returning_to_own_namespace():
         enter_private_network()
         yield
@@ -45,7 +45,7 @@ def private_network() -> Iterator[None]:
 
 @contextmanager
 def network_of(pid: int) -> Iterator[None]:
-    """Visit the network namespace of another process for the time of a block.
+    """Visit the network namespace of another process for a block.
 
     Raises:
         TestbedError: the process has ended.
@@ -64,7 +64,7 @@ def network_of(pid: int) -> Iterator[None]:
 
 @contextmanager
 def namespace_named(name: str) -> Iterator[None]:
-    """Visit a network namespace that `ip netns` has given a name, for the time of a block.
+    """Visit a network namespace named by `ip netns` for a block.
 
     Raises:
         TestbedError: there is none.
@@ -82,9 +82,9 @@ def namespace_named(name: str) -> Iterator[None]:
 
 
 def disable_ipv6() -> None:
-    """Switch IPv6 off for the present and future interfaces of the calling thread's namespace."""
+    """Disable IPv6 for the present and future interfaces of the calling thread's namespace."""
     settings = Path("/proc/sys/net/ipv6/conf")  # shows the namespace of the thread that opens it
-    if settings.is_dir():  # a kernel can be without IPv6
+    if settings.is_dir():  # a kernel may lack IPv6
         for scope in ("all", "default"):
             (settings / scope / "disable_ipv6").write_text("1")
 

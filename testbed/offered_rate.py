@@ -1,7 +1,7 @@
-"""Limits what each flow of a host offers to the network, by tc, as the paper did (section 5.1).
+"""Limits the offered rate of each flow of a host by tc, as the paper did (section 5.1).
 
-A rate counts whole Ethernet frames without checksum, as tc does: TCP in frames of 1514 bytes delivers 1448 of them, so
-that an offered 400 Mbit/s is a goodput of 382 (the paper measured 380).
+A rate counts whole Ethernet frames without checksum, as tc does: a TCP frame of 1514 bytes delivers 1448 of them, so an
+offered 400 Mbit/s is a goodput of 382 (the paper measured 380).
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ QUEUE_PACKETS = 100
 
 _FRAME = 1514
 PACED_SECONDS = 0.005
-"""Depth of the token bucket of a UDP flow, whose program sends what is due in bursts: tc sends it evenly."""
+"""Depth in seconds of a UDP flow's token bucket, whose program sends in bursts: tc spaces them evenly."""
 
 BURST_SECONDS = 0.5
-"""Depth of a TCP flow's token bucket: for so long it may catch up after a loss. Without that a limited TCP flow that
-shares a queue with an unlimited one gets less than its fair share, as it can fall below its limit but never rise above
-it."""
+"""Depth in seconds of a TCP flow's token bucket, which lets it catch up after a loss. Without that a limited TCP flow
+that shares a queue with an unlimited one gets less than its fair share, as it can fall below its limit but never rise
+above it."""
 
 _MAX_CLASSES = 0xFFFE
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedRate:
-    """The flow with this TCP or UDP source port may offer `rate` Mbit/s, and for `burst_seconds` catch up."""
+    """Rate limit of the flow with this TCP or UDP source port: `rate` Mbit/s, and `burst_seconds` to catch up."""
 
     source_port: int
     rate: float
@@ -38,17 +38,18 @@ class OfferedRate:
 def offered_rate_commands(
     interface: str, rates: Sequence[OfferedRate], queue_packets: int = QUEUE_PACKETS
 ) -> list[list[str]]:
-    """Commands of tc that limit flows leaving a host through `interface`; other packets pass unlimited.
+    """Return the tc commands that limit flows leaving a host through `interface`; other packets pass unlimited.
 
     Raises:
-        ValueError: a rate that is not positive, a source port given twice, more flows than tc has classes.
+        ValueError: a rate is not positive, a source port is given twice, or there are more flows than tc has classes.
     """
     ports = [offered.source_port for offered in rates]
     if len(set(ports)) < len(ports) or len(ports) > _MAX_CLASSES:
         raise ValueError(f"{len(ports)} rates for {len(set(ports))} source ports, tc takes {_MAX_CLASSES} at most")
     root = ["qdisc", "replace", "dev", interface, "root"]
-    # HTB cannot be changed in place, so it is put where a plain queue has just taken its predecessor's place. The
-    # default class 0 does not exist: what no filter matches is sent at once (tc-htb(8)).
+    # HTB cannot be changed in place, so a plain queue replaces its predecessor first. The default class 0 does not
+    # exist:
+    # packets that match no filter are sent at once (tc-htb(8)).
     commands = [[*root, "pfifo"], [*root, "handle", "1:", "htb", "default", "0"]]
     for number, offered in enumerate(rates, start=1):
         if not offered.rate > 0:
@@ -71,13 +72,14 @@ def offered_rate_commands(
 
 
 def limit_offered_rates(host: SiteHost, rates: Sequence[OfferedRate]) -> None:
-    """Apply `offered_rate_commands` in a host, in place of what limited it before; from then on it sends single frames.
+    """Apply `offered_rate_commands` in a host, replacing earlier limits; it sends single frames from then on.
 
     Raises:
         TestbedError: tc refuses.
     """
     commands = offered_rate_commands(host.interface, rates)
-    # TCP would else hand tc up to 64 kB at once. A switch whose leaves drop at the head loses other flows' packets to
+    # Otherwise TCP would hand tc up to 64 kB at once. A switch whose leaves drop at the head loses other flows' packets
+    # to
     # such bursts and never those of the flow that sends them: a flow of 0.8 links then yields nothing to one of 0.4.
     host.batch("ip", [["link", "set", "dev", host.interface, "gso_max_segs", "1"]])
     host.batch("tc", commands)

@@ -1,4 +1,4 @@
-"""What `ofproto/trace` of a real Open vSwitch says it would do with a packet, as values (ovs-vswitchd(8))."""
+"""Reads the result of a real Open vSwitch's `ofproto/trace` for a packet as values (ovs-vswitchd(8))."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _PRIORITY = re.compile(r"set\(skb_priority\((0x[0-9a-f]+|\d+)\)\)")
 
 @dataclass(frozen=True, slots=True)
 class TracedPacket:
-    """What one switch did with a packet.
+    """Treatment of a packet by one switch.
 
     Attributes:
-        groups: the groups it used with the position of the bucket each chose, None: none was alive.
-        interface: it left by, None: it was dropped.
-        queue: that the last `set_queue` said before.
+        groups: the groups used with the position of the bucket each chose, None: none was alive.
+        interface: output device, None: it was dropped.
+        queue: of the last `set_queue` before the output.
         pushed: label and traffic class that were pushed.
-        popped: whether a label was popped.
-        tos: what the IPv4 header's TOS byte was set to, None: it was left.
+        popped: True if a label was popped.
+        tos: new TOS byte of the IPv4 header, None: unchanged.
     """
 
     groups: tuple[tuple[int, int | None], ...]
@@ -40,10 +40,10 @@ class TracedPacket:
 
 
 def parse_trace(text: str) -> TracedPacket:
-    """Read the output of `ofproto/trace BRIDGE FLOW --names`.
+    """Return the packet's treatment from the output of `ofproto/trace BRIDGE FLOW --names`.
 
     Raises:
-        TestbedError: it does what no entry of ours asks for, such as sending copies.
+        TestbedError: it shows an action that no entry of ours has, such as sending copies.
     """
     groups: list[tuple[int, int | None]] = []
     awaiting: list[int] = []
@@ -84,14 +84,14 @@ def _with_actions(groups: tuple[tuple[int, int | None], ...], queue: int | None,
             raise TestbedError(f"the datapath would do what is not understood: {actions}")
         elif action != "drop":
             interface = action
-    # The dummy datapath has a queue's number for its priority; that of queue 0 is what packets have anyway.
+    # In the dummy datapath a queue's number is its priority; packets without a queue have priority 0 as well.
     if interface is not None and priority != (queue or 0):
         raise TestbedError(f"set_queue:{queue} came to the datapath as priority {priority}: {actions}")
     return TracedPacket(groups, interface, queue if interface is not None else None, pushed, popped, tos)
 
 
 def _split(actions: str) -> Iterator[str]:
-    """The actions between the commas that are in no brackets."""
+    """Yield the actions, split at commas outside brackets."""
     depth = start = 0
     for position, letter in enumerate(actions):
         depth += (letter == "(") - (letter == ")")

@@ -1,4 +1,4 @@
-"""What this machine has for the testbeds that are no emulation: boxes over SSH, Vagrant, a user-mode kernel."""
+"""Examines this machine's means for testbeds other than emulation: boxes over SSH, Vagrant, a user-mode kernel."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _SSH_VERSION = re.compile(r"OpenSSH_(\d[\w.]*)")
 
 @dataclass(frozen=True)
 class OtherGrounds:
-    """What the probes found.
+    """Results of the examination.
 
     Attributes:
-        ssh: version of the OpenSSH client, None when it is missing.
-        sshd: whether there is a daemon, which only the tests of boxes need.
-        vagrant: version, None when it is missing.
-        vagrant_providers: those of the Vagrantfile that are installed; libvirt is one with Vagrant's plugin for it.
-        hardware_virtualisation: whether this user may use the kernel's.
-        user_mode_linux: version, None when it is missing.
-        guest_obstacle: why it cannot be booted, None when it can.
+        ssh: version of the OpenSSH client, None if it is missing.
+        sshd: True if there is a daemon, which only the tests of boxes need.
+        vagrant: version, None if it is missing.
+        vagrant_providers: installed providers of the Vagrantfile; libvirt counts if Vagrant has its plugin.
+        hardware_virtualisation: True if this user may use the kernel's.
+        user_mode_linux: version, None if it is missing.
+        guest_obstacle: reason why it cannot be booted, None if it can.
     """
 
     ssh: str | None
@@ -44,7 +44,7 @@ class OtherGrounds:
 
     @property
     def advice(self) -> list[str]:
-        """What each that is missing would be for, and what to do about it; a sentence each."""
+        """Use of each missing part and how to get it, a sentence each."""
         found = []
         if self.ssh is None:
             found.append("Boxes (--backend boxes) cannot be reached: install the Debian package openssh-client.")
@@ -68,7 +68,7 @@ class OtherGrounds:
 
 
 def examine_other_grounds() -> OtherGrounds:
-    """Look at everything; takes about a second where there is a Vagrant."""
+    """Return the examination; it takes about a second if Vagrant is installed."""
     return OtherGrounds(
         ssh=_ssh_version(),
         sshd=find_program("sshd") is not None,
@@ -99,7 +99,7 @@ def _providers() -> tuple[str, ...]:
 
 
 def _has_libvirt_plugin(gems: Path, home: Path) -> bool:
-    """Whether it is there, as Debian's package or by `vagrant plugin install`; Vagrant would take seconds to tell."""
+    """Return True if the plugin is installed, by Debian or by Vagrant; asking Vagrant itself would take seconds."""
     installed = home / "plugins.json"
     return any(gems.glob(f"{_LIBVIRT_PLUGIN}-*")) or (
         installed.is_file() and f'"{_LIBVIRT_PLUGIN}"' in installed.read_text(errors="replace")
@@ -115,6 +115,6 @@ def _version(program: str) -> str | None:
         return None
     try:
         found = _VERSION.search(run_command([program, "--version"]))
-    except TestbedError:  # installed, but it does not tell its version
+    except TestbedError:  # installed, but it prints no version
         found = None
     return found[0] if found else "present"

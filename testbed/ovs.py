@@ -1,11 +1,11 @@
 """The Open vSwitch a lab uses: private daemons in its run directory, or by option the machine's own.
 
-A lab starts an `ovsdb-server` and an `ovs-vswitchd` of its own inside its network namespace, without systemd, and names
-their sockets in every call. Their datapath is the kernel's where the machine has the `openvswitch` module, else
-`netdev`, which forwards in the daemon. The kernel's datapath belongs to a network namespace just as an interface does,
-so private daemons are the better choice on both: labs run side by side, none can touch the machine's bridges, and a
-killed lab takes its datapath with it. The machine's own Open vSwitch, `Ovs(SYSTEM_DIRECTORY, …)`, remains for those
-who must use it, such as for a hardware offload set up there; the lab then lives in the machine's namespace.
+A lab starts its own `ovsdb-server` and `ovs-vswitchd` inside its network namespace, without systemd, and names their
+sockets in every call. Their datapath is the kernel's if the machine has the `openvswitch` module, else `netdev`, which
+forwards in the daemon. The kernel's datapath belongs to a network namespace just as an interface does, so private
+daemons are the better choice on both: labs run side by side, none can touch the machine's bridges, and a killed lab
+takes its datapath with it. The machine's own Open vSwitch, `Ovs(SYSTEM_DIRECTORY, …)`, remains for those who must use
+it, for instance for a hardware offload set up there; the lab then lives in the machine's namespace.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ KERNEL_MODULE = Path("/sys/module/openvswitch")
 DELAY_MODULE = Path("/sys/module/sch_netem")
 
 SWITCH_NICENESS = -10
-"""As Open vSwitch's own start script has it: frames do not wait for programs."""
+"""Niceness as in Open vSwitch's own start script: frames do not wait for programs."""
 
 _EXIT_TIMEOUT = 10.0
 
 
 class Datapath(Enum):
-    """What forwards packets; the values are Open vSwitch's names (`datapath_type`)."""
+    """Type of a datapath; the values are Open vSwitch's names (`datapath_type`)."""
 
     USERSPACE = "netdev"
     KERNEL = "system"
 
 
 class Ovs:
-    """A running Open vSwitch, reached by the sockets in `directory`. What it refuses raises TestbedError."""
+    """A running Open vSwitch with its sockets in `directory`. A refused command raises TestbedError."""
 
     def __init__(self, directory: Path, datapath: Datapath) -> None:
         self.directory = directory
@@ -54,7 +54,7 @@ class Ovs:
         return f"unix:{self.directory / 'db.sock'}"
 
     def management(self, bridge: str) -> Path:
-        """The bridge's own OpenFlow socket, which works whether or not a controller does."""
+        """Return the bridge's own OpenFlow socket, which works with or without a controller."""
         return self.directory / f"{bridge}.mgmt"
 
     @property
@@ -64,7 +64,7 @@ class Ovs:
 
     @property
     def is_alive(self) -> bool:
-        """Whether there is an `ovs-vswitchd` that listens."""
+        """True if there is an `ovs-vswitchd` that listens."""
         try:
             with ControlSocket(self.switch_control):
                 return True
@@ -75,7 +75,7 @@ class Ovs:
         return self._read_pid("ovs-vswitchd")
 
     def vsctl(self, *arguments: str) -> str:
-        """Run `ovs-vsctl`, which waits until the switch has done what was asked."""
+        """Run `ovs-vsctl`, which waits until the switch has applied the change."""
         return run_command(["ovs-vsctl", f"--db={self.database}", "--timeout=20", *arguments])
 
     def ofctl(self, command: str, bridge: str, *arguments: str, stdin: str | None = None) -> str:
@@ -96,7 +96,7 @@ class Ovs:
 
 
 class PrivateOvs(Ovs):
-    """Daemons of the lab's own, in the network namespace of the thread that calls `start`."""
+    """The lab's own daemons, in the network namespace of the thread that calls `start`."""
 
     def start(self) -> None:
         """Start both daemons and return when they answer."""
@@ -117,7 +117,7 @@ class PrivateOvs(Ovs):
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def _start_daemon(self, name: str, *arguments: str) -> None:
-        # The environment is how the daemons find a place for the sockets that no option names, such as s1.mgmt.
+        # The environment gives the daemons a folder for the sockets that no option names, such as s1.mgmt.
         places = [self._place(folder) for folder in ("RUN", "LOG", "DB", "SYSCONF")]
         options = ["--detach", "--pidfile", "--log-file", "-vconsole:off"]
         run_command(["env", *places, *located([name, *arguments, *options])])
@@ -135,7 +135,7 @@ class PrivateOvs(Ovs):
             return
         try:
             if pid not in processes_with_environment(self._place("RUN")):
-                return  # it has died, and another process has got its number
+                return  # it has died, and another process has its number
             control = self.directory / f"{name}.{pid}.ctl"
             try:
                 run_command(["ovs-appctl", "-t", str(control), "--timeout=5", *command])
@@ -149,12 +149,12 @@ class PrivateOvs(Ovs):
 
 
 def kernel_datapath_available() -> bool:
-    """Whether the kernel has the `openvswitch` module, loaded or loadable."""
+    """Return True if the kernel has the `openvswitch` module, loaded or loadable."""
     return _module_available(KERNEL_MODULE)
 
 
 def kernel_delays_available() -> bool:
-    """Whether the kernel has the `sch_netem` module, loaded or loadable."""
+    """Return True if the kernel has the `sch_netem` module, loaded or loadable."""
     return _module_available(DELAY_MODULE)
 
 

@@ -1,17 +1,17 @@
-"""Makes the kernel's datapath treat packets of hosts on this very machine as it treats those from a network card.
+"""Makes the kernel's datapath treat packets of hosts on this machine like those from a network card.
 
-A packet that a host of the same kernel has sent carries two things that one from a network card does not:
+A packet sent by a host of the same kernel carries two things that one from a network card does not:
 
-- A hash of its own. The kernel's datapath hashes by what a packet brings along (`skb_get_hash`). A network card gives
-  all packets of a flow the same hash, but a TCP connection that begins on this very machine brings a random one, drawn
+- A hash of its own. The kernel's datapath uses the hash that a packet carries (`skb_get_hash`). A network card gives
+  all packets of a flow the same hash, but a TCP connection that begins on this machine carries a random one, drawn
   anew after a retransmission timeout (github.com/openvswitch/ovs/pull/377): the same ports would be on another tunnel
   at every attempt, and a flow would change its tunnel when it loses packets.
-- The socket it comes from. As long as the kernel has the packet, in whatever queue of the network, it counts as not
-  yet sent (TCP small queues; since Linux 4.19 also across network namespaces). A connection would have two or three
-  packets in all queues of the network together, and no queue would decide what it gets.
+- Its socket. As long as the packet is in the kernel, in any queue of the network, it counts as not yet sent (TCP small
+  queues; since Linux 4.19 also across network namespaces). A connection would have two or three packets in all queues
+  of the network together, and no queue would limit its rate.
 
-A filter of two eBPF calls where packets come in from a host puts a clone in the packet's place, which has no socket,
-and takes the clone's hash away; the kernel then computes one from the headers.
+A filter with two eBPF calls, placed where a host's packets arrive, replaces the packet by a clone, which has no socket,
+and removes the clone's hash; the kernel then computes one from the headers.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from testbed.commands import run_batch
 from testbed.errors import TestbedError
 
 _SYSCALL_NUMBER = {"x86_64": 321, "aarch64": 280}
-"""Of bpf(2), by machine."""
+"""Number of bpf(2), by machine."""
 
 _BPF_PROG_LOAD, _BPF_PROG_TYPE_SCHED_CLS = 5, 3
 _CLONE_REDIRECT, _SET_HASH_INVALID = 13, 41
-"""Numbers of the helpers that send a clone elsewhere and that take a packet's hash away (bpf-helpers(7))."""
+"""Numbers of the helpers that redirect a clone and that invalidate a packet's hash (bpf-helpers(7))."""
 
 _INGRESS = 1
-"""Flag of the first: the clone comes in through the device."""
+"""Flag of the first: the clone enters through the device."""
 
 _CONTINUE, _STOLEN = -1, 4
-"""TC_ACT_UNSPEC: other filters, if there are any, decide on the packet. TC_ACT_STOLEN: it is not seen any further."""
+"""TC_ACT_UNSPEC: other filters, if any, decide on the packet. TC_ACT_STOLEN: nothing else sees it."""
 
 _MARK, _IFINDEX = 8, 40
 """Offsets in struct __sk_buff (linux/bpf.h)."""
 
 _IS_CLONE = 0x6B75
-"""Mark of a clone until it is seen again. A packet loses any mark it has when it leaves its host's namespace."""
+"""Mark of a clone until the filter sees it again. A packet loses any mark when it leaves its host's namespace."""
 
 _INSTRUCTION = struct.Struct("=BBhi")
 _LOAD_WORD, _STORE_WORD, _MOVE, _SET, _JUMP_IF_EQUAL, _CALL, _EXIT = 0x61, 0x63, 0xBF, 0xB7, 0x15, 0x85, 0x95
@@ -53,7 +53,7 @@ def _instruction(code: int, target: int = 0, source: int = 0, offset: int = 0, i
     return _INSTRUCTION.pack(code, source << 4 | target, offset, immediate)
 
 
-# Registers: 1-5 are arguments of calls, which lose them, 0 is the result, 6 is kept; the packet comes in register 1.
+# Registers: 1-5 are call arguments, lost by the call; 0 is the result; 6 is kept; the packet arrives in register 1.
 _CLONED = (
     _instruction(_SET, 0, immediate=0),
     _instruction(_STORE_WORD, 6, 0, _MARK),
@@ -97,10 +97,10 @@ _DIRECT_ACTION = 1
 
 
 def forget_origin(interfaces: Iterable[str]) -> None:
-    """Take socket and hash of what comes in through devices of the calling thread's namespace, until they are deleted.
+    """Remove socket and hash of packets that arrive at devices of the calling thread's namespace, for their lifetime.
 
     Raises:
-        TestbedError: a device has vanished or has such a filter already, or the kernel has no eBPF filters.
+        TestbedError: a device has vanished or already has such a filter, or the kernel has no eBPF filters.
     """
     names = list(interfaces)
     run_batch("tc", [["qdisc", "add", "dev", name, "clsact"] for name in names])
@@ -114,7 +114,7 @@ def forget_origin(interfaces: Iterable[str]) -> None:
 
 
 def _load_program() -> int:
-    """Descriptor of the loaded program."""
+    """Return the descriptor of the loaded program."""
     number = _SYSCALL_NUMBER.get(platform.machine())
     if number is None:
         raise TestbedError(f"where packets come from cannot be hidden on {platform.machine()}")

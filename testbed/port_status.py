@@ -1,4 +1,4 @@
-"""Watches a switch report its ports by OpenFlow, through the bridge's own socket and so without any controller."""
+"""Watches a switch report its ports by OpenFlow, through the bridge's own socket, so without any controller."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _ANSWER_TIMEOUT = 20.0
 
 @dataclass(frozen=True)
 class PortStatus:
-    """What a switch said of a port: `up` means neither switched off nor without a carrier."""
+    """A switch's report on a port; `up` means that it is neither disabled nor without carrier."""
 
     port: int
     up: bool
 
 
 class PortObserver:
-    """A connection to one bridge that delivers its port-status messages from the moment it is made.
+    """A connection to one bridge that delivers its port-status messages from its creation on.
 
     Raises:
         TestbedError: the bridge does not answer.
@@ -48,7 +48,7 @@ class PortObserver:
             self._socket.settimeout(_ANSWER_TIMEOUT)
             self._socket.connect(str(management_socket))
             self._send(_HELLO)
-            # Open vSwitch sends a management connection nothing by itself while its miss_send_len is 0.
+            # Open vSwitch sends nothing unasked on a management connection while its miss_send_len is 0.
             self._send(_SET_CONFIG, struct.pack("!HH", 0, 128))
             # Masks for a master and for a slave: no packet-ins, all port changes, no removed flows.
             self._send(_SET_ASYNC, struct.pack("!6I", 0, 0, _ALL_PORT_CHANGES, _ALL_PORT_CHANGES, 0, 0))
@@ -63,7 +63,7 @@ class PortObserver:
         return self._socket.fileno()
 
     def read(self) -> list[PortStatus]:
-        """The messages that have arrived; waits for at least some bytes.
+        """Return the messages that have arrived; waits for at least some bytes.
 
         Raises:
             TestbedError: the switch has ended.
@@ -105,18 +105,18 @@ class PortObserver:
 def wait_for_port_states(
     observers: Mapping[str, tuple[PortObserver, int]], *, up: bool, timeout: float
 ) -> dict[str, float]:
-    """Wait until every switch has said that its port is up (or down).
+    """Wait until every switch has reported its port up (or down).
 
     Args:
-        observers: switch to its observer and the port meant.
-        up: the state waited for.
+        observers: switch to its observer and the port to wait for.
+        up: the state to wait for.
         timeout: seconds.
 
     Returns:
-        Switch to the moment its message arrived, on the clock of time.monotonic().
+        Switch to the arrival time of its message, on the clock of time.monotonic().
 
     Raises:
-        TestbedError: a switch has not said so in time; the message names it.
+        TestbedError: a switch has not reported in time; the message names it.
     """
     deadline = time.monotonic() + timeout
     seen: dict[str, float] = {}

@@ -28,7 +28,7 @@ def switch_ports(ports: Mapping[str, SwitchPort], *, up: bool) -> tuple[float, d
 
     Args:
         ports: by name of the switch.
-        up: whether to bring them up.
+        up: True to bring them up.
 
     Returns:
         Unix time just before the first device was switched; by switch, the seconds from then until its port-status

@@ -1,4 +1,4 @@
-"""Raw labelled frames through the queues of a port, and counting at the other end how many arrive."""
+"""Raw labelled frames sent through the queues of a port, and a count of those that arrive at the other end."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class ProbeSender:
     Args:
         interface: the device.
         traffic_class: 0 to 7.
-        skb_priority: the class of the device's HTB tree the frames are to go to, as the kernel datapath's `set_queue`
-            chooses it; None leaves the choice to the device's filters.
+        skb_priority: the class of the device's HTB tree for the frames, as the kernel datapath's `set_queue` selects
+            it; None leaves the choice to the device's filters.
 
     Raises:
         OSError: there is no such device.
@@ -53,7 +53,7 @@ class ProbeSender:
             raise
 
     def send(self, frames: int) -> None:
-        """Send frames; those the queue refuses count as sent. Raises OSError when the device is down."""
+        """Send frames; those that the queue refuses count as sent. Raises OSError if the device is down."""
         for _ in range(frames):
             try:
                 self._socket.send(self._frame)
@@ -76,9 +76,11 @@ class ProbeCounter:
     def __init__(self, interface: str, traffic_class: int) -> None:
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
         try:
-            # Filtered before it is bound, so that no other frame is ever counted; nothing is read, only counted.
+            # The filter is attached before binding, so that no other frame is ever counted; nothing is read, only
+            # counted.
             _attach_filter(self._socket, _label_entry(traffic_class) & _LABEL_AND_CLASS)
-            # The kernel datapath takes the frames before any receiver of one protocol; a receiver of all would also get
+            # The kernel datapath takes the frames before any receiver of one protocol; a receiver of all protocols
+            # would also get
             # those that leave.
             self._socket.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
             self._socket.bind((interface, _ETH_P_ALL))
@@ -87,7 +89,7 @@ class ProbeCounter:
             raise
 
     def take(self) -> int:
-        """Frames that have arrived since the last call (packet(7), PACKET_STATISTICS)."""
+        """Return the number of frames since the last call (packet(7), PACKET_STATISTICS)."""
         received, _ = struct.unpack("II", self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8))
         return int(received)
 
@@ -96,12 +98,12 @@ class ProbeCounter:
 
 
 def _label_entry(traffic_class: int) -> int:
-    """A label stack entry (RFC 3032): label, traffic class, bottom of stack, time to live 64."""
+    """Return a label stack entry (RFC 3032): label, traffic class, bottom of stack, time to live 64."""
     return PROBE_LABEL << 12 | traffic_class << 9 | 1 << 8 | 64
 
 
 def _attach_filter(packet_socket: socket.socket, wanted: int) -> None:
-    """Let through frames whose label and traffic class are those of `wanted`, without any of their bytes but one."""
+    """Accept only frames with the label and traffic class of `wanted`, truncated to one byte."""
     instructions = (
         (_LOAD_HALF_WORD, 0, 0, 12),  # EtherType
         (_JUMP_IF_EQUAL, 0, 4, _ETH_P_MPLS_UC),

@@ -1,8 +1,8 @@
-"""Sends one packet for each of many flows; run as a program inside a host, it needs nothing but Python.
+"""Sends one packet for each of many flows; runs as a program inside a host and needs nothing but Python.
 
 Arguments: protocol (`tcp` or `udp`), address, seconds, and `SOURCE_ADDRESS:SOURCE_PORT:SERVER_PORT:CODE_POINT` for
-every flow. TCP attempts a connection and gives it up when it is answered (with a reset, as nothing listens there) or
-the seconds are over. The source addresses and ports that are not free are printed, `ADDRESS:PORT`, one a line.
+every flow. TCP attempts a connection and gives up when it is answered (by a reset, as nothing listens there) or the
+time is over. Prints the source addresses and ports that are in use as `ADDRESS:PORT`, one a line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Flow = tuple[Source, int, int]
 
 
 def send_probes(protocol: str, address: str, seconds: float, flows: Iterable[Flow]) -> list[Source]:
-    """Send the probes; returns the sources that are not free."""
+    """Send the probes; return the sources that are in use."""
     taken: list[Source] = []
     waiting: dict[int, socket.socket] = {}
     poll = select.poll()

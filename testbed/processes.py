@@ -1,4 +1,4 @@
-"""Facts about processes from /proc, and ending exactly the processes meant."""
+"""Facts about processes from /proc, and code that ends exactly the intended processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class ProcessIdentity:
-    """A process that no later one can be mistaken for, although process ids are used again.
+    """A process distinguished from later ones with the same process id.
 
     `start_time` is in clock ticks since boot (proc(5), /proc/PID/stat field 22); `boot_id` names that boot.
     """
@@ -42,7 +42,7 @@ def boot_id(proc: Path = PROC) -> str:
 
 
 def start_time(pid: int, proc: Path = PROC) -> int | None:
-    """Start of a live process in clock ticks since boot, None when there is none with this id or it is a zombie."""
+    """Return the start of a live process in clock ticks since boot, None if there is none or it is a zombie."""
     fields = _stat_after_name(pid, proc)
     if fields is None or fields[0] in ("Z", "X"):
         return None
@@ -50,7 +50,7 @@ def start_time(pid: int, proc: Path = PROC) -> int | None:
 
 
 def ancestors(pid: int, proc: Path = PROC) -> list[int]:
-    """Parent, grandparent and so on of a process."""
+    """Return the parent, grandparent and so on of a process."""
     found: list[int] = []
     while (fields := _stat_after_name(pid, proc)) is not None and (parent := int(fields[1])) > 0:
         found.append(parent)
@@ -60,7 +60,7 @@ def ancestors(pid: int, proc: Path = PROC) -> list[int]:
 
 @dataclass(frozen=True)
 class SocketKind:
-    """What to look for among a process's sockets; `protocol` and `state` as /proc/PID/net names them (proc(5))."""
+    """Kind of a process's socket; `protocol` and `state` as in /proc/PID/net (proc(5))."""
 
     protocol: str
     state: str
@@ -70,7 +70,7 @@ LISTENING = SocketKind("tcp", "0A")
 
 
 def owns_socket(pid: int, kind: SocketKind, local_port: int, remote_port: int = 0, proc: Path = PROC) -> bool:
-    """Whether this very process, and not another in its network namespace, has such a socket."""
+    """Return True if this process itself, not another in its network namespace, has such a socket."""
     folder = proc / str(pid)
     try:
         rows = (folder / "net" / kind.protocol).read_text().splitlines()[1:]
@@ -80,17 +80,17 @@ def owns_socket(pid: int, kind: SocketKind, local_port: int, remote_port: int = 
             if (row[3], _port(row[1]), _port(row[2])) == (kind.state, local_port, remote_port)
         }
         return bool(wanted) and any(str(entry.readlink()) in wanted for entry in (folder / "fd").iterdir())
-    except OSError:  # it has ended, or closed a file while its list was read
+    except OSError:  # it has ended, or closed a file during the reading
         return False
 
 
 def processes_with_environment(entry: str, proc: Path = PROC) -> list[int]:
-    """Ids of all processes started with the environment entry `NAME=value`, in ascending order."""
+    """Return the ids of all processes started with the environment entry `NAME=value`, in ascending order."""
     return _processes_with("environ", entry, proc)
 
 
 def processes_with_argument(argument: str, proc: Path = PROC) -> list[int]:
-    """Ids of all processes with this word in their command line, in ascending order."""
+    """Return the ids of all processes with this word in their command line, in ascending order."""
     return _processes_with("cmdline", argument, proc)
 
 
@@ -110,10 +110,10 @@ def _processes_with(file: str, entry: str, proc: Path) -> list[int]:
 
 
 def end_processes_with_environment(entry: str, grace: float = 2.0) -> list[int]:
-    """End every process started with the environment entry, but not the caller nor its ancestors.
+    """End every process started with the environment entry, except the caller and its ancestors.
 
-    They get SIGTERM, those that live on after `grace` seconds SIGKILL. Repeats until none is left, as a process may
-    have forked in between.
+    They get SIGTERM, and those alive after `grace` seconds SIGKILL. Repeats until none is left, as a process may have
+    forked in between.
 
     Returns:
         The ids of the ended processes.
@@ -134,14 +134,14 @@ def kill_processes_with_argument(argument: str, patience: float) -> None:
 def _end(
     pids: Iterable[int], find: Callable[[], list[int]], steps: Iterable[tuple[signal.Signals, float | None]]
 ) -> list[int]:
-    """End processes, but no others that have got their numbers since.
+    """End processes, sparing others that have reused their ids.
 
     Args:
-        pids: of those that were found.
-        find: looks for them again.
-        steps: signals one after the other for those that live on, and for how many seconds each is waited for.
+        pids: ids of the processes found.
+        find: finds them again.
+        steps: signals to send in turn to those still alive, and the seconds to wait after each.
     """
-    handles: dict[int, int] = {}  # process id to pidfd, which keeps naming the same process
+    handles: dict[int, int] = {}  # process id to pidfd, which always refers to the same process
     try:
         for pid in pids:
             try:
@@ -161,7 +161,7 @@ def _end(
 
 
 def give_priority(pid: int, niceness: int, proc: Path = PROC) -> None:
-    """Run a process before others, also those of other sessions (sched(7), autogroup), if the caller may do that."""
+    """Prefer a process to others, also of other sessions (sched(7), autogroup), if the caller may do that."""
     with suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, pid, niceness)
         with suppress(FileNotFoundError):
@@ -170,9 +170,9 @@ def give_priority(pid: int, niceness: int, proc: Path = PROC) -> None:
 
 @contextmanager
 def preferred_session(niceness: int, autogroup: Path = PROC / "self" / "autogroup") -> Iterator[None]:
-    """Run all programs of the caller's session before those of others for the time of a block, if it may do that.
+    """Prefer all programs of the caller's session to those of others during a block, if the caller may do that.
 
-    Where the kernel groups processes by session (sched(7), autogroup), nothing else does: a niceness counts within a
+    Where the kernel groups processes by session (sched(7), autogroup), this is the only way: a niceness counts within a
     session only. A process that never left the first session has no group of its own; the kernel shows an empty file.
     """
     try:
@@ -195,12 +195,12 @@ def send_signal(handle: int, signal_number: signal.Signals) -> None:
 
 
 def wait_for_end(handle: int, patience: float | None) -> bool:
-    """Whether the process of this pidfd ends within `patience` seconds; None waits for ever."""
+    """Return True if the process of this pidfd ends within `patience` seconds; None waits forever."""
     return not _wait_for_ends({0: handle}, patience)
 
 
 def _wait_for_ends(live: dict[int, int], patience: float | None) -> dict[int, int]:
-    """Those of the processes that have not ended after `patience` seconds; None waits until all have."""
+    """Return the processes that have not ended after `patience` seconds; None waits until all have."""
     deadline = None if patience is None else time.monotonic() + patience
     waiting = {handle: pid for pid, handle in live.items()}
     poll = select.poll()
@@ -221,7 +221,7 @@ def _port(address: str) -> int:
 
 
 def _stat_after_name(pid: int, proc: Path) -> list[str] | None:
-    """Fields of /proc/PID/stat from the third (state) on; the second, a name in brackets, may hold blanks."""
+    """Return the fields of /proc/PID/stat from the third (state); the second, a name in brackets, may hold blanks."""
     try:
         text = (proc / str(pid) / "stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):

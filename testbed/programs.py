@@ -1,4 +1,4 @@
-"""A running program of a host, as those see it who started it: on this machine, and what any other must offer."""
+"""A running program of a host as its starter sees it: on this machine, and the interface of any other."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
 class Program(Protocol):
-    """A program that was started without input; its output, errors among it, is kept."""
+    """A program started without input; its output, including errors, is kept."""
 
     def status(self) -> int | None:
-        """Exit status, None while it runs."""
+        """Return the exit status, None while it runs."""
 
     def wait(self, seconds: float) -> int:
-        """Its exit status; raises TestbedError when it has not ended after so many seconds."""
+        """Return its exit status; raises TestbedError if it has not ended after this many seconds."""
 
     def output(self) -> str:
-        """What it has written so far."""
+        """Return its output so far."""
 
     def owns_socket(self, kind: SocketKind, local_port: int, remote_port: int = 0) -> bool:
-        """Whether this very process has such a socket."""
+        """Return True if this process itself has such a socket."""
 
     def bytes_read(self) -> int:
-        """Bytes it has read so far, from anywhere; raises TestbedError when it has ended."""
+        """Return the bytes it has read so far, from anywhere; raises TestbedError if it has ended."""
 
     def terminate(self) -> None:
-        """Ask it to end, its last words being kept; harmless when it has ended."""
+        """Ask it to end, keeping its last output; has no effect if it has ended."""
 
     def stop(self) -> None:
-        """End it if it still runs, and forget its output."""
+        """End it if it still runs, and discard its output."""
 
 
 class LocalProgram:
-    """A program on this machine; the output goes to a nameless file, as it may be longer than a pipe holds."""
+    """A program on this machine; its output goes to a nameless file, as it may exceed a pipe's capacity."""
 
     def __init__(self, argv: Sequence[str], start: Start = subprocess.Popen, **popen_arguments: Any) -> None:  # noqa: ANN401
-        """`start` is called like subprocess.Popen."""
+        """Start the program; `start` is called like subprocess.Popen."""
         self._name = argv[0]
         self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `stop`
         try:
@@ -67,7 +67,7 @@ class LocalProgram:
             raise TestbedError(f"{self._name} does not end") from error
 
     def output(self) -> str:
-        # Read at a place of its own: where the program writes is where the file's own place is.
+        # Reads at an explicit offset: the file's own position is where the program writes.
         file = self._output.fileno()
         return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
 

@@ -1,4 +1,4 @@
-"""What the queues of a switch port have sent and dropped, read from their leaf qdiscs."""
+"""Packets sent and dropped by the queues of a switch port, read from their leaf qdiscs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from testbed.queues import leaf_class
 
 @dataclass(frozen=True)
 class QueueCounters:
-    """Totals of one queue since it was made, and the packets waiting in it now."""
+    """Totals of one queue since its creation, and the packets waiting in it now."""
 
     queue: str
     sent_packets: int
@@ -25,7 +25,7 @@ class QueueCounters:
 
 
 def read_queue_counters(interface: str, layout: QueueLayout) -> tuple[QueueCounters, ...]:
-    """The counters of every queue of a port, in the order the queues are served.
+    """Return the counters of every queue of a port, in the order of service.
 
     Raises:
         TestbedError: the port or its queues have vanished.
@@ -35,7 +35,7 @@ def read_queue_counters(interface: str, layout: QueueLayout) -> tuple[QueueCount
 
 
 def parse_queue_counters(interface: str, shown: str, layout: QueueLayout) -> tuple[QueueCounters, ...]:
-    """The counters in what `tc -json -statistics qdisc show` says of a port; raises as `read_queue_counters`."""
+    """Return the counters in the output of `tc -json -statistics qdisc show`; raises as `read_queue_counters`."""
     qdiscs = json.loads(shown)
     by_parent: Mapping[str, Any] = {qdisc["parent"]: qdisc for qdisc in qdiscs if "parent" in qdisc}
     missing = [queue.name for queue in layout.queues if leaf_class(queue) not in by_parent]
@@ -56,10 +56,10 @@ def parse_queue_counters(interface: str, shown: str, layout: QueueLayout) -> tup
 
 
 class QueueRates:
-    """What queues have done since they were last looked at.
+    """Rates of queues since the previous call.
 
     Args:
-        clock: seconds.
+        clock: returns seconds.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -67,10 +67,10 @@ class QueueRates:
         self._last: dict[tuple[str, str, str], tuple[float, int, int]] = {}
 
     def since_last(self, queues: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """The queues with `rate`, Mbit/s sent since the last call, and `newly_dropped`, packets; None at first.
+        """Return the queues with `rate` (Mbit/s) and `newly_dropped` (packets) since the last call; None at first.
 
         Args:
-            queues: the counters of each, beside the `switch` and the switch that the port leads `to`.
+            queues: counters of each, with its `switch` and the switch `to` which the port leads.
         """
         now = self._clock()
         result = []

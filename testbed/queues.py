@@ -5,12 +5,12 @@ may borrow up to the whole capacity; HTB lends to the leaves in order of `prio`,
 
 The class numbers are those of Open vSwitch's own `linux-htb` (queue n is class 1:n+1 below 1:fffe). On the kernel
 datapath `set_queue` names that class in the packet's priority, whoever built the tree. On the userspace datapath
-`set_queue` reaches no qdisc, and u32 filters that read the packet's tag take its place. Open vSwitch does not
-build the tree itself, as its root class could not be given a burst: a port would lose whatever a late timer kept it
-from sending, one part in ten on a slow machine.
+`set_queue` reaches no qdisc, and u32 filters that read the packet's tag take its place. Open vSwitch does not build the
+tree itself, as its root class could not have a burst: a port would lose the rate that late timers cost it, a tenth on a
+slow machine.
 
 The leaves drop at the head: a tail drop makes the packet socket of the userspace datapath return ENOBUFS, and Open
-vSwitch then throws away the rest of its batch, packets of higher priority among it.
+vSwitch then discards the rest of its batch, including packets of higher priority.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from te_solver.errors import UnsoundError, quoted
 
 ROOT_CLASS = "1:fffe"
 GUARANTEED_KBIT = 12
-"""Per leaf that the layout guarantees less: one packet a second, which comes before the higher priorities."""
+"""Least guaranteed rate of each leaf: one packet a second, which precedes the higher priorities."""
 
 MIN_CAPACITY, MAX_CAPACITY = 0.1, 100_000.0
-"""Mbit/s of a link: below, what is guaranteed to the lower queues would be a good part of it; above, tc loses count."""
+"""Mbit/s of a link: below, the guarantees of the lower queues would be a large part of it; above, tc overflows."""
 
 MAX_FRAME = 1522
 """Bytes: 1500 of IP, Ethernet's 14, two MPLS labels; the quantum of a leaf and the burst of its guaranteed rate."""
 
 BURST_SECONDS = 0.005
-"""A port makes up for what a late timer kept it from sending, as far as this time's worth."""
+"""Longest delay by a late timer that a port makes up for."""
 
 Command = list[str]
 
@@ -44,14 +44,14 @@ def leaf_class(queue: Queue) -> str:
 def htb_commands(
     interface: str, capacity: float, layout: QueueLayout, buffer_packets: int, delay: float = 0.0
 ) -> list[Command]:
-    """Arguments of the `tc` commands that give `interface` its queues.
+    """Return the arguments of the `tc` commands that create the queues of `interface`.
 
     Args:
         interface: name of the port's network device, without a root qdisc.
         capacity: rate of the port in Mbit/s.
         layout: the queues.
         buffer_packets: length of each leaf.
-        delay: seconds that every packet is held in its leaf before it may be sent; such leaves also have room for the
+        delay: seconds that every packet waits in its leaf before it may be sent; such leaves have more room, for the
             packets under way, and drop at the tail.
     """
     under_way = math.ceil(capacity * 1e6 / 8 * delay / MAX_FRAME)
@@ -75,7 +75,7 @@ def htb_commands(
 
 
 def interface_rate_commands(interface: str, capacity: float, buffer_packets: int) -> list[Command]:
-    """Arguments of the `tc` commands that let a host send `capacity` Mbit/s at most through `interface`."""
+    """Return the arguments of the `tc` commands that limit a host to `capacity` Mbit/s through `interface`."""
     rate = f"{round(capacity * 1000)}kbit"
     burst = f"burst {MAX_FRAME} cburst {MAX_FRAME} quantum {MAX_FRAME}"
     commands = [
@@ -87,7 +87,7 @@ def interface_rate_commands(interface: str, capacity: float, buffer_packets: int
 
 
 def tag_filter_commands(interface: str, layout: QueueLayout, tagging: Tagging) -> list[Command]:
-    """Arguments of the `tc` commands that let a packet's tag choose its queue; labels do so whatever the tagging.
+    """Return the arguments of the `tc` commands that select queues by tags; labels select them with any tagging.
 
     Raises:
         UnsoundError: the layout has no tag for a queue.

@@ -1,4 +1,4 @@
-"""Random plans, options, failures and packets on which the model is held against real switches."""
+"""Random plans, options, failures and packets for comparing the model with real switches."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _TRAFFIC_CLASSES = 8
 
 @dataclass(frozen=True, slots=True)
 class RandomPlan:
-    """A plan and how its tables are to be made."""
+    """A plan and the options of its tables."""
 
     plan: Plan
     options: PipelineOptions
 
 
 def random_plan(random: Random) -> RandomPlan:
-    """A small connected network, some pairs of some classes, up to four tunnels each of any weights."""
+    """Return a plan on a random connected network: some pairs and classes, up to four tunnels each of any weights."""
     options = _options(random)
     size = random.randint(*_NODES)
     graph: nx.Graph[int] = nx.gnp_random_graph(size, random.uniform(0.2, 0.9), seed=random.randrange(2**32))
@@ -66,7 +66,7 @@ def random_plan(random: Random) -> RandomPlan:
 
 
 def random_failure(plan: Plan, random: Random) -> Failure:
-    """Up to three links, or now and then a node, or nothing at all; mostly links that tunnels use."""
+    """Return a failure of up to three links, sometimes a node or nothing; mostly links that tunnels use."""
     kind = random.random()
     if kind < 0.1:
         return Failure("none")
@@ -81,7 +81,7 @@ def random_failure(plan: Plan, random: Random) -> Failure:
 
 @dataclass(frozen=True, slots=True)
 class HostPacket:
-    """What a host sends: to the host of another site, with any code point; `dp_hash` is what the datapath computes."""
+    """A host's packet to the host of another site, with any code point; `dp_hash` is the hash of the datapath."""
 
     source: str
     destination: IPv4Address
@@ -91,7 +91,7 @@ class HostPacket:
 
 
 def random_packet(case: RandomPlan, destinations: dict[str, IPv4Address], random: Random) -> HostPacket:
-    """Mostly between ends of the plan's pairs and with code points that mean something."""
+    """Return a packet, mostly between ends of the plan's pairs and with meaningful code points."""
     pair = random.choice(case.plan.pairs)
     source, target = random.choice(((pair.source, pair.target), (pair.target, pair.source)))
     if random.random() < 0.1:
@@ -105,7 +105,7 @@ def random_packet(case: RandomPlan, destinations: dict[str, IPv4Address], random
 
 @dataclass(frozen=True, slots=True)
 class StrayPacket:
-    """What comes in by any port, whether or not any tunnel leads there: `label` and its traffic class or none."""
+    """A packet arriving at any port, with or without a tunnel there: `label` and its traffic class, or none."""
 
     switch: str
     in_port: int
@@ -115,7 +115,7 @@ class StrayPacket:
 
 
 def random_stray(case: RandomPlan, random: Random) -> StrayPacket:
-    """Labels, code points and ECN bits of some tunnel or BFD session, and others, from a neighbour or the host."""
+    """Return a packet with tags of tunnels, BFD sessions and others, from a neighbour or the host."""
     plan, mpls = case.plan, case.options.tagging is Tagging.MPLS
     sessions = BfdSessions(plan) if case.options.liveness is Liveness.BFD else ()
     labels = [tunnel.path_id for tunnel in plan.tunnels] + [session.label for session in sessions] + [LAST_PATH_ID]
@@ -127,7 +127,7 @@ def random_stray(case: RandomPlan, random: Random) -> StrayPacket:
 
 
 def random_layout(random: Random) -> QueueLayout:
-    """One as users may write it: any ids and tags, queues that classes share, also with control, or that serve none."""
+    """Return a layout as users may write it: any ids and tags, queues shared by classes or control, or unused."""
     count = random.randint(2, MAX_QUEUES)
     ids, traffic_classes = random.sample(range(60), count), random.sample(range(_TRAFFIC_CLASSES), count)
     ecn = random.sample(range(ECN_CODES), count) if count <= ECN_CODES else [None] * count

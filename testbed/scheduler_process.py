@@ -9,7 +9,7 @@ from testbed.application_process import HERE, ApplicationProcess, Framework, Lis
 
 
 class SchedulerProcess(ApplicationProcess):
-    """`hedera.scheduler`, with options by the names that its configuration section has; None leaves the default."""
+    """`hedera.scheduler`, with options by their names in its configuration section; None leaves the default."""
 
     def __init__(
         self,

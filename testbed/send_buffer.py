@@ -1,10 +1,10 @@
 """Gives the packet sockets of a running process a large send buffer, without touching the machine's default.
 
-The userspace datapath sends the packets of all ports through one packet socket, and what waits in the queues of any
-port fills that socket's send buffer. With the default buffer a full low queue leaves no room for packets of higher
-priority, which then never reach their own, empty queue. The buffer of a socket is set when it is made, from
-`net.core.wmem_default`, which is one value for the whole machine; taking a duplicate of the socket with pidfd_getfd(2)
-(Linux 5.6) lets us change this one socket instead.
+The userspace datapath sends the packets of all ports through one packet socket, and packets that wait in the queues of
+any port fill that socket's send buffer. With the default buffer a full low queue leaves no room for packets of higher
+priority, which then never reach their own, empty queue. The buffer of a socket is set at its creation from
+`net.core.wmem_default`, which is one value for the whole machine; duplicating the socket with pidfd_getfd(2) (Linux
+5.6) lets us change this one socket instead.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def enlarge_send_buffers(pid: int, size: int = SEND_BUFFER_BYTES) -> None:
     """Give every packet socket of the process a send buffer of at least `size` bytes.
 
-    The process must have made its sending socket: Open vSwitch makes it for the first packet it sends.
+    The process must have created its sending socket: Open vSwitch creates it for the first packet it sends.
 
     Raises:
-        TestbedError: the process has ended, has no packet socket that is free to send anywhere, or the kernel does not
-            let us at it.
+        TestbedError: the process has ended, has no packet socket that may send anywhere, or the kernel denies access to
+            it.
     """
     try:
         process = os.pidfd_open(pid)
@@ -64,7 +64,7 @@ def _sockets(pid: int) -> list[int]:
 
 
 def _duplicate(process: int, descriptor: int) -> socket.socket | None:
-    """The same socket as a descriptor of ours, None when the process has closed it in between."""
+    """Return a duplicate descriptor of the socket, None if the process has closed it meanwhile."""
     duplicate = _libc.syscall(_SYS_PIDFD_GETFD, process, descriptor, 0)
     if duplicate < 0:
         if ctypes.get_errno() == errno.EBADF:

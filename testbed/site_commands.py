@@ -1,4 +1,4 @@
-"""The commands of `ip` that make an interface the host of a site, as pure data."""
+"""The `ip` commands that turn an interface into the host of a site, as pure data."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Sequence
 def site_commands(
     interface: str, address: str, prefix: str, neighbours: Sequence[tuple[str, str, str]]
 ) -> list[list[str]]:
-    """To be run in the host's own network namespace: it answers to its whole prefix and knows the others beforehand.
+    """Return the commands for the host's own network namespace: it answers to its prefix and knows others in advance.
 
     A prefix that is the address alone needs no route.
 
     Args:
-        interface: cabled to the site's switch.
-        address: the host's, with the length of the prefix that all sites are in.
-        prefix: the site's.
+        interface: interface cabled to the site's switch.
+        address: the host's, with the length of the prefix that contains all sites.
+        prefix: of the site.
         neighbours: address, MAC address and prefix of the other sites.
     """
     own = address.partition("/")[0]

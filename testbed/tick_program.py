@@ -1,12 +1,12 @@
-"""Sends a small UDP packet at a steady pace, or notes when such packets arrive; run inside a host, needs only Python.
+"""Sends small UDP packets at a steady pace, or records their arrival; runs inside a host, needs only Python.
 
-Arguments: `send SOURCE_ADDRESS SOURCE_PORT ADDRESS PORT SECONDS BYTES`, the time between two packets and the length of
-what they carry, or `receive ADDRESS PORT`. Prints `sending` or `listening` once it is ready to; when it is terminated,
-what it noted as one line of JSON: `at`, in nanoseconds of the monotonic clock, and for the receiver `numbers`,
-which packet it was. What goes wrong is said instead.
+Arguments: `send SOURCE_ADDRESS SOURCE_PORT ADDRESS PORT SECONDS BYTES`, with the time between two packets and the
+length of their payload, or `receive ADDRESS PORT`. Prints `sending` or `listening` when it is ready; when terminated,
+it prints its record as one line of JSON: `at`, in nanoseconds of the monotonic clock, and for the receiver `numbers`,
+the packets' numbers. On failure it prints the error instead.
 
-Both ask for real-time scheduling, so that other programs delay neither the packets nor the notes on them. Nothing is
-allocated but the notes, and garbage is not looked for.
+Both ask for real-time scheduling, so that other programs delay neither the packets nor the records. Nothing but the
+records is allocated, and garbage collection is off.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _REAL_TIME_PRIORITY = 1
 
 
 class _Terminated(BaseException):
-    """Told to end."""
+    """Raised on SIGTERM."""
 
 
 def send(source: tuple[str, int], target: tuple[str, int], interval: float, size: int) -> None:
@@ -46,7 +46,7 @@ def send(source: tuple[str, int], target: tuple[str, int], interval: float, size
                 if now < due:
                     time.sleep((due - now) / 1e9)
                     continue
-                # A host where nobody listens yet says so, which the next call then reports.
+                # A host without a listener reports that, and the next call raises it.
                 with contextlib.suppress(ConnectionRefusedError):
                     flow.send(_NUMBER.pack(len(at)).ljust(size, b"\0"))
                 at.append(now)
@@ -57,7 +57,7 @@ def send(source: tuple[str, int], target: tuple[str, int], interval: float, size
 
 
 def receive(target: tuple[str, int]) -> None:
-    """Note the packets that arrive."""
+    """Record the packets that arrive."""
     numbers, at = array.array("q"), array.array("q")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as flow:
         flow.bind(target)
@@ -70,7 +70,7 @@ def receive(target: tuple[str, int]) -> None:
                 at.append(now)
         except _Terminated:
             pass
-    # The last packet may have been noted by half when the signal came.
+    # The last packet may be half recorded when the signal came.
     _say(json.dumps({"numbers": numbers.tolist()[: len(at)], "at": at.tolist()}))
 
 

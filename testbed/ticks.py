@@ -1,4 +1,4 @@
-"""A steady flow of small UDP packets between two hosts, and when each of them was sent and arrived."""
+"""A steady flow of small UDP packets between two hosts, with the sending and arrival time of each."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _POLL_SECONDS = 0.005
 
 @dataclass(frozen=True)
 class TickRecord:
-    """All packets of a flow; times in order, in seconds of time.monotonic where they were noted.
+    """All packets of a flow; times in order, in seconds of time.monotonic where they were recorded.
 
     Attributes:
-        sent_at: when packet k was sent, on the sender's clock.
-        arrivals: number and time of the packets that arrived, on the receiver's.
+        sent_at: sending time of packet k, on the sender's clock.
+        arrivals: number and time of the packets that arrived, on the receiver's clock.
     """
 
     sent_at: tuple[float, ...]
@@ -31,7 +31,7 @@ class TickRecord:
 
     @property
     def lost(self) -> int:
-        """Packets sent that have not arrived, without those that may have been under way at the end."""
+        """Number of packets sent that have not arrived, without those that may have been in flight at the end."""
         if not self.arrivals:
             return len(self.sent_at)
         first, last = self.arrivals[0][0], max(number for number, _ in self.arrivals)
@@ -39,7 +39,7 @@ class TickRecord:
 
     @property
     def reordered(self) -> int:
-        """Packets that have arrived after one that was sent later."""
+        """Number of packets that arrived after one that was sent later."""
         latest, late = -1, 0
         for number, _ in self.arrivals:
             late += number < latest
@@ -48,14 +48,14 @@ class TickRecord:
 
 
 class TickFlow:
-    """A flow from `start` to `stop`; to be used as a context manager, which ends its programs in any case.
+    """A flow from `start` to `stop`; used as a context manager, which ends its programs in any case.
 
     Args:
         sender: the host that sends.
-        receiver: the host that notes arrivals.
-        source_address: one of the sender's addresses; with `source_port` it tells the switches the flow.
+        receiver: the host that records arrivals.
+        source_address: one of the sender's addresses; with `source_port` it identifies the flow to switches.
         interval: seconds between two packets.
-        size: bytes that each carries, at least 8.
+        size: payload of each packet in bytes, at least 8.
     """
 
     def __init__(
@@ -82,12 +82,12 @@ class TickFlow:
             program.stop()
 
     def start(self) -> None:
-        """Start listening, then sending; raises TestbedError when a program failed."""
+        """Start listening, then sending; raises TestbedError if a program failed."""
         self._start(self._receiver, self._receive, "listening")
         self._start(self._sender, self._send, "sending")
 
     def stop(self) -> TickRecord:
-        """Stop sending and return what happened.
+        """Stop sending and return the record.
 
         Raises:
             TestbedError: a program failed.

@@ -1,9 +1,9 @@
-"""Sends given amounts of data to other hosts by TCP, or takes what they send; run inside a host, needs only Python.
+"""Sends given amounts of data to other hosts by TCP, or receives them; runs inside a host, needs only Python.
 
-Arguments: `receive ADDRESS PORT`, or `send PORT BYTES AT_ONCE CONGESTION_CONTROL ADDRESS:SOURCE_PORT...`: to each of
-the addresses in this order, so many at a time. Prints `listening` or `ready`. The sender begins when it is sent a line,
-and in the end prints one line of JSON: for each transfer its address and when it began and ended, in seconds of the
-monotonic clock. A transfer ends when its receiver, having got everything, has closed the connection.
+Arguments: `receive ADDRESS PORT`, or `send PORT BYTES AT_ONCE CONGESTION_CONTROL ADDRESS:SOURCE_PORT...`, which sends
+to the addresses in this order, several at a time. Prints `listening` or `ready`. The sender begins when it receives a
+line, and finally prints one line of JSON: for each transfer its address, start and end, in seconds of the monotonic
+clock. A transfer ends when its receiver has received everything and closed the connection.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CONGESTION = 13
 
 
 def receive(address: str, port: int) -> None:
-    """Take what comes, until it is ended."""
+    """Receive data until the program is ended."""
     with socket.create_server((address, port), backlog=128) as server:
         _say("listening")
         while True:
@@ -30,7 +30,7 @@ def receive(address: str, port: int) -> None:
 
 
 def send(port: int, size: int, at_once: int, congestion_control: str, targets: list[tuple[str, int]]) -> None:
-    """Send `size` bytes to each target, given with the source port to use."""
+    """Send `size` bytes to each target, given with its source port."""
     waiting: SimpleQueue[tuple[str, int]] = SimpleQueue()
     for target in targets:
         waiting.put(target)

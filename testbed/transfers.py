@@ -1,4 +1,4 @@
-"""Transfers of data between hosts: each host sends to others in an order of its own, some at a time."""
+"""Transfers of data between hosts: each host sends to others in its own order, several at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _POLL_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Errand:
-    """What a host has to send: to these hosts in this order, each with the TCP source port to use."""
+    """Transfers of a host: its receivers in order, each with the TCP source port to use."""
 
     sender: Host
     receivers: Sequence[tuple[Host, int]]
@@ -28,7 +28,7 @@ class Errand:
 
 @dataclass(frozen=True)
 class Transfer:
-    """One that has ended; seconds since the first of all began."""
+    """A finished transfer; seconds since the first of all began."""
 
     source: str
     target: str
@@ -43,7 +43,7 @@ def run_transfers(
     congestion_control: str,
     timeout: float,
 ) -> list[Transfer]:
-    """Send `size` bytes to every receiver of every errand, of each errand `at_once` at a time; return when all is done.
+    """Send `size` bytes to every receiver of every errand, `at_once` at a time per errand; return when all are done.
 
     Raises:
         TestbedError: a program failed, or it takes longer than `timeout` seconds.
@@ -83,7 +83,7 @@ def _sender(errand: Errand, size: int, at_once: int, congestion_control: str) ->
 
 
 def _start(host: Host, arguments: list[str], said: str) -> subprocess.Popen[bytes]:
-    # Isolated mode: the modules beside the program must not be taken for the standard library's.
+    # Isolated mode: modules beside the program must not be taken for the standard library's.
     command = [sys.executable, "-I", transfer_program.__file__, *arguments]
     pipe = subprocess.PIPE
     program = host.start(command, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT)

@@ -1,4 +1,4 @@
-"""Commands to a daemon of Open vSwitch over its control socket: what `ovs-appctl` does, without a process for each."""
+"""Commands to an Open vSwitch daemon over its control socket: like `ovs-appctl`, without a process for each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ControlSocket:
     """One connection; JSON-RPC 1.0 (RFC 7047, section 4, has the framing: objects that simply follow each other)."""
 
     def __init__(self, path: Path) -> None:
-        """Raises TestbedError when nobody listens there."""
+        """Connect; raises TestbedError if nobody listens there."""
         self._path = path
         self._ids = count()
         self._socket = socket.socket(socket.AF_UNIX)
@@ -38,7 +38,7 @@ class ControlSocket:
         self._socket.close()
 
     def command(self, name: str, *arguments: str) -> str:
-        """Run a command of ovs-vswitchd(8); returns what it answers, raises TestbedError for what it refuses."""
+        """Run a command of ovs-vswitchd(8) and return its answer; raises TestbedError if it is refused."""
         request = {"id": next(self._ids), "method": name, "params": list(arguments)}
         try:
             self._socket.sendall(json.dumps(request).encode())
@@ -60,6 +60,6 @@ class ControlSocket:
                 continue
             try:
                 answer = json.loads(received)
-            except ValueError:  # the rest is still to come
+            except ValueError:  # the rest has not arrived yet
                 continue
             return dict(answer)

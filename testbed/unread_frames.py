@@ -1,6 +1,6 @@
-"""Counts the frames that the userspace switch was too late to read: a port's packet socket was full, and they are lost.
+"""Counts frames that the userspace switch read too late: a port's packet socket was full, and they are lost.
 
-How busy the switch's process is does not tell: every frame makes it look at all its ports, so that with dozens of them
+The load of the switch's process does not show this: every frame makes it look at all its ports, so with dozens of them
 it takes a whole processor long before it falls behind, and then reads more frames at each look.
 """
 
@@ -15,7 +15,7 @@ _DROPPED = re.compile(r"skmem:\(\S*\bd(\d+)\)")
 
 
 def count_unread_frames(pid: int) -> int:
-    """Frames lost so far at the ports of a switch process, in the calling thread's network namespace.
+    """Return the frames lost so far at the ports of a switch process, in the calling thread's network namespace.
 
     Raises:
         TestbedError: the sockets cannot be listed.
@@ -24,7 +24,7 @@ def count_unread_frames(pid: int) -> int:
 
 
 def dropped_frames(listing: str, pid: int) -> int:
-    """Sum of what the packet sockets of a process have dropped, from what ss(8) lists."""
+    """Return the number of frames dropped by the packet sockets of a process, from the output of ss(8)."""
     owner = re.compile(rf"\bpid={pid}\b")
     return sum(
         int(found[1]) for line in listing.splitlines() if owner.search(line) and (found := _DROPPED.search(line))

@@ -1,4 +1,4 @@
-"""The oldest versions of programs that are known to do what is asked of them, and faults of later ones."""
+"""The oldest versions of programs that are known to work, and known faults of later ones."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from dataclasses import dataclass
 Version = tuple[int, ...]
 
 OLDEST_OVS: Version = (2, 13)
-"""Groups with liveness, MPLS and `dp_hash` selection work."""
+"""First version in which groups with liveness, MPLS and `dp_hash` selection work."""
 
 OLDEST_IPERF: Version = (3, 7)
 
 
 @dataclass(frozen=True)
 class KnownFault:
-    """What some versions of a program do wrong.
+    """A fault of some versions of a program.
 
-    Attributes:
-        program: its name.
-        releases: of each line of releases the first with the fault and the first without it.
-        problem: what they do, and what to do about it.
+    program: its name.
+        releases: for each line of releases, the first one with the fault and the first one without it.
+        problem: the fault, and how to avoid it.
+        source: its documentation.
         source: where it is documented.
     """
 
@@ -62,7 +62,7 @@ KNOWN_FAULTS = (
 
 
 def known_faults(versions: Mapping[str, str | None]) -> list[str]:
-    """What is known to be wrong with programs of these versions; a sentence each, with its source."""
+    """Return the known faults of programs in these versions, a sentence each with its source."""
     found = []
     for fault in KNOWN_FAULTS:
         version = versions.get(fault.program)
@@ -73,7 +73,7 @@ def known_faults(versions: Mapping[str, str | None]) -> list[str]:
 
 
 def is_older(version: str, needed: Version) -> bool:
-    """Whether a program that tells this version is older; one that tells none is not."""
+    """Return True if this version is older; a text without a version is not."""
     numbers = _numbers(version)[: len(needed)]
     return bool(numbers) and numbers < needed
 

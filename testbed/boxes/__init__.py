@@ -1,1 +1,1 @@
-"""Physical boxes as a testbed: their inventory, SSH, what is checked, changed, recorded and put back on them."""
+"""Physical boxes as a testbed: inventory, SSH, checks, changes, records and restoration."""

@@ -1,8 +1,8 @@
-"""Runs on a box: does what it is told over standard input, line by line, and ends all it has started when that ends.
+"""Runs on a box: executes orders from standard input, line by line, and ends all its programs at the end of input.
 
 An order is a JSON object `{"id", "action", "arguments"}` on a line, an answer `{"id", "value"}` or `{"id", "error"}`.
-Empty lines say that somebody is still there: a connection whose other end has lost its power, or its cable, is told
-from an idle one by nothing else. Nothing that comes in is ever read by a shell.
+Empty lines are signs of life: nothing else distinguishes an idle connection from one whose other end has lost its
+power or its cable. No input is ever read by a shell.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from te_solver.errors import KuijiaError
 from testbed.boxes.box_actions import BoxActions
 
 GREETING = "kuijia-agent"
-"""The first line that is ours: what a box's login scripts may have printed comes before it."""
+"""Our first line, which separates our output from that of a box's login scripts."""
 
 
 SIGN_OF_LIFE_SECONDS = 5.0
-"""How often there is a line at least."""
+"""Longest time between two lines, in seconds."""
 
 SILENCE_SECONDS = 30.0
-"""After which nobody is there any more."""
+"""Seconds without a line after which the other end counts as dead."""
 
 _MOST_AT_ONCE = 1 << 16
 
 
 def serve(orders: FileIO, silence_seconds: float = SILENCE_SECONDS) -> None:
-    """Answer orders until there are no more, or nothing at all comes in; `orders` is not buffered."""
+    """Answer orders until there are no more, or no line at all arrives; `orders` is not buffered."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what programs print must not come between our answers
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # output of programs must not mix with our answers
     for deadly in (signal.SIGHUP, signal.SIGTERM):
         signal.signal(deadly, lambda *_: sys.exit(1))
     print(GREETING, file=answers, flush=True)
@@ -45,13 +45,13 @@ def serve(orders: FileIO, silence_seconds: float = SILENCE_SECONDS) -> None:
                 answer = {"value": getattr(actions, order["action"])(**order["arguments"])}
             except (KuijiaError, OSError) as error:
                 answer = {"error": str(error)}
-            except (LookupError, ValueError) as error:  # a program there speaks as none did that we know
+            except (LookupError, ValueError) as error:  # a program gives output in an unknown form
                 answer = {"error": f"{order['action']} ends with {type(error).__name__}: {error}"}
             print(json.dumps({"id": order["id"], **answer}), file=answers, flush=True)
 
 
 def _lines(orders: FileIO, silence_seconds: float) -> Iterator[bytes]:
-    """The lines that say something."""
+    """Yield the lines that are not empty."""
     begun = b""
     while select.select([orders], [], [], silence_seconds)[0] and (part := orders.read(_MOST_AT_ONCE)):
         *whole, begun = (begun + part).split(b"\n")

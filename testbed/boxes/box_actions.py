@@ -1,4 +1,4 @@
-"""Runs on a box: what its agent can be told to do, with arguments and answers that are JSON data."""
+"""Runs on a box: the actions of its agent, with arguments and answers that are JSON data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from testbed.send_buffer import enlarge_send_buffers
 
 
 class BoxActions:
-    """Every public method is an action; what they have begun ends with the block of it."""
+    """Every public method is an action; leaving the block ends everything that actions have begun."""
 
     survey = staticmethod(survey)
     clock = staticmethod(clock)
@@ -62,7 +62,7 @@ class BoxActions:
         return run_command(argv, stdin=stdin)
 
     def count_load(self, ovs_directory: str | None) -> dict[str, Any]:
-        """Of the box, and of its Open vSwitch where that forwards packets by itself."""
+        """Return the load of the box, and of its Open vSwitch if that forwards packets itself."""
         return asdict(count_load(None if ovs_directory is None else _switch_pid(ovs_directory)))
 
     def batch(self, namespace: str | None, program: Literal["ip", "tc"], commands: Sequence[list[str]]) -> None:
@@ -105,7 +105,7 @@ class BoxActions:
     def probe_links(
         self, streams: Sequence[Sequence[Any]], sinks: Sequence[Sequence[Any]], timing: Sequence[float]
     ) -> tuple[Sequence[int], Sequence[int], float]:
-        """What was sent and what arrived, and in how many seconds; arguments are fields in their order."""
+        """Return the frames sent and arrived, and the seconds of the measurement; arguments are fields in order."""
         counts = run_probes(
             [ProbeStream(*stream) for stream in streams], [ProbeSink(*sink) for sink in sinks], ProbeTiming(*timing)
         )
@@ -118,7 +118,7 @@ class BoxActions:
     def watch(
         self, flows: Sequence[Sequence[Any]], seconds: float, ignored: Sequence[int]
     ) -> list[tuple[int, int, int]]:
-        """The flows seen, by their position, and their label and traffic class."""
+        """Return the flows seen, as position, label and traffic class."""
         assert self._observer is not None, "watched after it was begun"
         keys = [FlowKey(*flow) for flow in flows]
         seen = self._observer.watch(keys, seconds, frozenset(ignored))

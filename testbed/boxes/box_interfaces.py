@@ -1,4 +1,4 @@
-"""Runs on a box: puts interfaces back as they were; without effect where that was done already."""
+"""Runs on a box: restores interfaces to their former state; has no effect if that was done before."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from testbed.errors import TestbedError
 from testbed.network_namespace import NAMED
 
 SETTINGS = Path("/proc/sys/net")
-"""Of the calling thread's network namespace (proc(5))."""
+"""Settings of the calling thread's network namespace (proc(5))."""
 
 _KINDS = ("ipv4/conf", "ipv4/neigh", "ipv6/conf", "ipv6/neigh")
 _NOT_OURS = frozenset({"mtu", "stable_secret"})
-"""The one follows the device's own, the other can be set to nothing that it was before."""
+"""The first follows the device's own MTU; the second cannot be set back to unset."""
 
 
 def own_queues(interface: str) -> list[str]:
-    """Kinds of the queueing disciplines of somebody's making, those for what comes in among them."""
+    """Return the kinds of queueing disciplines that somebody configured, including those for ingress."""
     found = json.loads(run_command(["tc", "-json", "qdisc", "show", "dev", interface]))
     return [
         each["kind"]
@@ -29,13 +29,13 @@ def own_queues(interface: str) -> list[str]:
 
 
 def remove_queues(interface: str) -> None:
-    """Give the interface the kernel's own queues."""
+    """Restore the kernel's own queues of the interface."""
     if own_queues(interface):
         run_command(["tc", "qdisc", "delete", "dev", interface, "root"])
 
 
 def settings_of(interface: str, settings: Path = SETTINGS) -> dict[str, str]:
-    """What the kernel forgets of an interface that is moved to another network namespace; path to text."""
+    """Return the settings that the kernel forgets when an interface moves to another namespace; path to text."""
     found = {}
     for kind in _KINDS:
         folder = settings / kind / interface
@@ -46,7 +46,7 @@ def settings_of(interface: str, settings: Path = SETTINGS) -> dict[str, str]:
 
 
 def restore_settings(wanted: str, settings: Path = SETTINGS) -> None:
-    """Set what is not as it was, given as JSON; raises TestbedError naming what cannot be set."""
+    """Restore settings, given as JSON; raises TestbedError naming those that cannot be set."""
     refused = []
     for name, text in json.loads(wanted).items():
         try:
@@ -66,7 +66,7 @@ def leave_namespace(namespace: str, interface: str) -> None:
 
 
 def remove_namespace(namespace: str, interface: str) -> None:
-    """Delete a named network namespace; raises TestbedError when that would take the interface with it."""
+    """Delete a named network namespace; raises TestbedError if the interface is still inside."""
     if interface in _links_in(namespace):
         raise TestbedError(f"network namespace {namespace} still has {interface}")
     if (NAMED / namespace).exists():
@@ -74,6 +74,6 @@ def remove_namespace(namespace: str, interface: str) -> None:
 
 
 def _links_in(namespace: str) -> list[str]:
-    if not os.path.ismount(NAMED / namespace):  # there is none, or `ip netns add` was killed before it was there
+    if not os.path.ismount(NAMED / namespace):  # none exists, or `ip netns add` was killed midway
         return []
     return [link["ifname"] for link in json.loads(run_command(["ip", "-n", namespace, "-json", "link", "show"]))]

@@ -1,4 +1,4 @@
-"""Runs on a box: the programs that were started there for somebody far away, by number."""
+"""Runs on a box: the programs started there for the remote side, by number."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from testbed.programs import LocalProgram
 
 
 class BoxPrograms:
-    """All that were started and not stopped; `stop_all` ends them."""
+    """Programs that were started and not stopped; `stop_all` ends them."""
 
     def __init__(self) -> None:
         self._last = 0
         self._running: dict[int, LocalProgram] = {}
 
     def launch(self, argv: Sequence[str]) -> int:
-        # Of a session of its own: a signal to ours would take the programs' last words with it.
+        # In its own session: a signal to ours would lose the programs' last output.
         program = LocalProgram(argv, subprocess.Popen, start_new_session=True)
         self._last += 1
         self._running[self._last] = program
         return self._last
 
     def launch_python(self, prefix: Sequence[str], source: str, arguments: Sequence[str]) -> int:
-        """Launch a program given as its text; `prefix` is a command that runs what follows it."""
+        """Launch a program given as source text; `prefix` is a command that runs the command after it."""
         return self.launch([*prefix, sys.executable, "-I", "-c", source, *arguments])
 
     def status(self, program: int) -> int | None:

@@ -1,4 +1,4 @@
-"""Runs on a box: takes away what was made in its Open vSwitch and for it; without effect where there is nothing."""
+"""Runs on a box: removes our objects from its Open vSwitch and the box; has no effect where there are none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from testbed.errors import TestbedError
 
 
 def require_forwarder(directory: str) -> None:
-    """Raises TestbedError when no `ovs-vswitchd` answers, without which the database is written and nothing happens."""
+    """Raise TestbedError if no `ovs-vswitchd` answers: changes to the database alone would have no effect."""
     try:
         run_command(["env", f"OVS_RUNDIR={directory}", "ovs-appctl", "--timeout=5", "version"])
     except TestbedError as error:
@@ -22,7 +22,8 @@ def remove_bridge(directory: str, name: str, mark: str) -> None:
     """Remove the bridge and the queue settings with our mark from the Open vSwitch with its sockets in `directory`.
 
     Raises:
-        TestbedError: no `ovs-vswitchd` answers. A bridge that only goes from the database leaves its devices for ever.
+        TestbedError: no `ovs-vswitchd` answers. Removing a bridge from the database alone would leave its devices
+            forever.
     """
     vsctl = _vsctl(directory)
     bridges = run_command([*vsctl, "--bare", "--columns=name", "find", "Bridge", f"external_ids:{mark}"]).split()
@@ -31,7 +32,7 @@ def remove_bridge(directory: str, name: str, mark: str) -> None:
         require_forwarder(directory)
     if name in bridges:
         run_command([*vsctl, "del-br", name])
-    # Only then does nothing refer to them any more.
+    # Nothing refers to them only after that.
     for each in queues:
         run_command([*vsctl, "destroy", "QoS", each])
 
@@ -50,7 +51,7 @@ def remove_cables(directory: str, bridge: str) -> None:
 
 
 def delete_links(names: Sequence[str]) -> None:
-    """Delete those of these virtual cables that there are; with one end of a cable goes the other."""
+    """Delete those of these virtual cables that exist; deleting one end deletes the other."""
     for name in names:
         if name in _virtual_cables():
             run_batch("ip", [["link", "delete", "dev", name]])

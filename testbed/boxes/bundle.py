@@ -1,4 +1,4 @@
-"""The part of our code that runs on a box: packed here, unpacked nowhere, run from memory by the box's own Python."""
+"""The part of our code that runs on a box: packed here, and run from memory by the box's own Python."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MODULES_ON_BOX = (
     "testbed/send_buffer.py",
     "testbed/unread_frames.py",
 )
-"""They import each other and the standard library, nothing else; a test runs them so."""
+"""Modules that import only each other and the standard library; a test runs them that way."""
 
 BOOTSTRAP = f"""
 import sys
@@ -60,12 +60,12 @@ sys.path.insert(0, "/proc/self/fd/%d" % held)
 from testbed.boxes.agent import serve
 serve(source)
 """.strip()
-"""Reads a length, so many bytes of the bundle, and then orders, all from standard input; leaves no file behind."""
+"""Reads a length, that many bytes of the bundle, and then orders, all from standard input; leaves no file behind."""
 
 
 @cache
 def bundle() -> bytes:
-    """The modules as a ZIP file."""
+    """Return the modules as a ZIP file."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in MODULES_ON_BOX:

@@ -1,4 +1,4 @@
-"""Runs on a box: sends frames that say where they come from out of interfaces, and hears those that arrive."""
+"""Runs on a box: sends frames that name their origin out of interfaces, and receives those that arrive."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 
 _ETHERTYPE = 0x88B5
-"""For local experiments (IEEE 802)."""
+"""EtherType for local experiments (IEEE 802)."""
 
 _ETH_P_ALL = 0x0003
 _GROUP = bytes.fromhex("01005e900001")
 _HEADER = _GROUP + bytes.fromhex("02fffffffffe") + struct.pack("!H", _ETHERTYPE)
 _SOL_PACKET, _PACKET_ADD_MEMBERSHIP, _PACKET_MR_MULTICAST = 263, 1, 0
-"""linux/socket.h, linux/if_packet.h; the socket module does not have them."""
+"""Constants of linux/socket.h and linux/if_packet.h that the socket module lacks."""
 
 _INTERVAL = 0.1
 _LAST_ROUNDS = 5
-"""Frames that are still sent once every interface has heard something."""
+"""Rounds that are still sent after every interface has received something."""
 
 _SNAP_LENGTH = 512
 
 
 def probe_cables(box: str, token: str, interfaces: Sequence[str], seconds: float) -> dict[str, list[tuple[str, str]]]:
-    """Send and listen until every interface has heard something, at most for some seconds.
+    """Send and listen until every interface has received something, or the time is over.
 
     Args:
-        box: what this box is called in the frames.
-        token: only frames with the same are heard.
-        interfaces: to send out of and to listen at; those that are down hear nothing.
-        seconds: how long.
+        box: name of this box in the frames.
+        token: frames with another token are ignored.
+        interfaces: to send and receive on; those that are down receive nothing.
+        seconds: time limit.
 
     Returns:
-        By interface, the boxes and their interfaces that were heard there.
+        By interface, the boxes and interfaces whose frames arrived there.
     """
     heard: dict[str, set[tuple[str, str]]] = {interface: set() for interface in interfaces}
     with ExitStack() as stack:
@@ -61,7 +61,7 @@ def _listen(
             try:
                 frame, address = each.recvfrom(_SNAP_LENGTH)
             except OSError as error:
-                if error.errno != errno.ENETDOWN:  # said once when the interface is down: packet(7)
+                if error.errno != errno.ENETDOWN:  # reported once when the interface goes down: packet(7)
                     raise
                 continue
             if address[2] == socket.PACKET_OUTGOING or frame[12:14] != _HEADER[12:]:
@@ -83,11 +83,11 @@ def _send(each: socket.socket, frame: bytes) -> None:
 
 
 def _open(interface: str, stack: ExitStack) -> socket.socket:
-    # Of no protocol until it is bound, or it would hear what arrives at other interfaces before that (packet(7)).
+    # Without a protocol until it is bound; otherwise it would first receive from other interfaces (packet(7)).
     each = stack.enter_context(closing(socket.socket(socket.AF_PACKET, socket.SOCK_RAW)))
-    # For all protocols: the kernel's datapath takes frames before any receiver of one.
+    # For all protocols: the kernel's datapath takes frames before receivers of a single one.
     each.bind((interface, _ETH_P_ALL))
-    # A network card takes frames to groups only that somebody has joined; struct packet_mreq in packet(7).
+    # A network card accepts frames only to groups that somebody has joined; struct packet_mreq in packet(7).
     membership = struct.pack("iHH8s", socket.if_nametoindex(interface), _PACKET_MR_MULTICAST, len(_GROUP), _GROUP)
     each.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, membership)
     return each

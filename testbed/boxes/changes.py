@@ -1,7 +1,7 @@
-"""The changes that make a box a switch or a host, as pure data: commands, each with those that put it back.
+"""The changes that turn a box into a switch or a host, as pure data: commands, each with those that undo it.
 
-A step is there only if what the box is like makes it necessary; what a step's undoing says comes from there too. No
-command names an interface that the inventory does not name.
+A step exists only if the box's state makes it necessary; its undo commands come from that state, too. No command names
+an interface that is not in the inventory.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from typing import Any
 
 Command = tuple[str, ...]
 Facts = Mapping[str, Any]
-"""What `testbed.boxes.survey` found."""
+"""Facts from `testbed.boxes.survey`."""
 
 REMOVE_BRIDGE = "remove-bridge"
-"""The first word of an undoing that no program does: directory of the Open vSwitch, bridge, mark. It takes the bridge
-away if it has the mark, with all that has the mark."""
+"""First word of a built-in undo command; arguments: directory of the Open vSwitch, bridge, mark. It removes the bridge
+if it has the mark, and everything else with the mark."""
 
 
 REMOVE_CABLES = "remove-cables"
-"""Likewise: directory of the Open vSwitch, bridge. It takes away the cables of BFD sessions, whichever there are."""
+"""Likewise; arguments: directory of the Open vSwitch, bridge. It removes all cables of BFD sessions."""
 
 REMOVE_QUEUES = "remove-queues"
-"""Likewise: interface. It takes away the queues that were made there."""
+"""Likewise; argument: interface. It removes our queues from it."""
 
 LEAVE_NAMESPACE = "leave-namespace"
-"""Likewise: network namespace, interface. It moves the interface out."""
+"""Likewise; arguments: network namespace, interface. It moves the interface out."""
 
 REMOVE_NAMESPACE = "remove-namespace"
-"""Likewise: network namespace, the interface that it must not have any more."""
+"""Likewise; arguments: network namespace, the interface that must have left it."""
 
 RESTORE_SETTINGS = "restore-settings"
-"""Likewise: path to text in /proc/sys/net, as JSON."""
+"""Likewise; argument: path to text in /proc/sys/net, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Step:
 
     Attributes:
         do: commands, in order.
-        undo: commands that put it back, in order; none where another step's undoing does that. Done once more, as after
-            a `down` that was killed, they change nothing and do not fail.
-        lasting: whether it survives a restart of the box.
+        undo: commands that undo it, in order; none where another step's undo covers it. Repeated, as after a killed
+            `down`, they change nothing and do not fail.
+        lasting: True if the change survives a restart of the box.
     """
 
     do: tuple[Command, ...]
@@ -57,7 +57,7 @@ class Step:
 
 @dataclass(frozen=True)
 class PortPlan:
-    """What a port of a switch is to be: commands of `tc` make its queues."""
+    """Target state of a switch port; `tc` commands create its queues."""
 
     interface: str
     mtu: int
@@ -66,7 +66,7 @@ class PortPlan:
 
 @dataclass(frozen=True)
 class HostPlan:
-    """What a host is to be: its interface is moved into a namespace of its own and set up there by `ip`."""
+    """Target state of a host: its interface is moved into its own namespace and set up there by `ip`."""
 
     namespace: str
     interface: str
@@ -75,9 +75,9 @@ class HostPlan:
 
 
 def wake_steps(interfaces: Iterable[str], facts: Facts) -> list[Step]:
-    """Bring interfaces up, silent in IPv6, so that their cabling can be looked at.
+    """Return the steps that bring interfaces up, without IPv6, so that their cabling can be examined.
 
-    Those that are up already are to be so afterwards, too: links are cut in between.
+    Interfaces that were up before stay up afterwards: links are cut in between.
     """
     steps = []
     for name in interfaces:
@@ -95,13 +95,13 @@ def wake_steps(interfaces: Iterable[str], facts: Facts) -> list[Step]:
 def switch_steps(
     ports: Iterable[PortPlan], bridge_command: Command, removals: tuple[Command, ...], facts: Facts
 ) -> list[Step]:
-    """Make a bridge of ports with queues, after `wake_steps`.
+    """Return the steps that make a bridge of ports with queues, after `wake_steps`.
 
     Args:
         ports: of the bridge.
-        bridge_command: makes it.
-        removals: take it away with all it may have got since, see `REMOVE_BRIDGE`.
-        facts: the box as it was before.
+        bridge_command: creates the bridge.
+        removals: remove it with all that was added to it since, see `REMOVE_BRIDGE`.
+        facts: state of the box before.
     """
     ports = tuple(ports)
     steps = []
@@ -110,7 +110,7 @@ def switch_steps(
         if found["mtu"] != port.mtu:
             steps.append(_mtu_step(port.interface, port.mtu, found["mtu"]))
         steps += _offload_steps(port.interface, ("lro", "gro"), found)
-        if not found["promiscuous"]:  # a daemon that is killed leaves its ports so
+        if not found["promiscuous"]:  # a killed daemon leaves its ports promiscuous
             steps.append(Step((), (("ip", "link", "set", "dev", port.interface, "promisc", "off"),)))
     steps.append(Step((bridge_command,), removals, lasting=True))
     for port in ports:
@@ -120,17 +120,17 @@ def switch_steps(
 
 
 def host_steps(plan: HostPlan, facts: Facts) -> list[Step]:
-    """Make an interface a host of its own, after `wake_steps`.
+    """Return the steps that turn an interface into a separate host, after `wake_steps`.
 
-    The namespace keeps the box's own addresses and routes, the way SSH comes in among them, out of reach. Interfaces
-    come back from it down, without addresses and with the kernel's own settings; what they had is part of the undoing.
+    The namespace keeps the box's own addresses and routes, including SSH's, out of reach. Interfaces return from it
+    down, without addresses and with the kernel's default settings; the undo commands restore the former ones.
     """
     name = plan.interface
     found = facts["interfaces"][name]
     steps = []
     if found["mtu"] != plan.mtu:
         steps.append(_mtu_step(name, plan.mtu, found["mtu"]))
-    # Segments without a checksum must not leave a host: on virtual cables nothing completes them.
+    # Segments without a checksum must not leave a host: nothing completes them on virtual cables.
     steps += _offload_steps(name, ("lro", "gro", "gso", "tso", "rx", "tx"), found)
     steps.append(Step((), (("ip", "link", "set", "dev", name, "gso_max_segs", str(found["gso_max_segs"])),)))
     back = ((LEAVE_NAMESPACE, plan.namespace, name), (RESTORE_SETTINGS, json.dumps(found["settings"])))
@@ -155,7 +155,7 @@ def _mtu_step(name: str, wanted: int, before: int) -> Step:
 
 
 def _offload_steps(name: str, features: Iterable[str], found: Facts) -> list[Step]:
-    """A step for each, undone in reverse order; one that needs others must come before them.
+    """Return a step for each feature, undone in reverse order; a feature must precede those that it depends on.
 
     The kernel refuses `tso` without `tx` (netdev_fix_features in net/core/dev.c), drivers refuse `lro` without `rx`.
     """

@@ -1,4 +1,4 @@
-"""What stands in the way of boxes becoming a testbed, in words: judged from facts alone."""
+"""Reasons why boxes cannot become a testbed, in words: derived from facts alone."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from testbed.versions import OLDEST_IPERF, OLDEST_OVS, dotted, is_older
 
 Cable = tuple[tuple[str, str], tuple[str, str]]
 Heard = Mapping[str, Mapping[str, Sequence[Sequence[str]]]]
-"""Box to its interfaces to the boxes and interfaces heard there."""
+"""Box to its interfaces to the boxes and interfaces received there."""
 
 
 def box_faults(
     box: Box, facts: Facts, namespace: str | None = None, *, changed: Collection[str] | None, tls: bool = False
 ) -> Iterator[str]:
-    """What is wrong with a box.
+    """Yield the faults of a box.
 
     Args:
-        box: which.
-        facts: of it.
-        namespace: the network namespace that is to be made there.
-        changed: the interfaces of which changes are recorded there, which are out of sight or in use by us, as what
-            else it has is of our own making; None where nothing is recorded.
-        tls: whether it is to connect to the controller by TLS.
+        box: the box.
+        facts: of the box.
+        namespace: the network namespace to be created there.
+        changed: interfaces with recorded changes, which are hidden or in use by us; other objects on such a box are
+            ours, too. None if nothing is recorded.
+        tls: True if the switch is to connect to the controller by TLS.
     """
     if not facts["is_root"]:
         yield "the user is not root: user root, or sudo without a password (`sudo: true`), is needed"
     yield from _program_faults(box, facts)
     if facts["programs"]["ip"] is None or facts["programs"]["tc"] is None:
-        return  # they are what the rest was to be found out by
+        return  # the rest is found out by them
     yield from _management_faults(box, facts)
     ours = changed is not None
     for name in box.interfaces:
@@ -51,7 +51,7 @@ def box_faults(
 
 
 def amiss(box: Box, facts: Facts) -> Iterator[str]:
-    """What the record of a box says was made, and is not there any more as it was made."""
+    """Yield the recorded changes of a box that are no longer in effect."""
     if isinstance(box, HostBox):
         if box.interface in facts["interfaces"]:
             yield f"{box.interface} is not in its own namespace"
@@ -70,12 +70,12 @@ def amiss(box: Box, facts: Facts) -> Iterator[str]:
 
 
 def cable_faults(cables: Iterable[Cable], heard: Heard, asleep: Iterable[tuple[str, str]] = ()) -> list[str]:
-    """Cables that do not lead where they should.
+    """Return the cables that do not lead where they should.
 
     Args:
-        cables: those there should be.
-        heard: what was heard where.
-        asleep: box and interface of ends that were down; cables with one are not judged.
+        cables: expected cables.
+        heard: received frames.
+        asleep: box and interface of ends that were down; their cables are not judged.
     """
     sleeping = set(asleep)
     faults = []

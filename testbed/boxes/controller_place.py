@@ -1,4 +1,4 @@
-"""Whether switches come to where the controller is to listen: a listener in its place, and the call from a box."""
+"""Checks that switches can reach the future controller's address: a stand-in listener, and the call from a box."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class _Listener(socketserver.TCPServer):
 class _Answer(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         assert isinstance(self.server, _Listener)
-        with suppress(OSError):  # who has called is gone
+        with suppress(OSError):  # the caller is gone
             self.request.sendall(self.server.word)
 
 
 @contextmanager
 def stand_in(host: str, port: int) -> Iterator[str]:
-    """Listen in the controller's place for the time of a block, and say the word that is returned to every caller.
+    """Listen in the controller's place during a block; yield the word that every caller receives.
 
     Raises:
-        OSError: nobody can listen there, for instance because a controller does.
+        OSError: the address is not available, for instance because a controller listens there.
     """
     word = secrets.token_hex(8)
     with _Listener(host, port, word.encode()) as listener:
@@ -47,13 +47,13 @@ def stand_in(host: str, port: int) -> Iterator[str]:
 
 
 def call_controller(host: str, port: int, word: str, seconds: float) -> str | None:
-    """Why a switch at the caller's place would not come to the listener that says the word; None when it would.
+    """Return why a switch at the caller's place would not reach the listener with this word; None if it would.
 
     Args:
         host: the controller's address.
-        port: that it is to listen on.
+        port: its TCP port.
         word: see `stand_in`.
-        seconds: for connecting, and for the word.
+        seconds: time limit for connecting and for receiving the word.
     """
     try:
         with socket.create_connection((host, port), timeout=seconds) as connection, connection.makefile("rb") as said:

@@ -1,4 +1,4 @@
-"""All boxes of an inventory: reached together, checked, changed into what they are to be, and put back."""
+"""All boxes of an inventory: connected, checked, configured and restored together."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from testbed.link_state import CARRIER_SECONDS
 _CHANGE_SECONDS = 120.0
 
 _CALL_SECONDS, _CALLED_SECONDS = 5.0, 20.0
-"""For a switch to come to the controller's place, and to say so. The kernel gives up silent neighbours after three."""
+"""Seconds to connect to the controller's place, and to report it. The kernel gives up silent neighbours after three."""
 
 
 @dataclass(frozen=True)
 class Examination:
-    """What a check has found.
+    """Result of a check.
 
     Attributes:
-        facts: of the boxes that could be reached, by name.
-        faults: what stands in the way, in words.
-        notes: what could not be looked at without changing something or disturbing others.
-        untried: that among the notes which says why switches have not called at the controller's place.
-        recorded: whether changes are, on any box.
-        amiss: what is not as it was made by changes that are recorded.
-        built: whether all boxes are already what they are to be.
+        facts: of the boxes that were reached, by name.
+        faults: obstacles, in words.
+        notes: aspects that cannot be examined without changing something or disturbing others.
+        untried: the note that explains why switches have not called the controller's place, None if they have.
+        recorded: True if changes are recorded on any box.
+        amiss: recorded changes that are no longer in effect.
+        built: True if all boxes are already in their target state.
     """
 
     facts: Mapping[str, Facts]
@@ -51,13 +51,13 @@ class Examination:
 
 
 class Fleet:
-    """Connections to the boxes, from `connect` to `close`; to be used as a context manager.
+    """Connections to the boxes, from `connect` to `close`; used as a context manager.
 
     Everything raises TestbedError when a box fails, and its message begins with the box's name.
 
     Attributes:
-        unreached: box to why it was not reached.
-        facts: what was found when the boxes were last examined.
+        unreached: box to the reason why it was not reached.
+        facts: from the last examination of the boxes.
     """
 
     def __init__(self, inventory: Inventory) -> None:
@@ -75,7 +75,7 @@ class Fleet:
         self.close()
 
     def connect(self) -> None:
-        """Connect to every box that answers; `unreached` has the others and what SSH said of them."""
+        """Connect to every box that answers; `unreached` gets the others with SSH's error."""
         boxes = self.inventory.boxes
         with ThreadPoolExecutor(len(boxes)) as pool:
             for box, found in zip(boxes, pool.map(_connect, boxes), strict=True):
@@ -85,7 +85,7 @@ class Fleet:
                     self.unreached[box.name] = str(found)
 
     def require_all(self) -> None:
-        """Raises TestbedError when a box was not reached."""
+        """Raise TestbedError if a box was not reached."""
         if self.unreached:
             raise TestbedError("; ".join(self.unreached.values()))
 
@@ -96,7 +96,7 @@ class Fleet:
         self._connections.clear()
 
     def connection(self, box: Box) -> Connection:
-        """The connection to a box; raises DeadBoxError when there is none."""
+        """Return the connection to a box; raises DeadBoxError if there is none."""
         if box.name not in self._connections:
             raise DeadBoxError(self.unreached.get(box.name, f"{box.name} is not connected"))
         return self._connections[box.name]
@@ -104,18 +104,18 @@ class Fleet:
     def ask(
         self, action: str, arguments: Callable[[Box], dict[str, object] | None], seconds: float = _CHANGE_SECONDS
     ) -> dict[str, Any]:
-        """Have the connected boxes do something at the same time.
+        """Have the connected boxes execute an action at the same time.
 
         Args:
             action: of the agent.
-            arguments: of each box; None leaves it out.
-            seconds: for each answer.
+            arguments: returns the arguments for a box; None leaves it out.
+            seconds: time limit for each answer.
 
         Returns:
-            The answers by name of the box.
+            The answers by box name.
 
         Raises:
-            BoxError: boxes failed; the message has all of them.
+            BoxError: boxes failed; the message has all failures.
         """
         answers, faults = self._ask_each(action, arguments, seconds)
         if faults:
@@ -123,12 +123,12 @@ class Fleet:
         return answers
 
     def examine(self, target: Target, *, claimed: bool = False) -> Examination:
-        """Look at everything without changing anything; boxes that were not reached are among the faults.
+        """Examine everything without changing anything; boxes that were not reached count as faults.
 
         Args:
-            target: what the boxes are to be.
-            claimed: whether they are claimed for us; if not, nobody stands in for the controller where changes are
-                recorded, as the run that uses them may need its place.
+            target: target state of the boxes.
+            claimed: True if the boxes are claimed by us; if not, and changes are recorded, there is no stand-in for the
+                controller, as the run that uses them may need its place.
         """
         facts = self.ask("survey", _survey_arguments)
         marks = self.ask("fingerprint", _role)
@@ -166,18 +166,17 @@ class Fleet:
         return Examination(facts, tuple(faults), tuple(notes), untried, bool(changed), tuple(wrong), built)
 
     def clocks(self) -> dict[str, ClockOffset]:
-        """Those of the boxes that were reached, by name; one box after the other, so that none holds another up."""
+        """Return the clocks of the reached boxes by name, asked one after the other so that none delays another."""
         return {box.name: self._clock(box) for box in self.inventory.boxes if box.name in self._connections}
 
     def build(self, target: Target, report: Callable[[str], None]) -> bool:
-        """Make the boxes what they are to be; what they are not to be any more is put back first.
+        """Bring the boxes into their target state, after undoing changes that it no longer needs.
 
         Returns:
-            Whether there was anything to do.
+            False if there was nothing to do.
 
         Raises:
-            TestbedError: something stands in the way, the message has all of it, or a change failed; what was changed
-                is put back then.
+            TestbedError: there are obstacles, all of them in the message, or a change failed; changes are undone then.
         """
         self.require_all()
         self.ask("claim", _claim_arguments)
@@ -208,12 +207,12 @@ class Fleet:
         return True
 
     def put_back(self) -> None:
-        """Put back whatever is recorded on the boxes that were reached.
+        """Restore all recorded changes on the boxes that were reached.
 
-        What goes wrong with one box keeps no other from being put back.
+        A failure on one box does not keep others from being restored.
 
         Raises:
-            TestbedError: something could not be put back, and stays recorded, or boxes were not reached; the message
+            TestbedError: something could not be restored, and stays recorded, or boxes were not reached; the message
                 has all of it.
         """
         claimed, refused = self._ask_each("claim", _claim_arguments)
@@ -222,7 +221,7 @@ class Fleet:
         _require_none([*self.unreached.values(), *refused.values(), *failed.values(), *left])
 
     def put_back_what_answers(self, report: Callable[[str], None]) -> None:
-        """Put back what is possible; `report` is told of what is not, in one line for each box."""
+        """Restore what is possible; `report` receives a line for each box with the rest."""
         found, failed = self._ask_each("put_back", _role)
         for name, faults in (found | {name: [fault] for name, fault in failed.items()}).items():
             if faults:
@@ -231,7 +230,7 @@ class Fleet:
     def _ask_each(
         self, action: str, arguments: Callable[[Box], dict[str, object] | None], seconds: float = _CHANGE_SECONDS
     ) -> tuple[dict[str, Any], dict[str, str]]:
-        """As `ask`; what the boxes answered, and what those that failed said, by name of the box."""
+        """Do as `ask`, but return answers and failures separately, both by box name."""
         orders: dict[str, int] = {}
         answers: dict[str, Any] = {}
         faults: dict[str, str] = {}
@@ -258,7 +257,7 @@ class Fleet:
         return self.ask("probe_cables", arguments)
 
     def _ways_to_controller(self) -> tuple[list[str], str | None]:
-        """What keeps switches from the controller; or none, and why nobody can listen in its place."""
+        """Return faults of switches that do not reach the controller, and why nobody can listen in its place, if so."""
         host, port = self.inventory.controller.host, self.inventory.controller.port
 
         def arguments(box: Box) -> dict[str, object] | None:
@@ -284,7 +283,7 @@ class Fleet:
 
 @contextmanager
 def _collecting(faults: dict[str, str], name: str) -> Iterator[None]:
-    """Collect what a box says went wrong."""
+    """Collect the fault that a box reports."""
     try:
         yield
     except BoxError as error:
@@ -307,7 +306,7 @@ def _claim_arguments(box: Box) -> dict[str, object]:
 
 
 def _amiss(box: Box, mark: str | None, target: Target, facts: Mapping[str, Facts]) -> list[str]:
-    """Why a box with a record is not what it is to be, if it is not."""
+    """Return why a box with a record is not in its target state, or nothing."""
     if mark is None:
         return ["not all that is recorded is done, or the box was started since"]
     if mark != target.fingerprint():

@@ -1,4 +1,4 @@
-"""A site's host that is a box: its programs run there, in the namespace of its interface."""
+"""A site's host on a box: its programs run there, in the namespace of its interface."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _POLL_SECONDS = 0.05
 
 
 class BoxHost:
-    """Like `testbed.hosts.Host`, far away."""
+    """Remote counterpart of `testbed.hosts.Host`."""
 
     def __init__(self, name: str, address: IPv4Address, interface: str, namespace: str, connection: Connection) -> None:
         self.name = name
@@ -44,7 +44,7 @@ class BoxHost:
 
     @property
     def _prefix(self) -> list[str]:
-        return ["ip", "netns", "exec", self._namespace]  # which becomes the program it is given
+        return ["ip", "netns", "exec", self._namespace]  # which replaces itself by the program
 
 
 class BoxProgram:
@@ -90,7 +90,7 @@ class BoxProgram:
         self._connection.call("terminate_program", program=self._number)
 
     def stop(self) -> None:
-        """End it; harmless when that was done before, or the box is dead."""
+        """End it; has no effect if that was done before, or the box is dead."""
         if not self._stopped and self._connection.is_alive:
             self._connection.call("stop_program", program=self._number)
         self._stopped = True

@@ -1,4 +1,4 @@
-"""The inventory: which box is which switch or host, how it is reached, and which of its interfaces are ours to use."""
+"""The inventory: the switch or host of each box, its login, and the interfaces that we may use."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ _HOST_KEYS = (*_BOX_KEYS, "interface")
 
 _ADDRESS = re.compile(r"[0-9A-Za-z][0-9A-Za-z.:_-]*")
 _CONTROLLER = re.compile(r"(?!0\.0\.0\.0$)[0-9A-Za-z][0-9A-Za-z.-]*")
-"""No IPv6, which the controller does not listen on, and nothing that a switch would take for itself."""
+"""Excludes IPv6, which the controller does not listen on, and addresses that a switch would take for its own."""
 
 _USER = re.compile(r"[0-9A-Za-z_][0-9A-Za-z._-]*")
 _INTERFACE = re.compile(r"(?!(?:all|default|lo)$)[0-9A-Za-z_][0-9A-Za-z._:@-]{0,14}")
-"""Not all that Linux permits, but nothing that a program could take for an option or a list, nor for all interfaces."""
+"""Narrower than Linux permits: excludes text that a program could take for an option, a list or all interfaces."""
 
 _BRIDGE = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_-]{0,7}")
-"""Short enough for names of ports made from it."""
+"""Short enough for the port names derived from it."""
 
 _DIRECTORY = re.compile(r"/[0-9A-Za-z._/-]*")
 
 
 @dataclass(frozen=True)
 class Login:
-    """How SSH reaches a box; what is None is as the user's own configuration of SSH says.
+    """SSH login of a box; None leaves a value to the user's own SSH configuration.
 
     Attributes:
-        sudo: become root by `sudo -n`, for users that are not.
+        sudo: True to become root by `sudo -n`, for other users.
     """
 
     address: str
@@ -60,12 +60,12 @@ class SwitchBox:
     """A box that is a switch of the topology.
 
     Attributes:
-        management: the interface that SSH comes in by, never to be touched.
+        management: the interface that SSH uses, never touched.
         links: neighbour in the topology to the interface cabled to it.
         host: the interface cabled to the site's host, if it has one.
-        bridge: name of the bridge to make.
-        datapath: what is to forward.
-        ovs_directory: where the box's Open vSwitch has its sockets.
+        bridge: name of the bridge to create.
+        datapath: type of datapath that forwards.
+        ovs_directory: directory of the sockets of the box's Open vSwitch.
     """
 
     node: str
@@ -80,7 +80,7 @@ class SwitchBox:
 
     @property
     def name(self) -> str:
-        """What messages call the box."""
+        """Name of the box in messages."""
         return f"{self.role} {self.node}"
 
     @property
@@ -100,7 +100,7 @@ class HostBox:
 
     @property
     def name(self) -> str:
-        """What messages call the box."""
+        """Name of the box in messages."""
         return f"{self.role} {self.node}"
 
     @property
@@ -118,7 +118,7 @@ class Inventory:
 
     Attributes:
         path: the file it was read from.
-        controller: where on this machine switches connect to.
+        controller: address on this machine that switches connect to.
     """
 
     path: Path
@@ -131,7 +131,7 @@ class Inventory:
         return (*self.switches.values(), *self.hosts.values())
 
     def require_fit(self, topology: Topology) -> None:
-        """Raises InputError when the boxes are not those of a topology, or are not cabled as it says."""
+        """Raise InputError if the boxes or their cabling do not match a topology."""
         missing = [node for node in topology.nodes if node not in self.switches]
         others = [node for node in self.switches if node not in topology.nodes]
         wrong = [f"switch {node} is no node of {topology.name}" for node in others]
@@ -146,12 +146,12 @@ class Inventory:
                 raise self._unfit(f"switches.{node}.links", f"{', '.join(switch.links)}", f"{neighbours}")
 
     def require_hosts(self, sites: set[str]) -> None:
-        """Raises InputError when a site has no host."""
+        """Raise InputError if a site has no host."""
         for site in sorted(sites - set(self.hosts)):
             raise self._unfit("hosts", f"site {site} has no host", "one with an interface cabled to its switch")
 
     def require_controller_here(self) -> None:
-        """Raises InputError when the controller's address is not this machine's, or its TLS files are not usable."""
+        """Raise InputError if the controller's address is not this machine's, or its TLS files are unusable."""
         host = self.controller.host
         try:
             require_free(host, 0)
@@ -159,18 +159,18 @@ class Inventory:
             problem = f"{host}: {error.problem}"
             raise self._unfit("controller", problem, "an address of this machine, as the switches reach it") from error
         if self.controller.tls is not None:
-            require_usable(self.controller.tls, passphrase="")  # there is no terminal where it will run
+            require_usable(self.controller.tls, passphrase="")  # it will run without a terminal
 
     def _unfit(self, place: str, problem: str, expected: str) -> InputError:
         return InputError(self.path, place, problem, expected)
 
 
 def read_inventory(path: Path) -> Inventory:
-    """The inventory in a YAML file, whose form `docs/boxes.md` describes.
+    """Return the inventory from a YAML file in the form that `docs/boxes.md` describes.
 
     Raises:
-        InputError: the file is not as it should be, uses an interface twice or for management as well, or two switches
-            of one machine want the same bridge; its place is the line.
+        InputError: the file is invalid, uses an interface twice or also for management, or two switches on one machine
+            have the same bridge; its place is the line.
     """
     return _Reader(path).read()
 
@@ -231,7 +231,7 @@ class _Reader:
         boxes[box.node] = box
 
     def _require_apart(self, box: Box, other: Box, entry: yaml.Node) -> None:
-        """Raises InputError when two boxes that are one machine are to use the same of it."""
+        """Raise InputError if two boxes on one machine use the same interface or bridge."""
         for interface in box.interfaces:
             if interface in other.interfaces:
                 problem = f"{interface} is an interface of {other.name} at the same address too"
@@ -293,7 +293,7 @@ class _Reader:
         )
 
     def _text(self, node: yaml.Node, what: str) -> str:
-        """A text that is no name of a node, so that `null` without quotes says that there is none."""
+        """Return a text that is not a node's name: it refuses an unquoted `null`, which stands for no value."""
         if node.tag == "tag:yaml.org,2002:null":
             raise self._document.error(node, f"{what} is null", "a value, or no such key")
         return self._document.text(node, what)
@@ -305,12 +305,12 @@ class _Reader:
         return text
 
     def _file(self, node: yaml.Node) -> Path:
-        """A path; one that is not absolute starts at the inventory's folder."""
+        """Return a path; a relative one starts at the inventory's folder."""
         text = self._text(node, "a file")
         try:
             path = self._document.path.parent / Path(text).expanduser()
             exists = path.is_file()
-        except (OSError, RuntimeError) as error:  # RuntimeError: nobody's home is found
+        except (OSError, RuntimeError) as error:  # RuntimeError: there is no such home
             reason = error.strerror if isinstance(error, OSError) else error
             raise self._document.error(node, f"file {quoted(text)} cannot be looked for ({reason})", "one") from error
         if not exists:

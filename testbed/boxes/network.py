@@ -1,4 +1,4 @@
-"""A network of boxes, behind the interface that labs and experiments know (`testbed.fabric`)."""
+"""A network of boxes behind the interface that labs and experiments use (`testbed.fabric`)."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ from testbed.run_directory import RunDirectory
 Report = Callable[[str], None]
 
 _PROBE_TIMING = ProbeTiming(settle=0.5, measure=1.0, overrun=0.5)
-"""Boxes are told one after the other when to measure."""
+"""Boxes receive the order to measure one after the other."""
 
 _PROBE_FRAMES_PER_SECOND = 30_000
-"""As boxes that are containers of one machine can bear it."""
+"""Low enough for boxes that are containers on one machine."""
 
 
 class BoxNetwork:
     """Switches and hosts that are boxes, from `start` to `stop`.
 
-    What the boxes were not before `start` they are not after `stop`. What dies in between is reported by the method
-    that needs it; `stop` puts back what still answers.
+    `stop` restores the boxes to their state before `start`. A box that dies in between is reported by the method that
+    needs it; `stop` restores those that still answer.
     """
 
     def __init__(self, target: Target, report: Report) -> None:
@@ -75,7 +75,7 @@ class BoxNetwork:
 
     @property
     def datapath(self) -> Datapath:
-        """Userspace where any switch's is, as its queues are then chosen by tags."""
+        """Userspace if any switch uses it, as its queues are then chosen by tags."""
         kinds = {box.datapath for box in self._target.inventory.switches.values()}
         return Datapath.USERSPACE if Datapath.USERSPACE in kinds else Datapath.KERNEL
 
@@ -113,7 +113,7 @@ class BoxNetwork:
             if self._fleet.build(self._target, self._report):
                 undo.callback(self._fleet.put_back_what_answers, self._report)
             else:
-                self._empty_switches()  # a run that was killed may have left something in them
+                self._empty_switches()  # a killed run may have left something in them
                 undo.callback(self._empty_switches)
                 self._require_carriers()
             for machine in self._machines.values():
@@ -241,7 +241,7 @@ class BoxNetwork:
 
     @cached_property
     def _machines(self) -> dict[str, SwitchMachine]:
-        """By node; raises BoxError when a switch is not connected."""
+        """Machines by node; raises BoxError if a switch is not connected."""
         switches = self._target.inventory.switches
         return {node: SwitchMachine(box, self._fleet.connection(box)) for node, box in switches.items()}
 
@@ -259,12 +259,12 @@ class BoxNetwork:
             except BoxError as error:
                 self._report(f"{machine.box.name} is not emptied: {error}")
         try:
-            self._bring_up(0.0)  # what was cut
+            self._bring_up(0.0)  # links that were cut
         except BoxError as error:
             self._report(f"links that were cut may be down: {error}")
 
     def _require_carriers(self) -> None:
-        """Wait for those of links that the run before has cut; raises TestbedError naming ports without one."""
+        """Wait for carriers of links that the last run cut; raises TestbedError naming ports without one."""
         silent = self._bring_up(CARRIER_SECONDS)
         faults = [f"{name}: {', '.join(found)} has no carrier" for name, found in silent.items() if found]
         if faults:
@@ -278,13 +278,13 @@ class BoxNetwork:
 
 
 def _enlarge_send_buffers(machine: SwitchMachine) -> None:
-    """See `testbed.send_buffer`: the switch must have sent a packet before."""
+    """Enlarge the switch's send buffers (see `testbed.send_buffer`); it must have sent a packet before."""
     machine.ofctl("packet-out", f"in_port=controller packet={HARMLESS_FRAME} actions=output:1")
     machine.connection.call("enlarge_send_buffers", ovs_directory=str(machine.box.ovs_directory))
 
 
 class BoxGround:
-    """Lets a lab stand on boxes."""
+    """Ground of a lab on boxes."""
 
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory
@@ -293,8 +293,8 @@ class BoxGround:
     def listening(self) -> Listening:
         return self._inventory.controller
 
-    def require(self, report: Report) -> None:  # noqa: ARG002 - a lab that was killed left nothing on this machine
-        """Raises InputError when the controller cannot listen on this machine as the inventory says."""
+    def require(self, report: Report) -> None:  # noqa: ARG002 - a killed lab leaves nothing on this machine
+        """Raise InputError if the controller cannot listen at the inventory's address on this machine."""
         self._inventory.require_controller_here()
         require_free(self._inventory.controller.host, self._inventory.controller.port)
 
@@ -302,7 +302,7 @@ class BoxGround:
     def network(
         self,
         wiring: Wiring,
-        run: RunDirectory,  # noqa: ARG002 - what is done is recorded on the boxes
+        run: RunDirectory,  # noqa: ARG002 - changes are recorded on the boxes
         options: NetworkOptions,
         report: Report,
     ) -> Iterator[BoxNetwork]:
@@ -310,7 +310,7 @@ class BoxGround:
 
 
 class _BoxWatch:
-    """Watches on several boxes at once."""
+    """Watches labels on several boxes at once."""
 
     def __init__(self, watched: Sequence[tuple[Connection, list[str]]]) -> None:
         self._connections = [connection for connection, _ in watched]

@@ -1,4 +1,4 @@
-"""What each box is to be for a topology: derived from the inventory, the wiring and what the boxes are like."""
+"""Target state of each box for a topology: derived from the inventory, the wiring and the state of the boxes."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ from testbed.site_commands import site_commands
 _NAMESPACE = "kuijia"
 _NO_HOST = "-none"
 _ALL_SITES = 8
-"""Bits of the prefix that all sites are in."""
+"""Bits of the prefix that contains all sites."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What the boxes are to be together."""
+    """Target state of all boxes."""
 
     inventory: Inventory
     wiring: Wiring
     options: NetworkOptions
 
     def steps(self, box: Box, facts: Mapping[str, Facts]) -> list[Step]:
-        """What makes a box what it is to be, once its interfaces are awake.
+        """Return the changes that configure a box, to be applied after its interfaces are up.
 
         Args:
-            box: which.
+            box: the box.
             facts: of all boxes, by name.
         """
         if isinstance(box, SwitchBox):
             bridge = self._bridge(box)
             vsctl = ("ovs-vsctl", f"--db=unix:{box.ovs_directory / 'db.sock'}", "--timeout=20")
-            mark = f"boxes-{box.node.encode().hex()}"  # not that of another switch whose bridge is called the same
+            mark = f"boxes-{box.node.encode().hex()}"  # distinct from switches with a bridge of the same name
             make = (*vsctl, *bridge_arguments(bridge, box.datapath, mark))
             directory = str(box.ovs_directory)
             removals = (
@@ -64,7 +64,7 @@ class Target:
         return host_steps(self._host(box, macs), facts[box.name])
 
     def fingerprint(self) -> str:
-        """Different for targets that make something else of the same boxes."""
+        """Return a digest that differs between targets that configure the same boxes differently."""
         described = [
             [box.role, box.node, [asdict(port) for port in self._ports(box)]]
             for box in self.inventory.switches.values()
@@ -74,7 +74,7 @@ class Target:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def interface(self, switch: str, port: int) -> str:
-        """The device of a switch's port."""
+        """Return the device of a switch's port."""
         box = self.inventory.switches[switch]
         neighbour = self.wiring.neighbour_at(switch, port)
         found = box.links[neighbour] if neighbour is not None else box.host
@@ -85,7 +85,7 @@ class Target:
         return f"{_NAMESPACE}-{self.wiring.datapath_id(host.node)}"
 
     def cables(self) -> list[tuple[tuple[str, str], tuple[str, str]]]:
-        """The cables there should be: name of the box and its interface at either end."""
+        """Return the expected cables: box name and interface at either end."""
         switches = self.inventory.switches
         found = [
             ((switches[a].name, switches[a].links[b]), (switches[b].name, switches[b].links[a]))
@@ -102,7 +102,7 @@ class Target:
         ports = [Port(self.interface(box.node, number), number, LINK_MTU) for number in range(1, last)]
         if box.host is not None:
             ports.append(Port(box.host, last, HOST_MTU))
-        else:  # the plan's tables need a port there all the same
+        else:  # the plan's tables need a port there anyway
             ports.append(Port(f"{box.bridge}{_NO_HOST}", last, HOST_MTU, internal=True))
         return Bridge(box.bridge, self.wiring.datapath_id(box.node), tuple(ports))
 
@@ -114,7 +114,7 @@ class Target:
                 continue
             rate = port_capacity(self.wiring, box.node, port.number)
             commands = htb_commands(port.interface, rate, layout, self.options.buffer_packets)
-            if box.datapath is Datapath.USERSPACE:  # on which `set_queue` reaches no queue
+            if box.datapath is Datapath.USERSPACE:  # where `set_queue` has no effect
                 commands += tag_filter_commands(port.interface, layout, tagging)
             plans.append(PortPlan(port.interface, port.mtu, tuple(map(tuple, commands))))
         return plans

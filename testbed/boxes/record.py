@@ -1,4 +1,4 @@
-"""Runs on a box: makes changes there and keeps on its disk what puts them back, written before each is made."""
+"""Runs on a box: makes changes there and keeps on its disk how to undo them, written before each change."""
 
 from __future__ import annotations
 
@@ -40,28 +40,28 @@ _SPECIAL: dict[str, Callable[..., None]] = {
     REMOVE_NAMESPACE: remove_namespace,
     RESTORE_SETTINGS: restore_settings,
 }
-"""The undoings that are no programs."""
+"""Undo commands that are functions, not programs."""
 
 _UNREADABLE = "unreadable"
-"""Key of what stands for a damaged line."""
+"""Key of the placeholder for a damaged line."""
 
 _NOT_THERE = re.compile("Cannot find device|No such device|cannot stat /proc/sys/")
-"""What `ip`, `tc`, `ethtool` and `sysctl` say of an interface that there is not."""
+"""Output of `ip`, `tc`, `ethtool` and `sysctl` about an interface that does not exist."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """What was done on a box in one of its roles: one line of JSON about all of it, then one for each step."""
+    """Changes to a box in one of its roles: one line of JSON for the whole record, then one for each step."""
 
     path: Path
 
     @classmethod
     def of(cls, role: str, node: str) -> Record:
-        """The record of a box as `role` for the topology's `node`."""
+        """Return the record of a box as `role` for the topology's `node`."""
         return cls(FOLDER / f"{role}-{node.encode().hex()}.jsonl")
 
     def print_of_changes(self) -> str | None:
-        """The fingerprint given to `begin` if all that was recorded was also done since the box was started."""
+        """Return the fingerprint given to `begin` if all recorded changes were completed since the box's last start."""
         lines = self._lines()
         if not lines or "done" not in lines[-1] or any(_UNREADABLE in line for line in lines):
             return None
@@ -71,10 +71,10 @@ class Record:
 
     @contextmanager
     def claim(self, interfaces: Iterable[str] = ()) -> Iterator[None]:
-        """Keep others from changing the box, or these interfaces under another name of it, for the time of a block.
+        """Keep others from changing the box, or these interfaces under another of its names, during a block.
 
         Raises:
-            TestbedError: somebody does that already.
+            TestbedError: somebody else has claimed it.
         """
         self.path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         wanted = {self.path.with_suffix(".lock"): "it"}
@@ -89,25 +89,25 @@ class Record:
             yield
 
     def interfaces(self) -> list[str] | None:
-        """Those given to `begin`, none where that cannot be read; None when nothing is recorded."""
+        """Return the interfaces given to `begin`, none if they cannot be read; None if nothing is recorded."""
         if not self.path.exists():
             return None
         lines = self._lines()
         return list(lines[0].get("interfaces", ())) if lines else []
 
     def begin(self, fingerprint: str, interfaces: Sequence[str] = ()) -> None:
-        """Begin a record of changes to interfaces, after `claim`; raises TestbedError when there is one."""
+        """Begin a record of changes to interfaces, after `claim`; raises TestbedError if there is one already."""
         if self.path.exists():
             raise TestbedError(f"{self.path} records changes already; `kuijia boxes down` puts them back")
         self._append({"fingerprint": fingerprint, "boot_id": boot_id(), "interfaces": list(interfaces)})
         folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            os.fsync(folder)  # the name of the new file, too, is on the disk before anything is changed
+            os.fsync(folder)  # the new file's name must also be on disk before any change
         finally:
             os.close(folder)
 
     def make(self, steps: Iterable[Step]) -> None:
-        """Make changes, each recorded first."""
+        """Make changes, recording each one first."""
         for step in steps:
             self._append({"undo": step.undo, "lasting": step.lasting})
             for command in step.do:
@@ -115,24 +115,24 @@ class Record:
             self._append({"made": True})
 
     def finish(self) -> None:
-        """Record that everything is done."""
+        """Record that all changes are complete."""
         self._append({"done": True})
 
     def put_back(self) -> list[str]:
-        """Undo what is recorded, last things first, and forget it.
+        """Undo the recorded changes, the last one first, and delete the record.
 
-        Nothing of what a restart of the box has undone is undone again; where the line that tells whether there was one
-        is damaged, only what a restart would have left. The record changes when everything was tried:
-        whoever is killed meanwhile leaves all of it to be undone once more.
+        Changes that a restart of the box has undone are not undone again; if the line that shows a restart is damaged,
+        only lasting changes are undone. The record is rewritten after everything was tried, so that all of it is tried
+        again if this is killed midway.
 
         Returns:
-            What could not be undone, in words; the record is kept of that.
+            Failures in words; the record keeps their changes.
         """
         lines = self._lines()
         if not lines:
             self.path.unlink(missing_ok=True)  # cut short before anything was done
             return []
-        restarted = lines[0].get("boot_id") != boot_id()  # a damaged one may be of any time
+        restarted = lines[0].get("boot_id") != boot_id()  # a damaged one may be from any time
         faults = [self._complaint()] if any(_UNREADABLE in line for line in lines) else []
         left = []
         bridge_stays = False
@@ -143,10 +143,10 @@ class Record:
                 continue
             found = _faults_of_undoing(line["undo"])
             made = "made" in after
-            if not made:  # in part at the most; that of what is not there needs no undoing
+            if not made:  # made in part at most; missing objects need no undoing
                 found = [fault for fault in found if not _NOT_THERE.search(fault)]
             faults += found
-            # A bridge that stays does again what was done before it was made.
+            # A bridge that stays re-applies the changes made before it, so they are kept as well.
             bridge_stays = bridge_stays or bool(found and line["lasting"])
             if found or bridge_stays:
                 left += [after, line] if made else [line]
@@ -174,7 +174,7 @@ class Record:
             os.fsync(file.fileno())
 
     def _lines(self) -> list[dict[str, Any]]:
-        """What is recorded, damaged lines among it; one cut short by a crash stands for nothing done."""
+        """Return the recorded lines, damaged ones included, except one cut short by a crash: its step was not begun."""
         if not self.path.exists():
             return []
         return [_content(line) for line in self.path.read_bytes().split(b"\n")[:-1]]
@@ -195,7 +195,7 @@ def _faults_of_undoing(commands: Iterable[Sequence[str]]) -> list[str]:
             _undo(tuple(command))
         except TestbedError as error:
             faults.append(str(error))
-        except (OSError, LookupError, ValueError) as error:  # nor does that keep the others from being undone
+        except (OSError, LookupError, ValueError) as error:  # the others must still be undone
             faults.append(f"`{shlex.join(command)}` ends with {type(error).__name__}: {error}")
     return faults
 

@@ -1,4 +1,4 @@
-"""Runs on a box: looks at all that a check or a plan of changes needs to know, without changing anything there."""
+"""Runs on a box: collects the facts that a check or a plan of changes needs, without changing anything there."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ PROGRAMS = {
     "iperf3": "--version",
     "ovs-vsctl": "--version",
 }
-"""Program to the option that makes it tell its version."""
+"""Program to the option that prints its version."""
 
 OFFLOADS = {"gro": "generic-receive-offload", "lro": "large-receive-offload", "tso": "tcp-segmentation-offload"} | {
     "gso": "generic-segmentation-offload",
     "rx": "rx-checksumming",
     "tx": "tx-checksumming",
 }
-"""Features as `ethtool -K` calls them to what `ethtool -k` calls them."""
+"""Names of features in `ethtool -K` to those in `ethtool -k`."""
 
 _TLS_FILES = 3
-"""A private key, a certificate, and those of who signs others' (ovs-vsctl(8), get-ssl)."""
+"""Private key, certificate and CA certificates (ovs-vsctl(8), get-ssl)."""
 
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 _QUEUES = {
@@ -45,16 +45,16 @@ _QUEUES = {
     "u32": "filter add dev probe0 protocol mpls_uc prio 1 u32 match u32 0x200 0xe00 at 0 flowid 1:1",
     "pfifo_head_drop": "qdisc replace dev probe0 root handle 2: pfifo_head_drop limit 10",
 }
-"""What the queues of a port are made of, and how each is tried."""
+"""Components of a port's queues, and the command that tries each."""
 
 
 def survey(interfaces: Sequence[str], moved: Sequence[str], ovs_directory: str | None) -> dict[str, Any]:
-    """Facts of the box, as JSON data.
+    """Return facts of the box, as JSON data.
 
     Args:
-        interfaces: those to look at; without `ip` and `tc` there, none is.
-        moved: those among them that lose their settings, as they are to be moved to another network namespace.
-        ovs_directory: where the Open vSwitch is that is to be asked for its bridges, None for none.
+        interfaces: interfaces to examine; without `ip` and `tc`, none is.
+        moved: those that lose their settings, as they will move to another network namespace.
+        ovs_directory: directory of the Open vSwitch to query for its bridges, None for none.
     """
     facts: dict[str, Any] = {
         "time": time.time(),
@@ -97,13 +97,13 @@ def _interface(link: dict[str, Any], links: Sequence[dict[str, Any]]) -> dict[st
         "carrier": "LOWER_UP" in link["flags"],
         "promiscuous": "PROMISC" in link["flags"],
         "mtu": link["mtu"],
-        "max_mtu": link.get("max_mtu", 0),  # 0: the device does not say
+        "max_mtu": link.get("max_mtu", 0),  # 0: unknown
         "mac": link["address"] if link["link_type"] == "ether" else None,
         "gso_max_segs": link.get("gso_max_segs", 65535),
         "master": link.get("master"),
-        # Addresses that the kernel makes by itself say nothing of whether somebody uses the interface.
+        # Addresses that the kernel assigns itself do not show that somebody uses the interface.
         "addresses": [each["local"] for each in link["addr_info"] if each["scope"] != "link"],
-        # The other end of a virtual cable is told in the same way as what a device stands on.
+        # The other end of a virtual cable is reported in the same field as the device below a device.
         "carries": [
             each["ifname"]
             for each in links
@@ -116,7 +116,7 @@ def _interface(link: dict[str, Any], links: Sequence[dict[str, Any]]) -> dict[st
 
 
 def _offloads(name: str) -> list[str]:
-    """The features that are on and can be switched off."""
+    """Return the features that are on and can be switched off."""
     try:
         shown = run_command(["ethtool", "-k", name])
     except TestbedError:  # a device without any, or no ethtool
@@ -126,17 +126,17 @@ def _offloads(name: str) -> list[str]:
 
 
 def _switch(directory: Path) -> dict[str, Any]:
-    """What an Open vSwitch has: its version, its bridges with their ports, what TLS needs; else why it is silent."""
+    """Return an Open vSwitch's version, bridges with ports, and whether TLS is set up; else why it does not answer."""
     vsctl = ["ovs-vsctl", f"--db=unix:{directory / 'db.sock'}", "--timeout=5"]
     try:
-        # Told by Debian's start scripts alone; the tool is of the same package.
+        # Only Debian's start scripts set it; the tool belongs to the same package.
         told = _VERSION.search(run_command([*vsctl, "get", "Open_vSwitch", ".", "ovs_version"]))
         types = run_command([*vsctl, "get", "Open_vSwitch", ".", "datapath_types"])
         ports = {
             name: run_command([*vsctl, "list-ports", name]).split() for name in run_command([*vsctl, "list-br"]).split()
         }
         tls_files = re.findall(r": (/.*)$", run_command([*vsctl, "get-ssl"]), re.MULTILINE)
-        require_forwarder(str(directory))  # all of the above is told by the database alone
+        require_forwarder(str(directory))  # all of the above comes from the database alone
     except TestbedError as error:
         return {"fault": str(error)}
     version = told[0] if told else _version("ovs-vsctl", "--version")
@@ -153,13 +153,13 @@ def _version(name: str, option: str) -> str | None:
         return None
     try:
         found = _VERSION.search(run_command([name, option]))
-    except TestbedError:  # installed, but it does not tell its version
+    except TestbedError:  # installed, but it prints no version
         found = None
     return found[0] if found else "present"
 
 
 def _interface_reached_by(links: Sequence[dict[str, Any]]) -> str | None:
-    """The interface with the address that this session of SSH came to; None when it is not one of this namespace."""
+    """Return the interface with the address of this SSH session, None if it is not in this namespace."""
     reached = _address_reached()
     for link in links:
         if any(each["local"] == reached for each in link["addr_info"]):
@@ -168,11 +168,11 @@ def _interface_reached_by(links: Sequence[dict[str, Any]]) -> str | None:
 
 
 def _address_reached() -> str | None:
-    """The third word of SSH_CONNECTION (ssh(1)), which `sudo` takes away from us but not from our ancestors."""
+    """Return the third word of SSH_CONNECTION (ssh(1)), which `sudo` removes for us but not for our ancestors."""
     for pid in (os.getpid(), *ancestors(os.getpid())):
         try:
             entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-        except PermissionError:  # somebody else's, or a container's
+        except PermissionError:  # of another user, or a container
             continue
         for entry in entries:
             name, _, value = entry.partition(b"=")
@@ -182,7 +182,7 @@ def _address_reached() -> str | None:
 
 
 def _try_queues() -> dict[str, bool]:
-    """Whether each kind works; the kernel loads its module for that if it has not yet."""
+    """Return which kinds work; trying one makes the kernel load its module if necessary."""
     result = {}
     with private_network():
         run_command(["ip", "link", "add", "name", "probe0", "type", "veth", "peer", "name", "probe1"])

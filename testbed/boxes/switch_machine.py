@@ -1,4 +1,4 @@
-"""The Open vSwitch of a box and the devices beside it, spoken to over SSH."""
+"""The Open vSwitch of a box and the devices beside it, used over SSH."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from testbed.boxes.ssh import Connection
 
 
 class SwitchMachine:
-    """A switch's box (`testbed.bfd.SwitchMachine` is what sessions need of it); everything raises BoxError."""
+    """A switch's box, used by sessions as a `testbed.bfd.SwitchMachine`; everything raises BoxError."""
 
     def __init__(self, box: SwitchBox, connection: Connection) -> None:
         self.box = box
@@ -17,7 +17,7 @@ class SwitchMachine:
 
     @property
     def management(self) -> str:
-        """What speaks OpenFlow to the bridge."""
+        """OpenFlow socket of the bridge."""
         return f"unix:{self.box.ovs_directory / f'{self.box.bridge}.mgmt'}"
 
     def vsctl(self, *arguments: str) -> str:
@@ -37,7 +37,7 @@ class SwitchMachine:
         self.connection.call("delete_links", names=names)
 
     def empty(self) -> None:
-        """Take away the controller, BFD sessions, entries and groups."""
+        """Remove the controller, BFD sessions, entries and groups."""
         self.vsctl("del-controller", self.box.bridge)
         self.connection.call("remove_cables", directory=str(self.box.ovs_directory), bridge=self.box.bridge)
         for command in ("del-flows", "del-groups"):

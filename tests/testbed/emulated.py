@@ -1,4 +1,4 @@
-"""Small emulated networks with flow entries of their own, for tests that send real packets."""
+"""Small emulated networks with their own flow entries, for tests that send real packets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from testbed.run_directory import RunDirectory
 
 CAPACITY = 20.0
 NORMAL_PORT, VICTIM_PORT = 5001, 5002
-"""UDP ports whose packets `program_path` gives the label of the class; everything else becomes control traffic."""
+"""UDP ports that `program_path` maps to the label of a class; other packets become control traffic."""
 
 DEFAULTS = NetworkOptions()
 TRIANGLE = (("a", "b"), ("b", "c"), ("a", "c"))
@@ -47,7 +47,7 @@ def running_network(
 
 
 def program_path(network: Network, path: Sequence[str], label: int) -> None:
-    """Entries that carry the packets from the first switch's host to the last one's, labelled, in their queues."""
+    """Add entries that carry labelled packets from the first switch's host to the last one's, in their queues."""
     wiring = network.wiring
     egress_prefix = wiring.prefix(path[-1])
     first_port = wiring.port(path[0], path[1])

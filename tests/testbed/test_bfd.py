@@ -101,7 +101,7 @@ def test_what_open_vswitch_shows_is_read() -> None:
 
 
 class Machine:
-    """Does nothing but remember, and answers as Open vSwitch would of the ports that it was told of."""
+    """Records its calls, and answers as Open vSwitch would for the ports that were added."""
 
     def __init__(self) -> None:
         self.ports: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""BFD sessions over a real Open vSwitch, carried by flow entries made by hand."""
+"""BFD sessions over a real Open vSwitch, carried by handmade flow entries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
 
 
 def program_session(network: Network, session: BfdSession) -> None:
-    """Entries that carry the session's packets from inner port to inner port, in the control queue."""
+    """Add entries that carry the session's packets from inner port to inner port, in the control queue."""
     for path in (session.nodes, session.nodes[::-1]):
         wiring = network.wiring
         network.ovs.ofctl(

@@ -31,7 +31,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
 
 @pytest.fixture
 def from_b_to_c(network: Network) -> Iterator[str]:
-    """The interface of one directed link, whose queues are put right again after the test."""
+    """Return the interface of one directed link; its queues are repaired after the test."""
     interface = network.interface("b", network.wiring.port("b", "c"))
     yield interface
     commands = htb_commands(interface, CAPACITY, network.options.layout, network.options.buffer_packets)
@@ -55,10 +55,10 @@ def test_a_link_out_of_tolerance_is_named_with_what_is_wrong(rate: float, high_s
 
 
 class Untouched:
-    """A network that is built of nothing: its probes come out as told, whatever is sent."""
+    """A network without devices: its probes arrive as given, whatever is sent."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, outcome: Callable[[str, int], float]) -> None:
-        """`outcome` has, by the device that frames arrive at and the run, the part of the capacity that arrives."""
+        """Create it; `outcome` gives the share of the capacity that arrives, by receiving device and run."""
         wired = topology(TRIANGLE)
         with RunDirectory.create(folder) as run:
             self.network = Network(wired, Wiring(wired), run, NetworkOptions(datapath=Datapath.KERNEL))

@@ -1,4 +1,4 @@
-"""A controller's process: what its event log says, read bit by bit as it is written, and how its start fails."""
+"""A controller's process: its event log, read piece by piece while it is written, and failures of its start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model against real switches: a sample of what `kuijia crosscheck` runs, and that it finds what differs."""
+"""The model against real switches: a sample of the cases of `kuijia crosscheck`, which also finds differences."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_model_that_prefers_the_last_bucket_is_found_out(tmp_path: Path, monke
     monkeypatch.setattr(crosscheck, "ModelNetwork", other_model)
     case = RandomPlan(motivation_plan(), PipelineOptions())
     with RealNetwork(case, tmp_path) as real:
-        monkeypatch.setattr(real, "_groups", {})  # the switch keeps the groups it was given
+        monkeypatch.setattr(real, "_groups", {})  # the switch keeps its first groups
         real.fail(Failure("none"))
         random = Random(1)
         told = [line for _ in range(20) for line in real.compare(random)]

@@ -1,4 +1,4 @@
-"""Frames are read as the RFCs say, flows are chosen by where their probes went, and probes are really seen."""
+"""Frames are parsed as in the RFCs, flows are chosen by the paths of their probes, and probes are really seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What iperf3 prints is read whatever it looks like, and its processes are started, measured and ended."""
+"""Any output of iperf3 can be read, and its processes are started, measured and ended."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_tcp_and_udp_flows_are_measured_at_the_receiver_on_the_common_clock(netw
 
 @pytest.mark.emulation
 def test_time_stamps_agree_with_when_the_bytes_were_read(network: Network) -> None:
-    """The flow is stopped in the middle; the series must show it when it happened."""
+    """The flow is stopped midway; the series must show the right time."""
     flow = IperfFlow("f1", "a", "c", 20003, 5203, protocol="udp", rate=4.0)
     with IperfRun(network, [flow], SECONDS, interval=0.1) as run:
         (client,) = [

@@ -44,7 +44,7 @@ def marks(lab: Lab) -> dict[FlowKey, Mark]:
 
 
 def sent(lab: Lab) -> Counter[str]:
-    """Packets that s1 has sent to other switches, by queue."""
+    """Return the packets that s1 has sent to other switches, by queue."""
     queues = [queue for queue in lab.status()["queues"] if queue["switch"] == "s1"]
     return sum((Counter({queue["queue"]: queue["sent_packets"]}) for queue in queues), Counter())
 
@@ -97,7 +97,7 @@ def test_victims_alone_change_their_tunnel_and_their_queue(lab: Lab, link: tuple
     }
     assert {after[flow].traffic_class for flow in victims} == {1}
     assert broken not in {after[flow].label for flow in victims}
-    # Probes that are lost on the way back are sent again.
+    # Probes lost on the way back are sent again.
     assert len(victims) <= counted["victim"] < 2 * len(victims) + 5
     assert len(FLOWS) - len(victims) <= counted["normal"] < 2 * (len(FLOWS) - len(victims)) + 5
     assert marks(lab) == before

@@ -45,7 +45,7 @@ for port in map(int, ports):
         except TimeoutError:
             pass
 """
-"""Tries a port where nothing listens: a refusal has come all the way back from the other host."""
+"""Tries a port without a listener: a refusal has come all the way back from the other host."""
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def plan() -> Plan:
 
 
 def answered(lab: Lab) -> set[int]:
-    """The source ports from which s1's host got an answer of s4's host."""
+    """Return the source ports to which s4's host answered s1's host."""
     target = str(lab.network.host("s4").address)
     command = [sys.executable, "-c", _CONNECT, target, *map(str, SOURCE_PORTS)]
     return {int(line) for line in lab.network.host("s1").run(command, timeout=150).stdout.split()}
@@ -91,7 +91,7 @@ def test_a_local_failure_is_survived_without_any_controller(plan: Plan) -> None:
         lab.kill_controller()
         cut = lab.fail("s1", "s2")
         assert cut.reaction_seconds is None
-        # s4 sends its answers over what it believes alive, so the way back is cut at its own port as well.
+        # s4 sends its answers over the tunnel that it believes alive, so the way back is cut at its own port as well.
         lab.fail("s2", "s4")
         assert answered(lab) == set(SOURCE_PORTS)
         lab.heal("s1", "s2")

@@ -1,4 +1,4 @@
-"""A lab whose tunnels are watched by BFD: failures beyond the first link are survived without any controller."""
+"""A lab whose tunnels are watched by BFD survives failures beyond the first link without a controller."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def plan() -> Plan:
 
 @pytest.fixture(scope="module")
 def lab(plan: Plan) -> Iterator[Lab]:
-    """Without its controller from the start on."""
+    """Run a lab without a controller from the start."""
     with Lab(plan, LabOptions(liveness="bfd"), lambda _: None) as lab:
         lab.kill_controller()
         yield lab
@@ -45,13 +45,13 @@ def tunnel(plan: Plan, *nodes: str) -> Tunnel:
 
 
 def marks(lab: Lab) -> dict[FlowKey, Mark]:
-    """What s1 puts on each flow to s4."""
+    """Return the marks that s1 puts on each flow to s4."""
     interfaces = [lab.network.interface("s1", port) for port in (1, 2, 3)]
     return probe_marks(lab.network.host("s1"), str(lab.network.host("s4").address), interfaces, FLOWS)
 
 
 def moved_from(path_id: int, before: dict[FlowKey, Mark], after: dict[FlowKey, Mark]) -> bool:
-    """Whether the flows of one tunnel, and no others, are on other tunnels and tagged low."""
+    """Return True if the flows of one tunnel, and no others, moved to other tunnels and are tagged low."""
     victims = {flow for flow, mark in before.items() if mark.label == path_id}
     assert victims
     return all(

@@ -1,4 +1,4 @@
-"""Labs with every kind of table: real packets of several classes in the queues that their tags and failures say."""
+"""Labs with every kind of table: real packets of several classes use the queues for their tags and failures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HIGH, LOW, CONTROL = "0xb8", "0x00", "0xc0"
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    """Figure 1 with all traffic of two classes on T2 = s1-s4."""
+    """Return a plan for figure 1 with all traffic of two classes on T2 = s1-s4."""
     plan = motivation_plan((0.0, 1.0, 0.0))
     (high,) = plan.pairs
     return replace(
@@ -33,7 +33,7 @@ def plan() -> Plan:
 
 
 def sent(lab: Lab, tos: str) -> Counter[tuple[str, str]]:
-    """Packets that s1's ports have sent, by neighbour and queue, while its host pinged that of s4."""
+    """Return packets sent by s1's ports, by neighbour and queue, while its host pinged that of s4."""
 
     def totals() -> Counter[tuple[str, str]]:
         queues = [queue for queue in lab.status()["queues"] if queue["switch"] == "s1"]

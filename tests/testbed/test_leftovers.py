@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class HeldLab:
-    """A lab in a process of its own."""
+    """A lab in its own process."""
 
     lab_id: str
     holder: subprocess.Popen[str]
@@ -55,7 +55,7 @@ def held_lab(root: Path) -> Iterator[HeldLab]:
 
 
 def machine_state() -> tuple[str, str]:
-    """Everything with a network about it in the machine's own namespace."""
+    """Return all network state of the machine's own namespace."""
     return run_command(["ip", "-oneline", "link"]), run_command(["ip", "netns"])
 
 

@@ -1,4 +1,4 @@
-"""Links with the delays of a wide-area network: round trips, how long a cut is felt there, how TCP gets over it."""
+"""Links with the delays of a wide-area network: round trips, the effect of a cut, and TCP's recovery."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def delayed_plan() -> Plan:
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    """All traffic between s1 and s4 is on T1 = s1-s2-s4, and on T2 = s1-s4 when that fails."""
+    """Run a lab with all traffic between s1 and s4 on T1 = s1-s2-s4, and on T2 = s1-s4 when that fails."""
     with Lab(delayed_plan(), LabOptions(), lambda _: None) as lab:
         yield lab
 
 
 def round_trip(lab: Lab) -> float:
-    """Seconds, the shortest of some."""
+    """Return the shortest of several round-trip times in seconds."""
     address = str(lab.network.host("s4").address)
     answer = lab.network.host("s1").run(["ping", "-c", "5", "-i", "0.2", address]).stdout
     found = re.search(r"= ([\d.]+)/", answer)
@@ -72,7 +72,7 @@ def test_a_flow_recovers_from_a_remote_cut_after_the_time_the_news_take(lab: Lab
         finally:
             lab.heal("s2", "s4")
     silence = longest_silence([at for _, at in record.arrivals], cut_at, end)
-    # What s1 sends after the news has to take the longer way; what was under way to s2 is lost.
+    # After the news, s1's packets take the longer way; those in flight to s2 are lost.
     longer_way = DELAYS["s1-s4"] - DELAYS["s1-s2"] - DELAYS["s2-s4"]
     assert longer_way < silence.length < 1.0
     assert ROUND_TRIP[T2] <= after < ROUND_TRIP[T2] + 0.02

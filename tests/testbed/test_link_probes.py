@@ -1,4 +1,4 @@
-"""What is sent and counted belongs to the same window, and a device that fails is named."""
+"""Sent and counted frames belong to the same window, and a failing device is named."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from testbed import link_probes
 from testbed.link_probes import LinkProbeError, ProbeSink, ProbeStream, ProbeTiming, run_probes
 
 arrived: dict[str, int] = {}
-"""Frames by the device that they left: every device is its own other end."""
+"""Frames by sending device: every device is its own other end."""
 
 
 class Sender:

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.emulation
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
-    """A triangle; between a and c, packets go through b both ways."""
+    """Run a triangle; packets between a and c go through b both ways."""
     with running_network(tmp_path_factory.mktemp("run")) as network:
         program_path(network, ["a", "b", "c"], label=16)
         program_path(network, ["c", "b", "a"], label=17)
@@ -35,7 +35,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
 
 
 def start_load(network: Network, port: int, rate: float, seconds: float) -> subprocess.Popen[bytes]:
-    """UDP from a to c in packets that fill a frame."""
+    """Start UDP from a to c in packets that fill a frame."""
     options = f"--udp --bitrate {rate}M --length 1472 --time {seconds} --json".split()
     return network.host("a").start(
         ["iperf3", "--client", str(network.host("c").address), "--port", str(port), *options], stdout=subprocess.PIPE

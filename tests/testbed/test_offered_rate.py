@@ -1,4 +1,4 @@
-"""What a host offers is limited flow by flow."""
+"""A host's offered rate is limited flow by flow."""
 
 from __future__ import annotations
 

@@ -19,13 +19,13 @@ def message(kind: int, body: bytes = b"") -> bytes:
 
 
 def port_status(port: int, config: int = 0, state: int = 0) -> bytes:
-    """OpenFlow 1.3.5, 7.4.3: reason MODIFY and a whole ofp_port."""
+    """Return a message of OpenFlow 1.3.5, 7.4.3: reason MODIFY and a whole ofp_port."""
     described = struct.pack("!I4x6s2x16sII24x", port, b"\x02\0\0\0\0\1", b"s1-eth1", config, state)
     return message(PORT_STATUS, struct.pack("!B7x", 2) + described)
 
 
 class FakeSwitch:
-    """Answers the greeting of one observer; what it says then is up to the test."""
+    """Answers the greeting of one observer; later messages are up to the test."""
 
     def __init__(self, path: Path) -> None:
         self._listener = socket.socket(socket.AF_UNIX)

@@ -33,7 +33,7 @@ OBEDIENT = "import time; print(flush=True); time.sleep(600)"
 
 @pytest.fixture
 def proc(tmp_path: Path) -> Path:
-    """A /proc with one process, 42, whose name is as awkward as a name can be."""
+    """Return a /proc with one process, 42, whose name is as awkward as possible."""
     (tmp_path / "sys/kernel/random").mkdir(parents=True)
     (tmp_path / "sys/kernel/random/boot_id").write_text("boot-1\n")
     add_process(tmp_path, 42, parent=7, started=1234, environment=["A=1", "LAB=x"])
@@ -55,7 +55,7 @@ def marker(tmp_path: Path) -> str:
 
 @pytest.fixture
 def started(marker: str) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """A deaf and an obedient process that carry the marker, and an innocent one that does not."""
+    """Run a deaf and an obedient process that carry the marker, and an innocent one that does not."""
     name, value = marker.split("=", 1)
     marked = {**os.environ, name: value}
     processes = [

@@ -1,4 +1,4 @@
-"""Rates of queues are what was sent since the last look."""
+"""Rates of queues count the bytes sent since the last look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real frames through a port's queues: what each carries as its tag chooses the queue it is counted in."""
+"""Real frames through a port's queues: the tag of each selects the queue that counts it."""
 
 from __future__ import annotations
 

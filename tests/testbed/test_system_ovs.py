@@ -28,7 +28,7 @@ TOPOLOGY = topology([("a", "b")])
 
 @pytest.fixture
 def machine_ovs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateOvs]:
-    """A machine with a running Open vSwitch and a bridge of the administrator's, with a port."""
+    """Run a machine's Open vSwitch with a bridge of the administrator's, with a port."""
     ovs = PrivateOvs(tmp_path / "openvswitch", Datapath.USERSPACE)
     for module in ("network", "machine_objects"):
         monkeypatch.setattr(f"testbed.{module}.SYSTEM_DIRECTORY", ovs.directory)

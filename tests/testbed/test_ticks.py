@@ -28,13 +28,13 @@ def test_packets_between_the_first_and_the_last_arrival_that_are_missing_are_los
 
 
 def delivered(counters: str) -> int:
-    """UDP packets that have been read, by what /proc/net/snmp shows."""
+    """Return the UDP packets read, from /proc/net/snmp."""
     names, values = (line.split() for line in counters.splitlines() if line.startswith("Udp:"))
     return int(values[names.index("InDatagrams")])
 
 
 class Loopback:
-    """A host that is this machine."""
+    """This machine as a host."""
 
     name, address, interface = "here", IPv4Address("127.0.0.1"), "lo"
 
@@ -89,7 +89,7 @@ def test_a_flow_is_steady_and_every_arrival_is_noted(network: Network) -> None:
     assert len(record.arrivals) > 500
     assert record.lost == 0
     assert [number for number, _ in record.arrivals] == list(range(len(record.arrivals)))
-    # However busy the machine is, half of the packets are sent on time.
+    # On any busy machine, half of the packets are sent on time.
     pauses = sorted(later - earlier for earlier, later in pairwise(record.sent_at))
     assert pauses[len(pauses) // 2] < 2 * INTERVAL
     assert all(record.sent_at[number] <= at for number, at in record.arrivals)

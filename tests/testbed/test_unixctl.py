@@ -15,7 +15,7 @@ from testbed.unixctl import ControlSocket
 
 @contextmanager
 def daemon(path: Path, *answers: bytes) -> Iterator[list[bytes]]:
-    """Gives each of the answers once something has come in, piece by piece; then closes."""
+    """Send each answer piece by piece after some input, then close."""
     received: list[bytes] = []
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))

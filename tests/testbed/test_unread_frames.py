@@ -1,4 +1,4 @@
-"""What a switch did not read is counted from ss's listing of its sockets, and from nobody else's."""
+"""Frames that a switch did not read are counted from ss's list of its own sockets only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which versions are too old, and which are known to have a fault."""
+"""Detection of versions that are too old, and of those with a known fault."""
 
 from __future__ import annotations
 

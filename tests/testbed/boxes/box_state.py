@@ -1,4 +1,4 @@
-"""What an owner sees of a box, to be held against what is seen later."""
+"""The state of a box as its owner sees it, for comparison with a later state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _STATE = (
     "ip netns list",
     "find /var/lib/kuijia -type f -not -name '*.lock'",
     "sysctl --ignore net.ipv4.conf net.ipv4.neigh net.ipv6.conf net.ipv6.neigh | sort",
-    # A device that was never up has no queues at all; afterwards it has the kernel's own, of handle 0.
+    # A device that was never up has no queues; afterwards it has the kernel's own, of handle 0.
     "tc qdisc show | grep -v '^qdisc [^ ]* 0:'",
 )
 _SWITCH_STATE = (
@@ -23,7 +23,7 @@ _LASTING = ("ifname", "link", "mtu", "flags", "address", "gso_max_segs", "promis
 
 
 def state_of(box: TestBox) -> dict[str, object]:
-    """Everything a box's owner could notice; what only counts or ages is left out."""
+    """Return everything a box's owner could notice, except counters and ages."""
     links = sorted(json.loads(box.run(*_LINKS.split())), key=lambda link: str(link["ifname"]))
     offloads = [f"ethtool -k {link['ifname']}" for link in links]
     shown = [*_STATE, *(_SWITCH_STATE if box.is_switch else ()), *offloads]

@@ -1,4 +1,4 @@
-"""Inventories of boxes that are not there, for what is to be found out before any box is spoken to."""
+"""Inventories of boxes that do not exist, for checks made before any box is contacted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from te_solver.topology_file import load_topology
 def inventory_file(
     folder: Path, controller: dict[str, object], network: str = "fig1", sites: Sequence[str] = ("s1", "s4")
 ) -> Path:
-    """Boxes for a shipped network and hosts for some of its sites, none of which answers; `junk.pem` lies beside it."""
+    """Write an inventory of unreachable boxes for a shipped network and some hosts; `junk.pem` lies beside it."""
     switches = [
         {
             "node": node,

@@ -1,4 +1,4 @@
-"""Boxes for tests: each a container of this machine, with its own network, processes, SSH daemon and Open vSwitch."""
+"""Boxes for tests: each a container on this machine, with its own network, processes, SSH daemon and Open vSwitch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONTROLLER_WITH_TLS = {
     "address": CONTROLLER,
     "tls": {"key": "controller.key", "certificate": "controller.pem", "ca": "ca.pem"},
 }
-"""What an inventory says of a controller that switches connect to by TLS."""
+"""Inventory entry of a controller that uses TLS."""
 
 _START_SECONDS = 60.0
 _CONTAINER = ["unshare", "--net", "--mount", "--pid", "--uts", "--fork", "--mount-proc", "--kill-child"]
@@ -39,7 +39,7 @@ _AS_DAEMON = ["--detach", "--pidfile", "--log-file", "-vconsole:off"]
 
 @dataclass
 class TestBox:
-    """A box: `number` makes its address; killing `holder` ends everything in it; `folder` has its files."""
+    """A box: `number` determines its address; killing `holder` ends everything in it; `folder` has its files."""
 
     __test__ = False
 
@@ -65,13 +65,13 @@ class TestBox:
         self.holder.wait()
 
     def lose_connections(self) -> None:
-        """End the sessions of SSH, but not the daemon that takes new ones."""
+        """End the sessions of SSH, but not the daemon that accepts new ones."""
         sessions = self.run("ps", "--ppid", self._daemon(), "-o", "pid=").split()
         self.run("kill", "-KILL", *sessions)
 
     @contextmanager
     def out_of_reach(self) -> Iterator[None]:
-        """Without an SSH daemon for the time of a block."""
+        """Stop the SSH daemon for a block."""
         self.run("kill", self._daemon())
         try:
             yield
@@ -96,7 +96,7 @@ class TestBox:
 
 @dataclass
 class Rig:
-    """Cabled boxes, the inventory of them, and a file of the topology that they are cabled as."""
+    """Cabled boxes, their inventory, and a file of their topology."""
 
     inventory: Path
     topology_file: Path
@@ -109,13 +109,13 @@ class Rig:
                 box.run("ip", "link", "set", link["ifname"], "up")
 
     def records(self) -> str:
-        """Box and file name, a line each, of all that tells of changes on boxes that still run."""
+        """Return box and file name, a line each, of all records of changes on boxes that still run."""
         running = [box for box in self.boxes.values() if box.holder.poll() is None]
         find = ["find", "/var/lib", "-name", "*.jsonl", "-printf"]
         return "".join(box.run(*find, f"{box.name} %f\n") for box in running)
 
     def edit(self, **changes: object) -> Path:
-        """Another inventory, with other keys at its top."""
+        """Write another inventory, with other keys at its top, and return it."""
         data = {**yaml.safe_load(self.inventory.read_text()), **changes}
         other = self.inventory.with_name("other.yaml")
         other.write_text(yaml.safe_dump(data))
@@ -131,14 +131,14 @@ def rig(
     apart: int = 0,
     datapath: Datapath = Datapath.USERSPACE,
 ) -> Iterator[Rig]:
-    """Boxes for a topology's switches and the hosts of some sites; the calling thread lives beside them.
+    """Run boxes for a topology's switches and some sites' hosts; the calling thread stays beside them.
 
     Args:
         folder: for keys and the inventory.
         topology: its links become cables.
-        sites: those with a host.
-        swapped: two neighbours of the first switch whose cables change places.
-        apart: seconds by which the monotonic clock of each box is ahead of the one before it.
+        sites: sites with a host.
+        swapped: two neighbours of the first switch whose cables are swapped.
+        apart: seconds by which each box's monotonic clock is ahead of the previous one's.
         datapath: of all switches.
     """
     folder.chmod(0o700)
@@ -213,7 +213,7 @@ def _configure_sshd(box: TestBox) -> None:
         "UsePAM no",
         "StrictModes no",
         "PidFile /run/sshd.pid",
-        "SetEnv HOME=/nonexistent",  # what the user's shell does at its start is no part of a box
+        "SetEnv HOME=/nonexistent",  # the start files of the user's shell are no part of a box
     ]
     (folder / f"sshd-{box.name}").write_text("\n".join(lines) + "\n")
 
@@ -237,7 +237,7 @@ def _cable_switches(boxes: dict[str, TestBox], topology: Topology, swapped: Sequ
 
 
 def _cable_host(switch: TestBox, host: TestBox, datapath: Datapath) -> None:
-    """By a cable; for the kernel's datapath by one that makes frames as they are when they come from a network card."""
+    """Connect them by a cable; for the kernel's datapath, one whose frames look as if from a network card."""
     ends = _end(switch, "to-host"), _end(host, "to-switch")
     if datapath is Datapath.USERSPACE:
         _add_cable(*ends)

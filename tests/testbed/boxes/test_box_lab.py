@@ -50,7 +50,7 @@ def lab(boxes: Rig, plan: Plan) -> Iterator[Lab]:
 
 
 def marks(lab: Lab) -> dict[FlowKey, Mark]:
-    """What s1 puts on each flow to s4."""
+    """Return the marks that s1 puts on each flow to s4."""
     fabric = lab.fabric
     return probe_marks_seen_by(lambda: fabric.observe("s1"), fabric.host("s1"), str(fabric.host("s4").address), FLOWS)
 

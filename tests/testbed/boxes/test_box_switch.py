@@ -1,4 +1,4 @@
-"""What was made in an Open vSwitch is taken away by a daemon that is there to do it, which a survey tells."""
+"""Objects in an Open vSwitch are removed by its running daemon, and a survey reports whether it runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MARK = "kuijia-lab=boxes-61"
 
 @pytest.fixture
 def ovs(tmp_path: Path) -> Iterator[Ovs]:
-    """With our bridge, s1, and somebody else's, s2, each with queues."""
+    """Run an Open vSwitch with our bridge s1 and another's, s2, each with queues."""
     with DummyNetwork(Wiring(topology([("a", "b")])), tmp_path) as network:
         for bridge, mark in (("s1", MARK), ("s2", "theirs=1")):
             queues = ["--id=@q", "create", "QoS", "type=linux-noop", f"external_ids:{mark}"]
@@ -61,7 +61,7 @@ def test_a_bridge_stays_to_be_taken_away_when_its_daemon_is_dead(ovs: Ovs) -> No
 
 
 def _left(ovs: Ovs) -> tuple[list[str], list[str]]:
-    """The bridges, and the marks of all queue settings."""
+    """Return the bridges, and the marks of all queue settings."""
     vsctl = ["ovs-vsctl", f"--db={ovs.database}"]
     marks = run_command([*vsctl, "--format=list", "--no-headings", "--columns=external_ids", "list", "QoS"])
     return run_command([*vsctl, "list-br"]).split(), [line.rpartition(": ")[2] for line in marks.split("\n") if line]

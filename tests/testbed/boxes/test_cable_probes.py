@@ -1,4 +1,4 @@
-"""Frames that follow cables are heard on interfaces that filter as network cards do."""
+"""Frames that follow cables are received on interfaces that filter as network cards do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LIMIT = 10.0
 
 
 def add_macvlan(name: str, cable: str) -> None:
-    """A device on one end of a cable that drops frames to groups which nobody has joined, as veth does not."""
+    """Add a device on one end of a cable that, unlike veth, drops frames to groups that nobody has joined."""
     run_command(["ip", "link", "set", cable, "up"])
     try:
         run_command(["ip", "link", "add", "link", cable, "name", name, "type", "macvlan", "mode", "private"])

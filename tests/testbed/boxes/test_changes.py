@@ -1,4 +1,4 @@
-"""Plans of changes touch what is named, change what is necessary, and know how to put it back."""
+"""Plans of changes touch only named interfaces, change only what is necessary, and can be undone."""
 
 from __future__ import annotations
 

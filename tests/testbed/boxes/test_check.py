@@ -1,4 +1,4 @@
-"""Whatever would keep boxes from becoming a testbed is said in words, judged from facts alone."""
+"""All obstacles to boxes becoming a testbed are reported in words, derived from facts alone."""
 
 from __future__ import annotations
 

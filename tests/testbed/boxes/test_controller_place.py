@@ -1,4 +1,4 @@
-"""Where the controller is to listen is tried on this machine before any box is spoken to, then called by switches."""
+"""The controller's address is tried on this machine before any box is contacted, then called by switches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ JUNK = {"address": "127.0.0.1", "tls": dict.fromkeys(("key", "certificate", "ca"
 
 @contextmanager
 def listening() -> Iterator[socket.socket]:
-    """Somebody at a port of this machine."""
+    """Listen on a port of this machine."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -78,7 +78,7 @@ def test_one_that_can_listen_by_tls_is_taken(tmp_path: Path) -> None:
 
 def test_whoever_comes_to_the_controllers_place_hears_its_word_as_long_as_somebody_stands_there() -> None:
     with listening() as other:
-        port = other.getsockname()[1]  # free when the block is left
+        port = other.getsockname()[1]  # free after the block
     with stand_in("127.0.0.1", port) as word:
         assert [call_controller("127.0.0.1", port, word, 5.0) for _ in range(3)] == [None] * 3
     assert call_controller("127.0.0.1", port, word, 5.0) == "Connection refused"

@@ -1,4 +1,4 @@
-"""Real boxes over real SSH: checked without a change, changed once, put back exactly, and survived when one dies."""
+"""Real boxes over real SSH: checked without changes, changed once, restored exactly; one of them may die."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def boxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 
 
 def _use_for_something_else(box: TestBox) -> None:
-    """What every box has that is none of our business."""
+    """Give a box objects that are none of our business."""
     box.run("ip", "link", "add", "theirs0", "type", "veth", "peer", "name", "theirs1")
     box.run("ip", "address", "add", "198.51.100.1/24", "dev", "theirs0")
     box.run("ip", "link", "set", "theirs0", "up")
@@ -100,7 +100,7 @@ def test_up_is_idempotent_and_down_puts_everything_back(boxes: Rig, capsys: pyte
     assert "to-b" in boxes.boxes["a"].run("ovs-vsctl", "list-ports", "kuijia")
     assert main(["boxes", "up", *words, "--capacity", "10", "--json"]) == 0
     assert "10Mbit" in boxes.boxes["a"].run("tc", "class", "show", "dev", "to-b")
-    boxes.boxes["a"].run("ovs-vsctl", "del-br", "kuijia")  # somebody was quicker with a part of it
+    boxes.boxes["a"].run("ovs-vsctl", "del-br", "kuijia")  # somebody has removed a part already
     for _ in range(2):
         assert main(["boxes", "down", str(boxes.inventory)]) == 0
         assert {name: state_of(box) for name, box in boxes.boxes.items()} == before
@@ -145,7 +145,7 @@ def test_up_that_is_stopped_half_way_leaves_nothing_that_down_does_not_put_back(
     assert up.wait(30) == status
     if blow == signal.SIGINT:
         assert {name: state_of(box) for name, box in boxes.boxes.items()} == before
-    # The agents end with the last thing they were told.
+    # The agents end after their last order.
     wait_until(lambda: main(["boxes", "down", str(boxes.inventory)]) == 0, "nobody is at work on the boxes")
     assert {name: state_of(box) for name, box in boxes.boxes.items()} == before
 
@@ -214,7 +214,7 @@ def test_names_of_nodes_are_no_commands(boxes: Rig, tmp_path: Path) -> None:
 
 @pytest.fixture
 def cable_up(boxes: Rig) -> Iterator[None]:
-    """The cable between the switches is up before anything is changed, and down for the other tests."""
+    """Bring the cable between the switches up before any change; it is down for the other tests."""
     for box, interface in _ends(boxes):
         box.run("ip", "link", "set", interface, "up")
     _wait_for_carrier(boxes)
@@ -228,7 +228,7 @@ def _ends(boxes: Rig) -> list[tuple[TestBox, str]]:
 
 
 def _wait_for_carrier(boxes: Rig) -> None:
-    """Of the cable between the switches: the kernel tells it some time after both ends are up."""
+    """Wait for the carrier of the switches' cable, which the kernel reports some time after both ends are up."""
     ends = _ends(boxes)
     wait_until(
         lambda: all("state UP" in box.run("ip", "link", "show", interface) for box, interface in ends),
@@ -266,7 +266,7 @@ def test_boxes_that_are_up_are_used_again_and_again_and_left_up(boxes: Rig) -> N
         _wait_for_carrier(boxes)
         assert state_of(a) == up
     assert a.run("ovs-vsctl", "get-controller", "kuijia") == ""
-    a.run("ip", "link", "set", "to-b", "down")  # as a run leaves it that is killed after the cut
+    a.run("ip", "link", "set", "to-b", "down")  # as left by a run killed after the cut
     with Fleet(target.inventory) as fleet:
         fleet.connect()
         found = fleet.examine(target)
@@ -345,6 +345,6 @@ def test_a_box_that_dies_is_reported_and_the_others_are_put_back(boxes: Rig) -> 
     network.stop()
     assert [line for line in said if "host b is not put back" in line]
     left = {name: state_of(box) for name, box in boxes.boxes.items() if name != "host-b"}
-    # The cable of the dead box has died with it.
+    # The cable of the dead box died with it.
     del left["b"], before["b"]
     assert left == before

@@ -1,4 +1,4 @@
-"""An inventory says everything once and nothing that a program could misunderstand; errors name the line."""
+"""An inventory says everything once and nothing that a program could misread; errors name the line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boxes whose kernel forwards, in user-mode Linux where this machine's cannot: made, measured, and put back."""
+"""Boxes with a kernel datapath, in user-mode Linux if this machine has none: set up, measured and restored."""
 
 from __future__ import annotations
 

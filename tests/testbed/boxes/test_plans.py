@@ -1,4 +1,4 @@
-"""What boxes are to be follows from the topology, and touches only what the inventory names."""
+"""The target state of boxes follows from the topology, and touches only interfaces that the inventory names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong with one box, whatever it is, keeps no other from being put back, and all of it is said."""
+"""A failure on one box, of any kind, keeps no other from being restored, and all failures are reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ hosts:
 
 
 class FakeConnection:
-    """A box that fails in `ways`: from its name to what it says instead of being reached, or to an action it fails."""
+    """A box that fails in `ways`: its name to the error instead of a connection, or an action to its error."""
 
     ways: ClassVar[Mapping[str, Mapping[str, object]]] = {}
     done: ClassVar[list[tuple[str, str]]] = []
@@ -49,7 +49,7 @@ class FakeConnection:
         return way if way is not None else []
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def put_back_on() -> list[str]:
 
 
 def fail(monkeypatch: pytest.MonkeyPatch, **ways: Mapping[str, object]) -> None:
-    """Let boxes fail; their names are written with an underscore."""
+    """Make boxes fail; their names are written with an underscore."""
     monkeypatch.setattr(FakeConnection, "ways", {name.replace("_", " "): way for name, way in ways.items()})
 
 

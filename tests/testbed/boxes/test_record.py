@@ -1,4 +1,4 @@
-"""What is changed on a box is on its disk before, and is put back in reverse, once, even after a crash or a restart."""
+"""Changes to a box are on its disk first, and are undone in reverse, once, even after a crash or a restart."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from testbed.errors import TestbedError
 
 @pytest.fixture
 def diary(tmp_path: Path) -> Path:
-    """What the steps of `step` write into."""
+    """Return the file that the steps of `step` write into."""
     path = tmp_path / "diary"
     path.touch()
     return path
@@ -108,7 +108,7 @@ def test_putting_back_that_was_killed_is_done_again(
 
 
 def failed(folder: Path, steps: list[Step]) -> Record:
-    """A record of steps the last of which cannot be made."""
+    """Return a record of steps whose last one failed."""
     result = Record(folder / "record.jsonl")
     with result.claim():
         result.begin("print")

@@ -1,4 +1,4 @@
-"""A survey says what a box is like, whatever that is, and it is judged in words."""
+"""A survey describes any state of a box, and a check judges it in words."""
 
 from __future__ import annotations
 

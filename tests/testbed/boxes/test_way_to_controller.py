@@ -1,4 +1,4 @@
-"""Switches call at the controller's place before anything is changed, and what keeps them from it is said."""
+"""Switches call the controller's place before any change, and obstacles on the way are reported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def switches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     ("route", "problem"),
     [
         (["unreachable", CONTROLLER], "No route to host"),
-        ([CONTROLLER, "dev", "theirs0"], "No route to host"),  # there is one, and nobody at its end
+        ([CONTROLLER, "dev", "theirs0"], "No route to host"),  # the route exists, but nobody is at its end
         (["local", CONTROLLER, "dev", "lo"], "Connection refused"),  # as for 127.0.0.1: to itself
     ],
 )
