@@ -1,4 +1,4 @@
-"""What a switch would not take: groups before those they use, buckets that watch nothing, values too large."""
+"""Finds rules that a switch would refuse: groups before those they use, buckets that watch nothing, large values."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from kuijia_app.rules import (
 
 _BITS = {"ip_dscp": 6, "ip_ecn": 2, "mpls_label": 20, "mpls_tc": 3}
 _ETH_TYPES = {name: ETH_TYPE_MPLS if name.startswith("mpls") else ETH_TYPE_IPV4 for name in MATCH_FIELDS[1:]}
-"""That a match on the field needs beside it (OpenFlow 1.3.5, 7.2.3.8)."""
+"""EtherType that a match on the field requires (OpenFlow 1.3.5, 7.2.3.8)."""
 
 
 def refusals(tables: SwitchTables) -> Iterator[str]:
-    """Why a switch that is given these groups and then these flow entries, in their order, would refuse some."""
+    """Yield why a switch would refuse some of these groups and then these flow entries, given in their order."""
     present: set[int] = set()
     for group in tables.groups:
         if group.group_id in present:

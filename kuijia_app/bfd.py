@@ -1,8 +1,8 @@
-"""BFD sessions over tunnels (RFC 5880): which there are, their labels and their ports, as pure data.
+"""BFD sessions over tunnels (RFC 5880): their labels and ports, as pure data.
 
-At both ends of a tunnel two ports of the switch are the two ends of a cable. Open vSwitch runs the session on the
-*watched* port: what it sends there comes in at the *inner* port, is labelled and crosses the tunnel like any other
-packet; what arrives for the session leaves by the inner port and so comes in at the watched one.
+At both ends of a tunnel, two ports of the switch are the two ends of a cable. Open vSwitch runs the session on the
+*watched* port: packets sent there arrive at the *inner* port, are labelled and cross the tunnel like any other packet;
+packets that arrive for the session leave by the inner port and so reach the watched one.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from te_solver.errors import UnsoundError
 from te_solver.plan import FIRST_PATH_ID, Plan
 
 LAST_BFD_PATH_ID = FIRST_PATH_ID + (LAST_PORT - FIRST_BFD_PORT - 1) // 2
-"""Each session takes two port numbers."""
+"""Last path id of a session, as each takes two port numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class BfdSession:
     """A session over all the links of a path, in both directions; `path_id` is the least of the tunnels on it.
 
-    Labels and ports follow from the path id alone, so that a change of the plan leaves the other sessions as they are.
+    Labels and ports follow from the path id alone, so a change of the plan leaves other sessions as they are.
     """
 
     path_id: int
@@ -31,7 +31,7 @@ class BfdSession:
 
     @property
     def hops(self) -> tuple[tuple[str, str], ...]:
-        """The links it runs over, one way."""
+        """Links of the session, in one direction."""
         return tuple(pairwise(self.nodes))
 
     @property
@@ -40,20 +40,20 @@ class BfdSession:
 
     @property
     def watched_port(self) -> int:
-        """The port whose liveness is the session's, at both ends."""
+        """Port whose liveness is the session's, at both ends."""
         return FIRST_BFD_PORT + 2 * (self.path_id - FIRST_PATH_ID)
 
     @property
     def inner_port(self) -> int:
-        """The other end of the watched port's cable, at both ends."""
+        """Other end of the watched port's cable, at both ends."""
         return self.watched_port + 1
 
 
 class BfdSessions:
-    """The sessions of a plan: one for each path, whichever way and for however many classes tunnels follow it."""
+    """The sessions of a plan: one for each path, in either direction and for any number of classes."""
 
     def __init__(self, plan: Plan) -> None:
-        """Raises UnsoundError when a path id is too great for a port number, or a switch has links at those ports."""
+        """Create them; raises UnsoundError if a path id has no ports, or a switch has links at the sessions' ports."""
         topology = plan.topology
         for switch in topology.nodes:
             if len(topology.neighbours[switch]) >= FIRST_BFD_PORT - 1:
@@ -76,7 +76,7 @@ class BfdSessions:
         return iter(self._of_path.values())
 
     def over(self, nodes: tuple[str, ...]) -> BfdSession:
-        """The session over a tunnel's path; raises KeyError when the plan has no such tunnel."""
+        """Return the session over a tunnel's path; raises KeyError if the plan has no such tunnel."""
         return self._of_path[_either_way(nodes)]
 
 

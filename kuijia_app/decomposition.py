@@ -1,14 +1,15 @@
-"""Splitting one table of flow entries into several that do the same with fewer fields (the paper's section 4.3).
+"""Splits one table of flow entries into several equivalent ones with fewer fields (the paper's section 4.3).
 
 *Greedy splitting*: entries that match the same fields, and differ in every combination of them, can be looked up in two
-steps: a first table matches all fields but one and goes to a table that matches the one left. Where several entries of
-the first table go to equal tables, one is enough. The split that saves most is done, then again, until none saves.
+steps: a first table matches all fields but one and goes to a table that matches the remaining one. Where several
+entries of the first table go to equal tables, one is enough. The split that saves most is made, and repeated until none
+saves.
 
-*Correspondence*: an action that follows from the first table's fields alone moves there, as the out port follows from
-the in port. The tables it leaves are equal more often.
+*Correspondence*: an action that follows from the first table's fields alone moves there, for instance the out port if
+the in port determines it. The remaining tables are then equal more often.
 
-Packets that match no entry are dropped before and after; the last table of the packets that do executes what the tables
-have written into their action set.
+Packets that match no entry are dropped before and after. For other packets, the last table executes the action set
+that the tables have written.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from kuijia_app.rules import (
 )
 
 MAX_TABLES = 254
-"""Open vSwitch's; the last one of its 255 is its own."""
+"""Open vSwitch has 255 tables and reserves the last one."""
 
 _MAY_WAIT = frozenset({PopLabel, SetDscp, SetEcn, SetQueue, Output})
 """Actions that may wait in the action set."""
@@ -44,16 +45,16 @@ def decompose(
     correspondence: bool = True,
     max_tables: int = MAX_TABLES,
 ) -> tuple[FlowEntry, ...]:
-    """Entries of table 0, in any number of tables from 0 on, that treat every packet alike.
+    """Return entries in any number of tables from 0 on that treat every packet like the given entries of table 0.
 
     Args:
-        entries: do not go to tables themselves.
-        separable: the fields that may be looked up in a table of their own.
-        correspondence: whether actions move to the table they follow from.
+        entries: must not go to tables themselves.
+        separable: fields that may be looked up in their own table.
+        correspondence: True to move actions to the table that determines them.
         max_tables: tables that may be used.
 
-    Entries whose actions do not survive the wait in the action set stay as they are, and so do those which others of
-    the same or a lower priority stand in for where they do not match.
+    Some entries stay as they are: those whose actions would change their order in the action set, and those whose
+    packets would no longer fall through to other entries of the same or a lower priority.
     """
     families: dict[tuple[int, frozenset[str], int | None], list[FlowEntry]] = {}
     for entry in entries:
@@ -75,7 +76,7 @@ def decompose(
 
 @dataclass(frozen=True)
 class _Row:
-    """A flow entry on its way: its actions go into the action set when a table follows."""
+    """A flow entry during splitting: its actions go into the action set if a table follows."""
 
     priority: int
     match: Match
@@ -89,7 +90,7 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Table:
-    """Rows that match the same fields, no two of them the same packet."""
+    """Rows that match the same fields; no packet matches two of them."""
 
     rows: tuple[_Row, ...]
 
@@ -143,7 +144,7 @@ class _Splitting:
             root = min(better, key=_total)
 
     def _split(self, table: _Table, name: str) -> _Table:
-        """The table without the field `name`, each of its rows going to a table that has the field alone."""
+        """Return the table without the field `name`; each row goes to a table with that field alone."""
         parts: dict[Match, list[_Row]] = {}
         for row in table.rows:
             parts.setdefault(replace(row.match, **{name: None}), []).append(row)
@@ -162,7 +163,7 @@ class _Splitting:
         return _Table(tuple(first))
 
     def _hides_others(self, root: _Table) -> bool:
-        """Whether packets would end in the split tables which an entry beside them was meant for."""
+        """Return True if packets meant for another entry would end in the split tables."""
         return any(
             entry.priority <= row.priority and _overlap(entry.match, row.match)
             for row in root.rows
@@ -187,7 +188,7 @@ def _is_separable(family: list[FlowEntry]) -> bool:
 
 
 def _may_wait(actions: tuple[Action, ...]) -> bool:
-    """Whether the action set would execute these actions in this order, and drop the packet when there are none."""
+    """Return True if an action set executes these actions in this order, and drops the packet if there are none."""
     kinds = [type(action) for action in actions]
     return bool(kinds) and _MAY_WAIT.issuperset(kinds) and [kind for kind in ACTION_SET_ORDER if kind in kinds] == kinds
 
@@ -205,7 +206,7 @@ def _order(row: _Row) -> str:
 
 
 def _overlap(one: Match, other: Match) -> bool:
-    """Whether some packet matches both."""
+    """Return True if some packet matches both."""
     for each in fields(Match):
         a, b = getattr(one, each.name), getattr(other, each.name)
         if a is None or b is None:
@@ -229,7 +230,7 @@ def _replaced(root: _Table, old: _Table, new: _Table) -> _Table:
 
 
 def _distinct(roots: Iterable[_Table]) -> dict[_Table, int]:
-    """Every table below and including the roots, with the longest way to it."""
+    """Return every table below and including the roots, with the longest way to it."""
     depth: dict[_Table, int] = {}
 
     def visit(table: _Table, level: int) -> None:
@@ -250,7 +251,7 @@ def _total(root: _Table) -> int:
 
 
 def _entries(roots: list[_Table]) -> Iterator[FlowEntry]:
-    """The roots together make table 0; the others are numbered so that every table comes after those that go to it."""
+    """Yield the entries: roots form table 0; other tables are numbered after all tables that go to them."""
     depth = _distinct(roots)
     following = sorted((table for table in depth if depth[table] > 0), key=lambda table: depth[table])
     number = {table: position for position, table in enumerate(following, start=1)}

@@ -1,4 +1,4 @@
-"""Whether two pipelines of flow entries treat every packet alike, decided by trying one packet of every kind."""
+"""Decides whether two pipelines of flow entries treat every packet alike, by trying one packet of every kind."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _BITS = {"in_port": 16, "eth_type": 16, "mpls_label": 20, "mpls_tc": 3, "ip_dscp
 _SOURCE = IPv4Address(0)
 
 Sent = tuple[tuple[int, Packet], ...]
-"""The ports a packet left by, each with the packet as it left; the number of a group, negative, in place of a port."""
+"""Output ports, each with the packet as it left; a negative group number stands for a group instead of a port."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A packet of which two pipelines make something else: what each of them sends, nothing when it drops it."""
+    """A packet that two pipelines treat differently, with the output of each, empty if it drops the packet."""
 
     packet: Packet
     one: Sent
@@ -48,16 +48,16 @@ def first_difference(
     empty_groups: Collection[int] = (),
     misses_execute: bool = False,
 ) -> Difference | None:
-    """A packet that two pipelines treat differently, None when there is none of any kind.
+    """Return a packet that two pipelines treat differently, None if there is none of any kind.
 
-    What a group does is not looked into: it has to be handed the same packet.
+    Groups are not examined: both pipelines must give them the same packet.
 
     Args:
-        one: the entries of a pipeline, of any number of tables.
-        other: those of the other.
-        empty_groups: groups that drop what they are handed.
-        misses_execute: whether a packet that misses in a later table gets what its action set holds by then, as Open
-            vSwitch does, or is dropped, as OpenFlow says (1.3.5, 5.4).
+        one: entries of one pipeline, in any number of tables.
+        other: entries of the other.
+        empty_groups: groups that drop their packets.
+        misses_execute: True if a packet that misses in a later table executes its action set so far, as in Open
+            vSwitch; False if it is dropped, as in OpenFlow (1.3.5, 5.4).
     """
     entries = [tuple(one), tuple(other)]
     switches = [_switch(each, empty_groups, misses_execute=misses_execute) for each in entries]
@@ -69,12 +69,12 @@ def first_difference(
 
 
 def packet_kinds(entries: Sequence[FlowEntry]) -> Iterator[Packet]:
-    """One packet of every kind that these entries tell apart, or more.
+    """Yield at least one packet of every kind that these entries distinguish.
 
-    That is, for every port, every combination of the values that some entry asks for in packets of that port and, per
-    field, one that none asks for; of addresses, one of each range between the ends of the prefixes. EtherTypes are
-    IPv4, with and without a label, those that entries ask for and one more. Of what is under a label only those fields
-    count that entries for labelled packets ask for, unless labels come and go between tables: then all do.
+    For every port, these are all combinations of the values that entries match in packets of that port and, per field,
+    one value that none matches; for addresses, one of each range between the ends of the prefixes. EtherTypes are IPv4,
+    with and without a label, those that entries match and one more. Under a label only those fields count that entries
+    for labelled packets match, unless labels are pushed or popped between tables: then all do.
     """
     everything = [entry.match for entry in entries]
     relabelled = any(
@@ -105,7 +105,7 @@ def _values(matches: Sequence[Match], name: str) -> list[int]:
 
 
 def _switch(entries: tuple[FlowEntry, ...], empty_groups: Collection[int], *, misses_execute: bool) -> ModelSwitch:
-    """The entries in a switch whose groups send what they are handed out of a port of their own."""
+    """Return a switch with these entries, whose groups send their packets out of a port of their own."""
     used = {
         action.group_id
         for entry in entries

@@ -1,6 +1,6 @@
-"""What a plan promises each kind of traffic, derived from the plan alone and not from the tables made of it.
+"""The plan's promises for each kind of traffic, derived from the plan alone and not from its tables.
 
-Tables only say which packets they tell apart, so that each of these is a kind of its own.
+Tables only determine which packets they distinguish, so that each of these is a kind of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DSCP_BITS, ECN_BITS = 6, 2
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A tunnel as traffic in one direction sees it: its switches and its share of the slots."""
+    """A tunnel in one direction of traffic: its switches and its share of the slots."""
 
     nodes: tuple[str, ...]
     weight: float
@@ -48,19 +48,19 @@ class Traffic:
     """The packets of one class, or all control packets, from one site to another.
 
     Attributes:
-        source: the switch they enter at.
-        target: the switch whose host they are for.
+        source: switch where they enter.
+        target: switch of their target host.
         name: of the class, for people.
-        address: they are for: the host's, or another one of its site that the ingress tells apart from it.
-        is_for_host: whether that is the host's.
-        code_point: the DSCP value that its packets have here; all that the ingress must treat alike are told apart,
-            so that each is a kind of traffic of its own.
-        ecn: the two bits beside it, told apart where tags are written there.
+        address: their destination: the host's, or another one of its site that the ingress treats separately.
+        is_for_host: True if that is the host's.
+        code_point: DSCP value of its packets; all values that the ingress must treat alike are listed separately, each
+            as its own kind of traffic.
+        ecn: the two ECN bits, listed separately where tags are written there.
         paths: the tunnels, in the plan's order.
-        is_split: whether it is hashed over the tunnels; control traffic takes the shortest that is alive.
-        normal: what is on its own tunnel.
-        moved: what is on another one.
-        host_port: of the target, where they leave the network.
+        is_split: True if it is hashed over the tunnels; control traffic takes the shortest alive one.
+        normal: treatment on its own tunnel.
+        moved: treatment on another one.
+        host_port: port of the target where they leave the network.
     """
 
     source: str
@@ -82,24 +82,24 @@ class Traffic:
         return f"{self.source} -> {self.target}, {self.name}, dscp {self.code_point}{ecn}{address}"
 
     def delivered_tos(self, treatment: Treatment) -> tuple[int, int]:
-        """Code point and ECN bits at the target's host: as sent where tags are labels."""
+        """Return code point and ECN bits at the target's host: as sent where tags are labels."""
         return (self.code_point, self.ecn) if treatment.code_point is None else (treatment.code_point, 0)
 
 
 def expected_traffic(
     plan: Plan, options: PipelineOptions, told_apart: Mapping[str, HeaderValues] | None = None
 ) -> Iterator[Traffic]:
-    """All traffic that the plan promises to carry: both ways, every class, every code point that may matter.
+    """Yield all traffic that the plan promises to carry: both ways, every class, every code point that may matter.
 
-    A class that is planned one way only gets the way back over the same links. Packets whose code point is none of the
-    planned classes' belong to the least important class planned. Of the code points that no class of the layout names,
-    one stands for all that the ingress does not tell apart, as one does for ECN bits where nothing reads or writes
-    them and as the host does for its site.
+    A class planned in one direction only gets the way back over the same links. Packets with a code point of no planned
+    class belong to the least important planned class. Of the code points that no class of the layout names, one stands
+    for all that the ingress does not distinguish; likewise one value stands for ECN bits that nothing reads or writes,
+    and the host for its site.
 
     Args:
-        plan: what is promised.
-        options: how its tables were to be made.
-        told_apart: by switch, what its tables tell apart in packets of its host.
+        plan: makes the promises.
+        options: options of its tables.
+        told_apart: by switch, the values that its tables distinguish in packets of its host.
     """
     layout, wiring = options.layout, Wiring(plan.topology)
     named = {code_point for each in layout.classes for code_point in each.code_points}
@@ -135,24 +135,24 @@ def expected_traffic(
 
 @dataclass(slots=True)
 class Due:
-    """A share of slots, in so many parts: each is whole slots and so may be off by less than one."""
+    """A share of slots in a number of parts: each is a whole number of slots and may be off by less than one."""
 
     share: float = 0.0
     parts: int = 0
 
 
 def shares_due(paths: tuple[Path, ...], own: Path | None, failure: Failure) -> dict[tuple[str, ...], Due]:
-    """How the slots of all tunnels (`own` None), or of those that go this dead way, are shared out among alive ways.
+    """Return how alive ways share the slots of all tunnels (`own` None), or of the tunnels on this dead way.
 
-    Each other tunnel is promised a share by its weight; what is promised to a dead one goes, whole, to the alive one of
-    greatest weight, of equal ones to the first (docs/schemes.md).
+    Each other tunnel is promised a share by its weight; a dead tunnel's promise goes as a whole to the heaviest alive
+    tunnel, the first one among equals (docs/schemes.md).
     """
     alive = [position for position, path in enumerate(paths) if path.survives(failure)]
     heaviest = max(alive, key=lambda position: paths[position].weight)
     owners: list[int | None] = [None]
     if own is not None:
         owners = [position for position, path in enumerate(paths) if path.nodes == own.nodes]
-    # Of slots that go one way, but belong to several tunnels, each owner's share is rounded too.
+    # For slots with one way but several owner tunnels, each owner's share is rounded, too.
     found = {paths[position].nodes: Due(parts=len(owners) - 1) for position in alive}
     of_owners = _by_weight([1.0 if owner is None else paths[owner].weight for owner in owners])
     for owner, owned in zip(owners, of_owners, strict=True):
@@ -171,7 +171,7 @@ def _by_weight(weights: list[float]) -> list[float]:
 
 
 def planned_paths(plan: Plan) -> dict[tuple[str, str], dict[int, tuple[Path, ...]]]:
-    """The paths by direction and priority."""
+    """Return the paths by direction and priority."""
     found: dict[tuple[str, str], dict[int, tuple[Path, ...]]] = {}
     for pair in plan.pairs:
         found.setdefault((pair.source, pair.target), {})[pair.priority] = _paths(pair)
@@ -190,9 +190,9 @@ def _treatment(options: PipelineOptions, queue: Queue) -> Treatment:
 
 
 def _delivered(layout: QueueLayout, queue: Queue) -> int:
-    """The code point of packets that come out of a tunnel in this queue: whose they are cannot be told any more.
+    """Return the code point of packets that leave a tunnel in this queue, where their own class is no longer known.
 
-    That of the most important class the queue serves; where it serves none, that of control traffic.
+    It is that of the most important class that the queue serves, or of control traffic if it serves none.
     """
     served = next((each for each in layout.classes if queue in {each.normal, each.victim}), None)
     if served is None:

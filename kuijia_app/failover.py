@@ -1,4 +1,4 @@
-"""Fast-failover groups at an ingress: the tunnels of some traffic in order of preference, the first alive one used."""
+"""Fast-failover groups at an ingress: tunnels in order of preference; the first alive one is used."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from kuijia_app.wiring import Wiring
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A tunnel to send over, and the queue to send through."""
+    """A tunnel, and the queue to send through."""
 
     route: Route
     queue: Queue
 
 
 class GroupIds(Protocol):
-    """The ids that a chain of groups may use: for step 0 its head's, then one more for each step."""
+    """Ids of a chain of groups: its head's for step 0, then one more for each step."""
 
     def __call__(self, step: int) -> int: ...
 
 
 class Failover(Protocol):
-    """How groups know that a tunnel is alive."""
+    """Method by which groups detect that a tunnel is alive."""
 
     def groups(self, choices: tuple[Choice, ...], group_id: GroupIds) -> Iterator[Group]:
-        """The group `group_id(0)`, which sends by the first choice that is alive, after those it needs.
+        """Yield the group `group_id(0)`, which uses the first alive choice, after the groups it needs.
 
-        Groups of earlier calls are used again where they fit.
+        Groups of earlier calls are reused where they fit.
         """
 
 
 def liveness_group(label: int, first_port: int, *, alive: bool) -> Group:
-    """The group that a tunnel's buckets watch: alive while the tunnel's first port is, dead once it is emptied."""
+    """Return the group watched by a tunnel's buckets: alive while the tunnel's first port is, dead when emptied."""
     buckets = (Bucket(actions=(), watch_port=first_port),) if alive else ()
     return Group(identifiers.liveness_group(label), GroupType.FAST_FAILOVER, buckets)
 
 
 @dataclass
 class _Sender:
-    """What one ingress does to send over a tunnel."""
+    """Actions of one ingress that send over a tunnel."""
 
     ingress: str
     wiring: Wiring
@@ -80,10 +80,10 @@ class WatchedGroups(_Sender):
 
 @dataclass
 class ChainedGroups(_Sender):
-    """Two groups per choice, of which one watches the first port of the tunnel, the other the port of its BFD session.
+    """Two groups per choice: one watches the tunnel's first port, the other the port of its BFD session.
 
-    A bucket that watches a port and a group is alive when either is; that both must be takes two groups in a row:
-    each falls through to the next choice when what it watches is dead.
+    A bucket that watches a port and a group is alive if either is. To require both takes two groups in a row: each
+    falls through to the next choice when its port is dead.
     """
 
     sessions: BfdSessions
@@ -113,7 +113,7 @@ class ChainedGroups(_Sender):
 
 
 def failover_at(direction: Direction, wiring: Wiring, tags: Tags, sessions: BfdSessions | None) -> Failover:
-    """The groups of an ingress: chained where there are BFD sessions, else with one liveness group per tunnel."""
+    """Return an ingress's kind of groups: chained with BFD sessions, else with one liveness group per tunnel."""
     if sessions is None:
         return WatchedGroups(direction.ingress, wiring, tags)
     return ChainedGroups(direction.ingress, wiring, tags, sessions)

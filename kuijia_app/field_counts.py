@@ -1,4 +1,4 @@
-"""How much memory flow entries need, counted as the paper does: 32 bits for each field of a match and each action."""
+"""Memory of flow entries, counted as in the paper: 32 bits for each match field and each action."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from kuijia_app.rules import FlowEntry, Match
 BITS_PER_FIELD = 32
 
 MATCH_FIELDS = ("in_port", "ipv4_dst", "ip_dscp", "ip_ecn", "mpls_label", "mpls_tc")
-"""Those that count: the paper leaves out the EtherType, which OpenFlow asks for beside the others (1.3.5, 7.2.3.8)."""
+"""Fields that count: the paper omits the EtherType, which OpenFlow requires beside the others (1.3.5, 7.2.3.8)."""
 
 
 def match_fields(match: Match) -> frozenset[str]:
-    """The names of the fields that a match asks for, without the EtherType."""
+    """Return the names of the fields of a match, without the EtherType."""
     return frozenset(name for name in MATCH_FIELDS if getattr(match, name) is not None)
 
 
 def entry_fields(entry: FlowEntry, *, goto_counts: bool = True) -> int:
-    """Fields of the match and actions; going to a table is one more action unless `goto_counts` is false.
+    """Return the number of match fields and actions; a jump to a table is one more action if `goto_counts`.
 
-    Figure 6(a) of the paper (Zhang et al., Kuijia, section 4.3) has 30 by it, 6(b) 24 and 6(c) 14; without
+    By this count the paper's figure 6(a) (Zhang et al., Kuijia, section 4.3) has 30, 6(b) 24 and 6(c) 14; without
     `goto_counts` 30, 22 and 12. Pushing a label with its traffic class is one action.
     """
     actions = len(entry.actions) + len(entry.written)
@@ -28,5 +28,5 @@ def entry_fields(entry: FlowEntry, *, goto_counts: bool = True) -> int:
 
 
 def count_fields(entries: Iterable[FlowEntry], *, goto_counts: bool = True) -> int:
-    """The fields of all entries together; `BITS_PER_FIELD` bits each."""
+    """Return the fields of all entries together, `BITS_PER_FIELD` bits each."""
     return sum(entry_fields(entry, goto_counts=goto_counts) for entry in entries)

@@ -1,11 +1,11 @@
-"""All numbers that switches are given, named in one place so that no two meanings can share one."""
+"""All numbers given to switches, defined in one place so that no two meanings can share one."""
 
 from __future__ import annotations
 
 from te_solver.plan import MAX_TUNNELS_PER_PAIR
 
 COOKIE = 0x4B55494A49410000
-"""Marks every flow entry of ours."""
+"""Cookie of all our flow entries."""
 
 DATA_PRIORITY = 100
 CLASS_PRIORITY = 150
@@ -15,23 +15,23 @@ BFD_PRIORITY = 400
 MISS_PRIORITY = 0
 
 QUEUE_TABLE = 1
-"""Of the decomposed pipeline: chooses the queue."""
+"""Table of the decomposed pipeline that selects the queue."""
 
 DELIVERY_TABLE = 2
-"""The same where a tunnel ends and the choice goes with what the packet is delivered with."""
+"""The same at the end of a tunnel, where the queue also decides the delivered header."""
 
 MAX_CLASSES = 8
-"""Of traffic; group ids have three bits for them."""
+"""Most classes of traffic; group ids have three bits for them."""
 
 FIRST_BFD_PORT = 1000
 LAST_PORT = 0xFEFF
-"""Ports of links and hosts count from 1; Open vSwitch gives none beyond the last."""
+"""Last port; those of links and hosts count from 1, and Open vSwitch assigns none beyond it."""
 
 LAST_BFD_TUNNEL = 0xFFFF
-"""Where tunnels are watched by BFD, group ids have 16 bits for a path id."""
+"""Last path id of tunnels watched by BFD: group ids have 16 bits for it."""
 
 DROP_GROUP = 0x7000_0000
-"""Has no buckets: drops what it is handed."""
+"""Group without buckets, which drops its packets."""
 
 _BFD_LABEL_BIT = 1 << 19
 
@@ -46,32 +46,32 @@ _CHAINED = 2 * MAX_TUNNELS_PER_PAIR
 
 
 def split_group(egress_datapath_id: int, class_index: int) -> int:
-    """The SELECT group of an ingress for the traffic of one class to one egress."""
+    """Return the SELECT group of an ingress for the traffic of one class to one egress."""
     return _SPLIT_BASE + class_index * _DATAPATH_IDS + egress_datapath_id
 
 
 def control_group(egress_datapath_id: int) -> int:
-    """The fast-failover group of an ingress for control traffic to one egress."""
+    """Return the fast-failover group of an ingress for control traffic to one egress."""
     return _CONTROL_BASE + egress_datapath_id
 
 
 def liveness_group(label: int) -> int:
-    """The group of an ingress that is alive while the tunnel with this label is."""
+    """Return the group of an ingress that is alive while the tunnel with this label is."""
     return _LIVENESS_BASE + label
 
 
 def liveness_label(group_id: int) -> int | None:
-    """The label of the tunnel whose liveness group this is, None for any other group."""
+    """Return the label of the tunnel whose liveness group this is, None for any other group."""
     return group_id - _LIVENESS_BASE if _LIVENESS_BASE <= group_id < _FAILOVER_BASE else None
 
 
 def failover_group(primary_label: int, backup_position: int, class_index: int) -> int:
-    """The fast-failover group of an ingress for one class and (primary, backup), a position in the pair's tunnels."""
+    """Return the fast-failover group of an ingress for a class and (primary, position of the backup in the pair)."""
     return _FAILOVER_BASE + _slot_owner(primary_label, backup_position, class_index)
 
 
 def chain_group(primary_label: int, backup_position: int, class_index: int, step: int) -> int:
-    """The fast-failover groups that follow `failover_group` where two must agree that a tunnel is alive.
+    """Return the fast-failover group after `failover_group` at this step, where two must agree on a tunnel's liveness.
 
     Steps count from 1; labels end at `LAST_BFD_TUNNEL`.
     """
@@ -79,12 +79,12 @@ def chain_group(primary_label: int, backup_position: int, class_index: int, step
 
 
 def control_chain_group(egress_datapath_id: int, step: int) -> int:
-    """The groups that follow `control_group` in the same way."""
+    """Return the group after `control_group` at this step, likewise."""
     return _CONTROL_CHAIN_BASE + egress_datapath_id * _CHAINED + step
 
 
 def bfd_label(path_id: int) -> int:
-    """The MPLS label of the packets of a tunnel's BFD session: the upper half of the labels is theirs."""
+    """Return the MPLS label for packets of a tunnel's BFD session, in the upper half of the labels."""
     return _BFD_LABEL_BIT | path_id
 
 

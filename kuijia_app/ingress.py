@@ -1,4 +1,4 @@
-"""What an ingress does with the packets of its host: split each class over the tunnels, keep failed ones out."""
+"""Entries and groups of an ingress: they split its host's traffic over the tunnels by class and avoid dead tunnels."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Ingress:
     sessions: BfdSessions | None
 
     def groups(self) -> Iterator[Group]:
-        """Per class a SELECT group of equal slots, one group for control traffic, each after the groups it needs."""
+        """Yield a SELECT group of equal slots per class, then a group for control traffic, after those they need."""
         failover = failover_at(self.classes[0], self.wiring, self.tags, self.sessions)
         for direction in self.classes:
             yield from self._class_groups(direction, failover)
         yield from self._control_groups(failover)
 
     def entries(self) -> Iterator[FlowEntry]:
-        """By code point for every class but the last one planned, which gets all others; CS6 is control traffic."""
+        """Yield entries by code point for each planned class but the last, which gets all others; CS6 is control."""
         *marked, last = self.classes
         layout = self.options.layout
         to_last = ToGroup(identifiers.split_group(self._egress_id, self._class_index(last)))
@@ -83,19 +83,19 @@ class Ingress:
         yield Group(identifiers.split_group(self._egress_id, index), GroupType.SELECT, tuple(buckets))
 
     def _control_groups(self, failover: Failover) -> Iterator[Group]:
-        """Control traffic takes the shortest alive tunnel, unhashed."""
+        """Yield the groups of control traffic, which takes the shortest alive tunnel, unhashed."""
         routes = sorted(self.classes[0].routes, key=lambda route: len(route.nodes))
         choices = tuple(Choice(route, self.options.layout.control) for route in routes)
         yield from failover.groups(choices, _control_group_ids(self._egress_id))
 
 
 def _position(backup: int | None, primary: int) -> int:
-    """The position that names a slot's backup; a tunnel without any names itself."""
+    """Return the position that names a slot's backup; a tunnel without a backup names itself."""
     return primary if backup is None else backup
 
 
 def _failover_order(primary: int, backup: int, routes: tuple[Route, ...]) -> list[int]:
-    """Where a slot's traffic goes when its primary is dead: the promised backup, then the rest by weight."""
+    """Return the tunnels for a slot when its primary is dead: the promised backup, then the rest by weight."""
     rest = [position for position in range(len(routes)) if position not in {primary, backup}]
     rest.sort(key=lambda position: (-routes[position].weight, position))
     return rest if backup == primary else [backup, *rest]

@@ -1,4 +1,4 @@
-"""Rules in the syntax of `ovs-ofctl` (ovs-actions(7), ovs-fields(7)), for files, for people and for real switches."""
+"""Writes rules in the syntax of `ovs-ofctl` (ovs-actions(7), ovs-fields(7)), for files, people and real switches."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _UNSAFE = frozenset('%/\\:*?"<>|')
 """Characters that a file system or a shell could take for something else."""
 
 LONGEST_STEM = 220
-"""Bytes of a file's name before its suffix; file systems allow 255 with it and with what marks an unfinished file."""
+"""Bytes of a file name before its suffix; file systems allow 255 with the suffix and the mark of unfinished files."""
 
 
 def flows_text(tables: SwitchTables) -> str:
-    """The flow entries for `ovs-ofctl -O OpenFlow13 --bundle add-flows SWITCH FILE`, one a line."""
+    """Return the flow entries for `ovs-ofctl -O OpenFlow13 --bundle add-flows SWITCH FILE`, one a line."""
     return "".join(f"{flow_text(entry)}\n" for entry in tables.flows)
 
 
 def groups_text(tables: SwitchTables) -> str:
-    """The groups for `ovs-ofctl -O OpenFlow13 --bundle add-groups SWITCH FILE`, one a line."""
+    """Return the groups for `ovs-ofctl -O OpenFlow13 --bundle add-groups SWITCH FILE`, one a line."""
     return "".join(f"{group_text(group)}\n" for group in tables.groups)
 
 
@@ -55,7 +55,7 @@ def group_text(group: Group) -> str:
 
 
 def match_text(match: Match) -> str:
-    """The fields of a match, empty when it matches everything."""
+    """Return the fields of a match, empty if it matches everything."""
     fields: list[str] = []
     if match.eth_type is not None:
         fields.append(_PROTOCOLS.get(match.eth_type, f"dl_type={match.eth_type:#06x}"))
@@ -71,7 +71,7 @@ def match_text(match: Match) -> str:
 
 
 def instructions_text(entry: FlowEntry) -> str:
-    """What follows `actions=`: the applied actions, the written ones, the next table."""
+    """Return the text after `actions=`: the applied actions, the written ones, the next table."""
     parts = [actions_text(entry.actions)] if entry.actions else []
     if entry.written:
         parts.append(f"write_actions({actions_text(entry.written)})")
@@ -85,7 +85,7 @@ def actions_text(actions: Iterable[Action]) -> str:
 
 
 def file_stem(switch: str) -> str:
-    """A switch's name as that of a file: what no file name can have is written as %XX, so that no two become one."""
+    """Return a switch's name as a file name: unsafe characters become %XX, so that names stay distinct."""
     text = "".join(_escaped(letter) if letter in _UNSAFE or not letter.isprintable() else letter for letter in switch)
     return _escaped(".") + text[1:] if text.startswith(".") else text
 

@@ -1,4 +1,4 @@
-"""What a plan leaves open about the switches' tables: as typed values, and from the words that users write."""
+"""Options of the switches' tables beyond the plan: as typed values, and from users' words."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ _Member = TypeVar("_Member", bound=Enum)
 
 
 class Scheme(Enum):
-    """What happens to the traffic of a failed tunnel: both move it, only Kuijia demotes it."""
+    """Treatment of a failed tunnel's traffic: both schemes move it, only Kuijia demotes it."""
 
     KUIJIA = "kuijia"
     RESCALING = "rescaling"
 
 
 class Tagging(Enum):
-    """Where a packet carries its tunnel and its queue: in an MPLS label, or in the TOS byte of its IPv4 header."""
+    """Place of a packet's tunnel and queue tags: an MPLS label, or the TOS byte of its IPv4 header."""
 
     MPLS = "mpls"
     DSCP_ECN = "dscp-ecn"
 
 
 class Form(Enum):
-    """How entries are spread over tables: the paper's sections 4.2 and 4.3."""
+    """Distribution of entries over tables: the paper's sections 4.2 and 4.3."""
 
     SINGLE = "single"
     DECOMPOSED = "decomposed"
 
 
 class Liveness(Enum):
-    """How an ingress learns that a tunnel is broken beyond its first link: from the controller, or by BFD."""
+    """Means by which an ingress detects that a tunnel is broken beyond its first link: the controller, or BFD."""
 
     CONTROLLER = "controller"
     BFD = "bfd"
@@ -44,7 +44,7 @@ class Liveness(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PipelineOptions:
-    """What a plan leaves open: the scheme, the hash slots per pair and class, the queues of a port, and the rest."""
+    """Options beyond the plan: the scheme, the hash slots per pair and class, the queues of a port, and others."""
 
     scheme: Scheme = Scheme.KUIJIA
     slot_count: int = DEFAULT_SLOT_COUNT
@@ -56,7 +56,7 @@ class PipelineOptions:
 
 @dataclass(frozen=True)
 class OptionWords:
-    """The same as users write it on command lines and in configuration files; `layout` is a name or a YAML file."""
+    """The options as users write them on command lines and in configuration files; `layout` is a name or a file."""
 
     scheme: str = Scheme.KUIJIA.value
     slots: int = DEFAULT_SLOT_COUNT
@@ -67,10 +67,10 @@ class OptionWords:
 
 
 def pipeline_options(words: OptionWords) -> PipelineOptions:
-    """The options that words stand for.
+    """Return the options that these words name.
 
     Raises:
-        InputError: a word that is none of its option's, a layout that is neither a name nor a file of one.
+        InputError: a word is not a value of its option, or a layout is neither a name nor a YAML file.
     """
     return PipelineOptions(
         _member(Scheme, "scheme", words.scheme),

@@ -1,6 +1,6 @@
-"""The flow tables of the paper's figures 6 and 7 for any number of priorities, and how their memory grows with it.
+"""The flow tables of the paper's figures 6 and 7 for any number of priorities, and the growth of their memory.
 
-A *priority* is here what it is there: a value of the traffic class, with a queue of its own.
+A *priority* means the same as in the paper: a value of the traffic class, with a queue of its own.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _PREFIXES = {"s1": IPv4Network("10.0.0.0/21"), "s4": IPv4Network("10.0.8.0/21")}
 _HOST_PORT = 4
 
 HOSTS_PRIORITIES = frozenset({0, 1, 2, 3, 4, 6})
-"""Those of the eight queues of section 4.3 that packets from hosts enter: 5 and 7 are for victims alone, which get
-their priority in a group."""
+"""Priorities, among the eight queues of section 4.3, of packets from hosts; 5 and 7 are for victims alone, which get
+theirs in a group."""
 
 
 class Memory(Enum):
-    """The three ways to hold the same entries that figures 6(a), 6(b) and 6(c) show."""
+    """The three ways to store the same entries, as in figures 6(a), 6(b) and 6(c)."""
 
     REPLICATED = "one table, entries replicated"
     SPLIT = "greedy splitting"
@@ -43,18 +43,18 @@ class Memory(Enum):
 
 
 def figure_6(priorities: int) -> tuple[FlowEntry, ...]:
-    """Figure 6(a): s1 sends label 1 from port 1 to port 2 and back, in each priority to its queue."""
+    """Return figure 6(a): s1 sends label 1 from port 1 to port 2 and back, in each priority to its queue."""
     return tuple(
         _labelled(1, in_port, out_port, each) for in_port, out_port in _BOTH_WAYS for each in range(priorities)
     )
 
 
 def figure_7(priorities: int, from_hosts: Collection[int] = HOSTS_PRIORITIES) -> dict[str, tuple[FlowEntry, ...]]:
-    """The switches of figure 1 with traffic between s1 and s4, their entries as section 4.3 and figure 2 have them.
+    """Return the switches of figure 1 with traffic between s1 and s4, as in section 4.3 and figure 2.
 
-    s2 and s3 forward by label and in port. s1 and s4 deliver by destination prefix whatever tunnel packets come from.
-    That the prefix lies under a label, which no switch could match, is left as the paper has it. They also hand the
-    packets of each priority `from_hosts` to its group.
+    s2 and s3 forward by label and in port. s1 and s4 deliver by destination prefix, whatever tunnel packets come from.
+    As in the paper, that match looks at a prefix under a label, which no switch could match. They also send the packets
+    of each priority in `from_hosts` to its group.
     """
     tables = {
         switch: tuple(
@@ -69,7 +69,7 @@ def figure_7(priorities: int, from_hosts: Collection[int] = HOSTS_PRIORITIES) ->
 
 
 def stored(entries: Sequence[FlowEntry], memory: Memory) -> tuple[FlowEntry, ...]:
-    """The same entries as `memory` holds them."""
+    """Return the same entries as `memory` stores them."""
     if memory is Memory.REPLICATED:
         return tuple(entries)
     return decompose(entries, correspondence=memory is Memory.DECOMPOSED)
@@ -84,22 +84,22 @@ class Growth:
 
     @property
     def slope_ratio(self) -> float:
-        """The slope of the decomposed tables as a part of that of the replicated ones, by least squares."""
+        """Slope of the decomposed tables relative to that of the replicated ones, by least squares."""
         return _slope(self.decomposed) / _slope(self.replicated)
 
     @property
     def last_saving(self) -> float:
-        """The share of fields saved with the most priorities."""
+        """Share of fields saved with the most priorities."""
         return 1 - self.decomposed[-1] / self.replicated[-1]
 
 
 def figure_8(
     most_priorities: int = 8, from_hosts: Collection[int] = HOSTS_PRIORITIES, *, goto_counts: bool = False
 ) -> Growth:
-    """The growth of the tables of figure 7; published: a slope ratio of about 0.36, over half saved at 8 priorities.
+    """Return the growth of figure 7's tables; published: slope ratio about 0.36, over half saved at 8 priorities.
 
-    Neither what is counted as an action nor which entries are is said. With the ingress entries of the priorities
-    that hosts use, and going to a table not counted, the ratio is 0.366.
+    The paper does not say what counts as an action, nor which entries count. With the ingress entries of the priorities
+    that hosts use, and without counting table jumps, the ratio is 0.366.
     """
 
     def fields(memory: Memory) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""From a Plan to the tables of every switch (the pipelines of the paper's sections 4.2 and 4.3), as pure data."""
+"""Converts a Plan into the tables of every switch (pipelines of the paper's sections 4.2 and 4.3), as pure data."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ __all__ = ["Form", "Liveness", "PipelineOptions", "Scheme", "Tagging", "build_ta
 
 
 def build_tables(plan: Plan, options: PipelineOptions | None = None) -> dict[str, SwitchTables]:
-    """The groups and flow entries of every switch of the plan's topology, keyed by switch.
+    """Return the groups and flow entries of every switch of the plan's topology, keyed by switch.
 
-    At the ingress a SELECT group of equal slots per class of traffic leads to one fast-failover group per (primary,
-    backup). Every switch of a tunnel has an entry per queue, which the classes of a pair share, as they share their
-    tunnels. In the decomposed form the choice of the queue stands in a second table.
+    At the ingress, one SELECT group of equal slots per class of traffic leads to one fast-failover group per (primary,
+    backup). Every switch of a tunnel has an entry per queue, shared by the classes of a pair, as are their tunnels. In
+    the decomposed form a second table selects the queue.
 
     Raises:
-        UnsoundError: a label outside the usable range, more tunnels per pair than group ids allow, a class of traffic
-            that the layout of the queues lacks, more tunnels than there are tags or ports for BFD.
-        ValueError: what `cut_slots` refuses.
+        UnsoundError: a label is out of range, a pair has more tunnels than group ids allow, the queue layout lacks a
+            class of traffic, or there are more tunnels than tags or ports for BFD.
+        ValueError: as `cut_slots` raises it.
     """
     options = options or PipelineOptions()
     wiring = Wiring(plan.topology)
@@ -64,10 +64,10 @@ def build_tables(plan: Plan, options: PipelineOptions | None = None) -> dict[str
 
 
 def _decomposed(tables: SwitchTables, queue_field: str) -> SwitchTables:
-    """Only the queue's tag is split off, into tables that have their numbers from what they are for, not from the plan.
+    """Split off only the queue's tag, into tables with numbers that follow from their purpose, not from the plan.
 
     Open vSwitch executes the action set of a packet that misses in a later table, where OpenFlow drops it (1.3.5, 5.4);
-    an entry for such packets adds a group without buckets to the set, which takes the place of the output.
+    an entry for such packets adds a group without buckets to the set, which replaces the output.
     """
     flows = _with_stable_tables(decompose(tables.flows, {queue_field}))
     later = sorted({entry.table_id for entry in flows} - {0})
@@ -78,7 +78,7 @@ def _decomposed(tables: SwitchTables, queue_field: str) -> SwitchTables:
 
 
 def _with_stable_tables(flows: tuple[FlowEntry, ...]) -> tuple[FlowEntry, ...]:
-    """The same entries in tables that mean the same at every switch and in every plan, as plans share the switches."""
+    """Return the entries in tables that mean the same at every switch and in every plan, as plans share switches."""
     number: dict[int | None, int] = {0: 0}
     for table in {entry.table_id for entry in flows} - {0}:
         written = {type(action) for entry in flows if entry.table_id == table for action in entry.written}

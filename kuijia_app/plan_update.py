@@ -1,4 +1,4 @@
-"""A new plan in place of one that switches carry: which path ids its tunnels get; pure."""
+"""Prepares a new plan to replace one on the switches: path ids of its tunnels, and its network; pure."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Path = tuple[str, ...]
 
 
 def renumber(new: Plan, old: Plan, unavailable: AbstractSet[int] = frozenset()) -> Plan:
-    """The new plan with the path ids that the old one gave to the same paths, and free ids for the others.
+    """Return the new plan with the old plan's path ids for unchanged paths, and free ids for the others.
 
-    A path of a pair that stays keeps its id, whatever its weight. Others get the lowest ids that the old plan does not
-    use. Classes of a pair share their tunnels, and so their ids.
+    A path that stays keeps its id, whatever its weight. Others get the lowest ids that the old plan does not use.
+    Classes of a pair share their tunnels, and so their ids.
 
     Args:
         new: the plan to be renumbered; its own ids do not matter.
-        old: what the switches carry.
-        unavailable: ids of plans before the old one, which packets or switches may still use.
+        old: the plan on the switches.
+        unavailable: ids of earlier plans, which packets or switches may still use.
 
     Raises:
         UnsoundError: the ids do not suffice.
@@ -46,7 +46,7 @@ def renumber(new: Plan, old: Plan, unavailable: AbstractSet[int] = frozenset()) 
 
 
 def require_same_network(new: Plan, old: Plan) -> None:
-    """Raises UnsoundError when the new plan is for switches or cables other than the old one's."""
+    """Raise UnsoundError if the new plan has other switches or cables than the old one."""
     theirs, ours = Wiring(new.topology), Wiring(old.topology)
     if theirs.topology.nodes != ours.topology.nodes:
         raise UnsoundError(("topology", "nodes"), "are not those of the plan in force", "the same, in the same order")

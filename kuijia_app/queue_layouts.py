@@ -1,4 +1,4 @@
-"""The queue layouts there are by name: those of the paper, and a user's own from a file."""
+"""Queue layouts by name: those of the paper, and a user's own from a file."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def _four() -> QueueLayout:
 
 
 LAYOUTS = {PLAIN: PLAIN_LAYOUT, "eight": _eight(), "four": _four()}
-"""By name: three queues for one class of traffic, and those of the paper's sections 4.3 and 5.4 for several.
+"""Layouts by name: three queues for one class of traffic, and those of the paper's sections 4.3 and 5.4 for several.
 
-Unmarked packets belong to the last class in all of them.
+In all of them unmarked packets belong to the last class.
 """
 
 
 def named_layout(name: str) -> QueueLayout:
-    """The layout of that name, or in the YAML file of that name; raises InputError when it is neither."""
+    """Return the layout of this name, or from the YAML file of this name; raises InputError if it is neither."""
     if name in LAYOUTS:
         return LAYOUTS[name]
     path = layout_file(name)
@@ -56,7 +56,7 @@ def named_layout(name: str) -> QueueLayout:
 
 
 def layout_file(name: str) -> Path | None:
-    """The file of that name; None when there is none, and for the name of a layout."""
+    """Return the file of this name; None if there is none, and for the name of a layout."""
     path = Path(name)
     try:
         return path if name not in LAYOUTS and path.exists() else None

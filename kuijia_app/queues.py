@@ -1,4 +1,4 @@
-"""The queues of a switch port and which packets belong in which: pure data that controller and testbed share."""
+"""The queues of a switch port and the packets they serve: pure data shared by controller and testbed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from kuijia_app.identifiers import MAX_CLASSES
 from te_solver.errors import UnsoundError, quoted
 
 _ROUNDING = 1e-9
-"""Of shares that sum to one."""
+"""Tolerance of shares that sum to one."""
 
 LAST_QUEUE_ID = 0xFFFC
-"""Queue n is class n + 1 of a port's tree, whose root is class 0xfffe."""
+"""Last queue id: queue n is class n + 1 of a port's tree, whose root is class 0xfffe."""
 
 MAX_QUEUES = 8
-"""A traffic class has three bits, and the kernel's HTB tells eight priorities apart."""
+"""A traffic class has three bits, and the kernel's HTB distinguishes eight priorities."""
 
 DSCP_NETWORK_CONTROL = 48
 """CS6, the code point of network control traffic (RFC 4594, section 3.1), whatever the layout."""
@@ -28,9 +28,9 @@ class Queue:
     Attributes:
         queue_id: OpenFlow's number of the queue.
         name: for people.
-        traffic_class: labelled packets with this MPLS traffic class (RFC 5462) belong in it.
-        ecn: where tunnels are tagged in the IP header, packets with these two bits do; None: it cannot be used there.
-        guaranteed: share of the port's rate that it gets before queues that are served earlier, 0 to 1.
+        traffic_class: MPLS traffic class (RFC 5462) of labelled packets for this queue.
+        ecn: ECN bits of packets for this queue if tunnels are tagged in the IP header; None: unusable there.
+        guaranteed: share of the port's rate, 0 to 1, that it gets before queues that are served earlier.
     """
 
     queue_id: int
@@ -42,10 +42,10 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class TrafficClass:
-    """The traffic of one priority: how hosts mark it and where it queues.
+    """The traffic of one priority: its marks by hosts and its queues.
 
     Attributes:
-        priority: that of `te_solver.plan.PairPlan`, 0 the most important.
+        priority: as in `te_solver.plan.PairPlan`, 0 the most important.
         code_points: the DSCP values (RFC 2474) of its packets when they leave their host.
         normal: the queue of its aboriginal traffic.
         victim: the queue of its traffic on a tunnel that is not its own.
@@ -65,7 +65,7 @@ class QueueLayout:
         name: for people.
         queues: all of them, in the strict order in which a port serves them.
         control: the queue of control traffic; it may serve a class as well.
-        classes: the most important first. Packets that no class claims by their code point, and all that carry no tag,
+        classes: the most important first. Packets whose code point no class claims, and all packets without a tag,
             belong to the last one.
     """
 
@@ -76,12 +76,12 @@ class QueueLayout:
 
     @property
     def default(self) -> Queue:
-        """Where packets without a tag wait."""
+        """Queue of packets without a tag."""
         return self.classes[-1].normal
 
 
 def require_sound(layout: QueueLayout) -> None:
-    """Check what every layout has to hold.
+    """Check the invariants of a layout.
 
     Raises:
         UnsoundError: at the first fault; `where` leads to an item of `queues` or `classes`, in their order.

@@ -1,4 +1,4 @@
-"""What has to change on a switch to make its tables the wanted ones, in an order that never breaks traffic; pure."""
+"""Computes the changes that bring a switch to its wanted tables, in an order that never breaks traffic; pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UnknownMatch = tuple[tuple[str, object], ...]
 
 @dataclass(frozen=True, slots=True)
 class FlowKey:
-    """What tells the flow entries of a switch apart (OpenFlow 1.3.5, 6.4: a new one with the same replaces the old)."""
+    """Identity of a flow entry in a switch (OpenFlow 1.3.5, 6.4: a new entry with the same identity replaces it)."""
 
     table_id: int
     priority: int
@@ -26,14 +26,14 @@ class FlowKey:
 
 @dataclass(frozen=True, slots=True)
 class AddGroup:
-    """Make a group that the switch does not have."""
+    """Add a group that the switch does not have."""
 
     group: Group
 
 
 @dataclass(frozen=True, slots=True)
 class ModifyGroup:
-    """Give a group other buckets, in one step."""
+    """Replace the buckets of a group in one step."""
 
     group: Group
 
@@ -64,7 +64,7 @@ Change = AddGroup | ModifyGroup | DeleteGroup | PutFlow | DeleteFlow
 
 @dataclass
 class Tables:
-    """The groups and flow entries of a switch as far as we know them; None stands for one that is none of our rules."""
+    """Known groups and flow entries of a switch; None stands for one that is not one of our rules."""
 
     groups: dict[int, Group | None] = field(default_factory=dict)
     flows: dict[FlowKey, FlowEntry | None] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Tables:
         )
 
     def apply(self, change: Change) -> None:
-        """Do what a switch does when it carries the change out; deleting a group deletes the entries that use it."""
+        """Apply a change as a switch does; deleting a group deletes the entries that use it."""
         match change:
             case AddGroup(group) | ModifyGroup(group):
                 self.groups[group.group_id] = group
@@ -95,11 +95,11 @@ class Tables:
 
 
 def difference(present: Tables, wanted: SwitchTables) -> list[Change]:
-    """The changes that turn `present` into `wanted`, those of a kind together; none when it is that already.
+    """Return the changes that turn `present` into `wanted`, grouped by kind; none if they are equal.
 
-    A switch may take messages in any order unless it has acknowledged those of one kind before the next is sent.
-    Groups are added before, and changed after, the groups that their buckets use; entries come after all groups;
-    what is wanted no more goes last: entries, then the groups that nothing uses any longer.
+    A switch may process messages in any order unless it has acknowledged those of one kind before the next is sent. New
+    groups come first, each after the groups that it uses, then changed groups, then entries. Deletions come last:
+    entries, then the groups that nothing uses any longer, each before the groups that it uses.
     """
     groups = {group.group_id: group for group in wanted.groups}
     flows = {FlowKey.of(entry): entry for entry in wanted.flows}
@@ -121,7 +121,7 @@ def _uses(entry: FlowEntry, group_id: int) -> bool:
 
 
 def _users_first(groups: Mapping[int, Group | None]) -> list[int]:
-    """The groups in an order in which each comes before those that its buckets use or watch."""
+    """Return the groups in an order in which each comes before those that its buckets use or watch."""
     order: list[int] = []
     seen: set[int] = set()
     for start in groups:

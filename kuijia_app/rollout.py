@@ -1,8 +1,8 @@
-"""How a new plan replaces the one in force without losing a packet: what each switch is to have at each stage; pure.
+"""Replaces the plan in force without losing a packet: the wanted tables of each switch at each stage; pure.
 
 New entries and groups, which nothing uses yet, go to all switches first. Once every switch that needs some has
-acknowledged them the new plan is in force: each ingress gets its changed groups and entries. What only the old plan
-used stays until every ingress has acknowledged that, and `drain` seconds more, for the packets under way.
+acknowledged them, the new plan is in force: each ingress gets its changed groups and entries. Entries and groups of the
+old plan alone stay until every ingress has acknowledged that, and `drain` seconds longer for packets in flight.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ AllTables = Mapping[str, SwitchTables]
 """Switch to its tables."""
 
 DEFAULT_DRAIN = 2.0
-"""Seconds: a switch may follow changed groups late (Open vSwitch's cache: half a second), and queues hold packets."""
+"""Seconds: a switch may apply changed groups late (Open vSwitch's cache: half a second), and queues hold packets."""
 
 NOTHING = SwitchTables((), ())
 
 
 @dataclass(frozen=True)
 class Version:
-    """A plan and its tables; `name` is for those who asked for it."""
+    """A plan and its tables; `name` identifies it for those who requested it."""
 
     name: str
     plan: Plan
@@ -37,10 +37,10 @@ class Version:
 
 @dataclass(frozen=True)
 class _Standby:
-    """A plan that is not in force: who has to acknowledge something first, and when it comes or goes after that.
+    """A plan that is not in force, the switches whose acknowledgement it awaits, and its time to come or go after that.
 
-    `pending` are the switches that have not acknowledged to be prepared for it or, once it is past, the plan after it,
-    whose name is `successor`; a plan that was given up has none, as the one before it is in force again.
+    `pending` are the switches that have not yet acknowledged their preparation for it or, once it is past, for the next
+    plan, whose name is `successor`; a plan that was given up has none, as the previous one is in force again.
     """
 
     version: Version
@@ -51,21 +51,21 @@ class _Standby:
 
 @dataclass(frozen=True)
 class Progress:
-    """What has come about: the version of this name is in force at all switches, done with, or given up."""
+    """A change of state: the version of this name is in force at all switches, fully rolled out, or given up."""
 
     name: str
     state: Literal["live", "done", "refused"]
 
 
 class Rollout:
-    """The plan in force, one that is being prepared, and those that are being retired.
+    """The plan in force, one in preparation, and those being retired.
 
-    `wanted` says what a switch is to have, `take_changed` for which switches that has changed; each switch that has
-    reached what is wanted of it is to be reported by `acknowledged`. Times are seconds of any clock.
+    `wanted` returns the wanted tables of a switch, `take_changed` the switches for which they changed. Report each
+    switch that has reached its wanted tables by `acknowledged`. Times are seconds of any clock.
     """
 
     def __init__(self, first: Version, drain: float = DEFAULT_DRAIN, settle: float = 0.0) -> None:
-        """With `settle` a plan that is prepared comes into force so many seconds later."""
+        """Start with a plan in force; a prepared plan comes into force `settle` seconds later."""
         self.in_force = first
         self._drain = drain
         self._settle = settle
@@ -80,13 +80,13 @@ class Rollout:
         return self._wanted.get(switch, NOTHING)
 
     def take_changed(self) -> frozenset[str]:
-        """The switches whose wanted tables have changed since the last call."""
+        """Return the switches whose wanted tables have changed since the last call."""
         changed, self._changed = frozenset(self._changed), set()
         return changed
 
     @property
     def plans(self) -> tuple[Plan, ...]:
-        """All plans that traffic may be on, or soon may."""
+        """All plans that may carry traffic now or soon."""
         return tuple(each.plan for each in (self.in_force, *(held.version for held in self._held)))
 
     @property
@@ -96,14 +96,14 @@ class Rollout:
 
     @property
     def is_settled(self) -> bool:
-        """Whether one plan alone is on the switches, or on its way to those that were away."""
+        """True if only one plan is on the switches, or on its way to those that were away."""
         return self._next is None and not self._retained
 
     def propose(self, version: Version, now: float) -> list[Progress]:
-        """Begin to replace the plan in force; one that is still being prepared is given up for it.
+        """Begin to replace the plan in force; gives up one that is still in preparation.
 
         Raises:
-            UnsoundError: an entry of the new plan would take the place of one in use that means something else.
+            UnsoundError: an entry of the new plan would replace one in use that means something else.
         """
         self._require_no_clash(version)
         given_up = [] if self._next is None else self.refused()
@@ -113,7 +113,7 @@ class Rollout:
         return given_up
 
     def acknowledged(self, switch: str, now: float) -> list[Progress]:
-        """The switch has what is wanted of it at present."""
+        """Record that a switch has its currently wanted tables; return what this completes."""
         without = frozenset((switch,))
         self._away -= without
         if self._next is not None:
@@ -122,7 +122,7 @@ class Rollout:
         return [*self._retired(switch), *self.passed(now)]
 
     def passed(self, now: float) -> list[Progress]:
-        """Take in the time: what has settled is in force, what has drained is wanted no more."""
+        """Advance the time: settled plans come into force, drained ones are removed; return what this completes."""
         self._advance(now)
         progress: list[Progress] = []
         kept: list[_Standby] = []
@@ -147,14 +147,14 @@ class Rollout:
         return progress
 
     def left(self, switch: str) -> list[Progress]:
-        """The switch is away: what it is to give up it will when it is back, and nobody waits for that."""
+        """Record that a switch is away: it removes old tables on its return, and nobody waits for that."""
         self._away.add(switch)
         return self._retired(switch)
 
     def refused(self) -> list[Progress]:
-        """A switch has refused what was wanted of it, or an update is withdrawn: the plan before comes back.
+        """Return to the previous plan, as a switch has refused its tables or an update is withdrawn.
 
-        Without effect on a plan that is in force at all ingresses.
+        Has no effect on a plan that is in force at all ingresses.
         """
         if self._next is not None:
             name = self._next.version.name
@@ -193,12 +193,12 @@ class Rollout:
 
     @property
     def _held(self) -> tuple[_Standby, ...]:
-        """The plans that are not in force, the latest first."""
+        """Plans that are not in force, the latest first."""
         past = tuple(reversed(self._retained))
         return past if self._next is None else (self._next, *past)
 
     def _recompute(self) -> frozenset[str]:
-        """Bring `wanted` up to date; returns the switches for which it has changed."""
+        """Update `wanted`; return the switches for which it has changed."""
         changed = set()
         others = [held.version.tables for held in self._held]
         for switch in self._wanted.keys() | self.in_force.tables.keys():
@@ -225,9 +225,9 @@ class Rollout:
 
 
 def together(in_force: SwitchTables, others: Iterable[SwitchTables]) -> SwitchTables:
-    """The tables of the plan in force, and what others have in addition that no traffic is led into by itself.
+    """Return the tables of the plan in force, plus entries and groups of others that attract no traffic themselves.
 
-    Of the others' entries those that lead traffic into groups are left out: they decide which plan is used.
+    Entries of the others that lead traffic into groups are left out: they decide which plan is used.
     """
     groups: dict[int, Group] = {group.group_id: group for group in in_force.groups}
     flows: dict[FlowKey, FlowEntry] = {FlowKey.of(entry): entry for entry in in_force.flows}
@@ -241,7 +241,7 @@ def together(in_force: SwitchTables, others: Iterable[SwitchTables]) -> SwitchTa
 
 
 def _are_same(one: SwitchTables, other: SwitchTables) -> bool:
-    """Whether a switch that has one need not be told of the other: the order does not matter."""
+    """Return True if both are the same for a switch: the order does not matter."""
     return one == other or (set(one.groups) == set(other.groups) and set(one.flows) == set(other.flows))
 
 

@@ -1,4 +1,4 @@
-"""Which tunnels carry traffic in which direction: a Plan's pairs, and the way back for those planned one way only."""
+"""Tunnels by direction of traffic: a Plan's pairs, and the way back for those planned in one direction only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Route:
 
     @property
     def remote_edges(self) -> frozenset[frozenset[str]]:
-        """The edges whose failure the ingress cannot see on its own port: all but the first."""
+        """Edges whose failure the ingress cannot see on its own port: all but the first."""
         return frozenset(frozenset(hop) for hop in zip(self.nodes[1:], self.nodes[2:], strict=False))
 
 
@@ -44,10 +44,10 @@ class Direction:
 
 
 def directions(plan: Plan) -> tuple[Direction, ...]:
-    """Every ingress-egress direction and class that needs forwarding.
+    """Return every ingress-egress direction and class that needs forwarding.
 
-    TCP needs its acknowledgements, so a class of a pair that is planned in one direction only also gets its way back:
-    the same labels and weights over the same links (Zhang et al., Kuijia, section 4.2).
+    TCP needs its acknowledgements, so a class of a pair planned in one direction only also gets its way back: the same
+    labels and weights over the same links (Zhang et al., Kuijia, section 4.2).
     """
     planned = {(pair.source, pair.target, pair.priority) for pair in plan.pairs}
     result: list[Direction] = []
@@ -61,7 +61,7 @@ def directions(plan: Plan) -> tuple[Direction, ...]:
 
 
 def classes_by_ends(all_directions: Iterable[Direction]) -> dict[tuple[str, str], tuple[Direction, ...]]:
-    """The directions of each (ingress, egress), the most important class first."""
+    """Return the directions of each (ingress, egress), the most important class first."""
     found: dict[tuple[str, str], list[Direction]] = {}
     for direction in all_directions:
         found.setdefault(direction.ends, []).append(direction)
@@ -76,9 +76,9 @@ def _route(tunnel: Tunnel, *, reverse: bool = False) -> Route:
 def remotely_dead(
     all_directions: Iterable[Direction], failed_edges: Iterable[frozenset[str]]
 ) -> frozenset[tuple[str, int]]:
-    """The (ingress, label) of every route that a failed edge beyond its first one breaks.
+    """Return the (ingress, label) of every route that a failed edge beyond its first one breaks.
 
-    A route's first edge is left out on purpose: the ingress watches that port itself, and restores by itself.
+    A route's first edge is left out on purpose: the ingress watches that port itself, and recovers by itself.
     """
     failed = frozenset(failed_edges)
     return frozenset(

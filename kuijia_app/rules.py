@@ -12,7 +12,7 @@ ETH_TYPE_MPLS = 0x8847
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Fields a packet must have; None matches anything (OpenFlow 1.3.5, 7.2.3.7)."""
+    """Fields that a packet must have; None matches anything (OpenFlow 1.3.5, 7.2.3.7)."""
 
     in_port: int | None = None
     eth_type: int | None = None
@@ -45,14 +45,14 @@ class SetDscp:
 
 @dataclass(frozen=True, slots=True)
 class SetEcn:
-    """Write the two bits of the IPv4 header that RFC 3168 gives to congestion notification."""
+    """Write the two ECN bits of the IPv4 header (RFC 3168)."""
 
     ecn: int
 
 
 @dataclass(frozen=True, slots=True)
 class SetQueue:
-    """Send what is output next through this queue of its port."""
+    """Send later output through this queue of its port."""
 
     queue_id: int
 
@@ -66,7 +66,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class ToGroup:
-    """Hand the packet to a group."""
+    """Send the packet to a group."""
 
     group_id: int
 
@@ -74,21 +74,21 @@ class ToGroup:
 Action = PushLabel | PopLabel | SetDscp | SetEcn | SetQueue | Output | ToGroup
 
 ACTION_SET_ORDER = (PopLabel, PushLabel, SetDscp, SetEcn, SetQueue, ToGroup, Output)
-"""How an action set is executed (OpenFlow 1.3.5, 5.10); buckets are action sets too (5.6)."""
+"""Execution order of an action set (OpenFlow 1.3.5, 5.10); buckets are action sets too (5.6)."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlowEntry:
-    """A flow entry: what it does to the packets it matches, and where they go on (OpenFlow 1.3.5, 5.9 and 5.10).
+    """A flow entry: its actions on the packets it matches, and their next table (OpenFlow 1.3.5, 5.9 and 5.10).
 
     Attributes:
-        priority: of all entries of a table that match, the one with the greatest is used.
+        priority: the matching entry of a table with the greatest priority is used.
         match: the packets.
-        actions: are applied at once, in this order.
+        actions: applied at once, in this order.
         table_id: the table it is in; packets start in table 0.
-        written: become part of the packet's action set, which is executed when no table follows: pop, push, set
-            fields, set queue, then group or else output, whatever order they were written in.
-        goto_table: a later table that the packet is looked up in next.
+        written: added to the packet's action set, which is executed when no table follows: pop, push, set fields, set
+            queue, then group or else output, in this order however they were written.
+        goto_table: a later table in which the packet is looked up next.
     """
 
     priority: int
@@ -101,7 +101,7 @@ class FlowEntry:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Actions of one bucket, and the port or group whose liveness is the bucket's own (fast failover).
+    """Actions of one bucket, and the port or group that decides its liveness (fast failover).
 
     Open vSwitch refuses a fast-failover bucket that watches neither (OpenFlow 1.3.5, 5.6.1, leaves it open).
     """
@@ -112,7 +112,7 @@ class Bucket:
 
 
 class GroupType(Enum):
-    """How a group chooses among its buckets (OpenFlow 1.3.5, 5.6.1)."""
+    """Rule by which a group chooses among its buckets (OpenFlow 1.3.5, 5.6.1)."""
 
     SELECT = "select"
     FAST_FAILOVER = "fast failover"
@@ -129,7 +129,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class SwitchTables:
-    """Everything one switch is given; a group comes after the groups its buckets use or watch."""
+    """Complete tables of a switch; a group comes after the groups that its buckets use or watch."""
 
     groups: tuple[Group, ...]
     flows: tuple[FlowEntry, ...]

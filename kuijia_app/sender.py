@@ -1,4 +1,4 @@
-"""What to send to one switch next: the way from the tables it has to the wanted ones, paced by its answers; pure."""
+"""Decides what to send to one switch next, on its way to the wanted tables, paced by its answers; pure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ BATCH = 200
 """Messages that one barrier acknowledges."""
 
 IN_FLIGHT = 2
-"""Batches that may wait for their barrier at a time."""
+"""Batches that may await their barrier at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Changes of one phase that the switch is to acknowledge together.
+    """Changes of one phase that the switch acknowledges together.
 
-    `number` names the batch when it is acknowledged.
+    `number` names the batch in its acknowledgement.
     """
 
     number: int
@@ -28,15 +28,15 @@ class Batch:
 
 
 class Sender:
-    """Follows one switch towards its wanted tables, which may change at any time.
+    """Leads one switch to its wanted tables, which may change at any time.
 
-    A change of a later phase is not sent before all of the earlier ones are acknowledged, and never more than
-    `IN_FLIGHT` batches wait for an answer. What is wanted is looked at anew whenever it changes, so that what is urgent
-    waits for no more than the batches in flight.
+    A change of a later phase is not sent before all earlier ones are acknowledged, and never more than `IN_FLIGHT`
+    batches await an answer. The changes are recomputed whenever the wanted tables change, so that urgent ones wait only
+    for the batches in flight.
     """
 
     def __init__(self, present: Tables, batch: int = BATCH, in_flight: int = IN_FLIGHT) -> None:
-        """`present` is what the switch was read to have."""
+        """Start from `present`, the tables read from the switch."""
         self.present = present
         self._batch = batch
         self._in_flight = in_flight
@@ -48,7 +48,7 @@ class Sender:
         self._unacknowledged: dict[int, type] = {}
 
     def want(self, tables: SwitchTables) -> None:
-        """Head for these tables, with the groups in the place of theirs that `want_instead` has been told of."""
+        """Set the wanted tables; groups given to `want_instead` replace those of the same id."""
         if tables is not self._wanted:
             self._wanted = tables
             self._wanted_groups = {group.group_id: group for group in tables.groups}
@@ -56,9 +56,9 @@ class Sender:
             self._left = deque(difference(self.present, SwitchTables(groups, tables.flows)))
 
     def want_instead(self, group_id: int, group: Group | None) -> None:
-        """Have this group in the place of the wanted one with the same id, until told otherwise (None).
+        """Want this group instead of the wanted one with the same id, or that one again (None).
 
-        What of it is to be sent goes first. It costs little even where tables are large.
+        Its change is sent first. This is cheap even for large tables.
         """
         if group is None:
             self._instead.pop(group_id, None)
@@ -79,16 +79,16 @@ class Sender:
 
     @property
     def is_done(self) -> bool:
-        """Whether the switch has acknowledged to have what is wanted."""
+        """True if the switch has acknowledged all wanted tables."""
         return self._wanted is not None and not self._left and not self._unacknowledged
 
     @property
     def left(self) -> int:
-        """How many changes are still to be sent."""
+        """Number of changes still to be sent."""
         return len(self._left)
 
     def next_batch(self) -> Batch | None:
-        """What may be sent now; None while answers must come first, and when nothing is left to be sent."""
+        """Return the changes to send now; None if an answer must come first, or nothing is left to send."""
         if not self._left or len(self._unacknowledged) >= self._in_flight:
             return None
         phase = type(self._left[0])
@@ -104,7 +104,7 @@ class Sender:
         return batch
 
     def all_at_once(self) -> Batch | None:
-        """Everything that is left, for a switch that does it in one step; None while an answer must come first."""
+        """Return all remaining changes, for a switch that applies them at once; None if an answer must come first."""
         if not self._left or self._unacknowledged:
             return None
         changes = tuple(self._left)
@@ -116,5 +116,5 @@ class Sender:
         return batch
 
     def acknowledged(self, number: int) -> None:
-        """The switch has done all of this batch."""
+        """Record that the switch has applied this batch."""
         self._unacknowledged.pop(number, None)

@@ -1,4 +1,4 @@
-"""Cutting an ingress's hash range into slots, each owned by a tunnel and promised to a backup tunnel."""
+"""Cuts an ingress's hash range into slots, each owned by a tunnel and promised to a backup tunnel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SlotTable:
 
     @property
     def rounding_error(self) -> float:
-        """The largest difference between a tunnel's weight and its share of the slots; below 1 / len(slots)."""
+        """Largest difference between a tunnel's weight and its share of the slots; below 1 / len(slots)."""
         owned = [0] * len(self.weights)
         for slot in self.slots:
             owned[slot.primary] += 1
@@ -36,15 +36,15 @@ class SlotTable:
 
 
 def cut_slots(weights: Sequence[float], slot_count: int = DEFAULT_SLOT_COUNT) -> SlotTable:
-    """Cut `slot_count` slots so that tunnel i owns a share w_i of them, itself cut in proportion to the others' w_j.
+    """Return `slot_count` slots: tunnel i owns a share w_i, itself divided in proportion to the others' w_j.
 
-    A failed tunnel's range is split over the alive ones in proportion to their original weights (Zhang et al.,
-    Kuijia, section 4.2, figure 3(b)); cutting the ranges beforehand lets the switch do so alone. Rounding is by
-    largest remainder at both levels, so that every tunnel's share is exact to one slot. Backups of which every
-    weight is zero share equally.
+    A failed tunnel's range is split over the alive ones in proportion to their original weights (Zhang et al., Kuijia,
+    section 4.2, figure 3(b)); the range is cut in advance, so that the switch can do this alone. Rounding is by largest
+    remainder at both levels, so that every tunnel's share is exact to one slot. Backups share equally if all their
+    weights are zero.
 
     Raises:
-        ValueError: no weights, a negative weight, weights that do not sum to one, a slot count not in SLOT_COUNTS.
+        ValueError: no weights, a negative weight, weights that do not sum to one, or a slot count not in SLOT_COUNTS.
     """
     if slot_count not in SLOT_COUNTS:
         raise ValueError(f"{slot_count} hash slots, expected one of {', '.join(map(str, SLOT_COUNTS))}")

@@ -1,4 +1,4 @@
-"""How much of a switch tables need: entries, the fields of these, groups and buckets."""
+"""Size of a switch's tables: entries and their fields, groups and buckets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kuijia_app.rules import SwitchTables
 
 @dataclass(frozen=True, slots=True)
 class TableSize:
-    """`fields` are those of the flow entries, counted as the paper does (Zhang et al., Kuijia, section 4.3)."""
+    """Size of tables; `fields` of the flow entries are counted as in the paper (Zhang et al., Kuijia, section 4.3)."""
 
     entries: int
     fields: int

@@ -1,4 +1,4 @@
-"""How packets carry their tunnel and their queue from switch to switch."""
+"""Tags that carry a packet's tunnel and queue from switch to switch."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from te_solver.errors import UnsoundError, quoted
 from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID
 
 LAST_DSCP_TAG = 63
-"""A code point has six bits; 0 stays with packets of no tunnel."""
+"""Largest six-bit code point; 0 is left to packets of no tunnel."""
 
 
 class Tags(Protocol):
-    """Tags for tunnels, which are named by their labels (path ids, and those of BFD sessions), and for queues."""
+    """Tags for tunnels, named by their labels (path ids, and those of BFD sessions), and for queues."""
 
     queue_field: str
-    """The field of a match that says the queue."""
+    """Match field that contains the queue."""
 
     def mark(self, label: int, queue: Queue) -> tuple[Action, ...]:
-        """What an ingress does before it sends a packet into a tunnel."""
+        """Return the actions of an ingress before it sends a packet into a tunnel."""
 
     def match(self, in_port: int, label: int, queue: Queue) -> Match:
-        """The packets of a tunnel and a queue at a switch after the ingress."""
+        """Return the match for packets of a tunnel and a queue at a switch after the ingress."""
 
     def unmark(self, queue: Queue) -> tuple[Action, ...]:
-        """What an egress does before it delivers such a packet."""
+        """Return the actions of an egress before it delivers such a packet."""
 
 
 class MplsTags:
-    """A label with a traffic class (RFC 3032, RFC 5462); the packet under it is left as it is."""
+    """An MPLS label with a traffic class (RFC 3032, RFC 5462); the packet under it stays as it is."""
 
     queue_field = "mpls_tc"
 
@@ -53,28 +53,28 @@ class MplsTags:
     def match(self, in_port: int, label: int, queue: Queue) -> Match:
         return Match(in_port=in_port, eth_type=ETH_TYPE_MPLS, mpls_label=label, mpls_tc=queue.traffic_class)
 
-    def unmark(self, queue: Queue) -> tuple[Action, ...]:  # noqa: ARG002  # the label goes, whatever its class
+    def unmark(self, queue: Queue) -> tuple[Action, ...]:  # noqa: ARG002  # the label is removed, whatever its class
         return (PopLabel(),)
 
 
 class DscpEcnTags:
     """The tunnel as code point and the queue as ECN bits of the IPv4 header, as the paper did on Emulab (section 5.1).
 
-    What hosts wrote there is lost: a delivered packet has the first code point of its queue's class, or 0.
-    Path ids count code points up from 1, BFD sessions down from 63, so that each has its own while others come and go.
+    Hosts' values are lost: a delivered packet has the first code point of its queue's class, or 0. Path ids use code
+    points from 1 up, BFD sessions from 63 down, so that each keeps its own while others come and go.
     """
 
     queue_field = "ip_ecn"
 
     def __init__(self, layout: QueueLayout, path_ids: Iterable[int], sessions: Iterable[BfdSession]) -> None:
-        """Raises UnsoundError when code points do not suffice or a queue of the layout has no ECN bits."""
+        """Assign the tags; raises UnsoundError if there are too few code points or a queue has no ECN bits."""
         self._code_points = _delivered_code_points(layout)
         for queue in layout.queues:
             if queue.ecn is None:
                 problem = f"queue layout {quoted(layout.name)} has no ECN bits for its queue {quoted(queue.name)}"
                 raise UnsoundError((), problem, f"some for every queue with tagging {Tagging.DSCP_ECN.value}")
         self._tag_of = {session.label: LAST_DSCP_TAG - _place(session.path_id) for session in sessions}
-        # Every path id and session has its code point whatever else there is: plans in turn share the switches.
+        # Every path id and session has a fixed code point, as successive plans share the switches.
         has_sessions = bool(self._tag_of)
         last = FIRST_PATH_ID + (LAST_DSCP_TAG // 2 if has_sessions else LAST_DSCP_TAG) - 1
         for path_id in path_ids:
@@ -97,12 +97,12 @@ class DscpEcnTags:
 def tags_of(
     tagging: Tagging, layout: QueueLayout, path_ids: Iterable[int], sessions: Iterable[BfdSession] = ()
 ) -> Tags:
-    """The tags of a plan's tunnels and BFD sessions; raises UnsoundError when they do not suffice."""
+    """Return the tags of a plan's tunnels and BFD sessions; raises UnsoundError if they do not suffice."""
     return MplsTags() if tagging is Tagging.MPLS else DscpEcnTags(layout, path_ids, sessions)
 
 
 def last_path_id(liveness: Liveness) -> int:
-    """The greatest path id that leaves the labels of BFD sessions free and fits into the ids of groups."""
+    """Return the greatest path id that leaves the labels of BFD sessions free and fits into group ids."""
     return LAST_PATH_ID if liveness is Liveness.CONTROLLER else LAST_BFD_TUNNEL
 
 
@@ -116,7 +116,7 @@ def _ecn(queue: Queue) -> int:
 
 
 def _delivered_code_points(layout: QueueLayout) -> dict[Queue, int]:
-    """By queue, also those that serve no class."""
+    """Return the delivered code point of every queue, including those that serve no class."""
     found = {**dict.fromkeys(layout.queues, 0), layout.control: DSCP_NETWORK_CONTROL}
     for each in reversed(layout.classes):
         code_point = each.code_points[0] if each.code_points else 0

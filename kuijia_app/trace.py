@@ -1,4 +1,4 @@
-"""`kuijia trace`'s packets and failures as users write them, and the way of a packet for people and programs."""
+"""`kuijia trace`: reads packets and failures as users write them, and shows a packet's way to people and programs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class AskedPacket:
-    """A packet that a host sends, as asked for on the command line."""
+    """A host's packet as requested on the command line."""
 
     source: str
     target: str
@@ -49,10 +49,10 @@ class AskedPacket:
 
 
 def parse_packet(text: str, topology: Topology, options: PipelineOptions) -> AskedPacket:
-    """A packet in `PACKET_SYNTAX`; `class=N` stands for the first code point of the layout's class of priority N.
+    """Return a packet in `PACKET_SYNTAX`; `class=N` means the first code point of the layout's class of priority N.
 
     Raises:
-        InputError: it is none, or names what topology or layout lack.
+        InputError: the text is no packet, or names a part that topology or layout lack.
     """
     found = _ENDS.fullmatch(text.strip())
     if found is None:
@@ -74,7 +74,7 @@ def parse_packet(text: str, topology: Topology, options: PipelineOptions) -> Ask
 
 
 def _word(word: str, options: PipelineOptions) -> tuple[str, int]:
-    """What one word of a packet sets, and to which value."""
+    """Return the field that a word of a packet sets, and its value."""
     if word == "control":
         return "dscp", DSCP_NETWORK_CONTROL
     name, _, text = word.partition("=")
@@ -98,7 +98,7 @@ def _code_point(priority: int, options: PipelineOptions) -> int:
 
 
 def parse_failure(texts: Sequence[str], topology: Topology) -> Failure:
-    """The edges `A-B` and nodes `A` that are down at the same time; names may hold dashes themselves.
+    """Return the edges `A-B` and nodes `A` that are down at the same time; names may contain dashes themselves.
 
     Raises:
         InputError: the topology has no such edge or node.
@@ -119,7 +119,7 @@ def parse_failure(texts: Sequence[str], topology: Topology) -> Failure:
 
 
 def walk_text(walk: Walk, network: ModelNetwork) -> Iterator[str]:
-    """The way hop by hop and table by table, then how it ended."""
+    """Yield the way hop by hop and table by table, then its end."""
     for hop in walk.hops:
         yield f"{hop.switch}: in port {hop.packet.in_port}{_from(hop, network)}, {_header(hop.packet)}"
         for step in hop.forwarding.steps:

@@ -22,12 +22,12 @@ class TunnelEntries:
     tags: Tags
 
     def of_tunnel(self, label: int, nodes: tuple[str, ...]) -> Iterator[tuple[str, FlowEntry]]:
-        """From the second switch on, one entry per queue: what is tagged for a queue stays in it all the way."""
+        """Yield one entry per queue from the second switch on: packets tagged for a queue stay in it all the way."""
         host_port = self.wiring.host_port(nodes[-1])
         yield from self._along(label, nodes, self.layout.queues, host_port, identifiers.TUNNEL_PRIORITY)
 
     def of_session(self, session: BfdSession) -> Iterator[tuple[str, FlowEntry]]:
-        """Both ways: what comes in at one end's inner port leaves by the other's, in the control queue."""
+        """Yield entries for both directions, from one inner port to the other end's, in the control queue."""
         control = self.layout.control
         for nodes in (session.nodes, session.nodes[::-1]):
             inner = Match(in_port=session.inner_port, eth_type=ETH_TYPE_IPV4)

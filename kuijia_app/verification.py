@@ -1,7 +1,7 @@
 """Proves tables before they are on switches: every kind of traffic under every failure, on the model network.
 
-The interpreter is deterministic and a walk reports all state it depends on. So a kind of traffic whose way before the
-failure depends on nothing that the failure changes goes that very way after it, and is not walked again.
+The interpreter is deterministic and a walk reports all state it depends on. Traffic whose way depends on nothing that a
+failure changes therefore goes the same way after it, and is not walked again.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Something promised that does not hold.
+    """A promise that does not hold.
 
     Attributes:
-        rule: which promise: one of delivered, path, queue, header, loop, copy, ambiguous, choice, aboriginal, split,
+        rule: the promise: one of delivered, path, queue, header, loop, copy, ambiguous, choice, aboriginal, split,
             healed, session, acceptable, stray, decomposed.
         failure: by name, "none" for the network as planned.
-        traffic: the kind of traffic; empty when it is about no traffic in particular.
+        traffic: the kind of traffic; empty if the fault concerns no traffic in particular.
         slots: the hash slots concerned.
-        problem: what was seen, with switch, table and entry.
+        problem: the observation, with switch, table and entry.
     """
 
     rule: str
@@ -65,11 +65,11 @@ class Violation:
 
 @dataclass
 class Verification:
-    """What was proven, and what was found.
+    """Size of the proof, and the violations found.
 
-    `header_classes` are direction x class x code point x ECN bits x slot, and control traffic; `cases` are these
-    times the failures, and once more for the network as planned, without traffic of failed sites; `walks` were
-    interpreted hop by hop, for the others it was shown that they depend on nothing that the failure changes.
+    `header_classes` are direction x class x code point x ECN bits x slot, and control traffic; `cases` are these times
+    the failures, plus once the network as planned, without traffic of failed sites; `walks` were interpreted hop by
+    hop, and the other cases were shown to depend on nothing that the failure changes.
     """
 
     header_classes: int = 0
@@ -85,7 +85,7 @@ class Verification:
 
 @dataclass(frozen=True, slots=True)
 class _Flow:
-    """The slots of some traffic that tables cannot tell apart, and their way as long as nothing fails."""
+    """Slots of some traffic that tables do not distinguish, and their way while nothing fails."""
 
     traffic: Traffic
     slots: tuple[int, ...]
@@ -111,10 +111,10 @@ class Verifier:
         self._found = Verification()
 
     def run(self, failures: Iterable[Failure], progress: Progress | None = None) -> Verification:
-        """Check the network as planned, then each failure on its own, then that all is as it was before.
+        """Check the network as planned, then each failure alone, then that healing restores the former state.
 
         Raises:
-            UnsoundError: a failure names what the topology lacks.
+            UnsoundError: a failure names a part that the topology lacks.
         """
         self._check_acceptance()
         self._check_decomposition()
@@ -139,7 +139,7 @@ class Verifier:
                 self._found.violations.append(Violation("acceptable", NO_FAILURE.name, "", (), f"{name}: {problem}"))
 
     def _check_decomposition(self) -> None:
-        """Decomposed tables do the same with every packet as single ones, however a switch reads a miss."""
+        """Check that decomposed tables treat every packet like single ones, however a switch handles a table miss."""
         if self._options.form is Form.SINGLE:
             return
         for name, single in build_tables(self._plan, replace(self._options, form=Form.SINGLE)).items():
@@ -153,7 +153,7 @@ class Verifier:
                     break
 
     def _check_strays(self) -> None:
-        """What hosts send to addresses of no site that traffic is planned to is dropped where it comes in."""
+        """Check that packets of hosts to addresses without planned traffic are dropped at their ingress."""
         wiring = self._network.wiring
         targets: dict[str, list[str]] = {}
         for source, target in planned_paths(self._plan):
@@ -171,7 +171,7 @@ class Verifier:
                     self._found.violations.append(Violation("stray", NO_FAILURE.name, about, (), problem))
 
     def _check_sessions(self) -> None:
-        """Each BFD session gets through over all links of its path and no others, in the control queue."""
+        """Check that each BFD session gets through over exactly the links of its path, in the control queue."""
         for session in self._network.sessions:
             about = f"BFD session of {'-'.join(session.nodes)}"
             for far, walk in self._network.session_ways(session):
@@ -186,7 +186,7 @@ class Verifier:
                     self._found.violations.append(Violation("session", NO_FAILURE.name, about, (), problem))
 
     def _flows(self, traffic: Traffic) -> Iterator[_Flow]:
-        """The traffic by slots that the tables treat alike; checks each as planned, and how they are shared out."""
+        """Yield the traffic by slots that the tables treat alike; checks each as planned, and the split of slots."""
         walks: dict[Bucket | int, Walk] = {}
         slots: dict[Bucket | int, list[int]] = {}
         first = self._walk(traffic, 0)
@@ -207,13 +207,13 @@ class Verifier:
         yield from flows
 
     def _alike(self, first: Walk, slot: int) -> Bucket | int:
-        """Slots with equal keys meet equal buckets in the one group that asks for the slot."""
+        """Return a key: slots with equal keys meet equal buckets in the one group that uses the slot."""
         if len(first.choices) != 1:
             return slot
         buckets = first.choices[0].group.buckets
         bucket = buckets[slot % len(buckets)]
         watches = bucket.watch_port is not None or bucket.watch_group is not None
-        return slot if watches else bucket  # without it, another bucket would be used, which depends on the slot
+        return slot if watches else bucket  # if it is dead, the bucket used instead depends on the slot
 
     def _check_failure(self, failure: Failure, flows: list[_Flow]) -> None:
         self._network.fail(failure)
@@ -239,7 +239,7 @@ class Verifier:
         self._heal(failure)
 
     def _walks_after(self, flow: _Flow) -> Iterator[tuple[tuple[int, ...], Walk]]:
-        """The ways of a flow's slots: one for all of them, unless a group asks for the slot that did not before."""
+        """Yield the ways of a flow's slots: a common one, unless a group uses the slot that did not before."""
         walk = self._walk(flow.traffic, flow.slots[0])
         if walk.choices == flow.before.choices or len(flow.slots) == 1:
             yield flow.slots, walk
@@ -248,9 +248,9 @@ class Verifier:
             yield (slot,), self._walk(flow.traffic, slot)
 
     def _faults_of_choice(self, walk: Walk, traffic: Traffic) -> Iterator[tuple[str, str]]:
-        """Only one group chooses by the hash, at the ingress, among as many buckets as there are slots.
+        """Yield faults unless only one group hashes, at the ingress, among as many buckets as there are slots.
 
-        Only so do the slots that are followed stand for all values of the hash.
+        Only then do the slots followed stand for all values of the hash.
         """
         for number, choice in enumerate(walk.choices):
             if number or choice.switch != traffic.source or not traffic.is_split:
@@ -262,7 +262,7 @@ class Verifier:
     def _check_split(
         self, failure: Failure, traffic: Traffic, own: Path | None, walks: Mapping[tuple[int, ...], Walk]
     ) -> None:
-        """The slots of all traffic (`own` None), or of a dead tunnel, are shared out as `shares_due` says."""
+        """Check that the slots of all traffic (`own` None), or of a dead tunnel, are split as `shares_due` says."""
         slot_count = sum(map(len, walks))
         for nodes, due in shares_due(traffic.paths, own, failure).items():
             expected = slot_count * due.share
@@ -273,7 +273,7 @@ class Verifier:
                 self._found.violations.append(Violation("split", failure.name, str(traffic), (), problem))
 
     def _heal(self, failure: Failure) -> None:
-        """Everything exactly as before: the state that all ways depend on is the same again."""
+        """Heal, and check that all state that ways depend on is as before the failure."""
         self._network.fail(NO_FAILURE)
         for name, groups in self._groups.items():
             present = self._network.switch(name).groups
@@ -295,7 +295,7 @@ class Verifier:
 
 
 def entering_packet(network: ModelNetwork, traffic: Traffic, slot: int) -> Packet:
-    """A packet of this traffic as its host hands it to the ingress."""
+    """Return a packet of this traffic as its host sends it to the ingress."""
     wiring = network.wiring
     return Packet(
         wiring.host_port(traffic.source),
@@ -308,7 +308,7 @@ def entering_packet(network: ModelNetwork, traffic: Traffic, slot: int) -> Packe
 
 
 def _faults_after(walk: Walk, flow: _Flow, alive: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
-    """What is wrong with a way after a failure that leaves these tunnels."""
+    """Yield the faults of a way after a failure that leaves these tunnels alive."""
     traffic = flow.traffic
     if not alive:
         yield from _faults_anyway(walk)
@@ -325,7 +325,7 @@ def _faults_after(walk: Walk, flow: _Flow, alive: tuple[Path, ...]) -> Iterator[
 
 
 def _faults(walk: Walk, traffic: Traffic, paths: tuple[Path, ...], due: Treatment) -> Iterator[tuple[str, str]]:
-    """What is wrong with a way that should follow one of these tunnels and is due this treatment."""
+    """Yield the faults of a way that should follow one of these tunnels and get this treatment."""
     yield from _faults_anyway(walk)
     if walk.end is not End.LEFT:
         if walk.end in {End.DROPPED, End.LOST}:
@@ -344,7 +344,7 @@ def _faults(walk: Walk, traffic: Traffic, paths: tuple[Path, ...], due: Treatmen
 
 
 def _faults_anyway(walk: Walk) -> Iterator[tuple[str, str]]:
-    """What is wrong whatever has failed."""
+    """Yield the faults that no failure excuses."""
     for hop in walk.hops:
         if hop.forwarding.sent and hop.forwarding.problem is not None:
             yield "ambiguous", f"{hop.forwarding.problem} at {_place(hop)}"
@@ -369,7 +369,7 @@ def _faults_of_delivery(last: Hop, traffic: Traffic, tos: tuple[int, int]) -> It
 
 
 def _place(hop: Hop) -> str:
-    """Switch, table and entry, and what came in there."""
+    """Return the switch, table and entry, and the packet that arrived there."""
     lookups = [step for step in hop.forwarding.steps if isinstance(step, EntryStep)]
     tables = ", ".join(
         f"table {step.table_id} {'no entry' if step.entry is None else f'entry {match_text(step.entry.match)}'}"
@@ -394,7 +394,7 @@ def _way(walk: Walk) -> str:
 
 
 def _slots_text(slots: tuple[int, ...]) -> str:
-    """`slots 0-15,32`."""
+    """Return text such as `slots 0-15,32`."""
     runs: list[list[int]] = []
     for slot in slots:
         if runs and slot == runs[-1][-1] + 1:

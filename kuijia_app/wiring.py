@@ -1,6 +1,6 @@
-"""Which port of which switch leads where, and the addresses of each site: a pure function of the topology.
+"""Numbering of switch ports and addresses of sites: a pure function of the topology.
 
-The controller and the testbed both derive it from the same Plan, so neither has to tell the other.
+The controller and the testbed both derive it from the same Plan, so neither has to inform the other.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from ipaddress import IPv4Address, IPv4Network
 from te_solver.topology import Topology
 
 MAX_SITES = 0xFFFF
-"""Each site has a /24 of 10.0.0.0/8."""
+"""Most sites, as each has a /24 of 10.0.0.0/8."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A host and where it is connected.
+    """A host and its connection.
 
     Attributes:
         name: as users know it.
-        switch, port: its end of the network.
-        address: its own one.
-        prefix: all those it answers to.
-        capacity: of its cable, in Mbit/s; None: as much as the links of its switch can bring, and all it can send.
+        switch, port: its port of the network.
+        address: its own address.
+        prefix: all addresses it answers to.
+        capacity: of its cable, in Mbit/s; None: it can receive all that its switch's links bring, and send without
+            limit.
     """
 
     name: str
@@ -37,7 +38,7 @@ class Site:
 
     @property
     def mac(self) -> str:
-        """A locally administered address, 02:00 followed by the IPv4 address."""
+        """Locally administered address, 02:00 followed by the IPv4 address."""
         return ":".join(f"{octet:02x}" for octet in (2, 0, *self.address.packed))
 
 
@@ -64,16 +65,16 @@ class Wiring:
         return self._datapath_ids[switch]
 
     def switch_of(self, datapath_id: int) -> str | None:
-        """The switch with this datapath id, None when the topology has no such switch."""
+        """Return the switch with this datapath id, None if the topology has no such switch."""
         nodes = self.topology.nodes
         return nodes[datapath_id - 1] if 1 <= datapath_id <= len(nodes) else None
 
     def port(self, switch: str, neighbour: str) -> int:
-        """The port of `switch` that leads to `neighbour`; raises ValueError when they share no link."""
+        """Return the port of `switch` that leads to `neighbour`; raises ValueError if they share no link."""
         return self.topology.neighbours[switch].index(neighbour) + 1
 
     def neighbour_at(self, switch: str, port: int) -> str | None:
-        """The switch that `port` leads to, None for the host port and for unknown ports."""
+        """Return the switch that `port` leads to, None for the host port and for unknown ports."""
         neighbours = self.topology.neighbours[switch]
         return neighbours[port - 1] if 1 <= port <= len(neighbours) else None
 
@@ -82,14 +83,14 @@ class Wiring:
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
-        """All hosts. Here there is one for each switch, and it has its name."""
+        """All hosts; here one for each switch, with the switch's name."""
         return tuple(
             Site(switch, switch, self.host_port(switch), self.host_address(switch), self.prefix(switch))
             for switch in self.topology.nodes
         )
 
     def ports(self, switch: str) -> range:
-        """The numbers of its ports, those of hosts last."""
+        """Return the numbers of a switch's ports, those of hosts last."""
         return range(1, len(self.topology.neighbours[switch]) + self._host_counts[switch] + 1)
 
     @cached_property

@@ -1,1 +1,1 @@
-"""An OpenFlow switch and a network of them in this process: what tables do to a packet, without any switch."""
+"""An OpenFlow switch and networks of them as models in this process: they apply tables to packets without switches."""

@@ -1,4 +1,4 @@
-"""Looking packets up in a switch's flow tables, by hashing instead of by going through all entries."""
+"""Looks packets up in a switch's flow tables by hashing, without going through all entries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Key = tuple[Hashable, ...]
 
 
 class _Shape(NamedTuple):
-    """Which fields entries have, and the mask of their destination: equal shapes can share one dictionary."""
+    """Fields of entries and the mask of their destination: entries of equal shape can share one dictionary."""
 
     priority: int
     fields: tuple[str, ...]
@@ -25,7 +25,7 @@ _MPLS_FIELDS = ("mpls_label", "mpls_tc")
 
 @dataclass(frozen=True)
 class Lookup:
-    """The entry that a packet meets in a table, None for a table miss; `rivals` match at the same priority."""
+    """The entry for a packet in a table, None for a table miss; `rivals` match at the same priority."""
 
     entry: FlowEntry | None
     rivals: tuple[FlowEntry, ...] = ()
@@ -35,7 +35,7 @@ _MISS = Lookup(None)
 
 
 class FlowTables:
-    """The entries of one switch. An entry with the match and priority of one before takes its place (6.4)."""
+    """The entries of one switch. An entry replaces an earlier one with the same match and priority (6.4)."""
 
     def __init__(self, entries: Iterable[FlowEntry]) -> None:
         by_shape: dict[int, dict[_Shape, dict[Key, FlowEntry]]] = {}
@@ -49,7 +49,7 @@ class FlowTables:
         }
 
     def lookup(self, table_id: int, packet: Packet) -> Lookup:
-        """The matching entry of greatest priority (5.3)."""
+        """Return the matching entry of greatest priority (5.3)."""
         found: list[FlowEntry] = []
         for shape, by_key in self._tables.get(table_id, ()):
             if found and shape.priority < found[0].priority:
@@ -74,9 +74,9 @@ def _key_of_match(match: Match, shape: _Shape) -> Key:
 
 
 def _key_of_packet(packet: Packet, shape: _Shape) -> Key | None:
-    """The values that an entry of this shape must have to match; None when the packet lacks a field.
+    """Return the values that an entry of this shape must have to match; None if the packet lacks a field.
 
-    Fields of the IPv4 header are asked for beside the EtherType (7.2.3.8), which says whether a packet has them.
+    Matches on IPv4 fields include the EtherType (7.2.3.8), which decides whether a packet has them.
     """
     values: list[Hashable] = []
     for name in shape.fields:
@@ -95,4 +95,4 @@ _READERS: dict[str, Callable[[Packet, int], Hashable]] = {
     "mpls_label": lambda packet, _: packet.labels[0].label,
     "mpls_tc": lambda packet, _: packet.labels[0].traffic_class,
 }
-"""The fields of `Match` and how a packet's are read."""
+"""Fields of `Match`, and functions that read those of a packet."""

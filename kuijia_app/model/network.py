@@ -1,4 +1,4 @@
-"""Model switches joined by the links of a plan: failures, what notices them, and the way of a packet."""
+"""Model switches joined by the links of a plan: failures, their detection, and the way of a packet."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ Port = tuple[str, int]
 """A switch and the number of one of its ports."""
 
 _BFD_SOURCE, _BFD_DESTINATION, _BFD_DSCP = IPv4Address("169.254.1.0"), IPv4Address("169.254.1.1"), 48
-"""What Open vSwitch's BFD packets carry (ovs-vswitchd.conf.db(5), Interface: bfd)."""
+"""Header values of Open vSwitch's BFD packets (ovs-vswitchd.conf.db(5), Interface: bfd)."""
 
 
 class End(Enum):
-    """How a packet's way ended."""
+    """End of a packet's way."""
 
     LEFT = "left"
     """It left the network by a port that leads to no switch."""
     DROPPED = "dropped"
-    """A switch did not send it on."""
+    """A switch did not forward it."""
     LOST = "lost"
     """It was sent into a link that is down."""
     LOOPED = "looped"
-    """It came to the same port with the same headers again."""
+    """It reached the same port with the same headers again."""
     COPIED = "copied"
     """A switch sent it out of several ports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One switch of the way: the packet as it came in, what became of it, and as it left, None when it did not."""
+    """One switch of the way: the arriving packet, its treatment, and the packet as it left, None if it did not."""
 
     switch: str
     packet: Packet
@@ -59,9 +59,9 @@ class Walk:
 
     Attributes:
         hops: switch by switch.
-        end: how it ended.
-        asked: the state of switches and links it depends on.
-        choices: what SELECT groups chose, in order.
+        end: end of the way.
+        asked: state of switches and links that it depends on.
+        choices: choices of SELECT groups, in order.
     """
 
     hops: list[Hop] = field(default_factory=list)
@@ -75,22 +75,22 @@ class Walk:
 
     @property
     def queues(self) -> tuple[int | None, ...]:
-        """The queue at every hop."""
+        """Queue at every hop."""
         return tuple(None if hop.sent is None else hop.sent.queue for hop in self.hops)
 
     @property
     def delivered_to(self) -> Port | None:
-        """The switch and port it left the network by."""
+        """Switch and port by which it left the network."""
         last = self.hops[-1]
         return (last.switch, last.out_port) if self.end is End.LEFT and last.out_port is not None else None
 
 
 class ModelNetwork:
-    """The switches of a plan with given tables, the ports between them, and whatever reacts to failures.
+    """The switches of a plan with given tables, the ports between them, and their reaction to failures.
 
-    Under `Liveness.CONTROLLER` that is the controller, here in the instant of the failure: liveness groups of broken
-    tunnels are empty. Under `Liveness.BFD` the watched ports of a session are alive while its packets get through in
-    both directions; they are not modelled one by one.
+    Under `Liveness.CONTROLLER` the controller reacts in the instant of the failure: it empties the liveness groups of
+    broken tunnels. Under `Liveness.BFD` the watched ports of a session are alive while its packets get through in both
+    directions; BFD packets are not modelled one by one.
     """
 
     def __init__(self, plan: Plan, tables: Mapping[str, SwitchTables], liveness: Liveness) -> None:
@@ -128,7 +128,7 @@ class ModelNetwork:
 
     @property
     def changed(self) -> frozenset[Fact]:
-        """All state that is not as it was when everything worked."""
+        """All state that differs from the network without failures."""
         ports = {Fact(switch, Asked.PORT, port) for switch, port in self._dead_ports}
         return frozenset(ports | {Fact(switch, Asked.GROUP, group_id) for switch, group_id in self._modified})
 
@@ -136,7 +136,7 @@ class ModelNetwork:
         return self._switches[name]
 
     def fail(self, failure: Failure) -> None:
-        """Put the network into this failure, and out of the one before; `NO_FAILURE` heals it.
+        """Apply this failure instead of the previous one; `NO_FAILURE` heals it.
 
         Raises:
             UnsoundError: the topology has no such edge or node.
@@ -153,7 +153,7 @@ class ModelNetwork:
         self._dead_ports = self._with_dead_sessions(down)
 
     def walk(self, switch: str, packet: Packet) -> Walk:
-        """Follow a packet that comes in at a switch until it leaves the network, or does not."""
+        """Follow a packet from the switch it enters until it leaves the network or ends otherwise."""
         walk = Walk()
         seen: set[object] = set()
         while True:
@@ -183,22 +183,22 @@ class ModelNetwork:
             packet = replace(sent, in_port=in_port, queue=None)
 
     def session_packet(self, session: BfdSession) -> Packet:
-        """What a session sends at either end."""
+        """Return a session's packet, as sent at either end."""
         return Packet(session.inner_port, _BFD_SOURCE, _BFD_DESTINATION, _BFD_DSCP)
 
     @property
     def sessions(self) -> tuple[BfdSession, ...]:
-        """The BFD sessions, none where the controller watches over tunnels."""
+        """BFD sessions, none if the controller watches the tunnels."""
         return tuple(self._unharmed)
 
     def session_ways(self, session: BfdSession) -> Iterator[tuple[str, Walk]]:
-        """For both directions the switch that the session's packets are to reach and their way."""
+        """Yield the target switch and the way of the session's packets for both directions."""
         one, other = session.nodes[0], session.nodes[-1]
         for near, far in ((one, other), (other, one)):
             yield far, self.walk(near, self.session_packet(session))
 
     def _down_ports(self, failure: Failure) -> frozenset[Port]:
-        """The link ports without carrier; those of a failed node are down too."""
+        """Return the link ports without carrier, including those of a failed node."""
         lost = {frozenset(edge) for edge in failure.edges}
         return frozenset(
             port
@@ -207,7 +207,7 @@ class ModelNetwork:
         )
 
     def _react(self, changes: Iterable[LivenessChange]) -> None:
-        """What the controller does: it empties and fills liveness groups."""
+        """Do as the controller does: empty and fill liveness groups."""
         for change in changes:
             port = self._first_port[change.ingress, change.label]
             group = liveness_group(change.label, port, alive=change.alive)
@@ -222,7 +222,7 @@ class ModelNetwork:
                 self._modified[where] = None
 
     def _with_dead_sessions(self, down: frozenset[Port]) -> frozenset[Port]:
-        """`down`, and both watched ports of each session that does not get through."""
+        """Return `down`, and both watched ports of each session that does not get through."""
         changed = {Fact(switch, Asked.PORT, port) for switch, port in down}
         dead = set(down)
         for session, (worked, asked) in self._unharmed.items():
@@ -232,7 +232,7 @@ class ModelNetwork:
         return frozenset(dead)
 
     def _session_walks(self, session: BfdSession) -> tuple[bool, set[Fact]]:
-        """Whether the session's packets get through in both directions, and what that depends on."""
+        """Return whether the session's packets get through in both directions, and the state that this depends on."""
         works, asked = True, set[Fact]()
         for far, walk in self.session_ways(session):
             works = works and arrives(walk, far, session)
@@ -241,6 +241,6 @@ class ModelNetwork:
 
 
 def arrives(walk: Walk, far: str, session: BfdSession) -> bool:
-    """Whether a session's packet gets to the session at this end: under a label it is none for it."""
+    """Return True if a session's packet reaches the session at this end, without any label."""
     last = walk.hops[-1].sent
     return walk.delivered_to == (far, session.inner_port) and last is not None and not last.labels

@@ -1,4 +1,4 @@
-"""A packet as tables see it: the header fields they match and change, and what a switch knows beside the headers."""
+"""A packet as tables see it: the header fields that they match and change, and the switch's own data about it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Packet:
     """A packet, mostly of IPv4, under any number of MPLS labels.
 
     Attributes:
-        in_port: where it came into the switch.
+        in_port: port by which it entered the switch.
         source: IPv4 address.
         destination: IPv4 address.
         dscp: differentiated services code point of the IPv4 header, 0 to 63.
-        ecn: the two bits beside it, 0 to 3.
+        ecn: the two ECN bits beside it, 0 to 3.
         labels: the label stack, outermost first.
-        queue: of the port it is output to next; None: the port's default. No switch knows another's.
-        eth_type: of what is under the labels; without them the fields of IPv4 count only where it is that.
-        slot: which bucket of a SELECT group the switch's hash picks: its position, modulo their number.
+        queue: of the port of its next output; None: the port's default. A switch does not see another's choice.
+        eth_type: of the packet under the labels; an unlabelled packet has IPv4 fields only if this is IPv4.
+        slot: the hash's choice in a SELECT group: bucket position, modulo the number of buckets.
     """
 
     in_port: int
@@ -44,5 +44,5 @@ class Packet:
 
     @property
     def header(self) -> tuple[IPv4Address, IPv4Address, int, int, tuple[Label, ...]]:
-        """All that travels over a link."""
+        """All header values that travel over a link."""
         return self.source, self.destination, self.dscp, self.ecn, self.labels

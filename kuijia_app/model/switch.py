@@ -1,6 +1,6 @@
 """An OpenFlow 1.3 switch that works on typed packets: tables, action sets, SELECT and FAST_FAILOVER groups.
 
-Clauses are those of OpenFlow 1.3.5. Where it leaves things open this switch does as Open vSwitch does.
+Clauses are those of OpenFlow 1.3.5. Where it leaves a choice, this switch behaves like Open vSwitch.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from kuijia_app.rules import (
 
 
 class Asked(Enum):
-    """What a fact is about."""
+    """Subject of a fact."""
 
     PORT = "port"
     GROUP = "group"
 
 
 class Fact(NamedTuple):
-    """A part of a switch's state that decided about a packet: a port's liveness, or what a group consists of."""
+    """Part of a switch's state that decided about a packet: a port's liveness, or the content of a group."""
 
     switch: str
     kind: Asked
@@ -55,7 +55,7 @@ class EntryStep:
 
 @dataclass(frozen=True, slots=True)
 class GroupStep:
-    """A group chose the bucket at `position`, None: none is alive. `dead` says why each one before it is not."""
+    """A group chose the bucket at `position`, None: none is alive. `dead` gives the reason for each one before it."""
 
     group: Group
     position: int | None
@@ -66,7 +66,7 @@ Step = EntryStep | GroupStep
 
 
 class Choice(NamedTuple):
-    """The bucket that a SELECT group used, at this position."""
+    """Bucket that a SELECT group used, at this position."""
 
     switch: str
     group: Group
@@ -75,14 +75,14 @@ class Choice(NamedTuple):
 
 @dataclass(slots=True)
 class Forwarding:
-    """What one switch did with one packet.
+    """Treatment of one packet by one switch.
 
     Attributes:
-        sent: the ports it left by, with the packet as it left.
-        steps: tables and groups in the order they were used.
-        problem: why nothing was sent, or what the specification leaves undefined; None when all is well.
-        asked: the state that this depends on.
-        choices: of the SELECT groups.
+        sent: output ports, with the packet as it left.
+        steps: tables and groups in the order of use.
+        problem: reason why nothing was sent, or behaviour that the specification leaves undefined; None if all is well.
+        asked: state that this depends on.
+        choices: choices of the SELECT groups.
     """
 
     sent: list[tuple[int, Packet]] = field(default_factory=list)
@@ -93,10 +93,10 @@ class Forwarding:
 
 
 class ModelSwitch:
-    """One switch; `is_live` tells whether one of its ports is.
+    """One switch; `is_live` returns True for a live port.
 
-    A packet that misses in a later table gets what its action set holds by then where `misses_execute`, as Open vSwitch
-    does, or is dropped, as the specification says (5.4).
+    A packet that misses in a later table executes its action set so far if `misses_execute`, as in Open vSwitch;
+    otherwise it is dropped, as in the specification (5.4).
     """
 
     def __init__(
@@ -109,13 +109,13 @@ class ModelSwitch:
         self._misses_execute = misses_execute
 
     def modify_group(self, group: Group) -> None:
-        """Replace a group; raises KeyError when there is none with its id (6.5)."""
+        """Replace a group; raises KeyError if there is none with its id (6.5)."""
         if group.group_id not in self.groups:
             raise KeyError(group.group_id)
         self.groups[group.group_id] = group
 
     def process(self, packet: Packet) -> Forwarding:
-        """Take a packet through the pipeline, from table 0 on (5.1)."""
+        """Take a packet through the pipeline, from table 0 on (5.1), and return its treatment."""
         done = Forwarding()
         action_set: dict[type[Action], Action] = {}
         table_id: int | None = 0
@@ -138,11 +138,11 @@ class ModelSwitch:
         return done
 
     def _apply(self, actions: Iterable[Action], packet: Packet, done: Forwarding, through: tuple[int, ...]) -> Packet:
-        """Apply actions in order; returns the packet as the next action finds it. `through`: the groups around them."""
+        """Apply actions in order; return the packet for the next action. `through` are the enclosing groups."""
         for action in actions:
             match action:
                 case Output(port) if port == packet.in_port:
-                    pass  # for that there is the reserved port IN_PORT (4.5); Open vSwitch skips it
+                    pass  # only the reserved port IN_PORT does that (4.5); Open vSwitch skips it
                 case Output(port):
                     done.sent.append((port, packet))
                 case ToGroup(group_id):
@@ -175,9 +175,9 @@ class ModelSwitch:
         done.problem = f"no bucket of group {group_id} is alive"
 
     def _why_dead(self, bucket: Bucket, asked: set[Fact], through: tuple[int, ...]) -> str | None:
-        """None when the bucket is alive: it watches nothing, or at least one of what it watches is alive.
+        """Return why the bucket is dead, None if it is alive: it watches nothing, or something that is alive.
 
-        Open vSwitch's reading (`bucket_is_alive` in ofproto-dpif-xlate.c); a group is alive when any of its buckets is.
+        Follows Open vSwitch (`bucket_is_alive` in ofproto-dpif-xlate.c); a group is alive if any of its buckets is.
         """
         reasons: list[str] = []
         if bucket.watch_port is not None:
@@ -209,7 +209,7 @@ class ModelSwitch:
 
 
 def _in_order(actions: Iterable[Action]) -> list[Action]:
-    """The actions of an action set as they are executed: one of each kind, the last one given (5.10).
+    """Return the actions of an action set in execution order: one of each kind, the last one given (5.10).
 
     With a group among them the output is ignored.
     """

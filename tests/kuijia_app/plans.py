@@ -1,4 +1,4 @@
-"""Plans that several tests are about, and a hypothesis strategy for any plan."""
+"""Plans shared by several tests, and hypothesis strategies for any plan."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def both_ways(name: str, nodes: str, edges: str, capacity: float = 1000.0) -> To
 
 
 def plan_of(topology: Topology, *tunnels_of_pairs: str) -> Plan:
-    """A plan with equal weights; a pair is given by its tunnels, such as "a-b-c a-c"."""
+    """Return a plan with equal weights; a pair is given by its tunnels, such as "a-b-c a-c"."""
     pairs = []
     label = 16
     for tunnels_of_pair in tunnels_of_pairs:
@@ -31,7 +31,7 @@ def plan_of(topology: Topology, *tunnels_of_pairs: str) -> Plan:
 
 
 def motivation_plan(weights: tuple[float, float, float] = (0.5, 0.3, 0.2)) -> Plan:
-    """Figure 1 of the paper: s1 to s4 over T1 = s1-s2-s4, T2 = s1-s4, T3 = s1-s3-s4."""
+    """Return figure 1 of the paper: s1 to s4 over T1 = s1-s2-s4, T2 = s1-s4, T3 = s1-s3-s4."""
     topology = both_ways("fig1", "s1 s2 s3 s4", "s1-s2 s2-s4 s1-s4 s1-s3 s3-s4")
     paths = (("s1", "s2", "s4"), ("s1", "s4"), ("s1", "s3", "s4"))
     tunnels = tuple(
@@ -44,9 +44,9 @@ def motivation_plan(weights: tuple[float, float, float] = (0.5, 0.3, 0.2)) -> Pl
 
 @st.composite
 def class_plans(draw: st.DrawFn, class_count: int) -> Plan:
-    """Networks of 3 to 5 switches, up to 3 pairs, each in one or more classes with weights of their own.
+    """Draw networks of 3 to 5 switches with up to 3 pairs, each in one or more classes with its own weights.
 
-    Path ids count from 16, as the code points of tagging dscp-ecn ask for.
+    Path ids count from 16, as required by the code points of tagging dscp-ecn.
     """
     size = draw(st.integers(3, 5))
     graph = nx.gnp_random_graph(size, draw(st.floats(0.2, 1.0)), seed=draw(st.integers(0, 2**16)))
@@ -71,7 +71,7 @@ def class_plans(draw: st.DrawFn, class_count: int) -> Plan:
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
-    """Connected networks of 3 to 8 switches, up to 4 pairs with up to 4 simple tunnels of any weights."""
+    """Draw connected networks of 3 to 8 switches, up to 4 pairs with up to 4 simple tunnels of any weights."""
     size = draw(st.integers(3, 8))
     graph = nx.gnp_random_graph(size, draw(st.floats(0.2, 1.0)), seed=draw(st.integers(0, 2**16)))
     nx.add_path(graph, range(size))

@@ -1,4 +1,4 @@
-"""Any tables of a switch, for tests of what carries them there."""
+"""Strategies for any tables of a switch, for tests of code that sends them there."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ MATCHES = st.one_of(
 
 @st.composite
 def tables(draw: st.DrawFn) -> SwitchTables:
-    """Up to four groups, each using and watching those before it, and up to six entries that use some of them."""
+    """Draw up to four groups that use and watch earlier ones, and up to six entries that use some of them."""
     groups: list[Group] = []
     for group_id in draw(st.lists(st.integers(1, 6), unique=True, max_size=4)):
         groups.append(draw(_group(group_id, [group.group_id for group in groups])))

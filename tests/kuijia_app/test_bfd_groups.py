@@ -49,7 +49,7 @@ def is_alive(groups: dict[int, Group], bucket: Bucket, dead_ports: set[int]) -> 
 
 
 def executed(groups: dict[int, Group], group_id: int, dead_ports: set[int]) -> tuple[Action, ...]:
-    """What a fast-failover group does in the end."""
+    """Return the actions that a fast-failover group finally executes."""
     group = groups[group_id]
     assert group.group_type is GroupType.FAST_FAILOVER
     for bucket in group.buckets:

@@ -1,4 +1,4 @@
-"""Several classes of traffic: each split by its own weights over shared tunnels, marked and queued as its own."""
+"""Several classes of traffic: each split by its own weights over shared tunnels, with its own marks and queues."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HIGH_MARK = 46
 
 
 def two_classes() -> Plan:
-    """Figure 1 with high traffic on T1 and T2 alone, and low traffic on all."""
+    """Return figure 1 with high traffic on T1 and T2 alone, and low traffic on all tunnels."""
     plan = motivation_plan((0.5, 0.5, 0.0))
     (high,) = plan.pairs
     (low,) = motivation_plan((0.25, 0.25, 0.5)).pairs
@@ -35,7 +35,7 @@ def groups_by_id(tables: SwitchTables) -> dict[int, Group]:
 
 
 def first_and_later(tables: SwitchTables, split: int) -> tuple[Counter[int], set[int], set[int]]:
-    """Slots by label, and the traffic classes of first and of later choices."""
+    """Return slots by label, and the traffic classes of first and of later choices."""
     groups = groups_by_id(tables)
     slots: Counter[int] = Counter()
     first: set[int] = set()

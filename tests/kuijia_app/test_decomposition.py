@@ -1,4 +1,4 @@
-"""Splitting a table into several: the paper's figure 6, and the same fate for every packet whatever the plan."""
+"""Splitting a table into several: the paper's figure 6, and the same treatment of every packet for any plan."""
 
 from __future__ import annotations
 

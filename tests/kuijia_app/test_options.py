@@ -1,4 +1,4 @@
-"""The words of command lines and configuration files become options, or one line that says what is expected."""
+"""The words of command lines and configuration files become options, or an error line with the expected values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory decomposition saves: the paper's figure 8, and our own tables of a plan like that of section 5.4."""
+"""Memory saved by decomposition: the paper's figure 8, and our own tables of a plan like that of section 5.4."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a plan: what the paper's figure 2 shows, and what must hold for any plan."""
+"""The tables of a plan: those of the paper's figure 2, and invariants for any plan."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def groups_by_id(tables: SwitchTables) -> dict[int, Group]:
 
 
 def failover_labels(group: Group) -> list[tuple[int, int, int]]:
-    """(label, traffic class, queue) of every bucket of a fast-failover group, in order."""
+    """Return (label, traffic class, queue) of every bucket of a fast-failover group, in order."""
     result = []
     for bucket in group.buckets:
         push, queue, _ = bucket.actions

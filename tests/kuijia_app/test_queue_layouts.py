@@ -1,4 +1,4 @@
-"""The layouts there are by name, a user's own from a file, and what is wrong with one."""
+"""Layouts by name, a user's own from a file, and the faults of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent to a switch leads from any tables to any others, and never leaves an entry without its group."""
+"""Changes lead a switch from any tables to any others, and never leave an entry without its group."""
 
 from __future__ import annotations
 

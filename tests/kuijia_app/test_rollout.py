@@ -1,4 +1,4 @@
-"""A plan replaces another so that at every moment every packet under way finds its entries."""
+"""A plan replaces another so that every packet in flight finds its entries at every moment."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def test_whichever_switch_is_first_every_label_an_ingress_may_use_has_its_entrie
 
 
 def _other_plan(plan: Plan, data: st.DataObject) -> Plan:
-    """Some of the tunnels, and some of the pairs the other way round."""
+    """Return a plan with some of the tunnels, and some of the pairs reversed."""
     kept = []
     for pair in plan.pairs:
         tunnels = data.draw(st.lists(st.sampled_from(pair.tunnels), min_size=1, unique=True))
@@ -271,7 +271,7 @@ def _check_labels(actual: dict[str, SwitchTables], all_plans: tuple[Plan, Plan])
 
 
 def _labels_used(tables: SwitchTables) -> set[int]:
-    """The labels that traffic of the switch's own host may be given."""
+    """Return the labels that traffic of the switch's own host may get."""
     groups = {group.group_id: group for group in tables.groups}
     waiting = [action.group_id for entry in tables.flows for action in entry.actions if isinstance(action, ToGroup)]
     used: set[int] = set()

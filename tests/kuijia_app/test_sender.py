@@ -1,4 +1,4 @@
-"""A switch gets no more than it has acknowledged room for, and one phase after the other."""
+"""A switch gets no more messages than its acknowledgements allow, one phase after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hash range is cut exactly and every tunnel's part is promised in proportion."""
+"""The hash range is cut exactly, and every tunnel's part is promised in proportion."""
 
 from __future__ import annotations
 

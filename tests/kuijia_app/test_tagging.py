@@ -1,4 +1,4 @@
-"""Tunnel and queue in the TOS byte: which bits, where they are taken away, and when they do not suffice."""
+"""Tunnel and queue in the TOS byte: which bits, where they are removed, and when they do not suffice."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def tagged(in_port: int, tag: int, ecn: int) -> Match:
 
 
 def many_tunnels(count: int) -> Plan:
-    """Pairs of one tunnel each, every one between two nodes of its own."""
+    """Return pairs with one tunnel each, each between two nodes of its own."""
     names = [f"n{number}" for number in range(2 * count)]
     edges = list(zip(names[::2], names[1::2], strict=True))
     topology = both_ways("many", " ".join(names), " ".join(f"{a}-{b}" for a, b in edges))

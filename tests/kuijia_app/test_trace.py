@@ -1,4 +1,4 @@
-"""Packets and failures as users write them, and the way that `kuijia trace` prints."""
+"""Packets and failures as users write them, and the output of `kuijia trace`."""
 
 from __future__ import annotations
 

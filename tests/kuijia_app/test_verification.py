@@ -89,7 +89,7 @@ def test_what_the_pipeline_builds_of_any_plan_is_sound_whatever_fails(plan: Plan
 
 
 def layout_of(*classes: tuple[tuple[int, ...], str, str]) -> QueueLayout:
-    """Four queues, classes given by code points, normal and victim queue."""
+    """Return a layout of four queues, with classes given by code points, normal and victim queue."""
     queues = {
         "control": Queue(0, "control", traffic_class=6, ecn=2),
         "high": Queue(1, "high", traffic_class=5, ecn=3),
@@ -125,7 +125,7 @@ def test_what_the_pipeline_builds_with_a_users_own_layout_is_sound(layout: Queue
 
 
 def counted_from_the_first(plan: Plan) -> Plan:
-    """The plan with path ids from 16 on."""
+    """Return the plan with path ids from 16 on."""
     least = min(tunnel.path_id for tunnel in plan.tunnels)
     pairs = []
     for pair in plan.pairs:
@@ -141,11 +141,11 @@ def test_traffic_of_a_failed_site_is_no_case() -> None:
     assert found.cases == found.header_classes * 3
 
 
-# How tables are broken.
+# Ways to break tables.
 
 
 def entries(tables: Tables, switch: str, change: Callable[[FlowEntry], FlowEntry | None]) -> None:
-    """Put every entry of a switch through `change`, which gives None for those to take out."""
+    """Apply `change` to every entry of a switch; None removes the entry."""
     changed = [change(entry) for entry in tables[switch].flows]
     kept = tuple(entry for entry in changed if entry is not None)
     tables[switch] = dataclasses.replace(tables[switch], flows=kept)
@@ -323,7 +323,7 @@ def more_slots(tables: Tables) -> None:
 
 
 def choosing_again(switch: str, meant: Callable[[FlowEntry], bool], *actions: Action) -> Callable[[Tables], None]:
-    """At this switch a second group chooses by the hash and drops what is in the last slot."""
+    """Add a second group at this switch that hashes again and drops packets of the last slot."""
 
     def break_tables(tables: Tables) -> None:
         group = Group(77, GroupType.SELECT, (*[Bucket(actions)] * 63, Bucket(())))
@@ -334,7 +334,7 @@ def choosing_again(switch: str, meant: Callable[[FlowEntry], bool], *actions: Ac
 
 
 def dropping(**match: object) -> Callable[[Tables], None]:
-    """The ingress has an entry beside the others that drops such packets of its host."""
+    """Add an entry at the ingress that drops such packets of its host."""
 
     def break_tables(tables: Tables) -> None:
         drop = FlowEntry(250, Match(in_port=4, eth_type=0x0800, **match))  # type: ignore[arg-type]  # of several types
@@ -344,7 +344,7 @@ def dropping(**match: object) -> Callable[[Tables], None]:
 
 
 def with_prefix(prefix: str) -> Callable[[Tables], None]:
-    """The ingress asks for another prefix."""
+    """Make the ingress match another prefix."""
 
     def other(entry: FlowEntry) -> FlowEntry:
         if entry.match.ipv4_dst is None:
@@ -560,12 +560,12 @@ def test_every_entry_and_every_action_of_a_bucket_is_needed(options: PipelineOpt
     for switch, tables in whole.items():
         for position, entry in enumerate(tables.flows):
             if entry.priority == 0:
-                continue  # for switches that do not drop what misses in a later table; the model does
+                continue  # only for switches that do not drop misses in later tables; the model does
             rest = (*tables.flows[:position], *tables.flows[position + 1 :])
             broken = {**whole, switch: dataclasses.replace(tables, flows=rest)}
             if is_sound_for_links(plan, broken, options):
                 survivors.append(f"{switch}: {entry}")
-        # Where a session is over the first link alone, it is never down while that link's port is up.
+        # A session over the first link alone is never down while that link's port is up.
         buckets = without_an_action(tables) if options.liveness is Liveness.CONTROLLER else ()
         for broken_tables, what in buckets:
             if is_sound_for_links(plan, {**whole, switch: broken_tables}, options):
@@ -578,7 +578,7 @@ def is_sound_for_links(plan: Plan, tables: Mapping[str, SwitchTables], options: 
 
 
 def without_an_action(tables: SwitchTables) -> Iterator[tuple[SwitchTables, str]]:
-    """The tables without one action of one bucket of a fast-failover group, for each."""
+    """Yield the tables without one action of one bucket of a fast-failover group, for each such action."""
     for number, group in enumerate(tables.groups):
         if group.group_type is GroupType.SELECT:
             continue

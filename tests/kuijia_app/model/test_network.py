@@ -1,4 +1,4 @@
-"""The model network: ways of packets, failures and what notices them."""
+"""The model network: ways of packets, failures and their detection."""
 
 from __future__ import annotations
 

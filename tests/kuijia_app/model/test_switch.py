@@ -45,7 +45,7 @@ def ports(forwarding: Forwarding) -> list[int]:
 
 
 def through(group: Group, *others: Group, down: Iterable[int] = (), slot: int = 0) -> Forwarding:
-    """What becomes of a packet that is handed to the group."""
+    """Return the treatment of a packet that is given to the group."""
     entry = FlowEntry(1, ANYTHING, (ToGroup(group.group_id),))
     packet = Packet(8, PACKET.source, PACKET.destination, slot=slot)
     return switch([entry], [*others, group], down).process(packet)
