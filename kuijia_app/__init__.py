@@ -1,1 +1,1 @@
-"""From a Plan to switch tables, and the controller application that installs and keeps them."""
+"""Switch tables of a Plan, and the controller application that installs and keeps them."""

@@ -220,7 +220,7 @@ class Rollout:
                     raise UnsoundError(
                         ("pairs",),
                         f"at {switch} the new plan gives a tag that is in use another meaning",
-                        "a plan whose tags can be told from those in use",
+                        "a plan whose tags differ from those in use",
                     )
 
 

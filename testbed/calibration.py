@@ -71,9 +71,9 @@ class MeasurableNetwork(Protocol):
 
 @dataclass(frozen=True)
 class LinkCalibration:
-    """What one direction of a link carried under overload.
+    """Result of one direction of a link under overload.
 
-    source, target: the switches.
+    Attributes:
         source, target: the switches.
         capacity: its nominal rate, Mbit/s.
         rate: measured rate, Mbit/s, counting all bytes from the Ethernet header on.

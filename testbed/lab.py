@@ -379,7 +379,7 @@ class Lab:
             return acknowledged.keys() >= set(changes)
 
         if not self._controller.wait_for(all_told, REACTION_TIMEOUT):
-            raise TestbedError(f"the controller has not told every ingress of link {a}-{b} in {REACTION_TIMEOUT:g} s")
+            raise TestbedError(f"the controller did not inform every ingress of link {a}-{b} in {REACTION_TIMEOUT:g} s")
         last = max(acknowledged[change] for change in changes)
         told = len({change.label for change in changes})
         return NoticedLinkEvent(**vars(event), tunnels_told=told, reaction_seconds=last - event.requested_at)

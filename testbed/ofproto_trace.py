@@ -61,7 +61,7 @@ def parse_trace(text: str) -> TracedPacket:
         elif found := _ACTIONS.fullmatch(line):
             actions = found[1]
     if actions is None or awaiting:
-        raise TestbedError(f"ofproto/trace said what is not understood: {text.strip()!r}")
+        raise TestbedError(f"the output of ofproto/trace is not understood: {text.strip()!r}")
     return _with_actions(tuple(groups), queue, actions)
 
 
@@ -81,7 +81,7 @@ def _with_actions(groups: tuple[tuple[int, int | None], ...], queue: int | None,
         elif found := _PRIORITY.fullmatch(action):
             priority = int(found[1], 0)
         elif "(" in action or interface is not None:
-            raise TestbedError(f"the datapath would do what is not understood: {actions}")
+            raise TestbedError(f"the datapath's actions are not understood: {actions}")
         elif action != "drop":
             interface = action
     # In the dummy datapath a queue's number is its priority; packets without a queue have priority 0 as well.

@@ -117,7 +117,7 @@ def _load_program() -> int:
     """Return the descriptor of the loaded program."""
     number = _SYSCALL_NUMBER.get(platform.machine())
     if number is None:
-        raise TestbedError(f"where packets come from cannot be hidden on {platform.machine()}")
+        raise TestbedError(f"the origin of packets cannot be hidden on {platform.machine()}")
     instructions = ctypes.create_string_buffer(_PROGRAM, len(_PROGRAM))
     licence = ctypes.create_string_buffer(b"Apache-2.0")
     count = len(_PROGRAM) // _INSTRUCTION.size

@@ -63,7 +63,7 @@ def run_transfers(
         while any(program.poll() is None for program in senders.values()):
             if time.monotonic() > deadline:
                 late = sorted(name for name, program in senders.items() if program.poll() is None)
-                raise TestbedError(f"what {', '.join(late)} sent has not arrived after {timeout:g} s")
+                raise TestbedError(f"data from {', '.join(late)} has not arrived after {timeout:g} s")
             time.sleep(_POLL_SECONDS)
         names = {str(host.address): name for name, host in hosts.items()}
         return _collected(senders, names)

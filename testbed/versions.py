@@ -18,11 +18,11 @@ OLDEST_IPERF: Version = (3, 7)
 class KnownFault:
     """A fault of some versions of a program.
 
-    program: its name.
+    Attributes:
+        program: its name.
         releases: for each line of releases, the first one with the fault and the first one without it.
         problem: the fault, and how to avoid it.
         source: its documentation.
-        source: where it is documented.
     """
 
     program: str

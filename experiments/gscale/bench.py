@@ -30,7 +30,7 @@ BUFFER_PACKETS = 50
 """Length of a queue: 30 ms of a link of 20 Mbit/s."""
 
 SENDING = Sending(burst_seconds=0.1)
-"""With the usual half second, flows on a full link would spend ten seconds catching up with their initial losses."""
+"""TCP settings; with the usual half second, flows on a full link would catch up with initial losses for ten seconds."""
 
 _TCP = Timing(warmup=3, before=5, settle=10, after=20, interval=0.2, observe=1)
 _UDP = Timing(warmup=1.5, before=3, settle=1, after=5, interval=0.2, observe=1)

@@ -2,8 +2,8 @@
 
 The goodput of all flows of a role together is judged: victims, directly and indirectly affected ones. (A single TCP
 flow on a full link is never steady.) It is averaged over one second at a time, starting at the cut. A role is stable
-from the first mean after which all means stay within 5 % of its offered load around its final goodput, the mean over
-the last third of the time watched after the cut. The paper does not define stability.
+from the first mean that, with all later ones, stays within 5 % of its offered load around its final goodput, the mean
+over the last third of the time watched after the cut. The paper does not define stability.
 """
 
 from __future__ import annotations

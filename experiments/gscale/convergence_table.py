@@ -39,7 +39,7 @@ _VARIANTS: tuple[tuple[str, Callable[[Result], float | None]], ...] = (
 
 
 def table_4(results: Sequence[Result]) -> Exhibit:
-    """Return the table from the TCP runs of one class among the results, of which there must be at least one."""
+    """Return the table from the TCP runs of one class among the results; there must be at least one."""
     published = published_curves("table4")
     runs = [run for run in results if case_of(run).traffic == "tcp"]
     demands = sorted({case_of(run).demand for run in runs})

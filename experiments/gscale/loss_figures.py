@@ -62,7 +62,7 @@ class LossFigure:
         return tuple(dict.fromkeys(line.traffic for line in self.lines))
 
     def exhibit(self, results: Sequence[Result]) -> Exhibit:
-        """Return the figure of its results, of which there is at least one."""
+        """Return the figure of its results; there must be at least one."""
         published = published_curves(self.name) if self.has_published else None
         lines, flow_means = [], []
         for each in self.lines:

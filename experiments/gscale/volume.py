@@ -31,7 +31,7 @@ _Hop = tuple[str, str]
 
 
 def figure_16(results: Sequence[Result]) -> Exhibit:
-    """Return the figure from the runs with two classes among the results, of which there must be at least one."""
+    """Return the figure from the runs with two classes among the results; there must be at least one."""
     published = published_curves("fig16")
     runs = {case_of(run): run for run in results if case_of(run).traffic == "priorities"}
     heaviest = max(case.demand for case in runs)

@@ -33,8 +33,8 @@ WINDOW = (10.0, 50.0)
 """Seconds over which the authors averaged."""
 
 FIRST_FIT, IN_ROUNDS = "global-first-fit", "first fit in rounds"
-"""In the authors' slides, first fit places every flow when it is detected and keeps the demand estimated then reserved;
-in rounds of our scheduler, all flows have been detected before the first one is placed."""
+"""First fit as in the authors' slides, which places every flow when it is detected and keeps the demand estimated then
+reserved, and in rounds of our scheduler, in which all flows have been detected before the first one is placed."""
 
 PLACEMENTS: Mapping[str, Callable[[int], Placement]] = {
     "ecmp": lambda _: Ecmp(),

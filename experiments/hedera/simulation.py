@@ -51,8 +51,8 @@ class Workload:
 class Setting:
     """Parameters of the scheduler and the time step.
 
-    end: of the simulation, in seconds.
-        end: in seconds.
+    Attributes:
+        end: of the simulation, in seconds.
         period: seconds from one round of the scheduler to the next.
         step: longest time in seconds that rates stay constant while finite flows exist; flows begin and end in between.
         seed: of the switches' hash.

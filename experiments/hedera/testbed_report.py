@@ -39,7 +39,7 @@ class Measured:
 
 
 Results = dict[str, dict[str, list[Measured]]]
-"""By pattern and scheme, one result for each repetition."""
+"""Results by pattern and scheme, one for each repetition."""
 
 
 def published() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Which shares of a study are shown, and in which form: the same in the summary, on the page and on its maps."""
+"""Selects and formats a study's shares to show: the same in the summary, on the page and on its maps."""
 
 from __future__ import annotations
 

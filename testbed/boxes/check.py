@@ -105,7 +105,7 @@ def _program_faults(box: Box, facts: Facts) -> Iterator[str]:
 def _management_faults(box: Box, facts: Facts) -> Iterator[str]:
     reached_by = facts["reached_by"]
     if reached_by is None:
-        yield "it cannot be told which interface SSH comes in by, so it cannot be left alone"
+        yield "the interface that SSH comes in by is unknown, so it cannot be left alone"
     elif reached_by != box.management:
         yield f"SSH comes in by {reached_by}, the inventory says that {box.management} is for management"
     if reached_by in box.interfaces:
@@ -124,9 +124,9 @@ def _interface_faults(name: str, mtu: int, facts: Facts) -> Iterator[str]:
     if found["master"]:
         yield f"{name} is in use: it is a port of {found['master']}"
     if found["carries"]:
-        yield f"{name} is in use: {', '.join(found['carries'])} stands on it"
+        yield f"{name} is in use: {', '.join(found['carries'])} is built on it"
     if found["own_queues"]:
-        yield f"{name} has queues of somebody's making ({', '.join(found['own_queues'])})"
+        yield f"{name} has queues that somebody configured ({', '.join(found['own_queues'])})"
     if found["up"] and not found["carrier"]:
         yield f"{name} has no carrier"
     if 0 < found["max_mtu"] < mtu:
@@ -162,7 +162,7 @@ def _taken_names(box: SwitchBox, facts: Facts) -> Iterator[str]:
     if box.bridge in bridges:
         yield f"there is a bridge {box.bridge} already"
     elif box.bridge in facts["devices"]:
-        yield f"there is a device {box.bridge} already, which the bridge cannot be called then"
+        yield f"there is a device {box.bridge} already, so the bridge cannot have this name"
     for bridge, ports in bridges.items():
         for name in box.interfaces:
             if name in ports:

@@ -308,7 +308,7 @@ def _claim_arguments(box: Box) -> dict[str, object]:
 def _amiss(box: Box, mark: str | None, target: Target, facts: Mapping[str, Facts]) -> list[str]:
     """Return why a box with a record is not in its target state, or nothing."""
     if mark is None:
-        return ["not all that is recorded is done, or the box was started since"]
+        return ["its recorded changes are incomplete, or it was restarted since"]
     if mark != target.fingerprint():
         return ["it was made for another topology, capacity, queue or inventory"]
     return list(amiss(box, facts[box.name]))

@@ -51,10 +51,10 @@ def test_the_tos_byte_and_a_dead_group_are_read() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("No bridge", "said what is not understood"),
-        ("    group:7\nDatapath actions: drop\n", "said what is not understood"),
-        ("Datapath actions: hash(sym_l4(0)),recirc(0x1)\n", "would do what is not understood"),
-        ("Datapath actions: a,b\n", "would do what is not understood"),
+        ("No bridge", "output of ofproto/trace is not understood"),
+        ("    group:7\nDatapath actions: drop\n", "output of ofproto/trace is not understood"),
+        ("Datapath actions: hash(sym_l4(0)),recirc(0x1)\n", "actions are not understood"),
+        ("Datapath actions: a,b\n", "actions are not understood"),
         ("    set_queue:1\nDatapath actions: a\n", "set_queue:1 came to the datapath as priority 0"),
     ],
 )
