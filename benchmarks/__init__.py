@@ -1,1 +1,1 @@
-"""Speed and memory against named peers: every figure of one run is measured in that run, on both sides."""
+"""Benchmarks of speed and memory against named peers; every run measures both sides itself."""

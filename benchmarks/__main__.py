@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME...] [--json]`: runs benchmarks and prints how ours compares with its peers."""
+"""Benchmark runner: `python -m benchmarks [NAME...] [--json]` prints our figures and those of peers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def main() -> int:
         type=Path,
         metavar="DIR",
         help="folder with networks of the Internet Topology Zoo, Kdl.graphml and UsCarrier.graphml, to use instead of "
-        "made ones of the same size",
+        "generated ones of the same size",
     )
     args = parser.parse_args()
     progress = Progress(sys.stderr)
@@ -64,7 +64,7 @@ def as_json(name: str, comparison: Comparison) -> dict[str, Any]:
 
 
 def as_text(name: str, comparison: Comparison) -> list[str]:
-    """The comparison for people: the figures in one line, what they are of below it."""
+    """Return the comparison for people: the figures in one line, their details below."""
     head = f"{name}: {comparison.ours:.4g} {comparison.unit}, {comparison.ratio:.3g} times better than"
     lines = [f"{head} {comparison.peer_name} with {comparison.peer:.4g}"]
     for key, value in comparison.detail.items():

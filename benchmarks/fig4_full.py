@@ -1,4 +1,4 @@
-"""Figure 4 on the paper's whole grid, beside some of its cases with their linear programs solved through CVXPY."""
+"""Figure 4 on the paper's whole grid, and some of its cases with their linear programs solved through CVXPY."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from te_solver.schemes.registry import make_scheme
 _GRAPHS, _RUNS = FULL_GRAPHS, FULL_RUNS
 _SETTINGS = Settings("flow", 1000.0, "os-ken", 64, 1, quick=False, seed=1)
 _EVERY_DEMAND, _EVERY_FAILURE = 4, 5
-"""Which cases of the first draw are compared."""
+"""Steps between the compared demands and failures of the first draw."""
 
 _GOAL_SECONDS = 180.0
 
@@ -60,7 +60,7 @@ def _losses(processes: int, setting: Setting) -> list[Any]:
 
 
 def _sample(solver: Callable[[], RateSolver]) -> tuple[int, Timed[list[float]]]:
-    """How many cases, and their losses; the plans that they start from are there already."""
+    """Return the number of cases, and their timed losses, without the time of the initial plans."""
     planned = list(traffic_of(_SETTINGS, Draw(1, 1)))[::_EVERY_DEMAND]
     failures = list(single_links(planned[0].plan.topology))[::_EVERY_FAILURE]
     return len(planned) * len(failures), timed(
@@ -77,7 +77,7 @@ def _ours() -> WarmThroughput:
 
 
 class _ThroughCvxpy:
-    """The same program as one writes it in CVXPY, solved by HiGHS as well."""
+    """The same program, written in CVXPY and also solved by HiGHS."""
 
     def __init__(self, *, anew: bool) -> None:
         self._anew = anew

@@ -1,4 +1,4 @@
-"""Max-min fair rates of many flows over a fat-tree: the simulator's compiled core beside its reference in Python."""
+"""Max-min fair rates of many flows over a fat-tree: the simulator's compiled core and its reference in Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PORTS = 32
 _CAPACITY = 1000.0
 _FLOWS = 100_000
 _FLOWS_OF_REFERENCE = 10_000
-"""The time that the reference takes grows with the square: seconds for these, many minutes for all of them."""
+"""Flows for the reference, whose time grows with the square: seconds for these, many minutes for `_FLOWS`."""
 _GROWTH = (1_000, 10_000, 100_000, 1_000_000)
 _REPETITIONS = 5
 
@@ -52,7 +52,7 @@ def flow_maxmin(setting: Setting) -> Iterator[Comparison]:
 
 
 def fat_tree(ports: int, count: int, seed: int = 1) -> tuple[Vector, Flows]:
-    """The links of a fat-tree (Al-Fares et al., SIGCOMM 2008) and flows between random hosts over random cores."""
+    """Return the links of a fat-tree (Al-Fares et al., SIGCOMM 2008) and flows of random hosts over random cores."""
     half = ports // 2
     cables = ports * half * half  # of each layer: host to edge, edge to aggregation, aggregation to core
     random = np.random.default_rng(seed)
@@ -82,5 +82,5 @@ def fat_tree(ports: int, count: int, seed: int = 1) -> tuple[Vector, Flows]:
 
 
 def _milliseconds(capacity: Vector, flows: Flows) -> float:
-    """The best time of a few."""
+    """Return the best of several times."""
     return min(timed(lambda: share(capacity, flows)).seconds for _ in range(_REPETITIONS)) * 1e3

@@ -1,4 +1,4 @@
-"""A minute of 8,192 hosts between which flows come and go, scheduled every 5 seconds, beside the minute itself."""
+"""A simulated minute of 8,192 hosts with arriving flows, scheduled every 5 seconds, compared with real time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulated annealing at the paper's sizes and beyond: the kernel beside its reference in Python."""
+"""Simulated annealing at the paper's sizes and beyond: the kernel and its reference in Python."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FLOWS, _ITERATIONS = 50_000, 10_000
 _PUBLISHED_MS = 11.0
 _GROWTH = ((16, 5_000), (32, 50_000), (48, 50_000), (48, 250_000), (64, 250_000), (96, 250_000))
 _OF_REFERENCE = (8, 300, 20)
-"""Ports, flows and iterations of the reference, whose every state costs as much as the kernel's first one."""
+"""Ports, flows and iterations of the reference, in which every state costs as much as the kernel's first one."""
 _REPETITIONS = 25
 _GREED = 1000.0
 _GOAL_MS = 2.0
@@ -54,7 +54,7 @@ class _Problem:
         )
 
     def milliseconds(self) -> float:
-        """The best time of a few."""
+        """Return the best of several times."""
         return min(timed(self.fast).seconds for _ in range(_REPETITIONS)) * 1e3
 
 

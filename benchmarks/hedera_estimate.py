@@ -1,4 +1,4 @@
-"""Demand estimation at the paper's sizes and beyond: the kernel beside its reference in Python."""
+"""Demand estimation at the paper's sizes and beyond: the kernel and its reference in Python."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PUBLISHED = {
     (27_648, 100_000): 51.30,
     (27_648, 250_000): 199.43,
 }
-"""Hosts and flows to the milliseconds of Hedera's table; only the last is confirmed by its slides ("< 200 ms")."""
+"""Milliseconds of Hedera's table by hosts and flows; its slides confirm only the last ("< 200 ms")."""
 _GROWTH = ((65_536, 600_000), (221_184, 2_000_000))
 _LARGEST = (27_648, 250_000)
 _OF_REFERENCE = (1_024, 5_000)

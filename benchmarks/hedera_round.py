@@ -1,4 +1,4 @@
-"""A whole round of the scheduler: counters read, demands estimated, flows annealed, changes of entries found."""
+"""A whole round of the scheduler: read counters, estimate demands, anneal flows, find changes of entries."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hedera.scheduling_round import SchedulingRound
 _PORTS = 48
 _FLOWS_PER_HOST = (1, 5, 10)
 _OF_GOAL = 5
-"""Flows per host in Hedera's slide on polling; with 10 the default threshold would let none through."""
+"""Flows per host in Hedera's slide on polling; with 10 no flow would exceed the default threshold."""
 _PUBLISHED_MS = {1: 104.1, 5: 122.5, 10: 145.5}
-"""Of which 100 ms are for polling itself; only the last is confirmed by the slides."""
+"""Published milliseconds by flows per host, with 100 ms for polling itself; the slides confirm only the last."""
 _GROWTH = (16, 32, 64, 96)
 _OF_REFERENCE = 8
 _ROUNDS = 8
@@ -60,7 +60,7 @@ def _row(ports: int, flows_per_host: int) -> dict[str, float]:
 
 
 def _milliseconds(ports: int, flows_per_host: int) -> float:
-    """The best of a few rounds, all flows being elephants; the first, when everything is new, does not count."""
+    """Return the best of several rounds in which all flows are elephants, without the first, when all is new."""
     tree = FatTree(ports)
     rounds = SchedulingRound(tree, SimulatedAnnealing(Annealing(_ITERATIONS)), threshold=0.01)
     times = [timed(partial(rounds.run, poll)).seconds for poll in polls(tree, flows_per_host, _ROUNDS, _PERIOD)]

@@ -1,4 +1,4 @@
-"""Programming switches: our controller, and `ovs-ofctl --bundle` replaying the same entries."""
+"""Programming of switches: our controller, and `ovs-ofctl --bundle` with the same entries."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _NETWORK = "gscale"
 _TUNNELS = 3
 _CAPACITY = 1000.0
 _GOAL = 3.0
-"""Times that of the peer, at most."""
+"""Largest allowed multiple of the peer's time."""
 
 _ROUNDS = 3
 _TIMEOUT = 60.0
 _PORT = 16653
-"""On the loopback, where nothing else of ours listens."""
+"""Port of the controller on the loopback, unused by the rest of the project."""
 
 
 @benchmark("install")
@@ -74,20 +74,20 @@ _CASES = (
     (132, _TUNNELS, "four"),
     (132, _TUNNELS, "eight"),
 )
-"""Pairs, tunnels for each, queue layout, all of whose classes each pair has."""
+"""Pairs, tunnels for each, and queue layout; each pair has all classes of the layout."""
 
 
 def all_pairs(tunnels: int, pairs: int | None = None, priorities: tuple[int, ...] = (0,)) -> Plan:
-    """A plan for (the first) pairs of sites, with a small demand of each priority for each."""
+    """Return a plan for (the first) pairs of sites, with a small demand of each priority for each."""
     topology = load_topology(shipped_network(_NETWORK)).with_capacity(_CAPACITY)
     ends = list(permutations(topology.nodes, 2))[:pairs]
     demands = [Demand(source, target, 1.0, priority) for source, target in ends for priority in priorities]
-    # Spread, so that no tunnel is without hash slots.
+    # Spread, so that every tunnel has hash slots.
     return solve(topology, demands, tunnels, options=Options(spread=True))
 
 
 def _growth(pairs: int, tunnels: int, layout_name: str) -> dict[str, object]:
-    """The sizes of all tables together, of one such plan."""
+    """Return the total size of all tables of one such plan."""
     layout = named_layout(layout_name)
     plan = all_pairs(tunnels, pairs, tuple(each.priority for each in layout.classes))
     tables = build_tables(plan, PipelineOptions(layout=layout))
@@ -101,7 +101,7 @@ def _by_ofctl(plan: Plan, tables: Mapping[str, SwitchTables]) -> float:
 
 
 def _by_controller(plan: Plan, tables: Mapping[str, SwitchTables]) -> float:
-    """Seconds until the last switch has acknowledged its tables; raises KuijiaError when one lacks some of them."""
+    """Return the seconds until the last switch acknowledged its tables; raise KuijiaError if some are missing."""
     with ExitStack() as running:
         folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="kuijia-")))
         bridges = running.enter_context(DummyBridges(plan, folder))
@@ -118,7 +118,7 @@ def _by_controller(plan: Plan, tables: Mapping[str, SwitchTables]) -> float:
         ended = max(event["time"] for event in controller.events() if event["event"] == event_log.SWITCH_READY)
         for switch, wanted in tables.items():
             if len(bridges.flows(switch)) != len(wanted.flows) or len(bridges.groups(switch)) != len(wanted.groups):
-                raise KuijiaError(f"switch {switch} has not got all of its tables")
+                raise KuijiaError(f"switch {switch} lacks some of its tables")
     return float(ended - began)
 
 

@@ -1,4 +1,4 @@
-"""How long things take and how much memory they need."""
+"""Measurement of time and memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KIBIBYTES_PER_MEGABYTE = 1e6 / 1024
 
 @dataclass(frozen=True)
 class Timed(Generic[Value]):
-    """What came of work, and how long it took."""
+    """The result of some work, and its duration."""
 
     value: Value
     seconds: float
@@ -34,16 +34,16 @@ def timed(work: Callable[[], Value]) -> Timed[Value]:
 
 @dataclass(frozen=True)
 class Apart(Generic[Value]):
-    """What came of work in a process of its own, and the most memory that it and its processes had at a time."""
+    """The result of work in a process of its own, and the peak memory of it and its child processes."""
 
     value: Value
     peak_megabytes: float
 
 
 def apart(work: Callable[[Argument], Value], argument: Argument) -> Apart[Value]:
-    """Runs `work`, which is at the top of a module, in a process of its own.
+    """Run `work`, a function at the top level of a module, in a process of its own.
 
-    Its processes count as one for each processor, each as large as the largest.
+    Its child processes count as one for each processor, each as large as the largest.
     """
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(_with_memory, work, argument).result()

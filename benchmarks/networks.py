@@ -1,4 +1,4 @@
-"""The networks that benchmarks run on: those of the Internet Topology Zoo from files, or made ones like them."""
+"""Networks of benchmarks: those of the Internet Topology Zoo from files, or generated ones like them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from te_solver.topology_file import load_topology
 CAPACITY = 1000.0
 
 NODES = {"Kdl": 754, "UsCarrier": 158}
-"""Nodes of the largest networks of the Internet Topology Zoo that papers on traffic engineering use."""
+"""Nodes of large networks of the Internet Topology Zoo that papers on traffic engineering use."""
 
-# Shares of Kdl's nodes and edges, of which it has 754 and 895.
+# Shares of Kdl's 754 nodes and 895 edges.
 _MESHED = 0.27
 _LEAVES = 0.056
 _MESH_EDGES = 0.456
 
 
 def network(name: str, folder: Path | None) -> Topology:
-    """The network of this name from `folder` or, without one, a made one with as many nodes.
+    """Return the network of this name from `folder` or, without one, a generated network with as many nodes.
 
     Raises:
-        InputError: there is no such file, or it cannot be used.
+        InputError: the file does not exist, or cannot be used.
     """
     if folder is None:
         return wide_area(NODES[name])
@@ -34,10 +34,10 @@ def network(name: str, folder: Path | None) -> Topology:
 
 
 def wide_area(nodes: int, seed: int = 1) -> Topology:
-    """A network of the shape of Kdl: a sparse mesh without bridges, its edges long chains of nodes, and some leaves.
+    """Return a network shaped like Kdl: a sparse mesh without bridges whose edges are long chains, and some leaves.
 
-    The mesh is what is left of the Delaunay triangulation of random points when edges are taken away, long ones
-    sooner than short ones, that are no bridges then. Nodes are put on its edges in proportion to their lengths.
+    The mesh is the Delaunay triangulation of random points after edges are removed, long ones sooner than short ones,
+    unless that leaves a bridge. Nodes are put on its edges in proportion to their lengths.
     """
     random = np.random.default_rng(seed)
     meshed, leaves = round(_MESHED * nodes), round(_LEAVES * nodes)

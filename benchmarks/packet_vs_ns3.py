@@ -1,4 +1,4 @@
-"""Packets that a leaf-spine network delivers per second of real time: the packet model beside ns-3."""
+"""Packets delivered by a leaf-spine network per second of real time: the packet model and ns-3."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from simulator.packet.transports import Congestion, Tcp
 
 _SECONDS = 0.1
 _SECONDS_OF_NS3 = 0.02
-"""Both in simulated time; the rate of either does not depend on it."""
+"""Simulated times of both; neither rate depends on them."""
 _REPETITIONS = 3
 _GROWTH_GIGABITS = 4.0
-"""That all hosts together may send in a case of growth."""
+"""Gigabits that all hosts together send in a case of growth."""
 _GOAL = 50.0
 _AIM = 100.0
 
@@ -68,7 +68,7 @@ def packet_vs_ns3(setting: Setting) -> Iterator[Comparison]:
 
 
 def _delivery(scene: Scene) -> tuple[float, float]:
-    """Data packets and events per second of real time."""
+    """Return data packets and events per second of real time."""
     simulation = scene.simulation()
     run = timed(partial(simulation.run, scene.until))
     totals = simulation.totals()
@@ -76,7 +76,7 @@ def _delivery(scene: Scene) -> tuple[float, float]:
 
 
 def _growth(hosts: int, flows_per_host: int, gigabits: float) -> dict[str, object]:
-    """The rate and memory of a process that simulates a network of this size."""
+    """Return the rate and memory of a process that simulates a network of this size."""
     rate, packets, megabytes = apart(_grown, (hosts, flows_per_host, gigabits)).value
     return {
         "hosts": hosts,

@@ -28,11 +28,11 @@ _FILES = (
 
 @dataclass(frozen=True)
 class Setting:
-    """What a benchmark is run with.
+    """The settings of a benchmark.
 
     Attributes:
-        networks: a folder with the files of named networks, such as `Kdl.graphml`; None for made ones in their place.
-        progress: tells people how it is getting on.
+        networks: a folder with the files of named networks, such as `Kdl.graphml`; None for generated ones instead.
+        progress: shows the progress to users.
     """
 
     networks: Path | None
@@ -41,14 +41,14 @@ class Setting:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One figure of ours beside that of a peer, both measured in this run on this machine.
+    """Our figure and that of a peer, both measured in this run on this machine.
 
     Attributes:
-        ours: less is better.
-        peer: likewise.
-        peer_name: what it was compared with.
-        unit: of both.
-        detail: what was measured, other figures, and goals that are met or not.
+        ours: our figure; less is better.
+        peer: the peer's figure; less is better.
+        peer_name: name of the peer.
+        unit: unit of both.
+        detail: the problem, further figures, and goals that are met or missed.
     """
 
     ours: float
@@ -59,7 +59,7 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """How many times better ours is."""
+        """Factor by which ours is better."""
         return self.peer / self.ours
 
 
@@ -69,7 +69,7 @@ _REGISTERED: dict[str, Benchmark] = {}
 
 
 def benchmark(name: str) -> Callable[[Benchmark], Benchmark]:
-    """Registers a function as the benchmark of this name."""
+    """Register a function as the benchmark of this name."""
 
     def register(function: Benchmark) -> Benchmark:
         _REGISTERED[name] = function
@@ -79,10 +79,10 @@ def benchmark(name: str) -> Callable[[Benchmark], Benchmark]:
 
 
 def benchmarks(names: list[str]) -> dict[str, Benchmark]:
-    """The benchmarks of these names, all when there are none, in the order of names.
+    """Return the benchmarks of these names, in their order; all if there are none.
 
     Raises:
-        InputError: an unknown name.
+        InputError: a name is unknown.
     """
     for file in _FILES:
         import_module(f"benchmarks.{file}")
@@ -93,5 +93,5 @@ def benchmarks(names: list[str]) -> dict[str, Benchmark]:
 
 
 def goal(what: str, *, met: bool) -> dict[str, object]:
-    """A goal as it stands in `Comparison.detail`, under "goals"."""
+    """Return a goal as an entry of "goals" in `Comparison.detail`."""
     return {"goal": what, "met": met}

@@ -1,4 +1,4 @@
-"""Large programs: UsCarrier's, beside HiGHS itself, and those of all pairs of 100 to 754 nodes, solved in parts."""
+"""Large programs: UsCarrier's compared with plain HiGHS, and those of all pairs of 100 to 754 nodes, in parts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from te_solver.tunnels import TunnelFinder
 
 _TUNNELS = 4
 _LOAD = 0.5
-"""Mean load of the links, as a part of capacity, if all demands took their first tunnel: about a quarter is refused."""
+"""Mean load of links, as a share of capacity, if all demands took their first tunnel; about a quarter is refused."""
 _REPEATS = 3
 _FAILURES = 5
 _CHANGE = 0.05
@@ -40,7 +40,7 @@ _SIZES = (100, 200, 400)
 _KDL = "Kdl"
 _PAIRS_PER_PART = 4500
 _PEER_SECONDS = 60.0
-"""After which HiGHS is stopped at the program of one part."""
+"""Time limit of HiGHS for the program of one part."""
 
 _GOAL_BUILD = 1.1
 _GOAL_WARM = 4.0
@@ -138,7 +138,7 @@ def _raw_highs(
     demand: Vector,
     limit: float = float("inf"),
 ) -> _Raw:
-    """The program as one would write it for HiGHS: a row for each link and each pair, a column for each tunnel."""
+    """Solve the program written directly for HiGHS: a row for each link and pair, a column for each tunnel."""
     started = time.perf_counter()
     row_of = {link.ends: row for row, link in enumerate(topology.links)}
     starts, entries = [0], []
@@ -166,7 +166,7 @@ def _raw_highs(
 
 @dataclass(frozen=True)
 class _Run:
-    """What solving one network in parts took and gave."""
+    """The figures of solving one network in parts."""
 
     row: dict[str, object]
     part_seconds: float
@@ -201,7 +201,7 @@ def _in_parts(setting: Setting) -> Iterator[Comparison]:
 
 @dataclass(frozen=True)
 class _Case:
-    """A made network of so many nodes, or Kdl from a folder; one of its parts is solved by HiGHS alone as well."""
+    """A generated network of `nodes` nodes, or Kdl, for which HiGHS alone also solves one part."""
 
     nodes: int | None
     networks: Path | None
@@ -235,7 +235,7 @@ def _solve_in_parts(case: _Case) -> _Run:
 def _one_part(
     topology: Topology, table: TunnelTable, tunnels: TunnelLinks, capacity: Vector, demand: Vector, parts: int
 ) -> tuple[float, _Raw]:
-    """The time that a part of the pairs takes us, and what HiGHS makes of the same."""
+    """Return our time for a part of the pairs, and the result of HiGHS for the same part."""
     chosen = np.sort(np.random.default_rng(1).permutation(demand.size)[: demand.size // parts])
     own, _ = tunnels.of_pairs(chosen)
     ours = timed(lambda: nearly_most_throughput(own, capacity / parts, demand[chosen], Partitioning(parts).gap))
@@ -244,7 +244,7 @@ def _one_part(
 
 
 def _demand(topology: Topology, pairs: list[tuple[str, str]], hops: NDArray[np.integer]) -> Vector:
-    """Gravity demands of random masses; over first tunnels of these hops they load links to `_LOAD` on average."""
+    """Return random gravity demands that load links to `_LOAD` on average over first tunnels of these hops."""
     rate = {demand.pair: demand.rate for demand in gravity(topology, np.random.default_rng(1))}
     demand = np.array([rate[pair] for pair in pairs])
     return np.asarray(demand * _LOAD * sum(link.capacity for link in topology.links) / (demand @ hops))

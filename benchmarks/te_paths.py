@@ -1,4 +1,4 @@
-"""Finding tunnels: four for each pair of a network of 754 nodes."""
+"""Search for tunnels: four for each pair of a network of 754 nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from te_solver.tunnels import TunnelFinder
 _NETWORK = "Kdl"
 _TUNNELS = 4
 _SAMPLE = 40
-"""Pairs that networkx finds paths for; it takes too long for all."""
+"""Pairs for which networkx finds paths; all would take too long."""
 _OWN_SAMPLE = 2000
 _SECONDS_PER_HOUR = 3600
 
@@ -32,7 +32,7 @@ def te_paths(setting: Setting) -> Iterator[Comparison]:
     pairs = Random(1).sample(list(permutations(topology.nodes, 2)), _OWN_SAMPLE)
     graph: nx.Graph[str] = nx.Graph(topology.edges)
     setting.progress.show("our sample")
-    # All that is made once for a network counts too.
+    # The preparation for a network counts too.
     sample = timed(lambda: find_tunnels(TunnelFinder(topology), pairs, _TUNNELS, processes=1))
     setting.progress.show("networkx, disjoint paths")
     disjoint = timed(lambda: [list(nx.edge_disjoint_paths(graph, *pair)) for pair in pairs[:_SAMPLE]])
@@ -66,7 +66,7 @@ def te_paths(setting: Setting) -> Iterator[Comparison]:
 
 
 def _cheapest_disjoint(graph: nx.Graph[str], source: str, target: str) -> object:
-    """Disjoint paths of the fewest hops, as the flow that is made of them."""
+    """Return the flow of disjoint paths with the fewest hops."""
     network: nx.DiGraph[str] = nx.DiGraph()
     network.add_edges_from(graph.to_directed().edges, capacity=1, weight=1)
     network.add_edge("before the source", source, capacity=_TUNNELS, weight=0)
@@ -74,7 +74,7 @@ def _cheapest_disjoint(graph: nx.Graph[str], source: str, target: str) -> object
 
 
 def _all_pairs(folder: Path | None, name: str) -> tuple[float, int]:
-    """Seconds for the tunnels of all pairs, and how many there are."""
+    """Return the seconds for the tunnels of all pairs, and their number."""
     topology: Topology = network(name, folder)
     found = timed(lambda: find_tunnels(TunnelFinder(topology), list(permutations(topology.nodes, 2)), _TUNNELS))
     return found.seconds, found.value.starts.size - 1

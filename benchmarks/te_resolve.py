@@ -1,4 +1,4 @@
-"""Solving again when only capacities and demands change: Gscale, three tunnels for each of its 66 pairs."""
+"""Repeated solutions with new capacities and demands: Gscale, three tunnels for each of its 66 pairs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Bounds = tuple[Vector, Vector]
 
 _TUNNELS = 3
 _UTILISATION = 2.0
-"""Of the busiest link if all demands took their shortest path: part of the demand is refused."""
+"""Utilisation of the busiest link if all demands took their shortest path; part of the demand is refused."""
 _CHANGE = 0.2
 _CHANGES = 300
 _CHANGES_OF_PEERS = 40
 _PROGRAMS = 2
-"""Linear programs of one solution: the greatest throughput, and the fewest hops for it."""
+"""Linear programs per solution: the greatest throughput, and its fewest hops."""
 
 _GOAL_MS = 0.4
 
@@ -82,7 +82,7 @@ def _changed(values: Vector, random: np.random.Generator) -> Vector:
 
 
 def _milliseconds(solve: Callable[[Vector, Vector], Allocation], changes: list[Bounds]) -> float:
-    """The median time of one program; the first solution, from which a solver may start, does not count."""
+    """Return the median time of one program, without the first solution, from which a solver may start."""
     solve(*changes[0])
     taken = []
     for bounds in changes[1:]:

@@ -1,4 +1,4 @@
-"""Verifying and compiling tables before they are on switches, and what the largest networks would need in one."""
+"""Verification and compilation of tables before installation, and the table sizes of the largest networks."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _TUNNELS = 3
 _GOAL_SECONDS = 5.0
 _PEER_PACKETS = 400
 _PEER_NODES = 20
-"""A daemon with a hundred bridges takes long to start; how long it takes per hop does not depend on their number."""
+"""Nodes for the peer: a daemon with a hundred bridges starts slowly, and the time per hop does not depend on them."""
 _LARGE = "Kdl"
 
 
 @benchmark("verify")
 def verify(setting: Setting) -> Iterator[Comparison]:
-    """Ways per second of the model beside those of a real switch, and the whole of a network's proof."""
+    """Compare the model's time per path of a packet with a real switch's, and time a network's whole proof."""
     plan = _random_plan(_NODES, _EDGES, _PAIRS)
     setting.progress.show("verifying")
     options = PipelineOptions()
@@ -80,7 +80,7 @@ def verify(setting: Setting) -> Iterator[Comparison]:
 
 
 def _per_way(plan: Plan, options: PipelineOptions) -> tuple[float, float]:
-    """Seconds for the way of a packet through the model and through real switches: the same packets and failures."""
+    """Return the seconds per packet path in the model and in real switches, for the same packets and failures."""
     tables = build_tables(plan, options)
     model = ModelNetwork(plan, tables, options.liveness)
     traffic = [each for each in expected_traffic(plan, options) if each.is_split]
@@ -103,7 +103,7 @@ def _per_way(plan: Plan, options: PipelineOptions) -> tuple[float, float]:
 
 
 def _random_plan(nodes: int, edges: int, pairs: int) -> Plan:
-    """A connected random network, its pairs' tunnels and the optimum of their traffic, spread over all tunnels."""
+    """Return the plan of a connected random network with optimal traffic, spread over all tunnels."""
     graph: nx.Graph[int] = nx.gnm_random_graph(nodes, edges, seed=1)
     seed = 1
     while not nx.is_connected(graph):
@@ -117,10 +117,10 @@ def _random_plan(nodes: int, edges: int, pairs: int) -> Plan:
 
 
 def _all_pairs(folder: Path | None) -> dict[str, object]:
-    """What the busiest switch of the large network would hold if all its pairs were planned, in both forms.
+    """Return the table sizes of the large network's busiest switch with all pairs planned, in both forms.
 
-    Tables are made of the pairs of that switch alone, and of one tunnel that passes through it: every other tunnel
-    through it adds the same to its tables.
+    Tables are built for the pairs of that switch alone, and for one tunnel through it: every other tunnel through it
+    adds the same to its tables.
     """
     topology = network(_LARGE, folder)
     pairs = list(permutations(topology.nodes, 2))
@@ -147,7 +147,7 @@ def _all_pairs(folder: Path | None) -> dict[str, object]:
 def _size_with(
     topology: Topology, own: list[tuple[tuple[str, str], Paths]], passing: int, options: PipelineOptions
 ) -> TableSize:
-    """The tables of a switch with these pairs of its own, each both ways, and `passing` tunnels through it."""
+    """Return the table size of a switch with these pairs of its own, both ways, and `passing` tunnels through it."""
     switch = own[0][0][0]
     label = FIRST_PATH_ID
     planned: list[PairPlan] = []
@@ -161,7 +161,7 @@ def _size_with(
         table_size(build_tables(Plan(topology, tuple(pairs), "none", 0.0, "none", 0.0), options)[switch])
         for pairs in (planned, [*planned, through])
     )
-    # The one tunnel is planned one way and counts twice, for it gets its way back.
+    # The one tunnel is planned one way and counts twice, as it also gets its way back.
     return TableSize(
         without.entries + passing * (with_one.entries - without.entries) // 2,
         without.fields + passing * (with_one.fields - without.fields) // 2,

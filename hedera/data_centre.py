@@ -1,4 +1,4 @@
-"""A fabric with its switches' ports and its hosts' addresses: what the scheduler and the testbed must agree on."""
+"""A fabric with its switches' ports and its hosts' addresses, shared by the scheduler and the testbed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EDGE_BITS = 8
 
 @dataclass(frozen=True)
 class HostedWiring(Wiring):
-    """The ports of switches among themselves, and of some of them to hosts, any number each."""
+    """The ports between switches, and those to hosts; a switch has any number of hosts."""
 
     hosts: tuple[Site, ...]
 
@@ -32,19 +32,19 @@ class HostedWiring(Wiring):
 
 
 class DataCentre:
-    """A fat-tree, or any multi-rooted graph, as it is wired and addressed.
+    """A fat-tree, or any multi-rooted graph, with its wiring and addresses.
 
     Host number i of the fabric is site number i of the wiring. Ports of a switch count from 1: first those to other
-    switches, in the order of the topology, then those to its hosts. A fat-tree has the paper's addresses; elsewhere
-    edge switch number 256 x + y has the prefix 10.x.y.0/24, and its hosts count from .2.
+    switches, in the order of the topology, then those to its hosts. A fat-tree has the paper's addresses; in other
+    graphs edge switch number 256 x + y has the prefix 10.x.y.0/24, and its hosts count from .2.
 
     Attributes:
         fabric: hosts, links and paths.
-        topology: the same as a graph, hosts included; link number i of the fabric is its link number i.
-        wiring: of the switches, without hosts.
+        topology: the fabric as a graph, hosts included; links have the same numbers.
+        wiring: the wiring of the switches, without host nodes; hosts are its sites.
 
     Raises:
-        UnsoundError: more edge switches, or hosts at one, than there are addresses.
+        UnsoundError: there are more edge switches, or more hosts at one, than addresses.
     """
 
     def __init__(self, fabric: FatTree | MultiRooted) -> None:
@@ -78,18 +78,18 @@ class DataCentre:
 
     @cached_property
     def hosts_of(self) -> Mapping[str, tuple[Site, ...]]:
-        """The hosts of each switch that has some."""
+        """The hosts of each switch that has hosts."""
         found: dict[str, list[Site]] = {}
         for site in self.wiring.sites:
             found.setdefault(site.switch, []).append(site)
         return {switch: tuple(sites) for switch, sites in found.items()}
 
     def host_at(self, address: IPv4Address) -> int | None:
-        """The number of the host that has an address, None where there is none."""
+        """Return the number of the host with an address, None if there is none."""
         return self._number_of.get(address)
 
     def switch_path(self, links: Sequence[int]) -> tuple[str, ...]:
-        """The switches that a path of the fabric, from host to host, leads over."""
+        """Return the switches on a path of the fabric from host to host."""
         return tuple(self.topology.links[link].target for link in links[:-1])
 
 
@@ -104,7 +104,7 @@ def _addresses(fabric: FatTree | MultiRooted) -> list[IPv4Address]:
     sizes = [end - begin for begin, end in pairwise(edge_first)]
     if len(sizes) > 1 << (2 * _EDGE_BITS) or max(sizes) > _MOST_HOSTS_AT_EDGE:
         problem = f"{len(sizes)} edge switches with up to {max(sizes)} hosts"
-        raise UnsoundError(("nodes",), problem, f"65536 with {_MOST_HOSTS_AT_EDGE} at most: addresses end there")
+        raise UnsoundError(("nodes",), problem, f"at most 65536 with {_MOST_HOSTS_AT_EDGE} each, as addresses allow")
     base = int(IPv4Address("10.0.0.0"))
     return [
         IPv4Address(base + (edge << _EDGE_BITS) + _FIRST_HOST + place)

@@ -1,4 +1,4 @@
-"""Estimates what flows would send if only hosts' interfaces held them back, not the paths that they have now."""
+"""Estimation of flows' demands: their rates if only hosts' interfaces limited them, not their present paths."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from hedera import _core
 from hedera.fabric import Ints, Vector
 
 MOST_ROUNDS = 1000
-"""Flows settle in as many rounds as there are bottlenecks that wait for each other, which are few."""
+"""Limit of rounds; flows settle in as many rounds as bottlenecks depend on each other in a chain, which are few."""
 
 
 @dataclass(frozen=True, eq=False)
 class DemandEstimate:
-    """What F flows would send.
+    """The estimated demands of F flows.
 
     Attributes:
-        demand: in Mbit/s, shape (F,).
-        rounds: of senders and receivers, the last of which changed nothing.
-        settled: whether there was such a round.
+        demand: Mbit/s, shape (F,).
+        rounds: number of rounds of senders and receivers, including the last one, which changed nothing.
+        settled: True if there was such a last round.
     """
 
     demand: Vector
@@ -27,14 +27,13 @@ class DemandEstimate:
 
 
 def estimate_demands(hosts: int, source: Ints, target: Ints, nic_rate: float) -> DemandEstimate:
-    """The demands of flows between hosts 0 to `hosts` - 1, shapes (F,), all of which have no end.
+    """Return the demands of endless flows between hosts 0 to `hosts` - 1; arrays have the shape (F,).
 
-    Senders share their interface equally among flows that are not yet limited by a receiver; receivers that are
-    offered more than their interface takes limit the flows that ask for more than an equal share; and so on, until
-    nothing changes (Hedera, section 4.1). Several flows between two hosts count as several: that is how
-    TCP shares an interface.
+    Senders share their interface equally among flows that no receiver limits yet. Receivers that are offered more than
+    their interface takes limit the flows that ask for more than an equal share. This repeats until nothing changes
+    (Hedera, section 4.1). Several flows between two hosts count separately, as TCP shares an interface among them.
 
     Raises:
-        ValueError: hosts that there are not, or arrays of different lengths.
+        ValueError: a host does not exist, or arrays have different lengths.
     """
     return DemandEstimate(*_core.estimate(hosts, source, target, nic_rate, MOST_ROUNDS))

@@ -1,4 +1,4 @@
-"""What the scheduler needs to know of a data-centre network: hosts, links, and the equal-cost paths between hosts."""
+"""Data-centre networks for the scheduler: hosts, links, and the equal-cost paths between hosts."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ Flags = NDArray[np.bool_]
 Routes: TypeAlias = _core.FatTreeRoutes | _core.TableRoutes
 
 HASHED = -1
-"""In place of a label: the flow goes wherever the switches' hash sends it."""
+"""Label of a flow whose path is chosen by the switches' hash."""
 
 
 class UnknownHostError(KuijiaError):
-    """A host that the network does not have."""
+    """Raised for a host that the network does not have."""
 
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """The paths of F flows: links of one after the other, where each begins, and where the last one ends, (F + 1,)."""
+    """The paths of F flows: the links of all paths, and where each path begins and the last ends, shape (F + 1,)."""
 
     first: NDArray[np.int64]
     links: Ints
 
 
 class Fabric(ABC):
-    """A network of H hosts, each with one cable to its edge switch, and L directed links between equal-cost paths.
+    """A network of H hosts, each with one cable to its edge switch, and L directed links with equal-cost paths.
 
-    A *label* is a choice of path that means something for every pair of hosts: 0 to `labels` - 1. A pair with fewer
-    paths has the same path under neighbouring labels. In a fat-tree labels are core switches. Flows of one label to
-    one host meet at the same top switch, and share what is left of the way.
+    A *label*, 0 to `labels` - 1, is a choice of path that is valid for every pair of hosts. A pair with fewer paths has
+    the same path under neighbouring labels. In a fat-tree labels are core switches. Flows of one label to one host meet
+    at the same top switch, and share the rest of the path.
 
     Hosts are numbered edge switch by edge switch, and edge switches pod by pod.
 
     Attributes:
-        nic_rate: what a host sends and receives at most, in Mbit/s.
-        capacity: of each link, in Mbit/s, shape (L,).
-        labels: how many labels there are.
-        blocks: how many neighbours towards the top an edge switch has; equal parts of the labels belong to each.
+        nic_rate: rate of a host's interface in Mbit/s, each way.
+        capacity: Mbit/s of each link, shape (L,).
+        labels: number of labels.
+        blocks: number of an edge switch's neighbours towards the top; each has an equal part of the labels.
         edge_first: where the hosts of each edge switch begin, and where the last ones end.
-        pod_first: likewise for pods, parts of the network that only top switches connect.
-        inner: whether a link lies between switches, shape (L,).
+        pod_first: the same for pods, parts of the network that only top switches connect.
+        inner: True for links between switches, shape (L,).
     """
 
     nic_rate: float
@@ -71,30 +71,30 @@ class Fabric(ABC):
 
     @abstractmethod
     def path_count(self, source: int, target: int) -> int:
-        """How many equal-cost paths there are; raises UnknownHostError."""
+        """Return the number of equal-cost paths; raises UnknownHostError."""
 
     @abstractmethod
     def path(self, source: int, target: int, label: int) -> tuple[int, ...]:
-        """The links from host to host under a label, their cables included; raises UnknownHostError."""
+        """Return the links from host to host under a label, hosts' cables included; raises UnknownHostError."""
 
     @abstractmethod
     def routes(self, source: Ints, target: Ints) -> Routes:
-        """The same for flows at once, as the kernels take it; raises UnknownHostError."""
+        """Return the paths of flows under all labels, in the kernels' form; raises UnknownHostError."""
 
     def paths(self, source: int, target: int) -> Iterator[tuple[int, ...]]:
-        """All equal-cost paths, each once, in the order of labels, made one at a time as they are asked for."""
+        """Yield all equal-cost paths, each once, in the order of labels."""
         count = self.path_count(source, target)
         for number in range(count):
             yield self.path(source, target, -(-number * self.labels // count))
 
     def flow_paths(self, source: Ints, target: Ints, label: Ints) -> Paths:
-        """The paths of flows, for the flow model."""
+        """Return the paths of flows, for the flow model."""
         found = [self.path(*flow) for flow in zip(source.tolist(), target.tolist(), label.tolist(), strict=True)]
         first = np.cumsum([0, *map(len, found)], dtype=np.int64)
         return Paths(first, np.fromiter((link for path in found for link in path), np.int32, int(first[-1])))
 
     def require_hosts(self, hosts: Ints | Sequence[int]) -> None:
-        """Raises UnknownHostError, naming the first host that there is not."""
+        """Raise UnknownHostError for the first host that does not exist."""
         numbers = np.asarray(hosts)
         unknown = (numbers < 0) | (numbers >= self.hosts)
         if unknown.any():
@@ -103,7 +103,7 @@ class Fabric(ABC):
 
 
 def crosses(paths: Paths, links: Flags) -> Flags:
-    """Which of F flows have one of the marked links, shape (L,), on their paths; shape (F,)."""
+    """Return flags, shape (F,), of the paths that cross one of the marked links, shape (L,)."""
     crossed = np.concatenate([[0], np.cumsum(links[paths.links])])
     found: Flags = crossed[paths.first[1:]] > crossed[paths.first[:-1]]
     return found

@@ -1,4 +1,4 @@
-"""Fat-trees of k-port switches (Al-Fares et al., SIGCOMM 2008): addresses, links, and paths by arithmetic alone."""
+"""Fat-trees of k-port switches (Al-Fares et al., SIGCOMM 2008): addresses, links, and paths, by arithmetic alone."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ from te_solver.errors import UnsoundError
 from te_solver.topology import Link, Topology
 
 MOST_PORTS = 254
-"""Pods are the second byte of addresses, and k that of core switches."""
+"""Largest k: the second byte of addresses holds the pod, or k for core switches."""
 
 _FIRST_HOST = 2
 _LAYERS = 6
 
 
 class FatTree(Fabric):
-    """k pods of k/2 edge and k/2 aggregation switches, (k/2)² core switches, k³/4 hosts, all cables alike.
+    """k pods of k/2 edge and k/2 aggregation switches, (k/2)² core switches, k³/4 hosts, and equal cables.
 
-    Each layer has k³/4 cables, and links are numbered layer by layer as packets cross them: host to edge switch,
-    edge to aggregation, aggregation to core, and down again core to aggregation, aggregation to edge, edge to host;
-    within a layer by the lower switch (or the host), then by the upper one. Core switch i * k/2 + j is connected to
-    aggregation switch i of each pod. Label l stands for core switch l, and within a pod for aggregation switch
-    l // (k/2).
+    Each layer has k³/4 cables. Links are numbered layer by layer as packets cross them: host to edge switch, edge to
+    aggregation, aggregation to core, then down from core to aggregation, aggregation to edge, edge to host; within a
+    layer by the lower switch (or the host), then by the upper one. Core switch i * k/2 + j is connected to aggregation
+    switch i of each pod. Label l stands for core switch l, and within a pod for aggregation switch l // (k/2).
 
     Raises:
-        UnsoundError: k is odd, less than 2, or more than addresses hold; a rate that is not positive.
+        UnsoundError: k is odd, less than 2, or too large for addresses; or the rate is not positive.
     """
 
     def __init__(self, k: int, nic_rate: float = 1000.0) -> None:
@@ -91,26 +90,26 @@ class FatTree(Fabric):
         return _core.FatTreeRoutes(self.half, source, target)
 
     def address(self, host: int) -> IPv4Address:
-        """10.pod.edge.(2 + place at the edge switch); raises UnknownHostError."""
+        """Return 10.pod.edge.(2 + place at the edge switch); raises UnknownHostError."""
         self.require_hosts((host,))
         edge, place = divmod(host, self.half)
         pod, number = divmod(edge, self.half)
         return _address(pod, number, _FIRST_HOST + place)
 
     def host_at(self, address: IPv4Address) -> int:
-        """The host that has an address; raises UnknownHostError."""
+        """Return the host with an address; raises UnknownHostError."""
         ten, pod, edge, place = address.packed
         place -= _FIRST_HOST
         if ten != 10 or pod >= self.k or edge >= self.half or not 0 <= place < self.half:
-            raise UnknownHostError(f"{address} is no host of a fat-tree of {self.k}-port switches")
+            raise UnknownHostError(f"{address} is not a host of a fat-tree of {self.k}-port switches")
         return (pod * self.half + edge) * self.half + place
 
     def pod_switch_address(self, pod: int, number: int) -> IPv4Address:
-        """10.pod.number.1: edge switches are numbers 0 to k/2 - 1 of their pod, aggregation switches the rest."""
+        """Return 10.pod.number.1; edge switches are numbers 0 to k/2 - 1 of a pod, aggregation switches the rest."""
         return _address(pod, number, 1)
 
     def core_address(self, core: int) -> IPv4Address:
-        """10.k.j.i, both from 1: place i + 1 in the column of aggregation switch j + 1."""
+        """Return 10.k.j.i, both counted from 1: core switch i in the column of aggregation switch j."""
         column, place = divmod(core, self.half)
         return _address(self.k, column + 1, place + 1)
 
@@ -122,7 +121,7 @@ class FatTree(Fabric):
 
     @cached_property
     def topology(self) -> Topology:
-        """The same as a plain graph: hosts h0.., switches p0e0.., p0a0.. and c0.., and the links in their order."""
+        """The fat-tree as a plain graph: hosts h0.., switches p0e0.., p0a0.. and c0.., and the links in their order."""
         half = self.half
         edges = range(self.k * half)
         up = [

@@ -1,4 +1,4 @@
-"""Flows as switches tell them apart, and the entries by which the scheduler leads them; plain data."""
+"""Flows as switches distinguish them, and the scheduler's entries for them; plain data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TCP, UDP = 6, 17
 
 @dataclass(frozen=True, slots=True)
 class FlowKey:
-    """The five fields that all packets of a flow have in common."""
+    """The 5-tuple that all packets of a flow share."""
 
     source: IPv4Address
     target: IPv4Address
@@ -22,7 +22,7 @@ class FlowKey:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledEntry:
-    """A switch hands the packets of a flow to a group, which has the port chosen for them and knows another way."""
+    """An entry that sends a flow's packets to a group: first the chosen port, then another path if that port fails."""
 
     switch: str
     flow: FlowKey

@@ -1,4 +1,4 @@
-"""Which cables between switches have failed, from what the switches at their ends say, or do not say; pure."""
+"""Failed cables between switches, from the reports of the switches at their ends; pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kuijia_app.wiring import Wiring
 
 
 class Links:
-    """A cable has failed when a port at one of its ends is down or missing, or when a switch there is gone."""
+    """State of all cables; one has failed if a port at an end is down or missing, or a switch there is gone."""
 
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
@@ -19,7 +19,7 @@ class Links:
         self._is_stale = False
 
     def ports_described(self, switch: str, live: Mapping[int, bool]) -> None:
-        """The switch is there, with these ports, live or not."""
+        """Record that the switch is connected, with these ports, live or not."""
         self._gone.discard(switch)
         self._live[switch] = dict(live)
         self._is_stale = True
@@ -29,20 +29,20 @@ class Links:
         self._is_stale = True
 
     def left(self, switch: str) -> None:
-        """The switch is no longer connected."""
+        """Record that the switch is no longer connected."""
         self._gone.add(switch)
         self._live.pop(switch, None)
         self._is_stale = True
 
     def expect_all(self) -> None:
-        """Take switches that have never been there for gone."""
+        """Treat switches that never connected as gone."""
         missing = {switch for switch in self._wiring.topology.nodes if switch not in self._live}
         if not missing <= self._gone:
             self._gone |= missing
             self._is_stale = True
 
     def take_changed(self) -> frozenset[Cable] | None:
-        """All failed cables, if they are others than at the last call."""
+        """Return all failed cables if they have changed since the last call, else None."""
         if not self._is_stale:
             return None
         self._is_stale = False

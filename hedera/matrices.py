@@ -1,8 +1,8 @@
-"""Who sends to whom: the traffic matrices of the authors' testbed, and the rules that make such matrices at any size.
+"""Traffic matrices: those of the authors' testbed, and rules for matrices of any size.
 
-The random ones are facts of their testbed: the input files of their load generator, published as
+The random ones are copied from their testbed: the input files of their load generator, published as
 https://github.com/mininet/mininet-tests (commit d8cb876, hedera/hedera/inputs). Hosts are numbered pod by pod, as in
-`hedera.fat_tree`; every pair has one flow without an end.
+`hedera.fat_tree`; every pair has one endless flow.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Matrix:
 
     @classmethod
     def of(cls, name: str, targets: Sequence[int | Sequence[int]]) -> Matrix:
-        """One flow or several from each host, in their order."""
+        """Return a matrix with one flow or several from each host, in the order of hosts."""
         pairs = [
             (host, each)
             for host, given in enumerate(targets)
@@ -86,14 +86,14 @@ _STRIDES = (1, 2, 4, 8)
 
 
 def authors_matrices() -> dict[str, Matrix]:
-    """The matrices of the testbed's figures by name."""
+    """Return the matrices of the testbed's figures by name."""
     found = [Matrix.of(name, targets) for name, targets in _TARGETS.items()]
     found += [stride(TESTBED_HOSTS, step) for step in _STRIDES]
     return {matrix.name: matrix for matrix in found}
 
 
 def authors_matrix(name: str) -> Matrix:
-    """One of them; raises InputError when there is none of this name."""
+    """Return the authors' matrix of this name; raises InputError if the name is unknown."""
     known = authors_matrices()
     if name not in known:
         raise InputError("matrix", name, "is unknown", f"one of {', '.join(known)}")
@@ -101,18 +101,20 @@ def authors_matrix(name: str) -> Matrix:
 
 
 def stride(hosts: int, step: int) -> Matrix:
-    """Host x sends to host x + step, round the end."""
+    """Return the matrix in which host x sends to host x + step, modulo the number of hosts."""
     return Matrix.of(f"stride{step}", [(host + step) % hosts for host in range(hosts)])
 
 
 def all_to_all(hosts: int) -> Matrix:
-    """Every host sends to every other one."""
+    """Return the matrix in which every host sends to every other one."""
     return Matrix.of("all-to-all", [[to for to in range(hosts) if to != host] for host in range(hosts)])
 
 
 def staggered(fabric: Fabric, edge: float, pod: float, random: np.random.Generator) -> Matrix:
-    """Each host sends to another one: of its edge switch with probability `edge`, of another switch of its pod with
-    probability `pod`, else of another pod.
+    """Return a matrix with one flow from each host.
+
+    The target is at the same edge switch with probability `edge`, at another switch of the pod with probability `pod`,
+    else in another pod.
     """
     hosts = fabric.hosts
     source = np.arange(hosts, dtype=np.int32)
@@ -137,14 +139,14 @@ def staggered(fabric: Fabric, edge: float, pod: float, random: np.random.Generat
 
 
 def random_targets(hosts: int, random: np.random.Generator) -> Matrix:
-    """Each host sends to any other one."""
+    """Return a matrix in which each host sends to a random other one."""
     source = np.arange(hosts, dtype=np.int32)
     target = random.integers(0, hosts - 1, hosts).astype(np.int32)
     return Matrix("random", source, target + (target >= source).astype(np.int32))
 
 
 def random_bijection(hosts: int, random: np.random.Generator) -> Matrix:
-    """Each host sends to another one, and no two to the same: any such matrix is as likely as any other."""
+    """Return a matrix in which each host sends to another one and no two to the same, all equally likely."""
     source = np.arange(hosts, dtype=np.int32)
     while True:
         target = random.permutation(source)

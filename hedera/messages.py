@@ -1,8 +1,8 @@
-"""The scheduler's own OpenFlow messages: counting flows at edge switches, asking for the counts, leading elephants.
+"""The scheduler's own OpenFlow messages: count flows at edge switches, request the counters, route elephants.
 
-Edge switches count by themselves: an entry for each host port and protocol makes the switch *learn* an entry of the
-flow's own in the counter table, which it then looks up for its counters' sake alone. No packet goes to the controller,
-and when it dies the switches go on as they are. A flow's first packet may be missing from its counters.
+Edge switches count by themselves: an entry for each host port and protocol makes the switch *learn* an entry for each
+flow in the counter table, which packets then visit only to be counted. No packet goes to the controller, and if it dies
+the switches continue unchanged. A flow's first packet may be missing from its counters.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from kuijia_app.rules import ETH_TYPE_IPV4
 COUNTING_COOKIE = 0x4845_4445_5241_0001
 COUNTER_COOKIE = 0x4845_4445_5241_0002
 SCHEDULED_COOKIE = 0x4845_4445_5241_0003
-"""They keep these entries apart from those that a controller reads back and puts right."""
+"""Cookies that distinguish these entries from those that a controller reads back and repairs."""
 
 COUNTING_PRIORITY = 100
 COUNTER_IDLE_SECONDS = 10
-"""After this time without a packet a flow is forgotten, which bounds the counter table by the flows of that time."""
+"""Seconds without a packet after which a flow is forgotten, so that the counter table holds only recent flows."""
 
 _ALL_BITS = 0xFFFF_FFFF_FFFF_FFFF
 _KEEP_IN_PORT = 0xFFF8
@@ -31,7 +31,7 @@ _PORT_FIELDS = {TCP: ("tcp_src", "tcp_dst"), UDP: ("udp_src", "udp_dst")}
 
 
 class SchedulerMessages:
-    """Builds messages for one connected switch; `datapath` is the connection object of either framework."""
+    """Builder of messages for one connected switch; `datapath` is the connection object of either framework."""
 
     def __init__(self, datapath: Any) -> None:
         self._datapath = datapath
@@ -39,7 +39,7 @@ class SchedulerMessages:
         self._parser = datapath.ofproto_parser
 
     def count_flows_from(self, port: int) -> list[Any]:
-        """Have the switch count what a host sends, each TCP and UDP flow apart."""
+        """Return entries that make the switch count each TCP and UDP flow of the host at this port."""
         return [self._counting_entry(port, protocol) for protocol in _PORT_FIELDS]
 
     def ask_for_counters(self) -> Any:
@@ -54,7 +54,7 @@ class SchedulerMessages:
         )
 
     def put(self, entry: ScheduledEntry, idle_timeout: int) -> Any:
-        """Lead a flow; the switch forgets it after `idle_timeout` seconds without a packet."""
+        """Return the entry that routes a flow; it expires after `idle_timeout` seconds without a packet."""
         parser, ofproto = self._parser, self._ofproto
         actions = [parser.OFPActionGroup(entry.group_id)]
         return parser.OFPFlowMod(
@@ -71,7 +71,7 @@ class SchedulerMessages:
         return self._deletion(self._ofproto.OFPFC_DELETE_STRICT, self._match(entry.flow))
 
     def delete_all(self) -> Any:
-        """Take away what any scheduler has put."""
+        """Return the deletion of all entries that any scheduler has put."""
         return self._deletion(self._ofproto.OFPFC_DELETE, self._parser.OFPMatch())
 
     def _counting_entry(self, port: int, protocol: int) -> Any:
@@ -133,7 +133,7 @@ class SchedulerMessages:
 
 
 def readings(statistics: Iterable[Any]) -> list[Reading]:
-    """The counters in a part of a reply; entries that are none of a flow's are left out."""
+    """Return the counters in a part of a reply; entries that do not belong to a flow are skipped."""
     found = []
     for each in statistics:
         fields = dict(each.match.items())

@@ -1,4 +1,4 @@
-"""Any multi-rooted graph: hosts are the nodes with one cable, paths are the shortest ones between their switches."""
+"""Multi-rooted graphs: hosts are the nodes with one cable, paths are the shortest ones between their switches."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from te_solver.errors import UnsoundError
 from te_solver.topology import Topology
 
 MOST_LABELS = 4096
-"""Of a pair with more paths than this, the scheduler uses as many, evenly spread over all of them."""
+"""Most paths of a pair that the scheduler uses, evenly spread over all its paths."""
 
 
 class MultiRooted(Fabric):
     """A graph read from a topology file.
 
-    Hosts are the nodes with one neighbour. The paths of a pair of switches are ordered as words are, by the positions
-    of the nodes in the file; label l of n is path l * count // n. So in a fat-tree written out in the order of its
+    Hosts are the nodes with one neighbour. The paths of a pair of switches are ordered lexicographically by the
+    positions of their nodes in the file; label l of n is path l * count // n. So in a fat-tree file in the order of its
     switches, labels are core switches.
 
-    Only what is asked for is computed: distances to a switch when a path leads there, paths one at a time.
+    Distances to a switch are computed when a path to it is needed, paths one at a time.
 
     Raises:
-        UnsoundError: no hosts, a host that is connected to another one, a cable with different capacities than others
-            or in one direction only, a switch that others cannot reach.
+        UnsoundError: there are no hosts, a host is connected to another host, hosts' cables differ in capacity or lack
+            a direction, or a switch cannot be reached.
     """
 
     def __init__(self, topology: Topology) -> None:
@@ -56,7 +56,7 @@ class MultiRooted(Fabric):
         self.blocks = max(len(self._nearer(edge, other)) or 1 for edge in self._edges for other in self._edges)
 
     def _pods(self, leaves: set[str], rank: dict[str, int]) -> list[list[str]]:
-        """The edge switches of each part that stays connected without the switches furthest from hosts."""
+        """Return the edge switches of each part that stays connected without the switches furthest from hosts."""
         neighbours = self.topology.neighbours
         height = dict.fromkeys(leaves, 0)
         for leaf in sorted(leaves, key=rank.__getitem__):
@@ -81,7 +81,7 @@ class MultiRooted(Fabric):
         for host, edge in zip(self.host_names, self._edge_of, strict=True):
             for ends in ((host, edge), (edge, host)):
                 if ends not in self._position:
-                    raise UnsoundError(("links",), f"no link from {ends[0]} to {ends[1]}", "hosts' cables in both ways")
+                    raise UnsoundError(("links",), f"no link from {ends[0]} to {ends[1]}", "hosts' cables both ways")
                 rates.add(self.topology.link(*ends).capacity)
         if len(rates) > 1:
             problem = f"hosts with {' and '.join(f'{rate:g}' for rate in sorted(rates))} Mbit/s"
@@ -143,7 +143,7 @@ class MultiRooted(Fabric):
         return path
 
     def _distances(self, target: str) -> dict[str, int]:
-        """How far each switch is from `target`, along links that lead there."""
+        """Return the distance of each switch to `target` along directed links."""
         if target not in self._towards:
             far = {target: 0}
             queue = deque([target])
@@ -157,7 +157,7 @@ class MultiRooted(Fabric):
         return self._towards[target]
 
     def _nearer(self, node: str, target: str) -> list[str]:
-        """The next nodes of shortest paths."""
+        """Return the next nodes on shortest paths to `target`."""
         far = self._distances(target)
         return [
             other

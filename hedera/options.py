@@ -1,4 +1,4 @@
-"""What the scheduler is told, and the network and the placement that this means."""
+"""Options of the scheduler, and the network and placement that they select."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ SHORTEST_PERIOD = 0.1
 
 @dataclass(frozen=True)
 class SchedulerOptions:
-    """As users write them.
+    """Options of the scheduler as users write them.
 
     Attributes:
-        fat_tree: ports of a switch.
-        topology: a topology file, in place of a fat-tree; nodes with one neighbour are hosts.
-        nic_rate: of all links of the fat-tree, in Mbit/s; a topology file has its own.
-        placement: name of the way to place elephants; "ecmp" leaves all where the hash sends them.
+        fat_tree: ports of a fat-tree's switch.
+        topology: a topology file instead of a fat-tree; nodes with one neighbour are hosts.
+        nic_rate: Mbit/s of all links of the fat-tree; a topology file has its own rates.
+        placement: name of the placement of elephants; "ecmp" leaves all where the hash sends them.
         period: seconds between two rounds.
-        idle_timeout: seconds after which the switches forget where to send a flow that has ended.
+        idle_timeout: seconds after which the switches remove the entries of an ended flow.
     """
 
     fat_tree: int = 4
@@ -38,10 +38,10 @@ class SchedulerOptions:
 
 
 def build(options: SchedulerOptions) -> tuple[DataCentre, Placement]:
-    """The network and the placement that are meant.
+    """Return the network and the placement that the options select.
 
     Raises:
-        InputError: one of the options means nothing.
+        InputError: an option is invalid.
     """
     if not SHORTEST_PERIOD <= options.period < float("inf"):
         expected = f"{SHORTEST_PERIOD:g} seconds or more"

@@ -1,4 +1,4 @@
-"""What edge switches counted, as rates of flows; pure, with the time passed in."""
+"""Rates of flows from the counters of edge switches; pure, with the time passed in."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from hedera.flows import FlowKey
 
 WINDOW = 1.0
-"""Seconds that a rate is averaged over, at least: Open vSwitch brings counters up to date every half second only."""
+"""Minimum seconds over which a rate is averaged: Open vSwitch updates counters every half second only."""
 
 LEAST_PATIENCE = 2.0
-"""Seconds that a switch may take to answer, at the least: a busy one may be slow."""
+"""Minimum seconds that a switch may take to answer: a busy one may be slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +26,14 @@ class Reading:
 
 @dataclass
 class _Counter:
-    """Bytes at moments, in time's order, those before `WINDOW` ago dropped but for the last one."""
+    """Byte counts in order of time, of the last `WINDOW` and the one before."""
 
     seen: deque[tuple[float, int]] = field(default_factory=deque)
     rate: float = 0.0
 
     def read(self, at: float, reading: Reading) -> None:
         if self.seen and reading.byte_count < self.seen[-1][1]:
-            # The switch has begun anew. The rate there was holds until there is another one.
+            # The switch has restarted the counter. The last rate holds until there is a new one.
             self.seen.clear()
             self.seen.append((at, reading.byte_count))
             return
@@ -56,11 +56,11 @@ class _Switch:
 
 
 class Polls:
-    """The rates of the flows that edge switches count, from their answers to one poll after the other.
+    """The rates of the flows that edge switches count, from their answers to successive polls.
 
-    A counter that jumps back (the switch has restarted, or has forgotten the flow and learned it anew) never makes a
-    negative rate, and one that jumps ahead none above `most_rate`, the Mbit/s of a host's interface. What a switch
-    counts is forgotten when it owes an answer for more than `patience` seconds.
+    A counter that jumps back (the switch has restarted, or has forgotten the flow and learned it anew) never gives a
+    negative rate, and one that jumps ahead never gives more than `most_rate`, the Mbit/s of a host's interface. The
+    counters of a switch are forgotten when it owes an answer for more than `patience` seconds.
     """
 
     def __init__(self, most_rate: float, patience: float = LEAST_PATIENCE) -> None:
@@ -69,7 +69,7 @@ class Polls:
         self._switches: dict[str, _Switch] = {}
 
     def ask(self, switch: str, at: float) -> bool:
-        """Whether the switch is to be asked for its counters: while it owes an answer, only once patience has ended."""
+        """Return True if the switch should be polled now; while it owes an answer, only after `patience` seconds."""
         state = self._switches.setdefault(switch, _Switch())
         if state.asked_at is not None:
             if at - state.asked_at <= self._patience:
@@ -80,7 +80,7 @@ class Polls:
         return True
 
     def answered(self, switch: str, at: float, readings: Iterable[Reading], *, more: bool) -> None:
-        """A part of its answer, and whether more parts follow; flows that a whole answer has not are forgotten."""
+        """Take a part of an answer; `more` is True if parts follow. Flows missing from a whole answer are forgotten."""
         state = self._switches.setdefault(switch, _Switch())
         state.reading.update((reading.flow, reading) for reading in readings)
         if more:
@@ -92,16 +92,16 @@ class Polls:
             state.counters[flow].read(at, reading)
 
     def gone(self, switch: str) -> None:
-        """The switch is no longer connected."""
+        """Forget a switch that is no longer connected."""
         self._switches.pop(switch, None)
 
     @property
     def silent(self) -> frozenset[str]:
-        """The switches that owe an answer for too long."""
+        """The switches whose answer is overdue."""
         return frozenset(name for name, state in self._switches.items() if state.is_silent)
 
     def rates(self) -> Mapping[FlowKey, float]:
-        """What every flow sends, in Mbit/s."""
+        """Return the rate of every flow in Mbit/s."""
         return {
             flow: min(counter.rate, self._most_rate)
             for state in self._switches.values()

@@ -1,4 +1,4 @@
-"""One round of the scheduler: rates of flows to the entries that switches should have, and what that changes; pure."""
+"""A round of the scheduler on real switches: from rates of flows to the entries to add and delete; pure."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from hedera.scheduling_round import ELEPHANT, place_by_demand
 from hedera.tables import Cable, Routing
 
 MOUSE = ELEPHANT / 2
-"""An elephant stays one until it sends less than this: on a crowded path it may have to do with little."""
+"""Share of an interface below which an elephant ceases to be one; on a crowded path it may send little."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """What a round has found.
+    """The result of a round.
 
     Attributes:
         elephants: the flows that were placed.
-        moved: how many of them have another path than before, not counting those that had none.
-        strangers: flows of hosts that the network does not have.
-        put: entries to add, in place of those of the same flow on the same switch.
-        deleted: entries that lead flows where they should not go any more.
+        moved: number of elephants with another path than before, without those that had none.
+        strangers: number of flows of hosts that the network does not have.
+        put: entries to add; each replaces the entry of the same flow on the same switch.
+        deleted: entries to delete, because their flows no longer take this path.
     """
 
     elephants: tuple[FlowKey, ...]
@@ -39,7 +39,7 @@ class Round:
 
 
 class Rounds:
-    """What the scheduler remembers from one round to the next: the elephants, their labels, their entries.
+    """The scheduler's memory from one round to the next: the elephants, their labels, their entries.
 
     Entries of flows that have ended are left to their idle timeout.
     """
@@ -53,9 +53,9 @@ class Rounds:
         self._entries: dict[tuple[str, FlowKey], ScheduledEntry] = {}
 
     def follow(self, routing: Routing, failed: Collection[Cable]) -> None:
-        """Place flows on what is left of the network from the next round on, and put their entries anew.
+        """Place flows on the remaining network from the next round on, and put their entries anew.
 
-        The groups that entries use change with the routing, and with a group its entries go.
+        The groups that entries use change with the routing, and deleting a group deletes its entries.
         """
         self._routing = routing
         links = self._centre.topology.links
@@ -64,7 +64,7 @@ class Rounds:
         self._entries.clear()
 
     def forget(self, switch: str) -> None:
-        """The switch has lost its entries, or is to be taken to have."""
+        """Forget the entries of a switch that has lost them, or may have."""
         self._entries = {key: entry for key, entry in self._entries.items() if key[0] != switch}
 
     def run(self, rates: Mapping[FlowKey, float]) -> Round:
@@ -85,7 +85,7 @@ class Rounds:
         return Round(tuple(elephants), moved, strangers, put, deleted)
 
     def _elephants(self, rates: Mapping[FlowKey, float]) -> tuple[list[FlowKey], list[tuple[int, int]], int]:
-        """The flows to place, the hosts they are between, and how many flows are of no host of ours."""
+        """Return the flows to place, their hosts, and the number of flows of unknown hosts."""
         nic_rate = self._centre.fabric.nic_rate
         found, hosts, strangers = [], [], 0
         for flow, rate in rates.items():
@@ -108,7 +108,7 @@ class Rounds:
         return found
 
     def _entries_of(self, flow: FlowKey, ends: tuple[int, int], label: int) -> list[ScheduledEntry]:
-        """One for each switch on the flow's path that has a choice; none if the path is not one of the routing's."""
+        """Return an entry for each switch on the path that has a choice; none if the routing lacks the path."""
         wiring = self._centre.wiring
         path = self._centre.switch_path(self._centre.fabric.path(*ends, label))
         entries = []

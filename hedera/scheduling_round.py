@@ -1,4 +1,4 @@
-"""One round of the scheduler, without switches: counters in, changes of entries out."""
+"""A round of the scheduler without switches: counters in, changes of entries out."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from hedera.fabric import HASHED, Fabric, Ints, Vector
 from hedera.placement.interface import Elephants, Placement
 
 ELEPHANT = 0.1
-"""Of a host's interface: what flows faster than this is scheduled, as in the paper."""
+"""Share of a host's interface above which a flow is scheduled, as in the paper."""
 
 
 @dataclass(frozen=True, eq=False)
 class Poll:
-    """What edge switches have answered: F flows, those of one switch after those of another.
+    """The answers of edge switches to one poll: F flows, grouped by switch.
 
     Attributes:
-        time: in seconds; later than that of any poll before that one of these switches has answered.
-        switches: who has answered, each once; edge switches are numbered as in `Fabric.edge_first`.
-        first: where the flows of each of them begin, and where the last one's end.
-        key: what tells the flows of a switch apart, shape (F,).
+        time: seconds; later than any earlier poll that one of these switches has answered.
+        switches: the switches that answered, each once; edge switches are numbered as in `Fabric.edge_first`.
+        first: where the flows of each switch begin, and where the last one's end.
+        key: identifies a flow within its switch, shape (F,).
         source, target: hosts, shape (F,).
-        sent: bytes, by the flow's counter, shape (F,).
+        sent: bytes by the flow's counter, shape (F,).
         age: seconds since the counter began, shape (F,).
     """
 
@@ -42,14 +42,14 @@ class Poll:
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """What is to be changed in the switches, by positions of flows in the poll.
+    """The changes to make in the switches, by positions of flows in the poll.
 
     Attributes:
-        placed: flows that go by another label than before, and had none or another one.
-        labels: theirs.
+        placed: flows with a new label, which had none or another one.
+        labels: their labels.
         released: flows that had a label and are left to the hash from now on.
-        rates: what all flows have, in Mbit/s, shape (F,).
-        strangers: flows of hosts that the network does not have, which are left alone.
+        rates: Mbit/s of all flows, shape (F,).
+        strangers: flows of hosts that the network does not have; they are left alone.
     """
 
     placed: NDArray[np.int64]
@@ -60,10 +60,10 @@ class Changes:
 
 
 class SchedulingRound:
-    """Remembers counters and labels from one round to the next.
+    """A scheduler that remembers counters and labels from one round to the next.
 
-    A flow that its switch no longer names is forgotten: it has ended, and its entries time out. So is what a switch
-    had said when it does not answer: its flows take part in no placement until it answers again.
+    A flow that its switch no longer reports is forgotten: it has ended, and its entries time out. The flows of a switch
+    that does not answer take part in no placement until it answers again.
     """
 
     def __init__(self, fabric: Fabric, placement: Placement, threshold: float = ELEPHANT) -> None:
@@ -71,10 +71,10 @@ class SchedulingRound:
         self._book = _core.FlowBook(fabric.edge_first.size - 1)
 
     def run(self, poll: Poll, capacity: Vector | None = None) -> Changes:
-        """Decide by one poll; `capacity` is that of the links now, zero for dead ones.
+        """Run a round on one poll; `capacity` is the present capacity of links, zero for dead ones.
 
         Raises:
-            ValueError: a poll that does not fit together, or switches that there are not.
+            ValueError: the poll is inconsistent, or a switch does not exist.
         """
         fabric = self._fabric
         rates, before = self._book.read(poll.time, poll.switches, poll.first, poll.key, poll.sent, poll.age)
@@ -94,7 +94,7 @@ class SchedulingRound:
 def place_by_demand(
     placement: Placement, fabric: Fabric, source: Ints, target: Ints, before: Ints, capacity: Vector
 ) -> Ints:
-    """Labels for elephants between these hosts, which had the labels `before`, by their estimated demands."""
+    """Return labels for elephants between these hosts, which had the labels `before`, by their estimated demands."""
     demand = estimate_demands(fabric.hosts, source, target, fabric.nic_rate).demand
     return placement.place(fabric, Elephants.of(source, target, demand, before), capacity)
 

@@ -1,17 +1,17 @@
-"""The tables that switches have without the scheduler: ECMP by SELECT groups, around what has failed; pure.
+"""The tables of switches without the scheduler: ECMP by SELECT groups, around failed cables; pure.
 
-Packets start in table 0, where edge switches count those of each flow (see `hedera.messages`), and go on to table 1:
+Packets start in table 0, where edge switches count them by flow (see `hedera.messages`), and continue to table 1:
 
 | priority | matches | leads to |
 |---|---|---|
-| 100 | a scheduled flow | a fast-failover group: the port chosen for it, else the ECMP group it would have taken |
+| 100 | a scheduled flow | a fast-failover group: the port chosen for it, else its ECMP group |
 | 20 | the address of an own host | its port |
-| 10 | the prefix of another edge switch | the next hops of shortest paths, by a SELECT group where there are several |
+| 10 | the prefix of another edge switch | the next hops of shortest paths, by a SELECT group if there are several |
 
-All switches hash a flow to the same slot, as they use one hash function. Were the slots of edge and aggregation
-switches handed out in the same order, the second choice would repeat the first, and half of the core of a k = 4
-fat-tree would stay idle. So switches at an odd distance from the destination go by another digit of the slot's number
-than those at an even one.
+All switches hash a flow to the same slot, as they use one hash function. If edge and aggregation switches assigned
+their slots in the same order, the second choice would repeat the first, and half of the core of a k = 4 fat-tree would
+stay idle. So switches at an odd distance from the destination use another digit of the slot's number than those at an
+even one.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ HOST_PRIORITY = 20
 SCHEDULED_PRIORITY = 100
 
 _FEWEST_SLOTS, _MOST_SLOTS = 64, 256
-"""Of a SELECT group: Open vSwitch spreads equal buckets evenly where their number is a power of two up to 256."""
+"""Slots of a SELECT group; Open vSwitch spreads equal buckets evenly if their number is a power of two up to 256."""
 
 _SELECT_IDS, _FAILOVER_IDS = 0x0100_0000, 0x0200_0000
 _ID_BITS = 0x00FF_FFFF
 
 Cable = frozenset[str]
-"""The two ends of it."""
+"""The two ends of a cable."""
 
 
 @dataclass(frozen=True, slots=True)
 class NextHops:
-    """Where a switch can send packets to one edge switch.
+    """The next hops of a switch towards one edge switch.
 
     Attributes:
-        ports: to the next switches of shortest paths, in the order of their numbers.
-        distance: how many switches are still to come.
+        ports: ports to the next switches on shortest paths, in the order of their numbers.
+        distance: number of hops to the edge switch.
     """
 
     ports: tuple[int, ...]
@@ -66,11 +66,11 @@ class NextHops:
 
     @property
     def group_id(self) -> int:
-        """Of the SELECT group: the same for the same choice, whatever else has failed."""
+        """Number of the SELECT group; equal choices have equal numbers, whatever else has failed."""
         return _SELECT_IDS | self._digest("select")
 
     def failover_id(self, port: int) -> int:
-        """Of the group that prefers one of the ports."""
+        """Return the number of the group that prefers one of the ports."""
         return _FAILOVER_IDS | self._digest(f"prefer {port}")
 
     def _digest(self, use: str) -> int:
@@ -100,11 +100,11 @@ class Routing:
         self._choices = centre.fabric.blocks
 
     def next_hops(self, switch: str, edge: str) -> NextHops | None:
-        """From a switch to an edge switch; None when there is no way, and at the edge switch itself."""
+        """Return the next hops from a switch to an edge switch; None without a path, and at the edge switch itself."""
         return self._next.get((switch, edge))
 
     def tables(self) -> dict[str, SwitchTables]:
-        """What each switch is given."""
+        """Return the tables of each switch."""
         return {switch: self._tables_of(switch) for switch in self.centre.wiring.topology.nodes}
 
     def _tables_of(self, switch: str) -> SwitchTables:
@@ -124,7 +124,7 @@ class Routing:
                 action = ToGroup(hops.group_id)
                 groups.update((group.group_id, group) for group in self._groups(hops))
             entries.append(FlowEntry(PREFIX_PRIORITY, match, (action,), ROUTE_TABLE))
-        # Failover groups watch the SELECT groups, which are thus to come first.
+        # Failover groups watch the SELECT groups, so these must come first.
         return SwitchTables(tuple(groups[group_id] for group_id in sorted(groups)), tuple(entries))
 
     def _groups(self, hops: NextHops) -> list[Group]:
@@ -151,7 +151,7 @@ class Routing:
 
 
 def _distances(topology: Topology, target: str, failed: Collection[Cable]) -> dict[str, int]:
-    """How many links each switch that can reach `target` is away from it."""
+    """Return the distance in links of each switch that can reach `target`."""
     far = {target: 0}
     queue = deque([target])
     while queue:

@@ -1,1 +1,1 @@
-"""Simulators that answer without switches what the testbed answers with them."""
+"""Simulators that answer the testbed's questions without switches."""

@@ -1,7 +1,7 @@
-"""Random numbers that are the same for a seed on every machine and under every version of NumPy, to the last digit.
+"""Random numbers that depend on the seed only: identical on every machine and NumPy version, to the last digit.
 
-Only a bit generator's raw stream (which NumPy keeps for ever), IEEE 754's four operations and square roots go into
-them: logarithms of C libraries and vector units differ in the last digit between machines.
+They use only a bit generator's raw stream (which NumPy never changes) and IEEE 754's four operations and square roots,
+because logarithms of C libraries and vector units differ in the last digit between machines.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ class Draws:
     """A stream of random numbers.
 
     Args:
-        seed: of the stream.
-        stream: further numbers that tell streams of one seed apart, none of which then says anything about another.
+        seed: the seed of the stream.
+        stream: further numbers that distinguish independent streams of one seed.
     """
 
     def __init__(self, seed: int, *stream: int) -> None:
         self._bits = np.random.PCG64(np.random.SeedSequence([seed, *stream]))
 
     def uniform(self, count: int) -> Vector:
-        """Evenly spread in [0, 1), multiples of 2^-53, shape (count,)."""
+        """Draw uniformly from [0, 1), in multiples of 2^-53, shape (count,)."""
         raw = self._bits.random_raw(count)
         evenly: Vector = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
         return evenly
 
     def whole(self, below: int, count: int) -> NDArray[np.int64]:
-        """Whole numbers from 0 to `below` - 1, shape (count,)."""
+        """Draw whole numbers from 0 to `below` - 1, shape (count,)."""
         return (self.uniform(count) * below).astype(np.int64)
 
     def exponential(self, count: int) -> Vector:
-        """Exponentially distributed with mean 1, shape (count,)."""
+        """Draw from the exponential distribution with mean 1, shape (count,)."""
         return -log(1.0 - self.uniform(count))
 
     def normal(self, count: int) -> Vector:
-        """Normally distributed with mean 0 and variance 1, shape (count,): Marsaglia's polar method."""
+        """Draw from the normal distribution with mean 0 and variance 1, shape (count,): Marsaglia's polar method."""
         found: list[Vector] = [np.empty(0)]
         missing = count
         while missing > 0:
@@ -58,12 +58,12 @@ class Draws:
         return np.concatenate(found)[:count]
 
     def shuffled(self, count: int) -> NDArray[np.int64]:
-        """0 to `count` - 1 in random order."""
+        """Return 0 to `count` - 1 in random order."""
         return np.argsort(self.uniform(count), kind="stable")
 
 
 def log(value: ArrayLike) -> Vector:
-    """The natural logarithm of positive numbers, to about two units in the last digit."""
+    """Return the natural logarithm of positive numbers, to about two units in the last digit."""
     mantissa, exponent = np.frexp(np.asarray(value, np.float64))
     low = mantissa < np.sqrt(0.5)
     mantissa, exponent = np.where(low, 2.0 * mantissa, mantissa), exponent - low
@@ -76,7 +76,7 @@ def log(value: ArrayLike) -> Vector:
 
 
 def exp(value: ArrayLike) -> Vector:
-    """The exponential function, to about two units in the last digit; neither for huge nor for tiny results."""
+    """Return the exponential function, to about two units in the last digit, except for huge and tiny results."""
     values = np.asarray(value, np.float64)
     whole = np.rint(values / _LN2)
     rest = (values - whole * _LN2_HIGH) - whole * _LN2_LOW

@@ -1,4 +1,4 @@
-"""A network reduced to where paths can part: chains of nodes become arcs, and trees that hang on the rest go."""
+"""A network reduced to its branching nodes: chains of nodes become arcs, and hanging trees are removed."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ Link = tuple[int, int]
 """A directed link between nodes, by their positions in the topology."""
 
 Step = tuple[int, int, int]
-"""To or from which vertex, at which cost, by which arc."""
+"""The vertex at the other end, the cost, and the arc."""
 
 
 class ArcGraph:
-    """Vertices joined by arcs, each of which stands for a chain of links; arcs `a` and `a ^ 1` are opposite ways.
+    """Vertices joined by arcs, each for a chain of links; arcs `a` and `a ^ 1` are opposite directions.
 
-    A vertex is a node with more than two neighbours, or one that was made a vertex. Where nodes are to be used once,
-    as links are, a node has two vertices: paths enter `node`, cross an arc without links, and leave `exit(node)`.
+    A vertex is a node with more than two neighbours, or one made a vertex. If nodes may be used only once, as links
+    are, a node has two vertices: paths enter `node`, cross an arc without links, and leave `exit(node)`.
 
     Attributes:
         leaving: for every vertex its steps to others, in the order of the first node on the way.
         entering: for every vertex the steps from others to it.
         ends: for every arc the vertices where it starts and ends.
-        cost: for every arc its cost; one whose links do not all go that way is in no vertex's steps.
+        cost: for every arc its cost; an arc that lacks a link in its direction is in no vertex's steps.
         nodes: for every arc the nodes that it passes, without the first, with the last.
-        size: for every arc how much two paths share that both use it: links, and inner nodes where they count.
+        size: for every arc the number of links, and inner nodes if nodes count, that two paths on it share.
     """
 
     def __init__(self, node_count: int, cost: Mapping[Link, int], *, nodes_once: bool) -> None:
@@ -41,17 +41,17 @@ class ArcGraph:
         self._chain_of: dict[int, tuple[int, int]] = {}
 
     def exit(self, node: int) -> int:
-        """The vertex by which paths leave the node."""
+        """Return the vertex by which paths leave the node."""
         return node + self._shift
 
     def add_node(self, node: int) -> None:
-        """Lets paths pass the node, once, where nodes are to be used once."""
+        """Let paths pass the node; only once if nodes may be used only once."""
         if self._shift:
             self._add_arc(node, self.exit(node), (), 0, 1)
             self._add_arc(self.exit(node), node, (), None, 1)
 
     def add_chain(self, chain: Sequence[int]) -> None:
-        """Adds arcs along `chain`, nodes from vertex to vertex, in those of both ways that its links go."""
+        """Add arcs along `chain`, the nodes from vertex to vertex, in each direction that its links have."""
         size = 2 * len(chain) - 3 if self._shift else len(chain) - 1
         for index, node in enumerate(chain[1:-1], start=1):
             self._chain_of[node] = len(self.nodes), index
@@ -62,7 +62,7 @@ class ArcGraph:
             self._add_arc(self.exit(way[0]), way[-1], way[1:], cost, size)
 
     def with_vertex(self, node: int) -> ArcGraph:
-        """This graph with `node` as a vertex; this one itself stays as it is."""
+        """Return this graph with `node` as a vertex; this graph is not changed."""
         if node not in self._chain_of:
             return self
         graph = copy(self)
@@ -70,7 +70,7 @@ class ArcGraph:
         return graph
 
     def divide(self, node: int) -> None:
-        """Makes `node` a vertex: cuts the chain in two on which it lies; lists are replaced, not changed."""
+        """Make `node` a vertex by cutting its chain in two; lists are replaced, not changed."""
         self.leaving, self.entering, self.ends = self.leaving.copy(), self.entering.copy(), self.ends.copy()
         self.cost, self.nodes, self.size = self.cost.copy(), self.nodes.copy(), self.size.copy()
         self._chain_of = self._chain_of.copy()
@@ -96,11 +96,11 @@ class ArcGraph:
 
 
 class Skeleton:
-    """The graph of a network without its branches: trees that hang on one node, where paths have no choice.
+    """The graph of a network without its branches: trees that hang on one node, in which paths have no choice.
 
     Attributes:
-        graph: what is left without the branches.
-        roots: for every node the node by which its branch hangs on, for a node in no branch itself.
+        graph: the network without the branches.
+        roots: for every node the node on which its branch hangs; a node in no branch is its own root.
     """
 
     def __init__(self, neighbours: Sequence[Sequence[int]], cost: Mapping[Link, int], *, nodes_once: bool) -> None:
@@ -117,7 +117,7 @@ class Skeleton:
         )
 
     def branch(self, node: int) -> tuple[int, ...]:
-        """The nodes from `node` to its root, both included."""
+        """Return the nodes from `node` to its root, both included."""
         path = [node]
         while path[-1] in self._inwards:
             path.append(self._inwards[path[-1]])
@@ -126,7 +126,7 @@ class Skeleton:
     def _add_arcs(self, neighbours: Sequence[Sequence[int]]) -> None:
         vertices = {node for node, others in enumerate(neighbours) if len(others) > 2}
         passed = set[int]()
-        # After the chains between these come rings without any: there the first node serves.
+        # After the chains between vertices come rings without any: there the first node becomes one.
         for start in [*sorted(vertices), *(node for node, others in enumerate(neighbours) if others)]:
             if start in passed:
                 continue
@@ -141,7 +141,7 @@ class Skeleton:
 
 
 def _hanging(neighbours: Sequence[Sequence[int]]) -> dict[int, int]:
-    """For every node of a tree that hangs on the rest by one node the next on its way there, outermost first."""
+    """Return for every node of a hanging tree the next node towards its root, outermost first."""
     left = [len(others) for others in neighbours]
     next_node: dict[int, int] = {}
     outermost = [node for node, degree in enumerate(left) if degree == 1]

@@ -1,4 +1,4 @@
-"""Maximum throughput over very many tunnels: HiGHS is given the few that the answer needs, as they turn out."""
+"""Maximum throughput over very many tunnels: column generation gives HiGHS only the few that the answer needs."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from te_solver.highs import HighsProgram, Indices, Vector
 from te_solver.tunnel_links import TunnelLinks
 
 _COVERED = 0.7
-"""The part of what could still be gained that the tunnels added in one round account for: a few make up most of it."""
+"""Share of the possible gain that the tunnels added in one round account for: a few make up most of it."""
 
 _HOPS_MATTER = 1e-4
-"""The part of its rate that a tunnel of most hops is worth less than one of none: ties go to the shorter tunnels."""
+"""Share of its rate that a tunnel with the most hops is worth less than one without any: shorter tunnels win ties."""
 
 _ROUNDING = 1e-7
 
 _DUST = 1e-9
-"""Below this share of what its tunnel could carry alone, a rate is the solver's rounding."""
+"""A rate below this share of what its tunnel could carry alone is the solver's rounding."""
 
 
 @dataclass(frozen=True)
 class NearOptimum:
-    """Rates that are nearly best, and what proves it.
+    """Rates that are nearly optimal, and the proof.
 
     Attributes:
-        rates: of each tunnel, shape (T,).
-        prices: of each link, shape (L,), not negative: what one more Mbit/s of its capacity is worth.
-        bound: the sum of no rates within the same bounds is greater.
+        rates: Mbit/s of each tunnel, shape (T,).
+        prices: value of one more Mbit/s of each link's capacity, shape (L,), not negative.
+        bound: upper bound of the sum of rates.
     """
 
     rates: Vector
@@ -38,28 +38,28 @@ class NearOptimum:
 
 
 def upper_bound(tunnels: TunnelLinks, capacity: Vector, demand: Vector, prices: Vector) -> float:
-    """What no rates within capacities and demands exceed in sum, whatever the prices of the links.
+    """Return an upper bound of the sum of rates within capacities and demands, valid for any prices of the links.
 
-    Let a Mbit/s on a tunnel bring 1 and each of its links cost its price. Rates that sum to S bring S. What they pay
-    for links is at most what all capacity costs; what is left of 1 after the links is, for each Mbit/s of a pair, at
-    most what its cheapest tunnel leaves, if anything. So S is at most the two together (weak duality).
+    Let a Mbit/s on a tunnel earn 1 and each of its links cost its price. Rates that sum to S earn S. They pay for links
+    at most the cost of all capacity; each Mbit/s of a pair keeps at most what its cheapest tunnel leaves of 1, if
+    anything. So S is at most the sum of the two (weak duality).
     """
     return _bound(tunnels, capacity, demand, prices, tunnels.sums(prices))
 
 
 def nearly_most_throughput(tunnels: TunnelLinks, capacity: Vector, demand: Vector, gap: float) -> NearOptimum:
-    """Rates whose sum is at most the part `gap` below the greatest within capacities and demands.
+    """Return rates whose sum is at most the share `gap` below the maximum within capacities and demands.
 
     Column generation (Ford and Fulkerson, Management Science 5, 1958): the program starts with one tunnel of each pair.
-    The prices of links in its answer tell what other tunnels could gain; those that could gain most are added, until
-    all that are left could gain no more than the gap. The demand of a pair is the cap of its only tunnel, and a row of
-    the program when it has several there.
+    The prices of links in its solution give the possible gain of other tunnels; those with the largest gain are added
+    until the rest could gain no more than the gap. The demand of a pair caps its only tunnel, and is a row of the
+    program once the pair has several tunnels.
 
     Args:
         tunnels: T tunnels over L links of P pairs, those of a pair shortest first.
         capacity: Mbit/s of each link, shape (L,), not negative.
         demand: Mbit/s of each pair, shape (P,), not negative.
-        gap: a part of the greatest sum, not less than 0.0002.
+        gap: a share of the greatest sum, not less than 0.0002.
 
     Raises:
         SolverError: HiGHS did not reach an optimum.
@@ -70,7 +70,7 @@ def nearly_most_throughput(tunnels: TunnelLinks, capacity: Vector, demand: Vecto
     if unit == 0:
         return NearOptimum(np.zeros(pair.size), (capacity == 0).astype(np.float64), 0.0)
     with np.errstate(over="ignore"):
-        # In shares of the largest rate that there can be, so that tolerances mean the same for all.
+        # In shares of the largest possible rate, so that tolerances mean the same for all.
         capacity, demand = (np.minimum(bound / unit, pair.size) for bound in (capacity, demand))
     worth = 1 - _HOPS_MATTER * tunnels.hops / tunnels.hops.max()
     usable = np.flatnonzero(alone > 0)
@@ -81,14 +81,14 @@ def nearly_most_throughput(tunnels: TunnelLinks, capacity: Vector, demand: Vecto
     while True:
         rates, prices = program.solve()
         cost = tunnels.sums(prices)
-        # Prices at which no tunnel gains anything of what it is worth may leave something of 1, unless they are raised.
+        # A tunnel is worth less than 1: prices at which none gains must be raised so that none keeps anything of 1.
         prices, raised = prices / (1 - _HOPS_MATTER), cost / (1 - _HOPS_MATTER)
         bound = _bound(tunnels, capacity, demand, prices, raised)
         best = NearOptimum(rates, prices, bound) if bound < best.bound else NearOptimum(rates, best.prices, best.bound)
         missing = program.missing(cost)
         if rates.sum() >= best.bound * (1 - gap) or not missing.size:
             rates = np.where(rates < _DUST * alone / unit, 0.0, rates)
-            # What the solver's tolerance lets exceed a bound is taken off.
+            # Remove the excess over bounds that the solver's tolerance allows.
             return NearOptimum(tunnels.within(capacity, demand, rates) * unit, best.prices, best.bound * unit)
         program.add(missing)
 
@@ -108,7 +108,7 @@ class _Program:
         self._highs = HighsProgram(sp.csc_array((capacity.size, 0)), np.zeros(0))
 
     def add(self, tunnels: Indices) -> None:
-        """Add tunnels that are not there yet, and a row for each pair that now has several."""
+        """Add new tunnels, and a row for each pair that now has several."""
         count = np.bincount(self._pair[np.concatenate([self._columns, tunnels])], minlength=self._demand.size)
         pairs = np.flatnonzero((count > 1) & (self._row_of_pair < 0))
         self._row_of_pair[pairs] = self._upper.size + np.arange(pairs.size)
@@ -131,19 +131,19 @@ class _Program:
         self._columns = np.concatenate([self._columns, tunnels])
 
     def solve(self) -> tuple[Vector, Vector]:
-        """The best rates of all tunnels, zero for those that are not there, and the prices of the links."""
+        """Return the best rates of all tunnels, zero for those not in the program, and the prices of the links."""
         self._highs.bound_rows(np.full(self._upper.size, -np.inf), self._upper)
         rates = np.zeros(self._pair.size)
         rates[self._columns] = self._highs.solve(primal=self._highs.first_basis is not None)
         return rates, np.maximum(self._highs.prices[: self._links], 0)
 
     def missing(self, cost: Vector) -> Indices:
-        """Tunnels that would gain most if they were there, one of a pair at most; none when all there could be is."""
+        """Return the tunnels with the largest gain if added, at most one of a pair; none when no gain is left."""
         margin = self._worth - cost
         there = np.full(margin.size, -np.inf)
         there[self._columns] = margin[self._columns]
         starts = self._tunnels.pair_starts[:-1]
-        # What a pair earns already, with its demand on the best of the tunnels it has in the program.
+        # Less what a pair earns already with its demand on the best of its tunnels in the program.
         gain = margin - np.maximum(np.maximum.reduceat(there, starts), 0)[self._pair]
         gain[self._columns] = 0
         most = np.maximum.reduceat(gain, starts)[self._pair]

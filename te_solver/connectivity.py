@@ -1,4 +1,4 @@
-"""What in a network is connected to what: parts, reachable nodes, distances and edge-disjoint paths."""
+"""Connectivity of a network: parts, reachable nodes, distances and edge-disjoint paths."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Arc = tuple[int, int]
 
 
 def connected_parts(topology: Topology) -> list[tuple[str, ...]]:
-    """The nodes in groups that edges connect, whatever their direction, in the order of the topology."""
+    """Return the connected parts, ignoring the direction of edges, in the order of the topology."""
     parts: list[tuple[str, ...]] = []
     seen: set[str] = set()
     for start in topology.nodes:
@@ -33,14 +33,14 @@ def connected_parts(topology: Topology) -> list[tuple[str, ...]]:
 
 
 class Reachability:
-    """Which nodes of a topology can be reached from which along the direction of links."""
+    """Reachability between nodes of a topology along the direction of links."""
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
         self._from: dict[str, frozenset[str]] = {}
 
     def connects(self, source: str, target: str) -> bool:
-        """Whether there is a path; raises KeyError for an unknown source."""
+        """Return True if there is a path; raises KeyError for an unknown source."""
         return target in self._reachable(source)
 
     @cached_property
@@ -58,17 +58,17 @@ class Reachability:
                         reached[neighbour] = None
                         queue.append(neighbour)
             nodes = frozenset(reached)
-            # Where every link has its reverse, all nodes that are reached reach the same ones.
+            # If every link has its reverse, all reached nodes reach the same nodes.
             self._from.update(dict.fromkeys(nodes if self._both_ways else [source], nodes))
         return self._from[source]
 
 
 @dataclass(frozen=True)
 class DisjointPaths:
-    """How many pairs of nodes have how many edge-disjoint paths between them.
+    """Number of pairs of nodes by their number of edge-disjoint paths.
 
-    `pairs` is by the number of paths; it counts unordered pairs when every link has its reverse, else ordered ones.
-    When `exact` is false it counts a sample.
+    `pairs` is keyed by the number of paths; it counts ordered pairs if `ordered`, else unordered ones. If `exact` is
+    False it counts a sample.
     """
 
     pairs: dict[int, int]
@@ -77,12 +77,12 @@ class DisjointPaths:
 
     @property
     def edge_connectivity(self) -> int | None:
-        """The fewest links whose loss separates some pair, None when that was not computed."""
+        """Fewest edges whose loss separates some pair; None if `pairs` is only a sample."""
         return min(self.pairs) if self.exact else None
 
 
 class DisjointPathCounter:
-    """Counts edge-disjoint paths in one topology; a cable counts once, in whichever direction it is used."""
+    """Counter of edge-disjoint paths in one topology; a cable counts once, in either direction."""
 
     def __init__(self, topology: Topology) -> None:
         position = {node: number for number, node in enumerate(topology.nodes)}
@@ -91,7 +91,7 @@ class DisjointPathCounter:
         self._both_ways = all((head, tail) in self._links for tail, head in self._links)
 
     def of_all_pairs(self, effort: int = 20_000_000, sample: int = 500) -> DisjointPaths:
-        """Over all pairs, or over `sample` random ones when it would take more than `effort` steps over links."""
+        """Count over all pairs, or over `sample` random ones if that took more than `effort` steps over links."""
         nodes = len(self._neighbours)
         arcs = sum(map(len, self._neighbours))
         if self._both_ways and (arcs + nodes) * arcs <= effort:
@@ -103,7 +103,7 @@ class DisjointPathCounter:
         return DisjointPaths(dict(sorted(counts.items())), ordered=True, exact=exact)
 
     def _by_cut_tree(self) -> dict[int, int]:
-        """Every pair's minimum cut is the least edge between them in a tree of n - 1 cuts.
+        """Count by a tree of n - 1 cuts: every pair's minimum cut is the least edge between them in the tree.
 
         Gusfield, Very simple methods for all pairs network flow analysis, SIAM Journal on Computing 19, 1990.
         """
@@ -119,7 +119,7 @@ class DisjointPathCounter:
         return _pairs_by_least_edge(parent, cut)
 
     def _separate(self, source: int, target: int) -> tuple[int, set[int]]:
-        """The number of edge-disjoint paths and the nodes on the side of `source` of a minimum cut (Menger)."""
+        """Return the number of edge-disjoint paths and the nodes on the source's side of a minimum cut (Menger)."""
         flow: set[Arc] = set()
         paths = 0
         while True:
@@ -137,7 +137,7 @@ class DisjointPathCounter:
             paths += 1
 
     def _search(self, source: int, target: int, flow: set[Arc]) -> dict[int, int]:
-        """The nodes reached in the residual network, each with the one before it, until `target` is found."""
+        """Return the nodes reached in the residual network, each with its predecessor, until `target` is found."""
         before = {source: source}
         queue = deque([source])
         while queue:
@@ -155,9 +155,9 @@ class DisjointPathCounter:
 
 
 def _pairs_by_least_edge(parent: list[int], weight: list[int]) -> dict[int, int]:
-    """For each weight how many pairs of nodes have it as the least on their way in the tree; node 0 is the root.
+    """Return for each weight the number of node pairs whose path in the tree has it as its least; node 0 is the root.
 
-    Joining the heaviest edges first: an edge is the least of exactly the pairs that it joins.
+    The heaviest edges are joined first: an edge is the least of exactly the pairs that it joins.
     """
     group = list(range(len(parent)))
     size = [1] * len(parent)
@@ -185,7 +185,7 @@ def _random_pairs(nodes: int, count: int) -> Iterable[Arc]:
 
 
 def hop_diameter(topology: Topology, most_steps: int = 20_000_000) -> int | None:
-    """The most links on a shortest path between two nodes that are connected; None when it takes too many steps."""
+    """Return the most links on a shortest path between connected nodes; None if that takes too many steps."""
     if len(topology.nodes) * len(topology.links) > most_steps:
         return None
     position = {node: number for number, node in enumerate(topology.nodes)}

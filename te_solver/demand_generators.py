@@ -1,4 +1,4 @@
-"""Makes demands for a topology: the usual models of traffic matrices, seeded, scaled to a total or to a utilisation."""
+"""Generators of demands for a topology: common traffic-matrix models, seeded, scaled to a total or a utilisation."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ SPREAD_AROUND_MEAN = 0.1
 
 
 def connected_pairs(topology: Topology) -> list[tuple[str, str]]:
-    """The ordered pairs of nodes with a path between them, in the order of the topology."""
+    """Return the ordered pairs of nodes with a path between them, in the order of the topology."""
     reachability = Reachability(topology)
     return [pair for pair in permutations(topology.nodes, 2) if reachability.connects(*pair)]
 
 
 def gravity(topology: Topology, random: np.random.Generator | None = None) -> tuple[Demand, ...]:
-    """Every demand is proportional to the product of its ends' masses (Zhang et al., SIGMETRICS 2003).
+    """Return demands proportional to the product of their ends' masses (Zhang et al., SIGMETRICS 2003).
 
     A node's mass is the capacity of its links in Mbit/s, both directions together, or with `random` a number drawn
-    uniformly from (0, 1]. Only the proportions of the rates mean something: scale them. All connected pairs, in the
+    uniformly from (0, 1]. Only the proportions of the rates are meaningful: scale them. All connected pairs, in the
     order of the topology.
     """
     if random is None:
@@ -42,7 +42,7 @@ def gravity(topology: Topology, random: np.random.Generator | None = None) -> tu
     else:
         masses = dict(zip(topology.nodes, _above_zero(random, len(topology.nodes)).tolist(), strict=True))
     largest = max(masses.values())
-    # Divided one by one: the product of two capacities may be beyond what a number holds.
+    # Divided one by one: the product of two capacities may overflow.
     return tuple(
         Demand(source, target, (masses[source] / largest) * (masses[target] / largest))
         for source, target in connected_pairs(topology)
@@ -50,7 +50,7 @@ def gravity(topology: Topology, random: np.random.Generator | None = None) -> tu
 
 
 def uniform(topology: Topology, random: np.random.Generator) -> tuple[Demand, ...]:
-    """Every rate drawn uniformly from (0, 1]: scale them. All connected pairs, in the order of the topology."""
+    """Return rates drawn uniformly from (0, 1], to be scaled: all connected pairs, in the order of the topology."""
     pairs = connected_pairs(topology)
     return _demands(pairs, _above_zero(random, len(pairs)))
 
@@ -58,14 +58,14 @@ def uniform(topology: Topology, random: np.random.Generator) -> tuple[Demand, ..
 def bimodal(
     topology: Topology, random: np.random.Generator, large_share: float = 0.2, large_to_small: float = 4.0
 ) -> tuple[Demand, ...]:
-    """A mixture of small demands of mean 1 and large ones (Medina et al., SIGCOMM 2002): scale them.
+    """Return a mixture of small demands of mean 1 and large ones (Medina et al., SIGCOMM 2002), to be scaled.
 
-    Each pair is a large one with the probability `large_share`; its mean is then `large_to_small`. Both kinds are
-    normally distributed around their mean with a standard deviation of `SPREAD_AROUND_MEAN` of it. All connected
-    pairs, in the order of the topology.
+    A pair is large with the probability `large_share`; its mean is then `large_to_small`. Both kinds are normally
+    distributed with a standard deviation of `SPREAD_AROUND_MEAN` of their mean. All connected pairs, in the order of
+    the topology.
 
     Raises:
-        ValueError: a share outside [0, 1], a ratio that is not positive and finite.
+        ValueError: the share is outside [0, 1], or the ratio is not positive and finite.
     """
     if not 0 <= large_share <= 1:
         raise ValueError(f"a share {large_share} of large demands")
@@ -73,16 +73,16 @@ def bimodal(
         raise ValueError(f"large demands {large_to_small} times the small ones")
     pairs = connected_pairs(topology)
     means = np.where(random.random(len(pairs)) < large_share, large_to_small, 1.0)
-    # Ten standard deviations from zero; the magnitude keeps even that draw a demand.
+    # Zero is ten standard deviations away; the absolute value makes even such a draw a valid demand.
     return _demands(pairs, np.abs(means * (1 + SPREAD_AROUND_MEAN * random.standard_normal(len(pairs)))))
 
 
 def random_pairs(topology: Topology, random: np.random.Generator, count: int, rate: float) -> tuple[Demand, ...]:
-    """`count` different connected pairs, each with a demand of `rate` Mbit/s, in the order of the topology.
+    """Return `count` different connected pairs, each with a demand of `rate` Mbit/s, in the order of the topology.
 
     Raises:
-        UnsoundError: there are not that many connected pairs; its `where` is empty.
-        ValueError: a negative count.
+        UnsoundError: there are fewer connected pairs; its `where` is empty.
+        ValueError: the count is negative.
     """
     pairs = connected_pairs(topology)
     if count > len(pairs):
@@ -92,7 +92,7 @@ def random_pairs(topology: Topology, random: np.random.Generator, count: int, ra
 
 
 def scaled_to_total(demands: Sequence[Demand], total: float) -> tuple[Demand, ...]:
-    """The same demands with rates in proportion that add up to `total` Mbit/s.
+    """Return the demands with rates scaled to a sum of `total` Mbit/s.
 
     Raises:
         UnsoundError: all demands are zero.
@@ -102,7 +102,7 @@ def scaled_to_total(demands: Sequence[Demand], total: float) -> tuple[Demand, ..
 
 
 def scaled_to_utilisation(topology: Topology, demands: Sequence[Demand], utilisation: float) -> tuple[Demand, ...]:
-    """The same demands with rates in proportion that load the busiest link to `utilisation` on shortest paths.
+    """Return the demands with rates scaled to load the busiest link to `utilisation` on shortest paths.
 
     Raises:
         UnsoundError: all demands are zero, or one has no path.
@@ -111,13 +111,13 @@ def scaled_to_utilisation(topology: Topology, demands: Sequence[Demand], utilisa
 
 
 def shortest_path_utilisation(topology: Topology, demands: Sequence[Demand]) -> float:
-    """Load over capacity of the busiest link when every demand takes its shortest path.
+    """Return the utilisation of the busiest link if every demand takes its shortest path.
 
-    The shortest path has the fewest links; of several it is the one that a breadth-first search from the source finds,
-    which takes neighbours in the order of the topology.
+    The shortest path has the fewest links; of several it is the first that a breadth-first search from the source
+    finds, which visits neighbours in the order of the topology.
 
     Raises:
-        UnsoundError: a demand without a path.
+        UnsoundError: a demand has no path.
     """
     by_source: dict[str, dict[str, float]] = {}
     for demand in demands:
@@ -129,7 +129,7 @@ def shortest_path_utilisation(topology: Topology, demands: Sequence[Demand]) -> 
         if unreached := targets.keys() - before.keys():
             raise UnsoundError((), f"no path from {source} to {min(unreached)}", "demands between connected nodes")
         through = dict.fromkeys(before, 0.0) | targets
-        # From the leaves to the root: what passes a node also passes the one before it.
+        # From the leaves to the root: traffic through a node also passes its predecessor.
         for node in reversed(before):
             if node != source:
                 loads[before[node], node] += through[node]
@@ -138,7 +138,7 @@ def shortest_path_utilisation(topology: Topology, demands: Sequence[Demand]) -> 
 
 
 def _shortest_path_tree(topology: Topology, source: str) -> dict[str, str]:
-    """Every node that can be reached with the one before it, nearer ones first."""
+    """Return every reachable node with its predecessor, nearer ones first."""
     before = {source: source}
     queue = deque([source])
     while queue:
@@ -161,6 +161,6 @@ def _demands(pairs: Sequence[tuple[str, str]], rates: Rates) -> tuple[Demand, ..
 
 
 def _above_zero(random: np.random.Generator, count: int) -> Rates:
-    """Numbers from (0, 1]."""
+    """Draw numbers from (0, 1]."""
     drawn: Rates = 1.0 - random.random(count)
     return drawn

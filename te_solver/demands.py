@@ -11,10 +11,10 @@ from te_solver.topology import Topology
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What `source` would send to `target`, in Mbit/s; priority 0 is the most important.
+    """The traffic that `source` wants to send to `target`, in Mbit/s; priority 0 is the most important.
 
     Raises:
-        UnsoundError: a demand of a node to itself, a rate that is negative or not finite, a negative priority.
+        UnsoundError: source and target are the same, the rate is negative or not finite, or the priority is negative.
     """
 
     source: str
@@ -35,7 +35,7 @@ class Demand:
         return self.source, self.target
 
     def require_nodes_of(self, topology: Topology) -> None:
-        """Raises UnsoundError when the demand starts or ends outside the topology."""
+        """Raise UnsoundError if the demand starts or ends outside the topology."""
         for key, node in (("source", self.source), ("target", self.target)):
             if not topology.has_node(node):
                 raise UnsoundError((key,), f"unknown node {quoted(node)}", f"a node of {topology.name}")

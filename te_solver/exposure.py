@@ -1,4 +1,4 @@
-"""Which tunnels of a pair fall together when edges fail, and what the worst failure leaves of the pair's rate."""
+"""Exposure of a pair's tunnels to failures of edges: tunnels that fail together, and the rate that survives."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Mask = int
 
 @dataclass(frozen=True)
 class Exposure:
-    """What failures of edges can do to one pair's tunnels.
+    """Exposure of one pair's tunnels to failures of edges.
 
     Attributes:
-        tunnels: how many there are.
-        groups: the tunnels that one failed edge takes down together, as masks; those within another one are left out.
+        tunnels: number of tunnels.
+        groups: sets of tunnels that one failed edge takes down, as masks, without subsets of others.
     """
 
     tunnels: int
@@ -25,7 +25,7 @@ class Exposure:
 
     @classmethod
     def of(cls, edges_of_tunnels: Sequence[Collection[Hashable]]) -> Exposure:
-        """From the edges that each tunnel crosses: anything hashable that is the same for both directions."""
+        """Return the exposure of tunnels given by their edges: any hashables that are equal for both directions."""
         crossing: dict[Hashable, Mask] = {}
         for position, edges in enumerate(edges_of_tunnels):
             for edge in edges:
@@ -34,16 +34,16 @@ class Exposure:
 
     @classmethod
     def of_paths(cls, paths: Sequence[Sequence[str]]) -> Exposure:
-        """From the nodes of each tunnel."""
+        """Return the exposure of tunnels given by their nodes."""
         return cls.of([[frozenset(hop) for hop in pairwise(path)] for path in paths])
 
     @cached_property
     def is_disjoint(self) -> bool:
-        """Whether no tunnel is in two groups: then k failures take down the tunnels of any k groups."""
+        """True if no tunnel is in two groups: then k failures take down the tunnels of any k groups."""
         return sum(group.bit_count() for group in self.groups) == self.tunnels
 
     def losses(self, failures: int) -> tuple[Mask, ...]:
-        """The sets of tunnels that `failures` failed edges can take down, without those within another one."""
+        """Return the sets of tunnels that `failures` failed edges can take down, without subsets of others."""
         found: tuple[Mask, ...] = (0,)
         for _ in range(failures):
             before, found = found, _maximal(lost | group for lost in found for group in (0, *self.groups))
@@ -52,7 +52,7 @@ class Exposure:
         return found
 
     def surviving(self, rates: Sequence[float], failures: int) -> float:
-        """What is left of the sum of the tunnels' rates after the worst failure of that many edges."""
+        """Return the sum of the tunnels' rates that survives the worst failure of `failures` edges."""
         if self.is_disjoint:
             lost = sorted((_sum_of(rates, group) for group in self.groups), reverse=True)
             return sum(lost[failures:])
@@ -61,7 +61,7 @@ class Exposure:
 
     @cached_property
     def failures_to_cut_off(self) -> int:
-        """How few failed edges take all tunnels down."""
+        """Fewest failed edges that take all tunnels down."""
         if self.is_disjoint:
             return len(self.groups)
         everything = (1 << self.tunnels) - 1
@@ -72,9 +72,9 @@ class Exposure:
 
 
 def _maximal(masks: Iterable[Mask]) -> tuple[Mask, ...]:
-    """The masks that are within no other one, in ascending order."""
+    """Return the masks that are not a subset of another, in ascending order."""
     kept: list[Mask] = []
-    larger: list[Mask] = []  # of those kept, the ones with more tunnels than the mask at hand
+    larger: list[Mask] = []  # the kept masks with more tunnels than the present one
     for mask in sorted(set(masks), key=lambda each: (-each.bit_count(), each)):
         if kept and kept[-1].bit_count() > mask.bit_count():
             larger = list(kept)

@@ -1,4 +1,4 @@
-"""How likely failures are: from the links' own probabilities, or from how many links fail at a time."""
+"""Probabilities of failures: from those of links, or from the number of links that fail at a time."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ table 1, after Liu et al., SIGCOMM 2014)."""
 
 @dataclass(frozen=True)
 class FailureProbabilities:
-    """The probability that nothing fails, and of each failure of a list that exactly it happens.
+    """The probability that nothing fails, and for each listed failure the probability that exactly it happens.
 
-    What they lack to one, `unlisted`, is the probability of failures outside the list.
+    The remainder to one, `unlisted`, is the probability of failures outside the list.
     """
 
     none: float
@@ -38,7 +38,7 @@ class FailureProbabilities:
 def from_links(
     topology: Topology, failures: Sequence[Failure], down: Mapping[frozenset[str], float]
 ) -> FailureProbabilities:
-    """Links fail independently: a failure's probability is that of its links being down and all others up.
+    """Return probabilities for links that fail independently: a failure's links are down and all others up.
 
     Args:
         topology: the network.
@@ -46,7 +46,7 @@ def from_links(
         down: the probability that an edge is down, at least 0 and below 1, by its two nodes; others never fail.
 
     Raises:
-        UnsoundError: a failure of nodes, or two failures of the same links.
+        UnsoundError: a failure includes nodes, or two failures have the same links.
     """
     edges = [frozenset(edge) for edge in topology.edges]
     all_up = prod(1 - down.get(edge, 0.0) for edge in edges)
@@ -57,11 +57,11 @@ def from_links(
 
 
 def from_counts(topology: Topology, failures: Sequence[Failure], at_least: Sequence[float]) -> FailureProbabilities:
-    """All sets of as many links are equally likely.
+    """Return probabilities by the number of failed links; all sets of k links are equally likely.
 
-    Exactly k links are down with probability `at_least[k-1] - at_least[k]`, which is divided evenly among all sets of
-    k links that the network has. As many links as `at_least` has numbers, or more, are down with its last number: how
-    many more is not known, so that such failures have no probability of their own and are unlisted.
+    Exactly k links are down with probability `at_least[k-1] - at_least[k]`, divided evenly among all sets of k links of
+    the network. The last number is the probability that `len(at_least)` or more links are down; as the exact number is
+    unknown, such failures have no probability of their own and are unlisted.
 
     Args:
         topology: the network.
@@ -69,7 +69,7 @@ def from_counts(topology: Topology, failures: Sequence[Failure], at_least: Seque
         at_least: the probability that at least 1, 2, ... links are down, not rising.
 
     Raises:
-        UnsoundError: a failure of nodes, or two failures of the same links.
+        UnsoundError: a failure includes nodes, or two failures have the same links.
     """
     exactly = {size: more - less for size, (more, less) in enumerate(pairwise(at_least), start=1)}
     edges = len(topology.edges)
@@ -80,10 +80,10 @@ def from_counts(topology: Topology, failures: Sequence[Failure], at_least: Seque
 
 
 def from_names(failures: Sequence[Failure], named: Mapping[str, float], none: float) -> FailureProbabilities:
-    """Given for each failure by its name, one that has no number never happening.
+    """Return probabilities given by the failures' names; a failure without one never happens.
 
     Raises:
-        UnsoundError: a name that no failure has; its `where` is the name.
+        UnsoundError: no failure has one of the names; its `where` is the name.
     """
     known = {failure.name for failure in failures}
     for name in named:

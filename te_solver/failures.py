@@ -1,4 +1,4 @@
-"""Failures as plain data: which cables and nodes fail together, and the sets of failures that studies go through."""
+"""Failures as plain data: cables and nodes that fail together, and the sets of failures that studies use."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from te_solver.topology import Topology
 class Failure:
     """Edges and nodes that are down at the same time.
 
-    An edge is a cable, named by its two nodes in either order: both of its directions fail. A node takes all its
-    edges down with it. Without edges and nodes it is the network as planned.
+    An edge is a cable, named by its two nodes in either order: both of its directions fail. A node takes all its edges
+    down. Without edges and nodes nothing fails.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Failure:
     nodes: tuple[str, ...] = ()
 
     def require_part_of(self, topology: Topology) -> None:
-        """Raises UnsoundError when the topology has no such edge or node."""
+        """Raise UnsoundError if the topology lacks an edge or node of the failure."""
         for position, node in enumerate(self.nodes):
             if not topology.has_node(node):
                 raise UnsoundError(("nodes", position), f"unknown node {quoted(node)}", f"a node of {topology.name}")
@@ -42,25 +42,25 @@ NO_FAILURE = Failure("none")
 
 
 def single_links(topology: Topology) -> Iterator[Failure]:
-    """Every edge on its own, in the topology's order."""
+    """Yield the failure of every single edge, in the topology's order."""
     return (_of_edges((edge,)) for edge in topology.edges)
 
 
 def link_pairs(topology: Topology) -> Iterator[Failure]:
-    """Every two edges together, in the topology's order of the first and then of the second."""
+    """Yield the failure of every two edges, in the topology's order of the first, then of the second."""
     return (_of_edges(edges) for edges in combinations(topology.edges, 2))
 
 
 def single_nodes(topology: Topology) -> Iterator[Failure]:
-    """Every node on its own, in the topology's order."""
+    """Yield the failure of every single node, in the topology's order."""
     return (Failure(node, nodes=(node,)) for node in topology.nodes)
 
 
 def random_links(topology: Topology, size: int, count: int, seed: int) -> Iterator[Failure]:
-    """`count` different sets of `size` edges, each set as likely as any other; the same again for the same seed.
+    """Yield `count` different sets of `size` edges, all equally likely; a seed always gives the same sets.
 
     Raises:
-        ValueError: no edge asked for, or more sets than there are.
+        ValueError: `size` is less than one, or there are fewer than `count` sets.
     """
     possible = comb(len(topology.edges), size) if size > 0 else 0
     if not 0 <= count <= possible:
@@ -69,10 +69,10 @@ def random_links(topology: Topology, size: int, count: int, seed: int) -> Iterat
 
 
 def surviving(topology: Topology, failure: Failure) -> Topology:
-    """What the failure leaves of the topology, in the same order.
+    """Return the topology without what the failure takes down, in the same order.
 
     Raises:
-        UnsoundError: the topology has no such edge or node.
+        UnsoundError: the topology lacks an edge or node of the failure.
     """
     failure.require_part_of(topology)
     lost_nodes = frozenset(failure.nodes)

@@ -1,4 +1,4 @@
-"""Checks plans against their own topology and demands; every solution and every plan file passes through here."""
+"""Checks of plans against their own topology and demands; every solution and every plan file passes them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from te_solver.programs.registry import MIN_MAX_UTILISATION
 from te_solver.topology import Topology
 
 TOLERANCE = 1e-6
-"""Relative, for sums of numbers that were rounded on the way."""
+"""Relative tolerance for sums of rounded numbers."""
 
 Where = tuple[str | int, ...]
 
 
 def require_feasible(plan: Plan) -> None:
-    """All checks below.
+    """Run all checks below.
 
     Raises:
         UnsoundError: at the first fault.
@@ -26,9 +26,9 @@ def require_feasible(plan: Plan) -> None:
 
 
 def require_sound_tunnels(plan: Plan) -> None:
-    """Each pair stands once in a class and has tunnels: simple paths over links, weights that sum to one.
+    """Require that each pair occurs once in a class and has sound tunnels: simple paths, weights that sum to one.
 
-    A path id names one tunnel of one pair; the classes of a pair have the same tunnels.
+    A path id names one tunnel of one pair; the classes of a pair share its tunnels.
 
     Raises:
         UnsoundError: at the first fault.
@@ -63,9 +63,9 @@ def require_sound_tunnels(plan: Plan) -> None:
 
 
 def require_within_bounds(plan: Plan) -> None:
-    """No rate is negative, no pair above its demand or its tunnels' rates, no link above its capacity.
+    """Require that no rate is negative, no pair exceeds its demand or its tunnels' rates, no link its capacity.
 
-    A plan of `min-max-utilisation` carries all demand instead, and no link is fuller than the plan says.
+    A plan of `min-max-utilisation` must instead carry all demand, and no link may exceed the plan's utilisation.
 
     Raises:
         UnsoundError: at the first excess of more than one part in a million.
@@ -103,9 +103,9 @@ def require_within_bounds(plan: Plan) -> None:
 
 
 def require_protected(plan: Plan) -> None:
-    """What each pair is allocated fits into the rates of the tunnels that are left after the worst failure.
+    """Require that each pair's allocation fits into the rates of the tunnels left after the worst failure.
 
-    Rescaling then sends no tunnel more than its rate, so that no link gets more than its capacity.
+    Rescaling then sends no tunnel more than its rate, so no link gets more than its capacity.
 
     Raises:
         UnsoundError: at the first pair that could lose more than one part in a million.

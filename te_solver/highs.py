@@ -1,4 +1,4 @@
-"""Linear programs inside HiGHS, by its own interface: they stay there, grow, and are solved again for other bounds."""
+"""Linear programs kept in HiGHS by its own interface: they grow, and are solved again for other bounds."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 Basis = highspy.HighsBasis
-"""A place in a program: which columns and rows are at which bound, and which are not."""
+"""A basis of a program: the bound at which each column and row is, if any."""
 
 TITLE = f"HiGHS {version('highspy')}"
 
 OPTIONS = {"output_flag": False, "solver": "simplex", "threads": 1, "random_seed": 0}
-"""One thread of simplex: a vertex of the optimal set, and the same one every time."""
+"""Options of HiGHS; simplex in one thread returns the same optimal vertex every time."""
 
 _DEVEX = 1
 _DUAL_SIMPLEX = 1
 _PRIMAL_SIMPLEX = 4
-"""HiGHS's numbers for its methods."""
+"""Numbers of HiGHS's methods."""
 
 _SMALL = 1000
-"""Up to so many columns, the few pivots that steepest edge saves take less time than setting its weights up."""
+"""Most columns for which Devex pricing is faster: initialising steepest edge would cost more than it saves."""
 
 
 class HighsProgram:
-    """The least `cost @ x` with rows `lower <= matrix @ x <= upper` and columns `0 <= x <= cap`.
+    """A program that minimises `cost @ x` with rows `lower <= matrix @ x <= upper` and columns `0 <= x <= cap`.
 
-    Bounds are set before the first solution; until then rows are free and columns not capped. HiGHS solves from the
-    basis that it arrived at last, from another one when that is given to it, and the first time from none.
+    Rows are free and columns not capped until bounds are set. HiGHS starts from the basis of its last solution, or from
+    a given one; the first time it starts without a basis.
 
     Args:
-        matrix: rows and columns to begin with.
-        cost: of each column.
-        tolerance: how far a bound may be exceeded, and a reduced cost be on the wrong side of zero.
+        matrix: initial rows and columns.
+        cost: cost of each column.
+        tolerance: allowed violation of bounds and of the sign of reduced costs.
 
     Attributes:
-        first_basis: where the first solution was; None before.
+        first_basis: the basis of the first solution; None before.
     """
 
     def __init__(self, matrix: sp.csc_array, cost: Vector, tolerance: float = 1e-7) -> None:
@@ -75,24 +75,24 @@ class HighsProgram:
             self._highs.changeColsBounds(columns.size, columns.astype(np.int32), np.zeros(columns.size), caps)
 
     def add_rows(self, rows: sp.csr_array, upper: Vector) -> None:
-        """Add rows over the columns that there are."""
+        """Add rows over the existing columns."""
         free = np.full(upper.size, -np.inf)
         starts, entries = rows.indptr[:-1].astype(np.int32), rows.indices.astype(np.int32)
         self._highs.addRows(upper.size, free, upper, entries.size, starts, entries, rows.data)
 
     def add_columns(self, columns: sp.csc_array, cost: Vector, caps: Vector) -> None:
-        """Add columns over the rows that there are."""
+        """Add columns over the existing rows."""
         starts, entries = columns.indptr[:-1].astype(np.int32), columns.indices.astype(np.int32)
         self._highs.addCols(cost.size, cost, np.zeros(cost.size), caps, entries.size, starts, entries, columns.data)
 
     @property
     def basis(self) -> Basis:
-        """Where the last solution was."""
+        """The basis of the last solution."""
         basis: Basis = self._highs.getBasis()
         return basis
 
     def basis_with_row(self) -> Basis:
-        """The same place in the program that has one row more, which is not at a bound there."""
+        """Return the last basis extended by one more row, which is not at a bound."""
         basis, wider = self.basis, Basis()
         wider.col_status = basis.col_status
         wider.row_status = [*basis.row_status, highspy.HighsBasisStatus.kBasic]
@@ -100,12 +100,12 @@ class HighsProgram:
         return wider
 
     def solve(self, start: Basis | None = None, *, primal: bool = False) -> Vector:
-        """The best value of each column.
+        """Solve the program; return the optimal value of each column.
 
         Args:
             start: the basis to start from, as if nothing had been solved before.
-            primal: whether what it starts from is better than feasible in the rows and columns, as after columns were
-                added, than in their costs, as after bounds were changed.
+            primal: True for the primal simplex method, best if the start is primal feasible, as after columns were
+                added; False for the dual one, best if it is dual feasible, as after bounds were changed.
 
         Raises:
             SolverError: HiGHS did not reach an optimum.
@@ -116,7 +116,7 @@ class HighsProgram:
         self._highs.setOptionValue("simplex_strategy", _PRIMAL_SIMPLEX if primal else _DUAL_SIMPLEX)
         self._highs.run()
         if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            # Where rounding leads astray on the way from a basis, the way from none may be clear.
+            # Rounding may lead astray from a basis; a start without one may succeed.
             self._highs.clearSolver()
             self._highs.setOptionValue("simplex_strategy", _DUAL_SIMPLEX)
             self._highs.run()
@@ -128,5 +128,5 @@ class HighsProgram:
 
     @property
     def prices(self) -> Vector:
-        """How much the least cost would fall if the upper bound of a row rose by one, for each row."""
+        """Dual value (shadow price) of each row: the fall of the minimum cost per unit of its upper bound."""
         return -np.array(self._highs.getSolution().row_dual)

@@ -1,4 +1,4 @@
-"""Where pictures show the nodes of a network: as its file says, or placed so that distances match hops."""
+"""Positions of nodes in pictures: from the network's file, or laid out so that distances match hops."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 from te_solver.topology import Topology
 
 _STRESS_NODES = 300
-"""Up to so many nodes the layout in which distances match hops is quick enough."""
+"""Most nodes for which the layout with distances that match hops is fast enough."""
 
 _FLATTEST = 0.5
-"""Height by width below which a network is stretched."""
+"""Ratio of height to width below which a network is stretched."""
 
 _BESIDE = 0.012
-"""How far nodes that a file puts on one spot are moved apart, as a share of the longer side."""
+"""Distance by which nodes on one spot are moved apart, as a share of the longer side."""
 
 Positions = dict[str, NDArray[np.float64]]
 
 
 def mapped(topology: Topology, seed: int) -> Positions:
-    """Nodes where the topology has them, if it has half of them, the others between their neighbours; else `laid_out`.
+    """Return the topology's positions if it has half of them, the rest between their neighbours; else `laid_out`.
 
-    Positions that can be longitudes and latitudes are those of an equirectangular map; the longer side of all is one.
+    Positions that can be longitudes and latitudes are drawn as an equirectangular map; the longer side is one.
     """
     known = {node: topology.positions[node] for node in topology.nodes if node in topology.positions}
     if 2 * len(known) < len(topology.nodes) or len(set(known.values())) < 2:
@@ -47,7 +47,7 @@ def mapped(topology: Topology, seed: int) -> Positions:
 
 
 def _apart(positions: Positions) -> Positions:
-    """Nodes on one spot on a small circle around it."""
+    """Return the positions with nodes on one spot moved to a small circle around it."""
     together: defaultdict[tuple[float, ...], list[str]] = defaultdict(list)
     for node, spot in positions.items():
         together[tuple(spot.round(6).tolist())].append(node)
@@ -61,13 +61,13 @@ def _apart(positions: Positions) -> Positions:
 
 
 def laid_out(topology: Topology, seed: int) -> Positions:
-    """A place for every node, the network lying along the horizontal, its width being one, its height less."""
+    """Return a position for every node; the network lies along the horizontal, with a width of one and less height."""
     graph: nx.Graph[str] = nx.Graph()
     graph.add_nodes_from(topology.nodes)
     graph.add_edges_from(topology.edges)
     if len(graph) <= _STRESS_NODES and nx.is_connected(graph):
         is_planar, _ = nx.check_planarity(graph)
-        # Starting from a drawing without crossings leaves few of them.
+        # A start without crossings leaves few of them.
         placed = nx.kamada_kawai_layout(graph, pos=nx.planar_layout(graph) if is_planar else None)
     else:
         placed = nx.spring_layout(graph, seed=seed, iterations=200)
@@ -75,7 +75,7 @@ def laid_out(topology: Topology, seed: int) -> Positions:
     places = places - places.mean(axis=0)
     _, _, axes = np.linalg.svd(places, full_matrices=False)
     turned = places @ axes.T
-    # A main axis has no direction: the first node is put to the left and up.
+    # The direction of a main axis is arbitrary: the first node is put to the left and up.
     turned = turned * np.where(turned[0] * (1, -1) > 0, -1, 1)
     wide, high = np.ptp(turned, axis=0)
     stretched = turned / (wide, high / np.clip(high / wide, _FLATTEST, 1) if high > 0 else 1)

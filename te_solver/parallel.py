@@ -1,4 +1,4 @@
-"""Work shared out over processes: the results come in the order of the tasks, however many processes there are."""
+"""Work distributed over processes: results come in the order of the tasks for any number of processes."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 Progress = Callable[[int, int], None]
-"""Is told how much of how much is done."""
+"""Callback of progress, called with the amounts done and in total."""
 
 _AHEAD = 2
-"""Tasks per process that are handed out before they are needed; more would only fill memory."""
+"""Tasks per process that are submitted in advance; more would only fill memory."""
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def in_processes(
     function: Callable[[Shared, Task], Result], shared: Shared, tasks: Iterable[Task], processes: int
 ) -> Iterator[Result]:
-    """`function(shared, task)` for each task, in the order of the tasks.
+    """Yield `function(shared, task)` for each task, in the order of the tasks.
 
-    With one process the work is done in this one. Others are new interpreters, which import the main module: a script
-    that asks for them must do its work under `if __name__ == "__main__":`.
+    With one process the work is done in this one. Otherwise new interpreters import the main module: a script that uses
+    them must do its work under `if __name__ == "__main__":`.
 
     Args:
-        function: is at the top of a module.
-        shared: what every task needs; it goes to each process once.
-        tasks: are taken one by one as processes get free.
-        processes: how many to use.
+        function: a function at the top level of a module.
+        shared: data that every task needs; it is sent to each process once.
+        tasks: the tasks, taken one by one as processes become free.
+        processes: number of processes.
     """
     if processes == 1:
         for task in tasks:
@@ -58,11 +58,11 @@ def in_processes(
 
 
 _received: list[Any] = []
-"""In a process of the pool: what is shared."""
+"""The shared data, in a process of the pool."""
 
 
 def _receive(shared: object) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that shares the work out hears it too, and ends it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process receives it too, and ends the pool
     _received[:] = [shared]
 
 

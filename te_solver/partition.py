@@ -1,4 +1,4 @@
-"""Maximum throughput of very large networks in parts: each has some of the demands and its share of every capacity."""
+"""Maximum throughput of very large networks in parts, each with some of the demands and a share of every capacity."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from te_solver.parallel import Progress, in_processes, processors
 from te_solver.tunnel_links import TunnelLinks
 
 _SPLIT = 0.25
-"""How many more demands there may be once the largest are split, as a part of their number."""
+"""Additional demands allowed by splitting the largest, as a share of their number."""
 
 _STEPS = 60
-"""Of a bisection, after which both ends are the same."""
+"""Steps of a bisection, after which both ends are equal."""
 
 _SAMPLED = 20_000
-"""Pairs that tell which prices make good bounds."""
+"""Pairs in the sample that selects the prices with good bounds."""
 
 _FULL = 1e-6
-"""The share of its capacity that may be left on a full link."""
+"""Share of its capacity that may be unused on a full link."""
 
 _TRIED = 3
-"""Prices whose bounds are computed."""
+"""Number of prices whose bounds are computed."""
 
 
 @dataclass(frozen=True)
 class Partitioning:
-    """How the work is divided.
+    """Parameters of the division into parts.
 
     Attributes:
-        parts: how many programs are solved instead of one. More of them take less time, and lose more.
-        rounds: how often the demands are dealt out; the first round finds rates, each further one improves them.
-        seed: of the random choice which demands are in which part.
-        processes: how many programs are solved at a time, by default one on each processor; the answer does not depend
+        parts: number of programs solved instead of one; more take less time and lose more.
+        rounds: number of times that the demands are dealt; the first round finds rates, each further one improves them.
+        seed: the seed of the random assignment of demands to parts.
+        processes: number of programs solved at a time, by default one on each processor; the answer does not depend
             on it.
-        gap: how far below its greatest sum the rates of a part may stay, as a part of that; not less than 0.0002.
+        gap: allowed shortfall of a part's rates from their greatest sum, as a share of it; not less than 0.0002.
     """
 
     parts: int
@@ -51,12 +51,12 @@ class Partitioning:
 
 @dataclass(frozen=True)
 class PartitionedOptimum:
-    """Rates that keep all bounds, and how far from the best they can be.
+    """Rates within all bounds, and an upper bound of their sum.
 
     Attributes:
         rates: Mbit/s of each tunnel, shape (T,).
-        bound: Mbit/s that the sum of no rates within the same bounds exceeds.
-        solve_seconds: from beginning to end.
+        bound: upper bound of the sum of rates, Mbit/s.
+        solve_seconds: wall time of the whole solution.
     """
 
     rates: Vector
@@ -65,13 +65,13 @@ class PartitionedOptimum:
 
     @property
     def loss(self) -> float:
-        """The part of the greatest throughput that is missing, at most."""
+        """Largest possible share of the maximum throughput that is missing."""
         return max(0.0, 1 - float(self.rates.sum()) / self.bound) if self.bound > 0 else 0.0
 
 
 @dataclass(frozen=True)
 class _Hand:
-    """What a part is dealt: pairs, and which share of each one's demand."""
+    """The pairs that a part is dealt, and the share of each one's demand."""
 
     pairs: Indices
     share: Vector
@@ -87,25 +87,25 @@ class _Part:
 def partitioned_throughput(
     tunnels: TunnelLinks, capacity: Vector, demand: Vector, how: Partitioning, progress: Progress | None = None
 ) -> PartitionedOptimum:
-    """Rates of great throughput within capacities and demands, by solving parts of the problem on their own.
+    """Return rates of nearly maximum throughput within capacities and demands, by solving parts of the problem alone.
 
     The first round is POP (Narayanan et al., SOSP 2021): demands are divided at random over parts, each part has the
-    same share of every capacity, and the sum of their rates keeps all bounds. With many demands of each size every
-    part is like the whole, and little is lost. To be closer to that, the largest demands are split over several parts,
-    and all are dealt out like cards, in the order of their sizes.
+    same share of every capacity, and the sum of their rates keeps all bounds. With many demands of each size every part
+    resembles the whole, and little is lost. To get closer to that, the largest demands are split over several parts,
+    and all are dealt like cards, in the order of their sizes.
 
-    In a further round the demands are dealt anew. Each part has the capacity that its demands have taken so far, and
-    its share of what all leave over: none can lose, and many gain from other company.
+    In each further round the demands are dealt anew. Each part has the capacity that its demands have used so far, and
+    its share of what is left over: none can lose, and many gain from the new combination.
 
-    What is lost is known from a bound on the throughput of any rates: the prices that a part pays for links are prices
-    for the whole as well (see `upper_bound`).
+    The loss is known from a bound on the throughput: a part's prices of links are valid prices for the whole as well
+    (see `upper_bound`).
 
     Args:
         tunnels: T tunnels over L links of P pairs, those of a pair shortest first.
         capacity: Mbit/s of each link, shape (L,), not negative.
         demand: Mbit/s of each pair, shape (P,), not negative.
-        how: how to divide the work.
-        progress: is told how many programs are solved.
+        how: the parameters of the division.
+        progress: called with the number of solved programs.
 
     Raises:
         SolverError: HiGHS did not reach an optimum.
@@ -135,7 +135,7 @@ def _improved(
     hands: Sequence[_Hand],
     how: Partitioning,
 ) -> Iterator[tuple[Indices, NearOptimum]]:
-    """For each hand the tunnels that belong to it and rates for them, whose sum is no less than that of its share."""
+    """Yield for each hand its tunnels and rates for them, whose sum is no less than before."""
     left_over = np.maximum(capacity - tunnels.loads(rates, capacity.size), 0)
     present: list[tuple[Indices, Vector]] = []
 
@@ -161,7 +161,7 @@ def _solved(gap: float, part: _Part) -> NearOptimum:
 
 
 def _dealt(demand: Vector, parts: int, random: np.random.Generator) -> list[_Hand]:
-    """The demands, in pieces, dealt out over parts like cards, the largest first; parts that get none are left out."""
+    """Return the demands, in pieces, dealt over parts like cards, largest first, without parts that get none."""
     pieces = _pieces(demand, parts)
     pair = np.repeat(np.arange(demand.size), pieces)
     largest_first = np.argsort(-(demand[pair] / pieces[pair]), kind="stable")
@@ -177,7 +177,7 @@ def _dealt(demand: Vector, parts: int, random: np.random.Generator) -> list[_Han
 
 
 def _pieces(demand: Vector, parts: int) -> Indices:
-    """How many equal pieces each demand is in: large ones in so many that the largest piece is as small as can be.
+    """Return the number of equal pieces of each demand that makes the largest piece as small as possible.
 
     Client splitting (Narayanan et al., SOSP 2021, section 4).
     """
@@ -194,10 +194,10 @@ def _pieces(demand: Vector, parts: int) -> Indices:
 
 
 def _bound(tunnels: TunnelLinks, capacity: Vector, demand: Vector, rates: Vector, prices: Sequence[Vector]) -> float:
-    """The least bound that prices give, or nearly: a sample of the pairs tells which are worth a try.
+    """Return the least bound of several prices, or nearly; a sample of the pairs selects the prices worth trying.
 
-    Beside those of the parts, which mean little where parts are small, prices of nothing at all (no more is carried
-    than demanded) and of one for each full link (a tunnel over one of them gains nothing) are tried.
+    The prices of parts mean little if parts are small. So prices of zero (no more is carried than demanded) and of one
+    for each full link (a tunnel over one of them gains nothing) are tried as well.
     """
     if not prices:
         return 0.0

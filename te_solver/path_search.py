@@ -1,4 +1,4 @@
-"""Sets of paths from one vertex of a graph to another: edge-disjoint at the least cost, then sharing the least."""
+"""Search for sets of paths between two vertices: edge-disjoint at the least cost, then with the least sharing."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Path = tuple[int, ...]
 """Arcs from the start to the end."""
 
 NOWHERE = -1
-"""The goal of a search that shall go everywhere."""
+"""Goal of a search that visits all vertices."""
 
 
 @dataclass(frozen=True)
 class PathSearch:
-    """Finds paths from one vertex of a graph to another, which is not the same and can be reached.
+    """Search for paths from one vertex of a graph to a different one that can be reached.
 
     Attributes:
-        to_end: for every vertex the cost of getting to the end, `beyond` where there is no way.
-        from_start: for every vertex the cost of getting there from the start, likewise.
-        beyond: more than any path without a loop costs.
+        to_end: for every vertex the cost to the end, `beyond` if there is no path.
+        from_start: for every vertex the cost from the start, `beyond` if there is no path.
+        beyond: a cost above that of any path without a loop.
     """
 
     graph: ArcGraph
@@ -35,7 +35,7 @@ class PathSearch:
     beyond: int
 
     def disjoint(self, at_most: int) -> list[Path]:
-        """As many paths as there can be without an arc, or its opposite, in common, of the least total cost.
+        """Return up to `at_most` paths without a common arc or opposite arc, as many as possible, of least total cost.
 
         A minimum-cost flow by successive shortest paths (Suurballe and Tarjan, Networks 14, 1984; for more than two
         paths: Bhandari, Survivable Networks, 1999). Costs are positive, so that the optimal flow never uses an arc
@@ -61,10 +61,9 @@ class PathSearch:
         return self._cut_apart(flow, found)
 
     def least_sharing(self, chosen: Sequence[Path]) -> Path | None:
-        """The path, other than those chosen, that has the least in common with them, of these the cheapest.
+        """Return the path that shares the least with the chosen ones, of several the cheapest; None if there is none.
 
-        An arc in common with two of the chosen counts twice. Ties go to the first path in node order. None when there
-        is no other path.
+        An arc shared with two of the chosen counts twice. Ties go to the first path in node order.
         """
         penalty = Counter[int]()
         for path in chosen:
@@ -75,7 +74,7 @@ class PathSearch:
         first_steps = self.graph.leaving[self.start]
         unavoidable = min(penalty[arc] for _, _, arc in first_steps)
         for _, _, arc in first_steps:
-            # Every path takes one of these; with less to pay at its goal, the search looks about less on its way.
+            # Every path takes one of these; a lower cost at its goal makes the search visit fewer vertices.
             penalty[arc] -= unavoidable
         entering = {
             vertex: [(tail, cost + penalty[arc], arc) for tail, cost, arc in self.graph.entering[vertex]]
@@ -88,10 +87,10 @@ class PathSearch:
     def _departing(
         self, chosen: Sequence[Path], penalty: Mapping[int, int], entering: Mapping[int, list[Step]]
     ) -> Path | None:
-        """What `least_sharing` asks for, when the path that is cheapest with its penalty is one of those chosen.
+        """Return the result of `least_sharing` if the cheapest path with penalties is one of the chosen.
 
-        Any other path follows some chosen one for a while and then departs from all that began alike: so the cheapest
-        one that departs is sought for each beginning, as in Yen's algorithm (Management Science 17, 1971).
+        Any other path follows a chosen one for a while and then departs from all that began alike: so the cheapest
+        departing path is sought for each beginning, as in Yen's algorithm (Management Science 17, 1971).
         """
         graph = self.graph
         to_end, _ = search(graph.entering, entering, self.end, NOWHERE, self.from_start)
@@ -122,7 +121,7 @@ class PathSearch:
     def _beginnings(
         self, chosen: Sequence[Path], penalty: Mapping[int, int], to_end: Mapping[int, int]
     ) -> set[tuple[int, int, Path]]:
-        """Every way to begin like a chosen path, its cost, and first, how little a path that then departs may cost."""
+        """Return all beginnings of chosen paths as (lower bound of the cost of a departing path, own cost, arcs)."""
         beginnings = set[tuple[int, int, Path]]()
         for path in chosen:
             so_far, passed = 0, set[int]()
@@ -142,7 +141,7 @@ class PathSearch:
         return beginnings
 
     def _residual(self, flow: Collection[int]) -> dict[int, list[Step]]:
-        """The steps from the vertices of a flow: not along it nor against it, but back, which earns what it cost."""
+        """Return the steps from a flow's vertices: outside the flow, or back along it, which refunds the cost."""
         steps: dict[int, list[Step]] = {}
         for arc in flow:
             tail, head = self.graph.ends[arc]
@@ -155,7 +154,7 @@ class PathSearch:
         return steps
 
     def _cut_apart(self, flow: set[int], count: int) -> list[Path]:
-        """The paths of a flow; where they meet they can be cut apart in several ways, the shortest comes off first."""
+        """Return the paths of a flow; if they can be separated in several ways, the shortest is taken first."""
         entering: dict[int, list[Step]] = defaultdict(list)
         for arc in flow:
             tail, head = self.graph.ends[arc]
@@ -180,7 +179,7 @@ class PathSearch:
         among: Collection[int] | None = None,
         barred: Collection[int] = (),
     ) -> Path:
-        """The path along which the cost falls by what each step costs, the first in node order where several do."""
+        """Return the path on which the cost falls by that of each step; of several the first in node order."""
         path = []
         vertex = start
         while vertex != self.end:
@@ -207,20 +206,20 @@ def search(
     with_ties: bool = False,
     closed: Collection[int] = (),
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Dijkstra's algorithm from `origin` until `goal` is reached, looking in its direction first.
+    """Run A*, Dijkstra's algorithm directed by a potential, from `origin` until `goal` is reached.
 
     Args:
-        steps: to other vertices, from every vertex.
-        changed: what holds instead for some vertices.
-        origin: where to start.
-        goal: where to end.
-        potential: for every vertex what is left to the goal, at most; along a step it falls by no more than its cost
-            (Hart, Nilsson and Raphael, IEEE Transactions on Systems Science and Cybernetics 4, 1968).
-        with_ties: go on until all vertices on cheapest paths to the goal are reached.
-        closed: vertices to keep out of.
+        steps: steps to other vertices, for every vertex.
+        changed: steps that replace those of some vertices.
+        origin: the vertex to start from.
+        goal: the vertex to reach.
+        potential: for every vertex a lower bound of the cost to the goal; along a step it falls by no more than the
+            step's cost (Hart, Nilsson and Raphael, IEEE Transactions on Systems Science and Cybernetics 4, 1968).
+        with_ties: continue until all vertices on cheapest paths to the goal are reached.
+        closed: vertices to avoid.
 
     Returns:
-        The cost from the origin for each vertex as far as the search went, and the arc by which it was reached.
+        The cost from the origin for each vertex as far as the search went, and the arc by which each was reached.
     """
     cost: dict[int, int] = {}
     nearest = {origin: 0}
@@ -252,7 +251,7 @@ def search(
 
 
 def _raised(potential: Sequence[int], cost: Mapping[int, int], goal: int) -> Sequence[int]:
-    """The potential under which no step of the next residual network falls by more than it costs."""
+    """Return a potential that falls by no more than the cost of any step of the next residual network."""
     farthest = cost[goal] + potential[goal]
     raised = list(potential)
     for vertex, so_far in cost.items():

@@ -1,4 +1,4 @@
-"""A Plan: what the traffic-engineering solver decided, as plain data that every other part is driven by."""
+"""The Plan: the solver's result as plain data, on which all other parts work."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from itertools import pairwise
 from te_solver.topology import Topology
 
 FIRST_PATH_ID = 16
-"""Path ids are MPLS labels; 0 to 15 are reserved (RFC 3032 section 2.1)."""
+"""Smallest path id; path ids are MPLS labels, and 0 to 15 are reserved (RFC 3032 section 2.1)."""
 
 LAST_PATH_ID = 0xFFFFF
-"""A label has 20 bits. Plans may count beyond; switches cannot be programmed with such a plan."""
+"""Largest label, of 20 bits; switches cannot be programmed with a plan that counts beyond."""
 
 MAX_TUNNELS_PER_PAIR = 16
 
@@ -32,7 +32,7 @@ class Tunnel:
         return tuple(pairwise(self.nodes))
 
     def crosses(self, a: str, b: str) -> bool:
-        """Whether the tunnel uses the edge between `a` and `b`, in either direction."""
+        """Return True if the tunnel uses the edge between `a` and `b`, in either direction."""
         return (a, b) in self.hops or (b, a) in self.hops
 
 
@@ -55,20 +55,20 @@ class PairPlan:
 class Plan:
     """The topology, its pairs with their tunnels, and how they were found.
 
-    Traffic of several classes between the same two nodes makes a pair for each class; these have the same tunnels.
+    Traffic of several classes between the same two nodes makes a pair for each class; these share their tunnels.
 
     Attributes:
         topology: the network.
-        pairs: in the order of the demands.
-        objective: what was optimised, by name.
-        objective_value: what that came to: Mbit/s, for `min-max-utilisation` the share of a capacity.
-        solver: name and version.
-        solve_seconds: spent in the solver alone.
-        protected_failures: how many failed edges what is allocated survives without loss. A plan that protects sets
-            aside more for its tunnels than is allocated: `Tunnel.rate` is what is set aside, a tunnel carries
-            `weight` times what its pair is allocated.
-        upper_bound: what `objective_value` could at most be for these tunnels; None when it is that, and when nobody
-            knows: what a class of traffic lacks changes what is left for the next, so several have no bound together.
+        pairs: the pairs in the order of the demands.
+        objective: name of the objective.
+        objective_value: value of the objective: Mbit/s, for `min-max-utilisation` a share of capacity.
+        solver: name and version of the solver.
+        solve_seconds: seconds spent in the solver alone.
+        protected_failures: number of failed edges that the allocations survive without loss. A plan with protection
+            reserves more for its tunnels than it allocates: `Tunnel.rate` is the reservation, and a tunnel carries
+            `weight` times the allocation of its pair.
+        upper_bound: upper bound of `objective_value` for these tunnels; None if the value is optimal, or the bound is
+            unknown, as with several classes: a shortfall of one class changes the capacity left for the next.
     """
 
     topology: Topology
@@ -95,5 +95,5 @@ class Plan:
 
     @property
     def maximum_utilisation(self) -> float:
-        """The load of the fullest link as a share of its capacity."""
+        """The highest load of a link as a share of its capacity."""
         return max(load / self.topology.link(*ends).capacity for ends, load in self.link_loads.items())

@@ -1,4 +1,4 @@
-"""Draws a plan: the network with the utilisation of every link, into a file and never on a screen."""
+"""Picture of a plan: the network with the utilisation of every link, drawn into a file, never on a screen."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ _COLOURS = ListedColormap(mpl.colormaps["YlOrRd"](np.linspace(0.25, 1, 256)))
 _UNUSED = "0.85"
 
 _FURNITURE_INCHES = 1.2
-"""What title and colour scale need beside the network."""
+"""Height of title and colour scale beside the network."""
 
 _APART_INCHES = 0.12
-"""Between the lines of both directions."""
+"""Distance between the lines of both directions."""
 
 _LINE_POINTS = 5.0
-"""The line of the largest capacity."""
+"""Width of the line of the largest capacity."""
 
 _COARSE_NODES = 50
-"""Networks with more are drawn with finer lines."""
+"""Nodes above which lines are drawn finer."""
 
 
 def plan_picture(plan: Plan, suffix: str, seed: int = 1) -> bytes:
-    """The content of a picture file with this suffix, such as ".svg"; `seed` places nodes where chance decides.
+    """Return the content of a picture file with this suffix, such as ".svg"; `seed` is for random node positions.
 
     Letters that the font lacks are drawn as boxes.
 
     Raises:
-        ValueError: a suffix that matplotlib has no kind of picture for.
+        ValueError: matplotlib does not know the suffix.
     """
     return picture_bytes(plan_figure(plan, seed), suffix)
 
 
 def plan_figure(plan: Plan, seed: int = 1) -> Figure:
-    """Every link as a line beside the one back, to the right of it as seen by its traffic, coloured by utilisation."""
+    """Draw every link as a line on the right-hand side of its direction, coloured by utilisation."""
     positions = laid_out(plan.topology, seed)
     width = float(np.clip(2.4 * len(positions) ** 0.5, 7, 18))
     height = width * max(y for _, y in positions.values()) - width * min(y for _, y in positions.values())
@@ -94,7 +94,7 @@ def _draw_links(axes: Axes, plan: Plan, positions: Positions, thickness: float, 
 
 
 def _beside(link: Link, positions: Positions, offset: float) -> NDArray[np.float64]:
-    """The line of a link, moved to the right of its direction."""
+    """Return the line of a link, moved to the right of its direction."""
     start, end = positions[link.source], positions[link.target]
     along = end - start
     length = float(np.hypot(*along)) or 1.0
@@ -103,7 +103,7 @@ def _beside(link: Link, positions: Positions, offset: float) -> NDArray[np.float
 
 
 def _label(axes: Axes, line: NDArray[np.float64], text: str) -> None:
-    """At a third of the way, so that the labels of both directions keep apart."""
+    """Label a line before its middle, so that the labels of both directions stay apart."""
     x, y = line[0] + (line[1] - line[0]) * 0.38
     box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
     axes.text(x, y, text, fontsize=6, ha="center", va="center", bbox=box, zorder=3)

@@ -1,4 +1,4 @@
-"""Maximum throughput again and again over the same tunnels, straight on HiGHS: only capacities and demands change."""
+"""Maximum throughput solved repeatedly over the same tunnels, directly on HiGHS; only capacities and demands change."""
 
 from __future__ import annotations
 
@@ -14,30 +14,29 @@ from te_solver.programs.program import Allocation
 _TOLERANCE = 1e-9
 
 _DUST = 1e-9
-"""Below this share of what its tunnel could carry alone, a rate is the solver's rounding."""
+"""A rate below this share of what its tunnel could carry alone is the solver's rounding."""
 
 _MANY_TUNNELS = 1000
 _FEW_PAIRS = 0.25
-"""From so many tunnels on, and for fewer than this share of the pairs, a smaller program pays for being made."""
+"""With more tunnels, and less than this share of the pairs asking, a smaller program is worth its construction."""
 
 
 class ThroughputResolver:
     """The programs of `te_solver.programs.max_throughput`, kept in HiGHS and solved for other bounds.
 
-    The sum of rates is the same as there to one part in a million, and with `fewest_hops` so is the sum(hops * rates)
-    that it takes. The first solution is found afresh. Each later one starts from the basis of the first, with the dual
-    simplex algorithm, for which a basis stays good when only bounds change: so what was solved in between does not
-    matter.
+    The sum of rates is the same as there to one part in a million, and with `fewest_hops` so is sum(hops * rates). The
+    first solution starts without a basis. Each later one starts from the basis of the first with the dual simplex
+    algorithm, for which a basis stays good when only bounds change; so the solutions in between do not matter.
 
     Args:
-        incidence: T tunnels over L links for P pairs, each tunnel over one link at least.
+        incidence: T tunnels over L links for P pairs, each tunnel over at least one link.
         fewest_hops: settle ties by a second program, which takes about as long as the first.
     """
 
     def __init__(self, incidence: Incidence, *, fewest_hops: bool = True) -> None:
         self.incidence = incidence
         tunnels_of_pair = np.diff(incidence.pairs.tocsr().indptr)
-        # A pair's demand is a row of the program, or of its only tunnel simply the most that it carries.
+        # A pair's demand is a row of the program, or the cap of its only tunnel.
         self._in_rows = np.flatnonzero(tunnels_of_pair > 1)
         self._only = np.flatnonzero(tunnels_of_pair[incidence.pair_of_tunnel] == 1)
         rows = sp.vstack([incidence.links, incidence.pairs.tocsr()[self._in_rows]], format="csc")
@@ -49,7 +48,7 @@ class ThroughputResolver:
             self._shortest = HighsProgram(sp.vstack([rows, total], format="csc"), incidence.hops, _TOLERANCE)
 
     def solve(self, capacity: Vector, demand: Vector) -> Allocation:
-        """The tunnel rates of greatest sum within link capacities and pair demands.
+        """Return the tunnel rates of greatest sum within link capacities and pair demands.
 
         Args:
             capacity: Mbit/s of each link, shape (L,), not negative.
@@ -64,13 +63,13 @@ class ThroughputResolver:
         unit = float(alone.max(initial=0.0)) or 1.0
         rates = self._shares(capacity, demand, unit) * unit
         rates[rates < _DUST * alone] = 0.0
-        # What the solver's tolerance lets exceed a bound is taken off.
+        # Remove the excess over bounds that the solver's tolerance allows.
         rates = within_bounds(self.incidence, capacity, demand, rates)
         return Allocation(rates, pairs @ rates, TITLE, time.perf_counter() - started)
 
     def _shares(self, capacity: Vector, demand: Vector, unit: float) -> Vector:
-        """The best rates as shares of the largest that there can be, so that tolerances mean the same for all."""
-        enough = self.incidence.hops.size  # no row takes more than there are tunnels
+        """Return the best rates as shares of the largest possible one, so that tolerances mean the same for all."""
+        enough = self.incidence.hops.size  # no row exceeds the number of tunnels
         with np.errstate(over="ignore"):
             of_rows = np.minimum(np.concatenate([capacity, demand[self._in_rows]]) / unit, enough)
             of_only = np.minimum(demand[self.incidence.pairs.indices[self._only]] / unit, enough)
@@ -87,12 +86,11 @@ class ThroughputResolver:
 
 
 class WarmThroughput:
-    """Divides demands as `maximise_throughput` does, and is quick when it is called for the same tunnels again.
+    """A solver for schemes that divides demands as `maximise_throughput` does, fast for repeated calls.
 
-    What schemes take as their solver. It is warm for one `Incidence` at a time, the one that it was last called with.
-    What it is first called with decides between equally good answers from then on; pickled and unpickled, in another
-    process say, it begins with the same. Where only a few of very many pairs ask for something, a program of theirs
-    alone is solved afresh: that is quicker than the way from a solution for all of them.
+    It is warm for one `Incidence` at a time, the one of the last call. The first call decides between equally good
+    answers from then on; a pickled copy, as in another process, starts from the same call. If only a few of very many
+    pairs have a demand, a program of these alone is solved afresh: that is faster than a warm start for all pairs.
 
     Args:
         fewest_hops: see `ThroughputResolver`.
@@ -118,7 +116,7 @@ class WarmThroughput:
         return self._resolver.solve(capacity, demand)
 
     def _of_few(self, incidence: Incidence, capacity: Vector, demand: Vector, asking: Indices) -> Allocation:
-        """The same program without the pairs that ask for nothing, dead tunnels, and links that nobody is left on."""
+        """Solve the program without pairs that have no demand, dead tunnels, and unused links."""
         pairs = incidence.pairs.tocsr()[asking]
         usable = np.flatnonzero((demand[incidence.pair_of_tunnel] > 0) & (least(incidence.links, capacity) > 0))
         links = incidence.links[:, usable]
@@ -137,5 +135,5 @@ class WarmThroughput:
         return Allocation(rates, incidence.pairs @ rates, TITLE, seconds)
 
     def __getstate__(self) -> dict[str, object]:
-        """All but what HiGHS holds."""
+        """Return the state without the program in HiGHS."""
         return {**self.__dict__, "_resolver": None}

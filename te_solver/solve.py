@@ -1,4 +1,4 @@
-"""From a topology and demands to a Plan: tunnels, rates, weights, and a check of the outcome."""
+"""Solution of a topology and demands as a Plan: tunnels, rates, weights, and a check of the result."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ def solve(
     finder: PairsFinder | None = None,
     source: str = "demands",
 ) -> Plan:
-    """The plan that is best by `objective`, over the tunnels that `finder` finds; see `Planner`.
+    """Return the best plan by `objective` over the tunnels that `finder` finds; see `Planner`.
 
     Args:
         topology: the network.
-        demands: what is to be sent, each source, target and priority once.
-        tunnels_per_pair: how many tunnels to look for.
+        demands: the demands, each source, target and priority once.
+        tunnels_per_pair: number of tunnels to find for each pair.
         objective: one of `objective_names()`, or one of your own.
-        options: what else can be chosen.
-        finder: finds the tunnels, by default a `TunnelFinder` those of fewest hops.
-        source: what complaints about the demands call them.
+        options: further options.
+        finder: finds the tunnels; by default a `TunnelFinder` for the fewest hops.
+        source: name of the demands in error messages.
 
     Raises:
-        InputError: a pair that is not connected, or what `Planner` finds wrong with the demands.
-        UnsoundError: a demand of a node outside the topology, or what else `Planner` raises.
-        SolverError: the optimiser gave up, or its answer breaks a bound.
+        InputError: a pair is not connected, or `Planner` rejects the demands.
+        UnsoundError: a demand has a node outside the topology, or `Planner` raises it.
+        SolverError: the solver gave up, or its answer breaks a bound.
     """
     _require_connected(topology, demands, source)
     finder = finder or TunnelFinder(topology)
@@ -68,10 +68,10 @@ class _TrafficClass:
 
 
 class Planner:
-    """Makes plans for the same pairs, tunnels and links; the programs are compiled once.
+    """Planner for fixed pairs, tunnels and links; its programs are compiled once.
 
-    Classes of traffic are served in the order of their priorities, 0 first, each in the capacity that those before
-    it leave: what less important traffic asks for changes nothing for the more important.
+    Classes of traffic are served in the order of their priorities, 0 first, each in the capacity that earlier ones
+    leave: less important demands never change the result of more important ones.
 
     Path ids count from `FIRST_PATH_ID` through the tunnels of the first pair, then of the second, and so on; demands
     of one pair with different priorities share its tunnels. A tunnel's weight is its share of the pair's rate; a pair
@@ -80,16 +80,16 @@ class Planner:
     Args:
         topology: the network.
         tunnels: the paths of each pair, at least one.
-        demands: what is to be sent, each source, target and priority once; pairs of the plan have their order.
+        demands: the demands, each source, target and priority once; the plan's pairs have their order.
         objective: one of `objective_names()`, or one of your own.
-        options: what else can be chosen.
-        source: what complaints about the demands call them.
+        options: further options.
+        source: name of the demands in error messages.
 
     Raises:
-        InputError: no demand, two demands for one pair with the same priority.
-        UnsoundError: an unknown objective, or a protection that leaves nothing to any pair; its `where` is
+        InputError: there are no demands, or two for one pair with the same priority.
+        UnsoundError: the objective is unknown, or the protection leaves nothing to any pair; its `where` is
             `objective` or `protect`.
-        KeyError: a pair without tunnels, or a tunnel over a link that the topology has not.
+        KeyError: a pair has no tunnels, or a tunnel uses a link that the topology lacks.
     """
 
     def __init__(
@@ -118,11 +118,11 @@ class Planner:
         return _TrafficClass(positions, self._objective.program(incidence, self._options))
 
     def plan(self, demands: Sequence[Demand] | None = None, topology: Topology | None = None) -> Plan:
-        """The plan for these rates and capacities, by default those that the planner was made with.
+        """Return the plan for these rates and capacities, by default those that the planner was made with.
 
         Raises:
-            ValueError: other pairs or priorities, another order of them, or other links than the planner's.
-            SolverError: the optimiser gave up, or its answer breaks a bound.
+            ValueError: pairs, priorities, their order, or links differ from the planner's.
+            SolverError: the solver gave up, or its answer breaks a bound.
         """
         demands = self._demands if demands is None else tuple(demands)
         topology = self._topology if topology is None else topology
@@ -216,7 +216,7 @@ def _require_connected(topology: Topology, demands: Sequence[Demand], source: st
 
 
 def _require_protectable(tunnels: Sequence[Paths], failures: int) -> None:
-    """Protection against so many failures that they cut off every pair would allocate nothing to anyone."""
+    """Raise UnsoundError if `failures` can cut off every pair, as protection would then allocate nothing."""
     most = max(Exposure.of_paths(paths).failures_to_cut_off for paths in tunnels) - 1
     if most < failures:
         raise UnsoundError(

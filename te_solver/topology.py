@@ -1,4 +1,4 @@
-"""A network as plain data: nodes and directed links with capacities; knows nothing of files or switches."""
+"""A network as plain data: nodes and directed links with capacities, independent of files and switches."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Link:
 class Topology:
     """Nodes in file order and directed links, at most one link per ordered node pair.
 
-    `positions` is for pictures only: where the network's file puts nodes, to the east and to the north, in any unit.
+    `positions` is for pictures only: coordinates of nodes, east and north, in any unit.
 
     Raises:
-        UnsoundError: a name that is empty, repeated or not printable, a link to an unknown node or to its own node,
-            two links in the same direction between the same nodes, a capacity that is not positive and finite, a
-            negative delay. Its `where` is `name` or starts with `nodes` or `links` and a position.
+        UnsoundError: a name is empty, repeated or not printable, a link leads to an unknown node or to its own source,
+            two links have the same ends and direction, a capacity is not positive and finite, or a delay is negative.
+            Its `where` is `name` or starts with `nodes` or `links` and a position.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Topology:
         object.__setattr__(self, "_link_by_ends", by_ends)
 
     def link(self, source: str, target: str) -> Link:
-        """The link from `source` to `target`; raises KeyError when there is none."""
+        """Return the link from `source` to `target`; raises KeyError if there is none."""
         return self._link_by_ends[source, target]
 
     def has_node(self, node: str) -> bool:
@@ -78,7 +78,7 @@ class Topology:
 
     @cached_property
     def neighbours(self) -> dict[str, tuple[str, ...]]:
-        """For every node the nodes it shares an edge with, in the order of `nodes`."""
+        """The nodes that each node shares an edge with, in the order of `nodes`."""
         adjacent: dict[str, set[str]] = {node: set() for node in self.nodes}
         for a, b in self.edges:
             adjacent[a].add(b)
@@ -87,16 +87,16 @@ class Topology:
         return {node: tuple(sorted(others, key=rank.__getitem__)) for node, others in adjacent.items()}
 
     def scaled(self, factor: float) -> Topology:
-        """The same network with every capacity multiplied by `factor`."""
+        """Return the network with every capacity multiplied by `factor`."""
         return replace(self, links=tuple(replace(link, capacity=link.capacity * factor) for link in self.links))
 
     def with_capacity(self, capacity: float) -> Topology:
-        """The same network with every link at `capacity` Mbit/s."""
+        """Return the network with every link at `capacity` Mbit/s."""
         return replace(self, links=tuple(replace(link, capacity=capacity) for link in self.links))
 
 
 def _require_printable(name: str, where: tuple[str | int, ...]) -> None:
-    # Names go into tables, messages of one line and CSV cells.
+    # Names appear in tables, one-line messages and CSV cells.
     if not name or not name.isprintable() or name != name.strip():
         raise UnsoundError(where, f"name {quoted(name)}", "printable characters without spaces around them")
 

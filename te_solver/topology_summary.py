@@ -1,4 +1,4 @@
-"""What there is to know about a topology at a glance, as plain data."""
+"""Summary of a topology, as plain data."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from te_solver.topology import Topology
 
 @dataclass(frozen=True)
 class TopologySummary:
-    """Counts, and what they come to.
+    """Counts and figures of a topology.
 
-    An edge is two nodes with a link in either direction, a link one direction of it. `capacities` is in Mbit/s, by how
-    many links have it, the largest first; degrees are in edges; `delays` holds the least, the median and the greatest
-    delay in seconds, None when no link has any; `diameter` is in links, None when computing it takes too long; `parts`
-    holds the number of nodes of each connected part, the largest first.
+    An edge is two nodes with a link in either direction; a link is one direction of it. `capacities` maps each capacity
+    in Mbit/s to its number of links, the largest first; degrees are in edges; `delays` holds the least, median and
+    greatest delay in seconds, None if no link has a delay; `diameter` is in links, None if computing it takes too long;
+    `parts` holds the number of nodes of each connected part, the largest first.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The links of very many tunnels in three arrays, and what can be summed up over them."""
+"""The links of very many tunnels in three arrays, with sums over them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from te_solver.highs import Indices, Vector
 from te_solver.programs.incidence import Incidence
 
 _AT_A_TIME = 1 << 16
-"""Tunnels that are looked at together, so that no further array is as long as that of all links."""
+"""Tunnels processed together, so that no further array is as long as that of all links."""
 
 
 @dataclass(frozen=True)
 class TunnelLinks:
-    """The links of T tunnels of P pairs, end to end; every pair has a tunnel, every tunnel a link.
+    """The links of T tunnels of P pairs, concatenated; every pair has a tunnel, every tunnel a link.
 
     Attributes:
         links: the links of the first tunnel, then of the second, and so on.
@@ -31,46 +31,46 @@ class TunnelLinks:
 
     @classmethod
     def of(cls, incidence: Incidence) -> TunnelLinks:
-        """Those of an incidence, whose columns count through the tunnels of the first pair, then of the second."""
+        """Return the links of an incidence whose columns count through the tunnels of pair after pair."""
         counts = np.bincount(incidence.pair_of_tunnel, minlength=incidence.pairs.shape[0])
         return cls(incidence.links.indices, incidence.links.indptr.astype(np.int64), ends(counts))
 
     @property
     def hops(self) -> Indices:
-        """Of each tunnel, shape (T,)."""
+        """Number of links of each tunnel, shape (T,)."""
         return np.diff(self.starts)
 
     @property
     def tunnels_of_pair(self) -> Indices:
-        """How many, shape (P,)."""
+        """Number of tunnels of each pair, shape (P,)."""
         return np.diff(self.pair_starts)
 
     @property
     def pair_of_tunnel(self) -> Indices:
-        """Shape (T,)."""
+        """Pair of each tunnel, shape (T,)."""
         count = self.tunnels_of_pair
         return np.repeat(np.arange(count.size), count)
 
     def of_pairs(self, pairs: Indices) -> tuple[TunnelLinks, Indices]:
-        """The tunnels of these pairs alone, and which of all tunnels they are."""
+        """Return the tunnels of these pairs alone, and their positions among all tunnels."""
         count = self.tunnels_of_pair[pairs]
         tunnels = ranges(self.pair_starts[pairs], count)
         return TunnelLinks(self.links_of(tunnels), ends(self.hops[tunnels]), ends(count)), tunnels
 
     def links_of(self, tunnels: Indices) -> NDArray[np.integer]:
-        """The links of these tunnels, end to end."""
+        """Return the links of these tunnels, concatenated."""
         return self.links[ranges(self.starts[tunnels], self.starts[tunnels + 1] - self.starts[tunnels])]
 
     def least(self, of_link: Vector) -> Vector:
-        """The least value among the links of each tunnel, shape (T,)."""
+        """Return the least value among the links of each tunnel, shape (T,)."""
         return self._reduced(np.minimum, of_link)
 
     def sums(self, of_link: Vector) -> Vector:
-        """The sum of the values of the links of each tunnel, shape (T,)."""
+        """Return the sum of the values of the links of each tunnel, shape (T,)."""
         return self._reduced(np.add, of_link)
 
     def loads(self, rates: Vector, links: int) -> Vector:
-        """What the rates of all tunnels put on each of so many links."""
+        """Return the load of all tunnels' rates on each of `links` links."""
         used = np.flatnonzero(rates)
         load = np.zeros(links)
         for part in np.array_split(used, used.size // _AT_A_TIME + 1):
@@ -79,11 +79,11 @@ class TunnelLinks:
         return load
 
     def sent(self, rates: Vector) -> Vector:
-        """What the rates of all tunnels add up to for each pair, shape (P,)."""
+        """Return the sum of the tunnels' rates for each pair, shape (P,)."""
         return np.asarray(np.add.reduceat(rates, self.pair_starts[:-1]))
 
     def within(self, capacity: Vector, demand: Vector, rates: Vector) -> Vector:
-        """The rates with what exceeds a capacity or a demand taken off: each shrunk by its worst excess."""
+        """Return the rates, each shrunk by its worst excess over a capacity or a demand."""
         of_link = _part_within(capacity, self.loads(rates, capacity.size))
         of_pair = _part_within(demand, self.sent(rates))
         return np.asarray(rates * np.minimum(self.least(of_link), of_pair[self.pair_of_tunnel]))
@@ -101,16 +101,16 @@ def _part_within(bound: Vector, taken: Vector) -> Vector:
 
 
 def parts(count: int) -> Iterator[tuple[int, int]]:
-    """The first one, and the one after the last, of each part of so many tunnels that can be looked at together."""
+    """Yield the bounds, first and past the last, of each part of `count` tunnels to process together."""
     for first in range(0, count, _AT_A_TIME):
         yield first, min(first + _AT_A_TIME, count)
 
 
 def ranges(first: Indices, length: Indices) -> Indices:
-    """`first[0], first[0] + 1, ...`, as many as `length[0]` says, then the same for the next."""
+    """Return `length[0]` numbers `first[0], first[0] + 1, ...`, then the same for the next."""
     return np.repeat(first - ends(length)[:-1], length) + np.arange(length.sum())
 
 
 def ends(length: Indices) -> Indices:
-    """Where parts of these lengths end that stand end to end, after a zero."""
+    """Return a zero, then the ends of concatenated parts of these lengths."""
     return np.concatenate([[0], np.cumsum(length)])

@@ -1,4 +1,4 @@
-"""The tunnels of very many pairs: found by all processors, kept in a few arrays, given out as node names."""
+"""The tunnels of very many pairs: found by all processors, kept in a few arrays, returned as node names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from te_solver.tunnels import Paths, TunnelFinder
 
 Nodes = NDArray[np.unsignedinteger]
 _PAIRS_PER_TASK = 2000
-"""Some seconds of work."""
+"""Pairs in a task, some seconds of work."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class TunnelTable:
     """T tunnels of P pairs.
 
     Attributes:
-        names: of the nodes, in the topology's order.
+        names: names of the nodes, in the topology's order.
         nodes: the nodes of the first tunnel by their positions in `names`, then of the second, and so on.
         starts: where each tunnel starts in `nodes`, and where the last one ends, shape (T + 1,).
         pair_starts: the first tunnel of each pair, and T, shape (P + 1,).
@@ -40,18 +40,18 @@ class TunnelTable:
         return self.pair_starts.size - 1
 
     def __iter__(self) -> Iterator[Paths]:
-        """The tunnels of each pair, as `TunnelFinder.tunnels` gives them."""
+        """Yield the tunnels of each pair, as `TunnelFinder.tunnels` returns them."""
         return map(self.tunnels, range(len(self)))
 
     def tunnels(self, pair: int) -> Paths:
-        """The tunnels of the pair at this position, as `TunnelFinder.tunnels` gives them."""
+        """Return the tunnels of the pair at this position, as `TunnelFinder.tunnels` returns them."""
         starts = self.starts[self.pair_starts[pair] : self.pair_starts[pair + 1] + 1].tolist()
         return tuple(
             tuple(self.names[node] for node in self.nodes[start:end].tolist()) for start, end in pairwise(starts)
         )
 
     def links(self, topology: Topology) -> TunnelLinks:
-        """The links of the tunnels by their positions in `topology.links`."""
+        """Return the links of the tunnels by their positions in `topology.links`."""
         width = len(self.names)
         position = {name: number for number, name in enumerate(self.names)}
         link_between = np.full(width * width, -1, dtype=np.int32)
@@ -70,13 +70,13 @@ class TunnelTable:
 
 @dataclass(frozen=True)
 class ParallelFinder:
-    """Finds the tunnels of many pairs with all processors; see `find_tunnels`."""
+    """Finder of the tunnels of many pairs on all processors; see `find_tunnels`."""
 
     finder: TunnelFinder
     progress: Progress | None = None
 
     def tunnels_of_pairs(self, pairs: Sequence[tuple[str, str]], count: int) -> Iterable[Paths]:
-        """What `TunnelFinder.tunnels` finds for each pair."""
+        """Return the tunnels of each pair, as `TunnelFinder.tunnels` returns them."""
         return find_tunnels(self.finder, pairs, count, progress=self.progress)
 
 
@@ -89,23 +89,23 @@ def find_tunnels(
     processes: int | None = None,
     progress: Progress | None = None,
 ) -> TunnelTable:
-    """The tunnels that `finder` finds for each of the pairs.
+    """Find the tunnels of all pairs.
 
     Args:
-        finder: finds them.
-        pairs: source and target of each.
-        count: tunnels of each pair.
-        disjoint_only: whether to leave out tunnels that share edges.
-        processes: how many to use, by default one for each processor; see `te_solver.parallel.in_processes`.
-        progress: is told how many pairs are done.
+        finder: finds the tunnels of a pair.
+        pairs: source and target of each pair.
+        count: number of tunnels of each pair.
+        disjoint_only: True to omit tunnels that share edges.
+        processes: number of processes, by default one for each processor; see `te_solver.parallel.in_processes`.
+        progress: called with the number of finished pairs.
 
     Raises:
-        ValueError: `count` below one, or a pair of a node with itself.
-        KeyError: an unknown node.
+        ValueError: `count` is below one, or a pair has equal ends.
+        KeyError: a node is unknown.
     """
     position = {name: number for number, name in enumerate(finder.names)}
     asked = np.array([(position[source], position[target]) for source, target in pairs], dtype=np.int64).reshape(-1, 2)
-    # The tunnels of opposite pairs are each other's reverse: they are looked for once.
+    # The tunnels of opposite pairs are each other's reverse: they are searched once.
     backwards = (asked[:, 0] > asked[:, 1]) & finder.symmetric
     ordered = np.where(backwards[:, np.newaxis], asked[:, ::-1], asked)
     distinct, which = np.unique(ordered, axis=0, return_inverse=True)
@@ -131,7 +131,7 @@ class _Task:
 
 @dataclass(frozen=True)
 class _Found:
-    """The tunnels of one task: their nodes, the number of nodes of each, the number of tunnels of each pair."""
+    """The result of one task: the nodes of tunnels, the number of nodes of each, the number of tunnels of each pair."""
 
     nodes: Nodes
     lengths: Indices
@@ -162,7 +162,7 @@ def _joined(names: tuple[str, ...], found: Sequence[_Found]) -> TunnelTable:
 
 
 def _picked(table: TunnelTable, pairs: Indices, backwards: NDArray[np.bool_]) -> TunnelTable:
-    """The table of these pairs of another one, some of them with their tunnels reversed."""
+    """Return the table of these pairs of another table, some with their tunnels reversed."""
     counts = np.diff(table.pair_starts)[pairs]
     tunnels = ranges(table.pair_starts[pairs], counts)
     reverse = np.repeat(backwards, counts)

@@ -1,4 +1,4 @@
-"""Chooses the tunnels of a pair: edge-disjoint while the network allows it, then sharing as little as it allows."""
+"""Choice of a pair's tunnels: edge-disjoint as far as the network allows, then with the least sharing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from te_solver.path_search import NOWHERE, PathSearch, search
 from te_solver.topology import Topology
 
 Weight = Literal["hops", "delay", "inverse-capacity"]
-"""What a tunnel shall have little of: links, seconds, or the sum of one divided by each link's capacity."""
+"""Metric that tunnels minimise: links, seconds, or the sum of one divided by each link's capacity."""
 
 WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 
@@ -21,35 +21,35 @@ Paths = tuple[tuple[str, ...], ...]
 """The tunnels of a pair as node names."""
 
 _PARTS = 10**9
-"""Delays count in nanoseconds, inverse capacities in billionths of the greatest: sums of whole numbers tie exactly."""
+"""Delays are in nanoseconds, inverse capacities in billionths of the greatest: sums of whole numbers tie exactly."""
 
 
 class PairsFinder(Protocol):
-    """Finds the tunnels of many pairs: a `TunnelFinder`, or one that uses several processes."""
+    """Finder of the tunnels of many pairs: a `TunnelFinder`, or one that uses several processes."""
 
     def tunnels_of_pairs(self, pairs: Sequence[tuple[str, str]], count: int) -> Iterable[Paths]:
-        """What `TunnelFinder.tunnels` finds for each pair."""
+        """Return the tunnels of each pair, as `TunnelFinder.tunnels` does."""
 
 
 def tunnels_for(topology: Topology, source: str, target: str, count: int) -> Paths:
-    """`count` tunnels from `source` to `target`; see `TunnelFinder.tunnels`, which serves many pairs of one network."""
+    """Return up to `count` tunnels from `source` to `target`; for many pairs of one network use a `TunnelFinder`."""
     return TunnelFinder(topology).tunnels(source, target, count)
 
 
 class TunnelFinder:
-    """Finds tunnels in one topology.
+    """Finder of tunnels in one topology.
 
-    An edge is a cable: both its directions count as the same. The cost of a path is its weight, and hops decide
-    between paths of the same weight. Further ties are broken by the topology's order of nodes, so that the same
-    topology gives the same tunnels. Where every link has an opposite of the same weight, the tunnels of a pair are
-    those of the opposite pair, reversed.
+    An edge is a cable: both its directions count as the same. The cost of a path is its weight; hops decide between
+    paths of the same weight. The topology's order of nodes breaks further ties, so a topology always gives the same
+    tunnels. If every link has an opposite of the same weight, the tunnels of a pair are those of the opposite pair,
+    reversed.
 
-    With `node_disjoint`, tunnels have no node in common but their ends, as far as the network allows it, and nodes in
-    common count as edges in common do.
+    With `node_disjoint`, tunnels share no node but their ends, as far as the network allows, and shared nodes count
+    like shared edges.
 
     Attributes:
-        names: of the nodes, in the topology's order.
-        symmetric: whether every link has an opposite of the same weight.
+        names: names of the nodes, in the topology's order.
+        symmetric: True if every link has an opposite of the same weight.
     """
 
     def __init__(self, topology: Topology, weight: Weight = "hops", *, node_disjoint: bool = False) -> None:
@@ -73,31 +73,31 @@ class TunnelFinder:
         self._with_start = -1, self._skeleton.graph
 
     def tunnels(self, source: str, target: str, count: int) -> Paths:
-        """Up to `count` different simple paths, as node names, sorted by cost.
+        """Return up to `count` different simple paths, as node names, sorted by cost.
 
-        The first of them, as many as can be edge-disjoint, have the least total cost of all such sets (Suurballe and
-        Tarjan, Networks 14, 1984; for more than two paths: Bhandari, Survivable Networks, 1999). Each further one is,
-        among the paths left, the one with the fewest edges in common with those before it (an edge in common with two
-        of them counts twice), of these the cheapest. Fewer than `count` come back only when the pair has no more
-        simple paths, none when it is not connected.
+        The first ones chosen, as many as can be edge-disjoint, have the least total cost of all such sets (Suurballe
+        and Tarjan, Networks 14, 1984; for more than two paths: Bhandari, Survivable Networks, 1999). Each further one
+        is the remaining path that shares the fewest edges with those chosen before (an edge shared with two of them
+        counts twice), of several the cheapest. Fewer than `count` are returned only if the pair has no more simple
+        paths, none if it is not connected.
 
         Raises:
-            ValueError: `count` below one, or source and target are the same.
-            KeyError: unknown source or target.
+            ValueError: `count` is below one, or source and target are the same.
+            KeyError: source or target is unknown.
         """
         paths = self.paths(self._position[source], self._position[target], count)
         return tuple(tuple(self.names[node] for node in path) for path in paths)
 
     def tunnels_of_pairs(self, pairs: Sequence[tuple[str, str]], count: int) -> Iterable[Paths]:
-        """What `tunnels` finds for each pair."""
+        """Return the `tunnels` of each pair."""
         return (self.tunnels(source, target, count) for source, target in pairs)
 
     def count_disjoint(self, source: str, target: str, at_most: int) -> int:
-        """How many paths from `source` to `target` can be disjoint, counted up to `at_most`."""
+        """Return the number of disjoint paths from `source` to `target`, counted up to `at_most`."""
         return len(self.paths(self._position[source], self._position[target], at_most, disjoint_only=True))
 
     def paths(self, source: int, target: int, count: int, *, disjoint_only: bool = False) -> list[Path]:
-        """The same as `tunnels`, for nodes by their positions; with `disjoint_only` without those that share edges."""
+        """Return `tunnels` for nodes by their positions; with `disjoint_only` without those that share edges."""
         if count < 1:
             raise ValueError(f"{count} tunnels asked for, at least one is needed")
         if source == target:
@@ -110,7 +110,7 @@ class TunnelFinder:
         if inwards[-1] == outwards[0]:
             return [_without_detour(inwards, outwards)]
         search = self._search(inwards[-1], outwards[0])
-        # What hangs on the rest by a bridge has no two disjoint ways there.
+        # A part that hangs on the rest by a bridge has no two disjoint paths there.
         chosen = search.disjoint(count if len(inwards) == len(outwards) == 1 else 1)
         while len(chosen) < count and not disjoint_only:
             further = search.least_sharing(chosen)
@@ -125,7 +125,7 @@ class TunnelFinder:
         return [path + outwards[1:] for _, path in sorted(paths)]
 
     def _search(self, start: int, end: int) -> PathSearch:
-        # Pairs mostly come source by source.
+        # Pairs usually come source by source.
         if self._with_start[0] != start:
             self._with_start = start, self._skeleton.graph.with_vertex(start)
         graph = self._with_start[1].with_vertex(end)
@@ -153,7 +153,7 @@ class TunnelFinder:
         return [cost.get(other, self._beyond) for other in range(len(steps))]
 
     def _costs(self, topology: Topology, weight: Weight) -> dict[Link, int]:
-        """Whole numbers whose order is that of weights, and of hops for equal weights, for links and simple paths."""
+        """Return whole numbers that order links and simple paths by weight, then by hops."""
         if weight == "hops":
             weights = [0] * len(topology.links)
         elif weight == "delay":
@@ -168,7 +168,7 @@ class TunnelFinder:
 
 
 def _without_detour(inwards: Path, outwards: Path) -> Path:
-    """The path in one tree: up to its root and down from there, without what it passes on both ways."""
+    """Return the path within one tree: up to its root and down again, without the part passed both ways."""
     while len(inwards) > 1 and len(outwards) > 1 and inwards[-2] == outwards[1]:
         inwards, outwards = inwards[:-1], outwards[1:]
     return inwards + outwards[1:]

@@ -1,1 +1,1 @@
-"""ns-3 as a peer: the packet model's networks and flows, in a program that is compiled against its wheel."""
+"""ns-3 as a peer: the packet model's networks and flows in a program compiled against ns-3's wheel."""

@@ -1,4 +1,4 @@
-"""Holds the packet model against ns-3: `python -m benchmarks.ns3 [SCENARIO...]` prints a line for each quantity."""
+"""The packet model compared with ns-3: `python -m benchmarks.ns3 [SCENARIO...]` prints a line for each quantity."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from te_solver.errors import KuijiaError
 
 
 class UnknownScenarioError(KuijiaError):
-    """There is no scenario of that name."""
+    """Raised for an unknown scenario name."""
 
 
 def main(names: list[str]) -> int:
-    """The exit status: 1 where a goal is missed."""
+    """Run the scenarios; return the exit status, 1 if a goal is missed."""
     known = {scenario.name: scenario for scenario in scenarios()}
     try:
         if unknown := sorted(set(names) - set(known)):
-            raise UnknownScenarioError(f"there is no scenario {unknown[0]}, but {', '.join(known)}")
+            raise UnknownScenarioError(f"unknown scenario {unknown[0]}, expected one of {', '.join(known)}")
         missed = 0
         with program() as peer:
             sys.stdout.write("| scenario | quantity | ours | ns-3 | deviation | goal |\n|---|---|---|---|---|---|\n")

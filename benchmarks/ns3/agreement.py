@@ -1,4 +1,4 @@
-"""What the packet model and ns-3 say of the same scenarios, and how far apart they are."""
+"""Results of the packet model and ns-3 for the same scenarios, and their deviation."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from simulator.packet.transports import Congestion
 
 GOODPUT, QUEUE, MEAN, HIGH = "goodput", "mean queue", "mean completion", "99th percentile of completion"
 GOALS = {GOODPUT: 0.02, QUEUE: 0.10, MEAN: 0.05, HIGH: 0.05}
-"""By how much, relatively, the two may differ."""
+"""Largest allowed relative deviations."""
 
 _HOSTS = 32
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Scenes whose flows are looked at together.
+    """Scenes whose flows are evaluated together.
 
     Attributes:
-        name: of the scenario.
-        scenes: that differ in their flows only.
-        quantities: that are compared, of `GOALS`.
+        name: name of the scenario.
+        scenes: scenes that differ only in their flows.
+        quantities: the compared quantities of `GOALS`.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Agreement:
-    """One quantity of one scenario: Mbit/s, packets or seconds, from both."""
+    """One quantity of one scenario by both: Mbit/s, packets or seconds."""
 
     scenario: str
     quantity: str
@@ -53,7 +53,7 @@ class Agreement:
 
 
 def scenarios() -> list[Scenario]:
-    """All of them: dumbbells with a deep and a shallow buffer, and a leaf-spine network under long and short flows."""
+    """Return all scenarios: dumbbells with deep and shallow buffers, and a leaf-spine network with various flows."""
     found = []
     for label, rate, warm_up, until in (("deep", 20.0, 20.0, 80.0), ("shallow", 100.0, 10.0, 40.0)):
         for congestion in Congestion:
@@ -68,7 +68,10 @@ def scenarios() -> list[Scenario]:
 
 
 def _dumbbell(congestion: Congestion, flows: int, rate: float, times: tuple[float, float]) -> Scene:
-    """A round trip of 30 ms; 100 packets of buffer, twice what 20 Mbit/s have on the way, 0.4 times of 100 Mbit/s."""
+    """Return a dumbbell with a round trip of 30 ms and a buffer of 100 packets.
+
+    The buffer is twice the bandwidth-delay product at 20 Mbit/s, and 0.4 times that at 100 Mbit/s.
+    """
     return Scene(
         congestion=congestion,
         flows=[FlowLine(host, flows + host, 0, 0.1 * host) for host in range(flows)],
@@ -88,9 +91,9 @@ def _dumbbell(congestion: Congestion, flows: int, rate: float, times: tuple[floa
 
 
 def permutation(until: float) -> Scene:
-    """32 hosts of 10 Gbit/s under 4 leaves and 4 spines, each sending without an end to one of the next leaf.
+    """Return 32 hosts of 10 Gbit/s under 4 leaves and 4 spines, each with an endless flow to a host of the next leaf.
 
-    They begin within 0.1 ms: flows that begin at one moment stay in step in ns-3.
+    Flows begin within 0.1 ms: flows that begin at one moment stay in step in ns-3.
     """
     start = np.random.default_rng(1).uniform(0, 1e-4, _HOSTS).round(9).tolist()
     return Scene(
@@ -112,7 +115,7 @@ def permutation(until: float) -> Scene:
 
 
 def loaded(congestion: Congestion, seed: int) -> Scene:
-    """The same network under 1500 flows of log-normal sizes that come as a Poisson process, load 0.3 at hosts."""
+    """Return the same network with Poisson arrivals of 1500 flows of log-normal sizes, load 0.3 at hosts."""
     count, load, mean, shape, rate = 1500, 0.3, 74e3, 1.5, 10e9
     random = np.random.default_rng(seed)
     size = np.maximum(1, random.lognormal(np.log(mean) - shape**2 / 2, shape, count)).astype(int)
@@ -139,7 +142,7 @@ def loaded(congestion: Congestion, seed: int) -> Scene:
 
 
 def agreements(scenario: Scenario, program: Program) -> Iterator[Agreement]:
-    """Both runs of the scenario, side by side."""
+    """Run the scenario in both models and yield their agreement."""
     ours = [measured(scene) for scene in scenario.scenes]
     theirs = [scene.in_ns3(program) for scene in scenario.scenes]
     for quantity in scenario.quantities:
@@ -147,7 +150,7 @@ def agreements(scenario: Scenario, program: Program) -> Iterator[Agreement]:
 
 
 def _value(quantity: str, outcomes: Sequence[Measured | Outcome]) -> float:
-    """Goodput and waiting packets of all flows and queues together, or of completion times what is asked."""
+    """Return total goodput, total queue, or the mean or percentile of completion times."""
     if quantity == GOODPUT:
         return float(np.mean([np.sum(outcome.goodput) for outcome in outcomes]))
     if quantity == QUEUE:
@@ -157,5 +160,5 @@ def _value(quantity: str, outcomes: Sequence[Measured | Outcome]) -> float:
 
 
 def _finished(completion: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Infinite where a flow did not finish, so that no agreement is found by leaving it out."""
+    """Return completion times with unfinished flows as infinite, so that they cannot be ignored."""
     return np.where(completion < 0, np.inf, completion)

@@ -1,7 +1,7 @@
-// Flows over a dumbbell or a leaf-spine network in ns-3; prints what became of them as JSON.
+// Flows over a dumbbell or a leaf-spine network in ns-3; prints the results as JSON.
 //
-// Everything that the packet model has is set to the same, and what ns-3 has besides is switched off: queues of hosts
-// that overflow, timestamps, Cubic's HyStart, proportional rate reduction.
+// All settings match the packet model's, and further features of ns-3 are switched off: host queues that overflow,
+// timestamps, Cubic's HyStart, proportional rate reduction.
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
@@ -37,7 +37,7 @@ struct Options {
     uint32_t initialWindow = 10;
     uint32_t ackEvery = 1;
     double minTimeout = 0.2;
-    double leastWindow = 0; // segments that marks leave of DCTCP's window; 0 is ns-3's own
+    double leastWindow = 0; // smallest DCTCP window in segments after a mark; 0 is ns-3's own
     double warmUp = 0; // seconds before goodput and queue are measured
     double until = 1;  // seconds
 };
@@ -46,7 +46,7 @@ constexpr uint32_t payload = 1460;
 constexpr uint32_t datagram = 1500;
 constexpr uint32_t frame = 1502;
 
-// DCTCP whose window marks do not take below a bound, which ns-3's has not.
+// DCTCP with a lower bound of the window after marks, which ns-3's DCTCP lacks.
 class BoundedDctcp : public TcpDctcp {
   public:
     static TypeId GetTypeId() {
@@ -71,7 +71,7 @@ class BoundedDctcp : public TcpDctcp {
 
 NS_OBJECT_ENSURE_REGISTERED(BoundedDctcp);
 
-// The bytes in a queue over time: what waits in the queueing discipline and in the device behind it.
+// The bytes in a queue over time, in the queueing discipline and the device behind it.
 class Waiting {
   public:
     void Change(uint32_t before, uint32_t after) {
@@ -185,8 +185,8 @@ class Network {
         return {{interfaces.GetAddress(0), interfaces.Get(0).second}, {interfaces.GetAddress(1), interfaces.Get(1).second}};
     }
 
-    // RED that marks everything above a length and averages nothing is a threshold (RFC 8257 section 3.1). The device
-    // behind it holds one more packet that waits.
+    // RED that marks everything above a length and does not average is a threshold (RFC 8257 section 3.1). The device
+    // behind it holds one more waiting packet.
     void InstallQueues(const NetDeviceContainer &devices, bool queued, bool queuedBack) {
         TrafficControlHelper marking;
         marking.SetRootQueueDisc("ns3::RedQueueDisc", "UseEcn", BooleanValue(true), "UseHardDrop", BooleanValue(false),

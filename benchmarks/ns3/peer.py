@@ -1,4 +1,4 @@
-"""Builds the program in `network.cc` against the ns-3 that is installed, and runs it."""
+"""Build of the program in `network.cc` against the installed ns-3, and its runs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _OPTIONS = ("-std=c++23", "-O2", "-Wl,--allow-shlib-undefined")
 
 
 class Ns3MissingError(KuijiaError):
-    """ns-3 is not installed, or no compiler is."""
+    """Raised if ns-3 or a compiler is not installed."""
 
 
 @dataclass(frozen=True)
 class FlowLine:
-    """A flow as ns-3 is told of it; 0 bytes for no end."""
+    """A flow in ns-3's input; 0 bytes for no end."""
 
     source: int
     target: int
@@ -35,16 +35,16 @@ class FlowLine:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What ns-3 says.
+    """The results of ns-3.
 
     Attributes:
         goodput: Mbit/s of each flow after the warm-up.
-        completion: seconds of each flow until its last byte arrived; -1 when it has not.
-        queue: mean number of full packets whose bytes waited at each limited queue after the warm-up.
+        completion: seconds of each flow until its last byte arrived; -1 if it has not.
+        queue: mean backlog of each limited queue after the warm-up, in full packets.
         packets: full segments that arrived.
-        dropped: packets, by limited queues.
-        seconds: that the run took, without building the network.
-        megabytes: the most memory that it had.
+        dropped: packets dropped by limited queues.
+        seconds: duration of the run, without building the network.
+        megabytes: peak memory.
     """
 
     goodput: Sequence[float]
@@ -74,10 +74,10 @@ class Program:
 
 
 def ns3_version() -> str:
-    """The version that is installed.
+    """Return the installed version of ns-3.
 
     Raises:
-        Ns3MissingError: none is.
+        Ns3MissingError: ns-3 is not installed.
     """
     try:
         return version("ns3")
@@ -87,7 +87,7 @@ def ns3_version() -> str:
 
 @contextmanager
 def program() -> Iterator[Program]:
-    """The program, for as long as it is needed.
+    """Provide the compiled program within the context.
 
     Raises:
         Ns3MissingError: ns-3 or a compiler is missing.

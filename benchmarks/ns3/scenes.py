@@ -1,4 +1,4 @@
-"""The same scene for the packet model and for ns-3."""
+"""Scenes for both the packet model and ns-3."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from simulator.packet.topologies import Bottleneck, LeafSpine, dumbbell
 from simulator.packet.transports import Congestion, Tcp
 
 HEADER = 42
-"""Bytes: IP and TCP without options, and two of ns-3's point-to-point links."""
+"""Bytes of IP and TCP headers without options, and two of ns-3's point-to-point links."""
 PACKET = 1460 + HEADER
 
 _NS3_CONTROL = {Congestion.NEW_RENO: "TcpNewReno", Congestion.CUBIC: "TcpCubic", Congestion.DCTCP: "BoundedDctcp"}
@@ -29,8 +29,8 @@ class Scene:
     """Flows of one congestion control over a dumbbell or a leaf-spine network.
 
     Attributes:
-        congestion: of all flows.
-        flows: who sends what to whom.
+        congestion: congestion control of all flows.
+        flows: the flows.
         hosts: pairs of a dumbbell, or hosts of each leaf.
         fabric: leaves and spines; None for a dumbbell.
         host_rate: Mbit/s of hosts' links.
@@ -39,11 +39,11 @@ class Scene:
         limit: packets that may wait.
         threshold: packets above which packets are marked; 0 for none.
         window: segments that a flow may have outstanding.
-        ack_every: segments that an acknowledgement answers.
-        min_timeout: seconds.
-        least_window: segments that marks leave of DCTCP's window; 0 is ns-3's own.
+        ack_every: segments per acknowledgement.
+        min_timeout: smallest retransmission timeout in seconds.
+        least_window: smallest DCTCP window in segments after a mark; 0 is ns-3's own.
         warm_up: seconds before goodput and queues are measured.
-        until: seconds.
+        until: end in seconds.
     """
 
     congestion: Congestion
@@ -96,7 +96,7 @@ class Scene:
         return Simulation(network, [Flows.of(source, target, self._transport(), size=size, start=start, paths=paths)])
 
     def limited_links(self, network: Network) -> list[int]:
-        """In the order in which ns-3 tells of their queues."""
+        """Return the links with limited queues, in the order of ns-3's output."""
         if self.fabric is None:
             return [len(network.links) - 2]
         return [number for number, link in enumerate(network.links) if link.source not in network.hosts]
@@ -108,7 +108,7 @@ class Scene:
         return LeafSpine(*self.fabric, self.hosts, self.host_rate, self.rate, self.delay).network(queue)
 
     def _transport(self) -> Tcp:
-        """Set to what ns-3 does: Reno grows by acknowledgement, the others by acknowledged bytes."""
+        """Return TCP with ns-3's behaviour: Reno grows per acknowledgement, the others per acknowledged byte."""
         return Tcp(
             congestion=self.congestion,
             handshake=True,
@@ -122,7 +122,7 @@ class Scene:
         )
 
     def _path(self, network: Network, source: int, target: int) -> list[int]:
-        """In a leaf-spine network the target decides about the spine, as in ns-3's static routes."""
+        """Return the links of a path; in a leaf-spine network the target selects the spine, as in ns-3's routes."""
         hosts = len(network.hosts)
         first, last = hosts + source // self.hosts, hosts + target // self.hosts
         nodes = [source, first, last, target]
@@ -139,7 +139,7 @@ def _link(network: Network, source: int, target: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What the packet model says, as `Outcome` of ns-3."""
+    """The results of the packet model, in the form of ns-3's `Outcome`."""
 
     goodput: NDArray[np.float64]
     completion: NDArray[np.float64]
@@ -149,7 +149,7 @@ class Measured:
 
 
 def measured(scene: Scene) -> Measured:
-    """The packet model's run of a scene."""
+    """Run a scene in the packet model."""
     simulation = scene.simulation()
     limited = scene.limited_links(simulation.network)
     simulation.run(scene.warm_up)

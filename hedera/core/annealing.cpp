@@ -14,7 +14,7 @@ std::int64_t sum_of(std::span<const std::int32_t> amount) {
     return std::accumulate(amount.begin(), amount.end(), std::int64_t{0});
 }
 
-// How much flows can bring onto one link at most, however they are placed.
+// Returns the most load that flows can bring onto one link, however they are placed.
 std::int64_t most_on_a_link(const FatTreeRoutes &routes, std::span<const std::int32_t> amount) {
     const auto pods = at(2 * routes.half());
     std::vector<std::int64_t> out(pods), in(pods);
@@ -31,10 +31,10 @@ std::int64_t most_on_a_link(const TableRoutes &, std::span<const std::int32_t> a
 
 void require_ranges(const char *what, std::span<const std::int32_t> first, std::size_t size) {
     if (first.size() < 2 || first.front() != 0 || at(first.back()) != size)
-        throw std::invalid_argument(std::string(what) + ": expected 0 at its begin and the number of members at its end");
+        throw std::invalid_argument(std::string(what) + ": expected 0 at its start and the number of members at its end");
     for (std::size_t entry = 1; entry < first.size(); ++entry)
         if (first[entry] < first[entry - 1])
-            refuse(what, entry, "positions that do not fall");
+            refuse(what, entry, "positions that never decrease");
 }
 
 } // namespace
@@ -55,9 +55,9 @@ void require_placeable(const Routes &routes, std::span<const std::int32_t> amoun
     if (schedule.iterations < 0)
         throw std::invalid_argument("iterations: expected a number that is not negative");
     if (!(std::isfinite(schedule.greed) && schedule.greed >= 0 && std::isfinite(schedule.unit) && schedule.unit > 0))
-        throw std::invalid_argument("greed and unit: expected finite numbers, not negative and greater than zero");
+        throw std::invalid_argument("greed and unit: expected finite numbers, greed zero or more, unit above zero");
     if (sum_of(amount) > most && most_on_a_link(routes, amount) > most)
-        throw std::invalid_argument("amount: expected less than 2^31 that could meet on a link");
+        throw std::invalid_argument("amount: expected less than 2^31 in total on any link");
 }
 
 template void require_placeable(const FatTreeRoutes &, std::span<const std::int32_t>, std::span<const std::int32_t>,

@@ -1,4 +1,4 @@
-// Simulated annealing over which label (core switch) each destination host is reached by.
+// Simulated annealing over the label (core switch) of each destination host.
 #pragma once
 
 #include "routes.hpp"
@@ -11,17 +11,17 @@
 
 namespace kuijia::hedera {
 
-// Slots have labels for good, and hosts sit in them: all moves are that two slots change hosts.
+// Slots have fixed labels and hold hosts: every move exchanges the hosts of two slots.
 struct Seating {
     std::span<const std::int32_t> label;       // of each slot
     std::span<std::int32_t> host;              // in each slot, or -1; in and out
     std::span<const std::int32_t> pod_first;   // where the slots of each pod begin, and the end of the last
-    std::span<const std::int32_t> block_first; // likewise of each aggregation switch
-    std::span<const std::int32_t> edge_first;  // likewise, hosts of each edge switch
-    std::span<const std::int64_t> fee;         // of each host, what it costs to reach it by another label than before
+    std::span<const std::int32_t> block_first; // the same for each aggregation switch
+    std::span<const std::int32_t> edge_first;  // the same for the hosts of each edge switch
+    std::span<const std::int64_t> fee;         // cost of another label than before, of each host
 };
 
-// What flows do to links when the label of their destination changes; the flows of a host in one run.
+// Changes of links' load when the label of a destination changes; the flows of a host are consecutive.
 template <class Routes> class Feeds {
   public:
     Feeds(const Routes &routes, std::span<const std::int32_t> amount)
@@ -34,7 +34,7 @@ template <class Routes> class Feeds {
             flows_[at(first_[at(routes.target(flow)) + 1]++)] = {static_cast<std::int32_t>(flow), amount[flow]};
     }
 
-    // How many links `shift` visits, at most.
+    // Returns the most links that `shift` visits.
     std::size_t changes(std::int32_t host) const {
         return host < 0 ? 0 : at(first_[at(host) + 1] - first_[at(host)]) * 2 * routes_.longest();
     }
@@ -47,7 +47,7 @@ template <class Routes> class Feeds {
         }
     }
 
-    // Has memory for the flows of a host under way.
+    // Prefetches the flows of a host.
     void fetch(std::int32_t host) const { __builtin_prefetch(flows_.data() + first_[at(host)]); }
 
   private:
@@ -60,8 +60,8 @@ template <class Routes> class Feeds {
     Kept<Feed> flows_;
 };
 
-// In a fat-tree what all flows to a host do to the links of its own pod is one amount. A flow is the edge switch that it
-// comes from and its amount, so that most of what a search looks at stays in the processor's caches.
+// In a fat-tree all flows to a host load the links of its own pod with one amount. A flow is stored as its source's
+// edge switch and its amount, so that most data of a search stays in the processor's caches.
 template <> class Feeds<FatTreeRoutes> {
   public:
     Feeds(const FatTreeRoutes &routes, std::span<const std::int32_t> amount)
@@ -74,7 +74,7 @@ template <> class Feeds<FatTreeRoutes> {
             feeds_[at(first_[at(routes.target(flow)) + 1]++)] = {routes.edge(routes.source(flow)), amount[flow]};
     }
 
-    // How many links `shift` visits, at most.
+    // Returns the most links that `shift` visits.
     std::size_t changes(std::int32_t host) const {
         return host < 0 ? 0 : at(4 * (first_[at(host) + 1] - first_[at(host)]) + 4);
     }
@@ -84,7 +84,7 @@ template <> class Feeds<FatTreeRoutes> {
         const auto edge = routes_.edge(host), pod = routes_.pod(edge);
         const auto old_group = routes_.aggregation(from), new_group = routes_.aggregation(to);
         const bool other_group = old_group != new_group;
-        // `links` are those of an edge switch to the others of its pod, or those of a pod to the core.
+        // `links` are those of an edge switch to its pod's aggregation switches, or those of a pod to the core.
         const auto at_edge = [&](std::int32_t links, std::int32_t amount) {
             if (!other_group)
                 return;
@@ -114,7 +114,7 @@ template <> class Feeds<FatTreeRoutes> {
             at_edge(4 * cables + edge * half, into_edge);
     }
 
-    // Has memory for the flows of a host under way.
+    // Prefetches the flows of a host.
     void fetch(std::int32_t host) const { __builtin_prefetch(feeds_.data() + first_[at(host)]); }
 
   private:
@@ -123,7 +123,7 @@ template <> class Feeds<FatTreeRoutes> {
     };
 
     const FatTreeRoutes &routes_;
-    Kept<std::int32_t> first_; // of each host, where the flows to it begin
+    Kept<std::int32_t> first_; // where the flows to each host begin
     Kept<Feed> feeds_;
 };
 
@@ -201,15 +201,15 @@ template <class Routes> class Annealing {
         std::int32_t begin, size; // ranges
     };
 
-    // What is tried next is drawn before it is known whether accepting what is tried now takes a random number, which
-    // is seldom: so the memory that it needs is under way early enough.
+    // The next move is drawn before the present one is decided, so that its memory is fetched early. The decision
+    // rarely takes a random number; if it does, the next move is drawn again.
     struct Draw {
         std::int32_t a, b; // slots or hosts
         bool is_of_hosts;
         Random after;
     };
 
-    // Slots of a pod, hosts of an edge switch, or of an edge or aggregation switch.
+    // Draws two slots of a pod, two hosts of an edge switch, or two of an edge or aggregation switch.
     Draw draw(Random random) const {
         const auto &kind = kinds_[at(random.below(static_cast<std::int32_t>(kinds_.size())))];
         const auto &range = ranges_[at(kind.begin + random.below(kind.size))];
@@ -232,7 +232,7 @@ template <class Routes> class Annealing {
 
     void fetch_flows(const Draw &drawn) const {
         if (drawn.a == drawn.b)
-            return; // there may be no slot at all
+            return; // there may be no slots
         for (const auto entry : {drawn.a, drawn.b})
             if (const auto host = drawn.is_of_hosts ? entry : seating_.host[at(entry)]; host >= 0)
                 feeds_.fetch(host);
@@ -252,7 +252,7 @@ template <class Routes> class Annealing {
         kinds_ = {Kind{0, edges}, Kind{edges, blocks - edges}, Kind{edges, begin() - edges}};
     }
 
-    // Returns how much it costs in fees.
+    // Returns the change of fees.
     std::int64_t relabel(std::int32_t host, std::int32_t from, std::int32_t to, Links::Edit &edit) {
         if (host < 0)
             return 0;
@@ -277,16 +277,16 @@ template <class Routes> class Annealing {
     Links links_;
     Seating seating_;
     Schedule schedule_;
-    Kept<std::int32_t> slot_, home_; // of each host: its slot, and the label that it began with
-    Kept<Range> ranges_; // from which two are drawn
+    Kept<std::int32_t> slot_, home_; // slot and initial label of each host
+    Kept<Range> ranges_; // from which two slots or hosts are drawn
     std::array<Kind, 3> kinds_{};
     Random random_;
     Acceptance acceptance_;
     std::int64_t energy_ = 0;
-    bool charges_; // whether any host has a fee
+    bool charges_; // true if any host has a fee
 };
 
-// Throws std::invalid_argument, saying which entry is wrong.
+// Throws std::invalid_argument, naming the wrong entry.
 template <class Routes>
 void validate(const Routes &routes, std::span<const std::int32_t> amount, std::span<const std::int32_t> capacity,
               const Seating &seating, const Schedule &schedule);

@@ -1,4 +1,4 @@
-// The one place where the kernels meet Python.
+// The kernels' interface to Python.
 #include "annealing.hpp"
 #include "estimation.hpp"
 #include "first_fit.hpp"

@@ -12,9 +12,9 @@ namespace kuijia::hedera {
 
 namespace {
 
-// A receiver's flows stand together: first those that rise, which have their sender's share, then those that it has
-// limited. Shares never fall from one round to the next and limits never rise, so that a flow that has been limited
-// stays so, at its receiver's limit of the day; only flows that rise need be looked at.
+// A receiver's flows are consecutive: first those that rise, which have their sender's share, then those that it has
+// limited. From one round to the next shares never fall and limits never rise, so a limited flow stays limited, at its
+// receiver's current limit; only rising flows need to be visited.
 class Estimation {
   public:
     Estimation(std::int32_t hosts, std::span<const std::int32_t> source, std::span<const std::int32_t> target)
@@ -36,12 +36,12 @@ class Estimation {
         limited_.resize(at(most));
     }
 
-    // Whether anything has changed.
+    // Returns true if anything has changed.
     bool round() {
         changed_ = false;
         for (std::size_t host = 0; host < senders_.size(); ++host)
             send(host);
-        // Where a receiver has limited all its flows, or no sender of them has changed, it would find what it found before.
+        // Receivers that have limited all their flows, or whose senders have not changed, would repeat their result.
         const bool is_selective = moved_.size() < senders_.size() / 2;
         if (is_selective)
             mark_receivers();
@@ -61,13 +61,13 @@ class Estimation {
 
   private:
     struct Sender {
-        double fixed = 0;        // in sum, of the flows that a receiver has limited
-        std::int32_t rising = 0; // how many others there are
+        double fixed = 0;        // total of the flows that a receiver has limited
+        std::int32_t rising = 0; // number of the others
     };
 
     struct Receiver {
         double limit = std::numeric_limits<double>::infinity();
-        std::int32_t rising = 0; // how many flows it has not limited
+        std::int32_t rising = 0; // number of flows that it has not limited
     };
 
     void send(std::size_t host) {
@@ -82,7 +82,7 @@ class Estimation {
         }
     }
 
-    // Marks whoever is sent to by a sender whose share has changed.
+    // Marks the receivers of all senders whose share has changed.
     void mark_receivers() {
         if (marked_.empty())
             list_receivers();
@@ -113,8 +113,8 @@ class Estimation {
             total += asking[flow] = share_[at(source[flow])];
         if (total <= 1 + same)
             return;
-        // Flows that ask for less than their share have it, and leave more for the others. The share only rises, but
-        // from the first to the second pass: it began with the limit, and after one too large comes one too small.
+        // Flows that ask for less than their share get it, and leave more for the others. The share only rises, except
+        // from the first pass to the second: it starts at the limit, which may be too large, and then is too small.
         double share = limited > 0 ? receiver.limit : 1.0 / count, least = 0;
         for (std::int32_t pass = 0, more = -1, before = -2; pass > 2 ? more < before : more != before; ++pass) {
             before = std::exchange(more, 0);
@@ -137,7 +137,7 @@ class Estimation {
         limit(receiver, source, share, least);
     }
 
-    // Moves the flows that ask for as much as `least` behind those that rise.
+    // Moves the flows that ask for at least `least` behind those that rise.
     void limit(Receiver &receiver, std::int32_t *source, double share, double least) {
         std::int32_t rising = 0, limited = 0;
         for (std::int32_t flow = 0; flow < receiver.rising; ++flow) {
@@ -160,15 +160,15 @@ class Estimation {
 
     std::span<const std::int32_t> sources_, targets_;
     Kept<std::int32_t> moved_;                // senders whose share has changed in this round
-    Kept<std::int32_t> sent_first_, sent_to_; // the receivers of each sender, made when they are first asked for
-    Kept<std::uint8_t> marked_;               // receivers that are to be looked at
-    Kept<std::int32_t> first_;                // of each receiver, where its flows begin
-    Kept<std::int32_t> source_;               // of its flows
-    Kept<double> share_;                      // of each sender, what each of its flows has that rises
+    Kept<std::int32_t> sent_first_, sent_to_; // the receivers of each sender, computed on first use
+    Kept<std::uint8_t> marked_;               // receivers to visit
+    Kept<std::int32_t> first_;                // where the flows of each receiver begin
+    Kept<std::int32_t> source_;               // sources of its flows
+    Kept<double> share_;                      // rate of each rising flow of a sender
     Kept<Sender> senders_;
     Kept<Receiver> receivers_;
-    Kept<double> asking_;        // room for what the flows of a receiver ask for
-    Kept<std::int32_t> limited_; // room for the senders of those among them that it limits
+    Kept<double> asking_;        // buffer: what the flows of a receiver ask for
+    Kept<std::int32_t> limited_; // buffer: the senders of the flows that it limits
     bool changed_ = false;
 };
 
@@ -177,7 +177,7 @@ class Estimation {
 Estimate estimate(std::int32_t hosts, std::span<const std::int32_t> source, std::span<const std::int32_t> target,
                   double nic_rate, std::int32_t most_rounds) {
     if (hosts < 0)
-        throw std::invalid_argument("hosts: expected how many there are");
+        throw std::invalid_argument("hosts: expected a number that is not negative");
     if (source.size() != target.size())
         throw std::invalid_argument("target: expected as many as sources");
     if (source.size() > 0x7fffffff)

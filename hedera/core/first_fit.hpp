@@ -1,4 +1,4 @@
-// Global first fit: each flow stays where it is, or goes the first way on which it fits.
+// Global first fit: each flow keeps its path, or takes the first one on which it fits.
 #pragma once
 
 #include "routes.hpp"
@@ -7,11 +7,11 @@
 
 namespace kuijia::hedera {
 
-// A flow without a label: it goes wherever the switches' hash sends it.
+// Label of a flow whose path is chosen by the switches' hash.
 constexpr std::int32_t hashed = -1;
 
-// Flows in the order given; those that have a label in `choice` keep it, the others get the first that has room on
-// every link, or stay as they are. Throws std::invalid_argument, saying which entry is wrong.
+// Places flows in the order given: those with a label in `choice` keep it; the others get the first label with room on
+// every link, or none. Throws std::invalid_argument, naming the wrong entry.
 template <class Routes>
 void first_fit(const Routes &routes, std::span<const std::int32_t> amount, std::span<const std::int32_t> capacity,
                std::span<std::int32_t> choice) {

@@ -11,7 +11,7 @@ namespace kuijia::hedera {
 namespace {
 
 constexpr double megabits = 8e-6;    // in a byte
-constexpr double shortest = 1e-3;    // seconds that a rate is taken over, at least
+constexpr double shortest = 1e-3;    // minimum seconds over which a rate is computed
 
 template <class Entries> std::size_t place_of(const Entries &entries, std::uint64_t key) {
     const auto mask = entries.size() - 1;
@@ -25,7 +25,7 @@ template <class Entries> std::size_t place_of(const Entries &entries, std::uint6
 
 FlowBook::FlowBook(std::int32_t switches) {
     if (switches < 0)
-        throw std::invalid_argument("switches: expected how many there are");
+        throw std::invalid_argument("switches: expected a number that is not negative");
     switches_.resize(at(switches));
 }
 
@@ -33,15 +33,15 @@ void FlowBook::validate(const Poll &poll) const {
     require_below("switches", poll.switches, switches_.size());
     const auto flows = poll.key.size();
     if (poll.first.size() != poll.switches.size() + 1 || poll.bytes.size() != flows || poll.age.size() != flows)
-        throw std::invalid_argument("first, bytes, age: expected one for each switch and one more, and one for each flow");
+        throw std::invalid_argument("expected one more entry in first than switches, and bytes and age for each flow");
     if (flows > 0x7fffffff)
         throw std::invalid_argument("key: expected fewer than 2^31 flows");
     if (poll.first.front() != 0 || poll.first.back() != static_cast<std::int64_t>(flows))
-        throw std::invalid_argument("first: expected 0 at its begin and the number of flows at its end");
+        throw std::invalid_argument("first: expected 0 at its start and the number of flows at its end");
     std::vector<std::uint8_t> seen(switches_.size());
     for (std::size_t answer = 0; answer < poll.switches.size(); ++answer) {
         if (poll.first[answer + 1] < poll.first[answer])
-            refuse("first", answer + 1, "positions that do not fall");
+            refuse("first", answer + 1, "positions that never decrease");
         if (seen[at(poll.switches[answer])]++)
             refuse("switches", answer, "each switch once");
         const auto &polled = switches_[at(poll.switches[answer])];

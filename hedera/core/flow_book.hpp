@@ -1,4 +1,4 @@
-// What is known of each flow since its switch was last polled: its counter, and the label that it was given.
+// Record of each flow at the last poll of its switch: its counter, and the label that it was given.
 #pragma once
 
 #include <cstdint>
@@ -7,27 +7,27 @@
 
 namespace kuijia::hedera {
 
-// Answers of some switches to one poll: flows grouped by switch.
+// Answers of switches to one poll: flows grouped by switch.
 struct Poll {
     double time;                            // in seconds
     std::span<const std::int32_t> switches; // that have answered, each once
     std::span<const std::int64_t> first;    // where the flows of each begin, and the end of the last
-    std::span<const std::uint64_t> key;     // of each flow, different within a switch
+    std::span<const std::uint64_t> key;     // of each flow, unique within a switch
     std::span<const std::uint64_t> bytes;   // its counter
     std::span<const double> age;            // seconds since the counter began
 };
 
 struct Reading {
-    std::vector<double> rate;        // of each flow of the poll since the one before, in Mbit/s
-    std::vector<std::int32_t> label; // what `note` said of it in the poll before, or -1
+    std::vector<double> rate;        // Mbit/s of each flow since the poll before
+    std::vector<std::int32_t> label; // label of each flow by `note` at the poll before, or -1
 };
 
 class FlowBook {
   public:
     explicit FlowBook(std::int32_t switches);
 
-    // A counter that is less than it was has begun anew. Flows that a switch no longer names are forgotten, switches
-    // that have not answered are as they were. Throws std::invalid_argument, saying what is wrong; nothing has changed then.
+    // A counter that has decreased has restarted. Flows that a switch no longer reports are forgotten; switches that
+    // have not answered keep their state. Throws std::invalid_argument, saying what is wrong, and then changes nothing.
     Reading read(const Poll &poll);
 
     // Sets the labels of the flows of the last poll, in its order.

@@ -1,4 +1,4 @@
-// Memory that a thread keeps from one call to the next: what the system gives anew costs as much as the work in it.
+// Memory that a thread keeps between calls: fresh memory from the system would cost as much as the work in it.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@
 namespace kuijia::hedera {
 
 inline std::pmr::memory_resource *kept_memory() {
-    constexpr std::size_t largest = std::size_t{1} << 22; // bytes of a block that is kept
+    constexpr std::size_t largest = std::size_t{1} << 22; // bytes of the largest block that is kept
     thread_local std::pmr::unsynchronized_pool_resource pool(std::pmr::pool_options{1, largest});
     return &pool;
 }
 
-// A vector in it.
+// A vector in kept memory.
 template <class T> class Kept : public std::pmr::vector<T> {
   public:
     Kept() : std::pmr::vector<T>(kept_memory()) {}

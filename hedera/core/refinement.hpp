@@ -1,4 +1,4 @@
-// Simulated annealing over the label of each flow, from where the one over destination hosts has ended.
+// Simulated annealing over the label of each flow, starting from the result of the one over destination hosts.
 #pragma once
 
 #include "routes.hpp"
@@ -8,9 +8,9 @@ namespace kuijia::hedera {
 
 struct Flows {
     std::span<const std::int32_t> amount;
-    std::span<std::int32_t> choice;     // the label of each; in and out
-    std::span<const std::int32_t> home; // the label, or -1, that is free of the fee
-    std::span<const std::int32_t> fee;  // of each, what any other one costs
+    std::span<std::int32_t> choice;     // label of each flow; in and out
+    std::span<const std::int32_t> home; // label of each flow that costs no fee, or -1
+    std::span<const std::int32_t> fee;  // fee of any other label, of each flow
 };
 
 template <class Routes> class Refinement {
@@ -62,10 +62,10 @@ template <class Routes> class Refinement {
 
     struct Step {
         std::int32_t flow, from, to;
-        std::int32_t other; // goes the other way, or nobody
+        std::int32_t other; // flow that takes the old label in exchange, or none
     };
 
-    // A flow takes any label, or exchanges labels with another flow.
+    // Draws a step: a flow takes any label, or exchanges labels with another flow.
     Step draw() {
         const auto flows = static_cast<std::int32_t>(routes_.flows());
         const bool is_exchange = random_.below(2) == 1;
@@ -76,7 +76,7 @@ template <class Routes> class Refinement {
         return {flow, from, flows_.choice[at(other)], other};
     }
 
-    // Returns how much more it costs in fees.
+    // Returns the change of fees.
     std::int64_t move(std::int32_t flow, std::int32_t from, std::int32_t to, Links::Edit &edit) {
         const auto amount = flows_.amount[at(flow)];
         routes_.path(at(flow), from, [&](std::int32_t link) { edit(link, -amount); });
@@ -103,7 +103,7 @@ template <class Routes> class Refinement {
     std::int64_t energy_ = 0;
 };
 
-// Throws std::invalid_argument, saying which entry is wrong.
+// Throws std::invalid_argument, naming the wrong entry.
 template <class Routes>
 Annealed refine(const Routes &routes, std::span<const std::int32_t> capacity, Flows flows, Schedule schedule) {
     require_placeable(routes, flows.amount, capacity, schedule);

@@ -1,4 +1,4 @@
-// Where flows can go: for each flow and label the links whose load depends on the label.
+// Paths of flows: for each flow and label the links whose load depends on the label.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline std::size_t at(std::int32_t number) { return static_cast<std::size_t>(num
 inline void require_below(const char *what, std::span<const std::int32_t> numbers, std::size_t size) {
     for (std::size_t entry = 0; entry < numbers.size(); ++entry)
         if (numbers[entry] < 0 || at(numbers[entry]) >= size)
-            refuse(what, entry, "a number of what there is");
+            refuse(what, entry, "an existing number");
 }
 
 // Throws std::invalid_argument if there are not `size` amounts, or if one is negative.
@@ -51,9 +51,9 @@ class FatTreeRoutes {
     std::size_t links() const { return at(cables_) * 6; }
     std::int32_t labels() const { return square_; }
     std::int32_t target(std::size_t flow) const { return target_[flow]; }
-    static constexpr std::size_t longest() { return 4; } // path, in links
+    static constexpr std::size_t longest() { return 4; } // links of the longest path
 
-    // Calls visit(link) for the links of a flow that depend on the label, from its source on.
+    // Calls visit(link) for the links of a flow that depend on the label, in order from its source.
     template <class Visit> void path(std::size_t flow, std::int32_t label, Visit &&visit) const {
         const auto from = edge(source_[flow]), to = edge(target_[flow]);
         if (from == to)
@@ -88,7 +88,7 @@ class FatTreeRoutes {
     std::vector<std::uint8_t> aggregation_;
 };
 
-// Any other graph: the paths written out, those of row r and label l from first[r * labels + l] on.
+// Any other graph: a table of paths; the path of row r and label l begins at first[r * labels + l].
 class TableRoutes {
   public:
     TableRoutes(std::size_t links, std::int32_t labels, std::span<const std::int64_t> first,
@@ -101,10 +101,10 @@ class TableRoutes {
         if (first.empty() || (first.size() - 1) % at(labels) != 0)
             throw std::invalid_argument("first: expected an entry for each row and label, and one more");
         if (first.front() != 0 || first.back() != static_cast<std::int64_t>(hops.size()))
-            throw std::invalid_argument("first: expected 0 at its begin and the number of hops at its end");
+            throw std::invalid_argument("first: expected 0 at its start and the number of hops at its end");
         for (std::size_t entry = 1; entry < first.size(); ++entry)
             if (first[entry] < first[entry - 1])
-                refuse("first", entry, "positions that do not fall");
+                refuse("first", entry, "positions that never decrease");
             else
                 longest_ = std::max(longest_, static_cast<std::size_t>(first[entry] - first[entry - 1]));
         if (row.size() != target.size())
@@ -119,7 +119,7 @@ class TableRoutes {
     std::size_t links() const { return links_; }
     std::int32_t labels() const { return labels_; }
     std::int32_t target(std::size_t flow) const { return target_[flow]; }
-    std::size_t longest() const { return longest_; } // path, in links
+    std::size_t longest() const { return longest_; } // links of the longest path
 
     template <class Visit> void path(std::size_t flow, std::int32_t label, Visit &&visit) const {
         const auto place = at(row_[flow]) * at(labels_) + at(label);

@@ -1,4 +1,4 @@
-// What both searches have in common: random numbers, the energy of a state, and when a worse one is accepted.
+// Common parts of both searches: random numbers, the energy of a state, and the acceptance of worse states.
 #pragma once
 
 #include "kept_memory.hpp"
@@ -38,11 +38,11 @@ class Random {
 struct Schedule {
     std::int32_t iterations;
     double greed; // worse states are accepted with probability exp(-greed * excess * iterations / left)
-    double unit;  // of amounts, for the excess in this formula
+    double unit;  // amount that counts as 1 for the excess in this formula
     std::uint64_t seed;
 };
 
-// exp(-hopeless) is less than any random number but zero.
+// exp(-hopeless) is less than any random number except zero.
 constexpr double hopeless = 40;
 
 class Acceptance {
@@ -60,11 +60,11 @@ class Acceptance {
 };
 
 struct Annealed {
-    std::int64_t before, after; // energy: the sum of what links are exceeded by, and of fees
-    std::int32_t improvements;  // how often a best state was found
+    std::int64_t before, after; // energy: total excess load of links plus fees
+    std::int32_t improvements;  // number of times that a new best state was found
 };
 
-// What is left of links, and the energy of it. What has changed since `keep` can be taken back.
+// Remaining capacity of links, and its energy. Changes since `keep` can be undone.
 class Links {
   public:
     explicit Links(std::span<const std::int32_t> capacity) { spare_.assign(capacity.begin(), capacity.end()); }
@@ -79,10 +79,10 @@ class Links {
     }
 
     struct Change {
-        std::int32_t link, spare; // as it was
+        std::int32_t link, spare; // value before the change
     };
 
-    // Changes links one after the other; what it needs is at hand, as this is what searches do all the time.
+    // Changes links one after the other, with its data in registers, as this is the searches' inner loop.
     class Edit {
       public:
         Edit(std::int32_t *spare, Change *end) : spare_(spare), end_(end) {}
@@ -95,7 +95,7 @@ class Links {
             more_ += excess(spare);
         }
 
-        std::int64_t more() const { return more_; } // is exceeded
+        std::int64_t more() const { return more_; } // change of the excess load
 
       private:
         friend class Links;
@@ -104,7 +104,7 @@ class Links {
         std::int64_t more_ = 0;
     };
 
-    // For as many changes at most.
+    // Returns an edit of at most `changes` changes.
     Edit edit(std::size_t changes) {
         if (changes_.size() < changes)
             changes_.resize(2 * changes);
@@ -121,11 +121,11 @@ class Links {
   private:
     static std::int64_t excess(std::int32_t spare) { return spare < 0 ? -static_cast<std::int64_t>(spare) : 0; }
 
-    Kept<std::int32_t> spare_;        // of each link, negative where it is exceeded
+    Kept<std::int32_t> spare_;        // remaining capacity of each link, negative under excess load
     Kept<Change> changes_;
 };
 
-// Throws std::invalid_argument, saying which entry is wrong.
+// Throws std::invalid_argument, naming the wrong entry.
 template <class Routes>
 void require_placeable(const Routes &routes, std::span<const std::int32_t> amount,
                        std::span<const std::int32_t> capacity, const Schedule &schedule);

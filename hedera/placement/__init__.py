@@ -1,1 +1,1 @@
-"""Which way each large flow goes: one small interface, one file for each way of deciding."""
+"""Placement of large flows on paths: one small interface, one file for each algorithm."""

@@ -1,4 +1,4 @@
-"""ECMP: all flows stay where the switches' hash sends them; and what such a hash does."""
+"""ECMP: all flows stay where the switches' hash sends them; and a model of that hash."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MULTIPLIERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 class Ecmp(Placement):
-    """Places nothing."""
+    """Placement that leaves all flows to the hash."""
 
     name = "ecmp"
 
@@ -22,9 +22,9 @@ class Ecmp(Placement):
 
 
 def hashed_labels(fabric: Fabric, keys: NDArray[np.uint64], seed: int) -> Ints:
-    """Where a hash of flows' headers sends them; `keys` stand for the headers, `seed` for the switches' hash function.
+    """Return the labels that a hash gives to flows; `keys` stand for headers, `seed` for the switches' hash function.
 
-    SplitMix64's mixing function, whose every output bit depends on every bit of the key.
+    It is SplitMix64's mixing function: every output bit depends on every bit of the key.
     """
     with np.errstate(over="ignore"):
         word = keys + np.uint64(seed + 1) * _GOLDEN
@@ -36,7 +36,7 @@ def hashed_labels(fabric: Fabric, keys: NDArray[np.uint64], seed: int) -> Ints:
 
 
 def around_dead_links(fabric: Fabric, source: Ints, target: Ints, label: Ints, capacity: Vector) -> Ints:
-    """The labels, but for flows with a dead link on the path the next one that has none, if there is one."""
+    """Return the labels; flows with a dead link on their path get the next label without one, if there is any."""
     dead = capacity <= 0
     if not dead.any():
         return label

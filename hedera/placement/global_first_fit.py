@@ -1,4 +1,4 @@
-"""Global first fit: a flow goes the first way that has room for it, and stays there."""
+"""Global first fit: a flow takes the first path that has room for it, and stays there."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hedera.placement.interface import Elephants, Placement, amounts, without_de
 
 
 class GlobalFirstFit(Placement):
-    """Flows of higher priority choose first, then those that stand first.
+    """Placement in which flows choose in order of priority, then of position.
 
-    Room is measured in demands. A flow that has a path keeps it while the path lives; one that fits nowhere is left
-    to the hash and tried again in the next round. What flows on hosts' own cables is the same on all paths and is
-    not looked at. A link may be filled to the last bit: with the "<" of other descriptions a flow of the rate of an
-    interface would fit nowhere.
+    Room is measured in demands. A flow that has a path keeps it while the path lives; one that fits nowhere is left to
+    the hash and tried again in the next round. The load of hosts' own cables is the same on all paths and is ignored. A
+    link may be filled to the last bit: with the "<" of other descriptions a flow at the full rate of an interface would
+    fit nowhere.
     """
 
     name = "global-first-fit"

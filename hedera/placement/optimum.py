@@ -1,4 +1,4 @@
-"""The best placement there is, by an integer program: a yardstick for small networks."""
+"""Optimal placement by an integer program: a yardstick for small networks."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from te_solver.programs.solver import Solver
 
 
 class Optimum(Placement):
-    """Gives every flow one of its equal-cost paths so that as much as possible of all demands fits in sum.
+    """Placement that maximises the sum of demands carried over one equal-cost path per flow.
 
-    The program has a binary for each flow and path, and times that grow with the power of their number: some dozens of
+    The program has a binary for each flow and path; its time grows exponentially with their number. Some dozens of
     flows on a fat-tree of 4-port switches take less than a second.
 
     Args:
-        per_host: whether all flows to a host go by one label, as in simulated annealing: the best that it can find.
+        per_host: True to give all flows to a host one label, as simulated annealing does: its best possible result.
 
     Raises (in `place`):
         SolverError: the solver found no optimum.
@@ -56,14 +56,14 @@ class Optimum(Placement):
 
 
 class _Ways:
-    """Every path of every flow: whose it is, under which label, and which links it has."""
+    """Every path of every flow, with its flow, label and links."""
 
     def __init__(self, flow: Ints, label: Ints, of_flow: sp.csr_array, on_link: sp.csr_array) -> None:
         self.flow, self.label, self.of_flow, self.on_link = flow, label, of_flow, on_link
 
     @classmethod
     def of(cls, fabric: Fabric, flows: Elephants, *, per_host: bool) -> _Ways:
-        """Paths of several labels are there once, or under each of them where labels are chosen per host."""
+        """List the paths; one with several labels counts once, or once per label if labels are chosen per host."""
         ways = [
             (flow, -(-number * fabric.labels // count))
             for flow in range(flows.size)

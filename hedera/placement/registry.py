@@ -1,4 +1,4 @@
-"""The placements by name, as users ask for them."""
+"""The placements by name, as users select them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from te_solver.errors import InputError
 
 
 def _optimum() -> Placement:
-    # The optimiser takes seconds to import, which others should not pay for.
+    # The optimiser takes seconds to import; other placements should not wait for it.
     from hedera.placement.optimum import Optimum  # noqa: PLC0415
 
     return Optimum()
@@ -31,7 +31,7 @@ def placement_names() -> tuple[str, ...]:
 
 
 def make_placement(name: str) -> Placement:
-    """A new placement of this name with its default options; raises InputError when there is none."""
+    """Return a new placement of this name with its default options; raises InputError if the name is unknown."""
     if name not in _MAKERS:
         raise InputError("placement", name, "is unknown", f"one of {', '.join(_MAKERS)}")
     return _MAKERS[name]()

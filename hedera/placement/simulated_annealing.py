@@ -1,4 +1,4 @@
-"""Simulated annealing: a search for the label (core switch) by which each destination host is best reached."""
+"""Simulated annealing: a search for the best label (core switch) towards each destination host."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hedera.fabric import HASHED, Fabric, Ints, Vector
 from hedera.placement.interface import UNIT, Elephants, Placement, amounts, without_dead_paths
 
 SMALL_NETWORK = 16
-"""Hosts up to which the search is warmer, as in the paper's testbed."""
+"""Most hosts for which the search is warmer, as in the paper's testbed."""
 
 _GREED_OF_SMALL, _GREED_OF_LARGE = 0.5, 1000.0
 _GREED_OF_FLOWS = 10.0
@@ -20,16 +20,15 @@ _DEAREST = 2.0**31 - 1
 
 @dataclass(frozen=True)
 class Annealing:
-    """How to search.
+    """Parameters of the search.
 
     Attributes:
-        iterations: states that are tried in a round, in which all flows to a host go by one label.
-        flow_iterations: states that are tried thereafter, in which each flow has a label of its own; 0 for the
-            paper's search.
+        iterations: states tried in a round with one label for all flows to a host.
+        flow_iterations: states tried after that with a label for each flow; 0 for the paper's search.
         greed: a state worse by e interfaces is accepted with probability exp(-greed * e * iterations / left), the
             paper's exp(c * (E - E') / T) with c = greed * T0; None for 0.5 in networks of up to 16 hosts, else 1000.
-        movement_fee: what it costs to move a flow that has been placed before, in parts of its demand.
-        seed: of all random choices.
+        movement_fee: cost of moving a flow that has been placed before, as a share of its demand.
+        seed: the seed of all random choices.
     """
 
     iterations: int = 1000
@@ -41,10 +40,10 @@ class Annealing:
 
 @dataclass(frozen=True, eq=False)
 class Seats:
-    """Slots, each of which has a label for good, and seats one host or none; every pod has all labels equally often.
+    """Slots with a fixed label each, which hold one host or none; every pod has all labels equally often.
 
-    A pod has as many slots as hosts or more. As the search only ever exchanges what sits in two slots of a pod, hosts
-    of a pod share a label only where there are more hosts than labels.
+    A pod has at least as many slots as hosts. As the search only exchanges the contents of two slots of a pod, hosts of
+    a pod share a label only if there are more hosts than labels.
     """
 
     label: Ints
@@ -62,7 +61,7 @@ class Seats:
         return cls(label.astype(np.int32), pod_first.astype(np.int32), begins.astype(np.int32))
 
     def draw(self, fabric: Fabric, random: np.random.Generator) -> Ints:
-        """A random host, or -1, for each slot."""
+        """Draw a host, or -1, for each slot."""
         host = np.full(self.label.size, -1, np.int32)
         for pod, (begin, end) in enumerate(zip(self.pod_first[:-1], self.pod_first[1:], strict=True)):
             members = np.arange(fabric.pod_first[pod], fabric.pod_first[pod + 1], dtype=np.int32)
@@ -70,19 +69,20 @@ class Seats:
         return host
 
     def labels_of(self, host: Ints, hosts: int) -> Ints:
-        """The label of each host, shape (H,), of those in these slots."""
+        """Return the label of each host, shape (H,), given the host in each slot."""
         label = np.empty(hosts, np.int32)
         label[host[host >= 0]] = self.label[host >= 0]
         return label
 
 
 class SimulatedAnnealing(Placement):
-    """Minimises what links between switches are exceeded by, in sum; the next round begins where the last one ended.
+    """Placement that minimises the total excess load of links between switches; each round starts from the last one.
 
-    First all flows to a host go by one label, as in the paper; then flows leave it one by one, or two exchange theirs.
+    First all flows to a host have one label, as in the paper; then single flows change their label, or two exchange
+    theirs.
 
-    Where priorities differ, the flows of each are placed one after the other on what those before have left; the
-    search then remembers a state for each.
+    If priorities differ, the flows of each are placed in turn on the capacity that earlier ones leave; the search then
+    remembers a state for each.
     """
 
     name = "simulated-annealing"
@@ -137,7 +137,7 @@ class SimulatedAnnealing(Placement):
         return without_dead_paths(fabric, flows, label, capacity)
 
     def _refined(self, fabric: Fabric, flows: Elephants, label: Ints, capacity: Vector) -> Ints:
-        """Begins with the labels of hosts, or with those that flows have had before, whichever are better."""
+        """Search from the labels of hosts, or from the flows' previous labels, whichever are better."""
         annealing = self._annealing
         living = without_dead_paths(fabric, flows, flows.choice, capacity)
         demand = amounts(flows.demand, fabric)
@@ -165,7 +165,7 @@ class SimulatedAnnealing(Placement):
 
 
 def left_over(fabric: Fabric, flows: Elephants, capacity: Vector) -> Vector:
-    """What placed flows leave of links if they get what they ask for."""
+    """Return the capacity that placed flows leave if they get their full demands."""
     placed = flows.some(flows.choice != HASHED)
     paths = fabric.flow_paths(placed.source, placed.target, placed.choice)
     taken = np.zeros(capacity.size)

@@ -1,1 +1,1 @@
-"""The kernels once more, slow and obvious: what tests hold them to, and benchmarks measure them against."""
+"""Reference implementations of the kernels, slow and obvious: tests and benchmarks compare the kernels with them."""

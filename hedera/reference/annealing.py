@@ -1,4 +1,4 @@
-"""Simulated annealing with the energy of every state computed from nothing."""
+"""Simulated annealing with the energy of every state computed from scratch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOPELESS = 40
 
 
 class Random:
-    """SplitMix64, as the kernel has it."""
+    """SplitMix64, the kernel's generator."""
 
     def __init__(self, seed: int) -> None:
         self._state = seed
@@ -35,7 +35,7 @@ class Random:
 
 @dataclass(frozen=True)
 class Annealed:
-    """Who sits in each slot at the end, the energy before and after, and how often a best state was found."""
+    """The final host in each slot, the energy before and after, and the number of improvements."""
 
     host: list[int]
     before: int
@@ -45,7 +45,7 @@ class Annealed:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What both searches are about: flows, what each asks for, and what links between switches have."""
+    """The problem of both searches: flows with their demands, and the capacity of links between switches."""
 
     fabric: Fabric
     source: Ints
@@ -54,7 +54,7 @@ class Problem:
     capacity: Ints
 
     def exceeded(self, labels: Sequence[int]) -> int:
-        """What all links between switches are exceeded by, with a label for each flow."""
+        """Return the total excess load of links between switches, given a label for each flow."""
         load = [0] * self.capacity.size
         flows = zip(self.source.tolist(), self.target.tolist(), self.amount.tolist(), labels, strict=True)
         for source, target, amount, label in flows:
@@ -65,20 +65,20 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Search(Problem):
-    """A problem as the kernel takes it."""
+    """A problem in the kernel's form."""
 
     seats: Seats
     fee: Ints
 
     def energy(self, host: list[int], home: dict[int, int]) -> int:
-        """What links are exceeded by, and the fees of hosts that are not at home."""
+        """Return the excess load of links plus the fees of hosts that are not at home."""
         label = {who: int(self.seats.label[slot]) for slot, who in enumerate(host) if who >= 0}
         fees = sum(int(self.fee[who]) for who, at in label.items() if at != home[who])
         return fees + self.exceeded([label[target] for target in self.target.tolist()])
 
 
 def anneal(search: Search, host: list[int], schedule: tuple[int, float, float, int]) -> Annealed:
-    """The same as the kernel's `anneal`."""
+    """Return what the kernel's `anneal` returns."""
     iterations, greed, unit, seed = schedule
     random = Random(seed)
     seats = search.seats
@@ -103,7 +103,7 @@ def anneal(search: Search, host: list[int], schedule: tuple[int, float, float, i
 
 
 def _neighbour(search: Search, state: list[int], random: Random) -> tuple[int, int]:
-    """Two slots: of a pod, of hosts at an edge switch, or of an edge or aggregation switch."""
+    """Draw two slots: of a pod, of hosts at an edge switch, or of an edge or aggregation switch."""
     seats, edges = search.seats, search.fabric.edge_first.tolist()
     kind = random.below(3)
     if kind == 0:

@@ -1,4 +1,4 @@
-"""Demand estimation as the paper writes it down: every sender, then every receiver, until nothing changes."""
+"""Demand estimation as in the paper: every sender, then every receiver, until nothing changes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from hedera.demand_estimation import MOST_ROUNDS, DemandEstimate
 from hedera.fabric import Ints
 
 _SAME = 1e-9
-"""Two shares that differ by less are the same, rounded differently."""
+"""Two shares that differ by less are equal up to rounding."""
 
 
 def estimate_demands(hosts: int, source: Ints, target: Ints, nic_rate: float) -> DemandEstimate:
-    """The same as `hedera.demand_estimation.estimate_demands`, for arguments that are sound."""
+    """Return what `hedera.demand_estimation.estimate_demands` returns, for valid arguments."""
     demand = [0.0] * source.size
     converged = [False] * source.size
     outgoing: list[list[int]] = [[] for _ in range(hosts)]

@@ -1,4 +1,4 @@
-"""Global first fit as the paper writes it down."""
+"""Global first fit as in the paper."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from hedera.fabric import HASHED, Fabric, Ints
 
 
 def first_fit(fabric: Fabric, source: Ints, target: Ints, amount: Ints, capacity: Ints, choice: Ints) -> list[int]:
-    """The same as the kernel's `first_fit`."""
+    """Return what the kernel's `first_fit` returns."""
     left = capacity.tolist()
     found: list[int] = choice.tolist()
     ends = list(zip(source.tolist(), target.tolist(), amount.tolist(), strict=True))
 
     def inner(flow: int, label: int) -> tuple[int, ...]:
-        """The links between switches."""
+        """Return the links of the path between switches."""
         return fabric.path(ends[flow][0], ends[flow][1], label)[1:-1]
 
     def reserve(flow: int) -> None:

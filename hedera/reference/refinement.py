@@ -1,4 +1,4 @@
-"""Simulated annealing over the labels of flows with the energy of every state computed from nothing."""
+"""Simulated annealing over the labels of flows with the energy of every state computed from scratch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hedera.reference.annealing import HOPELESS, Problem, Random
 
 @dataclass(frozen=True)
 class Refined:
-    """The label of each flow at the end, the energy before and after, and how often a best state was found."""
+    """The final label of each flow, the energy before and after, and the number of improvements."""
 
     choice: list[int]
     before: int
@@ -21,19 +21,19 @@ class Refined:
 
 @dataclass(frozen=True, eq=False)
 class Search(Problem):
-    """A problem as the kernel takes it."""
+    """A problem in the kernel's form."""
 
     home: Ints
     fee: Ints
 
     def energy(self, choice: list[int]) -> int:
-        """What links are exceeded by, and the fees of flows that are not at home."""
+        """Return the excess load of links plus the fees of flows that are not at home."""
         flows = zip(choice, self.home, self.fee, strict=True)
         return self.exceeded(choice) + sum(int(fee) for label, home, fee in flows if label != home)
 
 
 def refine(search: Search, choice: list[int], schedule: tuple[int, float, float, int]) -> Refined:
-    """The same as the kernel's `refine`."""
+    """Return what the kernel's `refine` returns."""
     iterations, greed, unit, seed = schedule
     random = Random(seed)
     before = energy = best_energy = search.energy(choice)

@@ -1,4 +1,4 @@
-"""Reading counters with a dictionary for each switch."""
+"""Reference of the flow book: counters in a dictionary for each switch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SHORTEST = 1e-3
 
 
 class FlowBook:
-    """The same as the kernel's, for polls that are sound."""
+    """The kernel's flow book, for valid polls."""
 
     def __init__(self) -> None:
         self._known: dict[int, dict[int, tuple[int, int]]] = {}

@@ -1,4 +1,4 @@
-"""How often how much gets through: outcomes of failures weighted by how likely the failures are."""
+"""Availability of schemes: the outcomes of failures weighted by the failures' probabilities."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from simulator.flow.what_if import Contender, Outcome, loss_share
 from te_solver.failure_probabilities import FailureProbabilities
 
 KEPT = (1.0, 0.99, 0.95, 0.9)
-"""Shares of the traffic sent whose arrival is asked for."""
+"""Shares of the sent traffic; each scheme reports the probability that at least so much arrives."""
 
 GUARANTEED = (0.9, 0.99, 0.999, 0.9999)
-"""Probabilities with which a share of the demand is asked for."""
+"""Probabilities; each scheme reports the share of the demand that arrives with at least this probability."""
 
 _DUST = 1e-9
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """A figure when nothing is served in what is unlisted, and when that is served as if nothing had failed."""
+    """Bounds of a figure: unlisted states serve nothing (low), or as much as without a failure (high)."""
 
     low: float
     high: float
@@ -61,14 +61,14 @@ def availability(
     probabilities: FailureProbabilities,
     priority: int | None = None,
 ) -> Availability:
-    """The figures of a scheme.
+    """Return the figures of a scheme.
 
-    Without a failure everything that is sent arrives: the state without one counts as that, with its probability.
+    Without a failure all sent traffic arrives; this state counts with its own probability.
 
     Args:
         contender: the scheme and its plan.
-        outcomes: of this scheme, one for each failure.
-        probabilities: of the same failures, in the same order.
+        outcomes: the scheme's outcomes, one for each failure.
+        probabilities: the probabilities of the same failures, in the same order.
         priority: the class; all traffic by default.
     """
     of = np.array([probabilities.none, *probabilities.of])
@@ -104,7 +104,7 @@ def _bounds(probability: float, unlisted: float) -> Bounds:
 def _unhurt(
     contender: Contender, outcomes: Sequence[Outcome], of: NDArray[np.float64], priority: int | None
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The pairs of a class that send something, and the probability of listed states in which each loses nothing."""
+    """Return the sending pairs of a class, and the probability of the listed states in which each loses nothing."""
     traffic = contender.traffic
     hurt = np.zeros(len(traffic.plan.pairs))
     for outcome, probability in zip(outcomes, of[1:], strict=True):
@@ -119,7 +119,7 @@ def _unhurt(
 def _served_with(
     of: NDArray[np.float64], served: NDArray[np.float64], unlisted: float, then: float, probability: float
 ) -> float:
-    """The largest share that is reached with at least this probability, `then` being reached in what is unlisted."""
+    """Return the largest share reached with at least this probability, if unlisted states reach `then`."""
     shares = np.append(served, then)
     order = np.argsort(-shares, kind="stable")
     reached = np.cumsum(np.append(of, unlisted)[order])

@@ -1,4 +1,4 @@
-"""Sets schemes side by side: what their outcomes come to over all failures, each failure counting alike."""
+"""Comparison of schemes: their outcomes over all failures, with equal weight for each failure."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Comparison:
     Attributes:
         scheme: its name.
         priority: the class, None for all traffic.
-        demand, sent: Mbit/s that are asked for, and that are sent before anything fails.
+        demand, sent: Mbit/s demanded, and Mbit/s sent before the failure.
         goodput_mean, goodput_least: Mbit/s that arrive after a failure, new traffic included.
-        lost, failure_loss, congestion_loss: means.
-        lost_worst: in the failure that costs most.
-        of_role: what of each role's traffic is lost, all failures together.
-        aboriginal_worst: of all traffic whose tunnel survived, in the failure that costs it most.
+        lost, failure_loss, congestion_loss: mean losses.
+        lost_worst: the loss in the failure that costs most.
+        of_role: the loss of each role's traffic, all failures together.
+        aboriginal_worst: the loss of all traffic whose tunnel survived, in the failure that costs it most.
     """
 
     scheme: str
@@ -44,12 +44,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Recovery:
-    """What one scheme's recoveries take, over all failures.
+    """The cost of one scheme's recoveries, over all failures.
 
     Attributes:
-        vacant: the share of all links' capacity that carries nothing before anything fails.
-        moved_mean, moved_most: what changes tunnel, as a share of what was sent.
-        overloaded_mean, overloaded_most: how many links are offered more than their capacity.
+        vacant: the share of all links' capacity that is unused before the failure.
+        moved_mean, moved_most: traffic that changes tunnel, as a share of the sent traffic.
+        overloaded_mean, overloaded_most: number of links offered more than their capacity.
     """
 
     vacant: float
@@ -60,7 +60,7 @@ class Recovery:
 
 
 def compare(contender: Contender, outcomes: Sequence[Outcome], priority: int | None = None) -> Comparison:
-    """The figures of a scheme's outcomes, one at least, for all traffic or one class."""
+    """Return the figures of a scheme for all traffic or one class, from at least one outcome."""
     sent = contender.sent(priority)
     totals = [outcome.total(OLD, priority) for outcome in outcomes]
     goodput = [outcome.total(tuple(Role), priority).goodput for outcome in outcomes]
@@ -85,7 +85,7 @@ def compare(contender: Contender, outcomes: Sequence[Outcome], priority: int | N
 
 
 def recovery(contender: Contender, outcomes: Sequence[Outcome]) -> Recovery:
-    """What the recoveries of a scheme's outcomes take, one at least."""
+    """Return the cost of a scheme's recoveries, from at least one outcome."""
     sent = contender.sent() or 1.0
     moved = [outcome.moved / sent for outcome in outcomes]
     overloaded = [len(outcome.overloaded) for outcome in outcomes]
@@ -99,7 +99,7 @@ def recovery(contender: Contender, outcomes: Sequence[Outcome]) -> Recovery:
 
 
 def ranked(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Those that cost most first, equal ones as they come; shares of the traffic sent decide."""
+    """Return the outcomes by the share of sent traffic lost, largest first; ties keep their order."""
     return sorted(outcomes, key=lambda outcome: -loss_share(outcome.total()))
 
 

@@ -1,4 +1,4 @@
-"""What happens to a network over time: events, and the stages between them in which nothing happens."""
+"""Events of a network over time, and the stages between them in which nothing changes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FlowEnds:
 
 @dataclass(frozen=True)
 class LinksFail:
-    """Links, as positions, carry nothing from now on; whoever uses them loses all until flows are rerouted."""
+    """Links, as positions, carry nothing from now on; their flows lose everything until they are rerouted."""
 
     time: float
     links: tuple[int, ...]
@@ -46,9 +46,9 @@ class LinksHeal:
 
 @dataclass(frozen=True, eq=False)
 class FlowsRerouted:
-    """The flows get other paths, levels and rates: a failure is detected, or the controller has computed anew.
+    """The flows get other paths, levels and rates: a failure was detected, or the controller has recomputed.
 
-    `flows` are the same flows in the same order; those that are not there (not arrived, ended) stay away.
+    `flows` are the same flows in the same order; absent ones (not yet arrived, or ended) stay absent.
     """
 
     time: float
@@ -61,13 +61,13 @@ Event: TypeAlias = FlowArrives | FlowEnds | LinksFail | LinksHeal | FlowsReroute
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A time in which nothing happens.
+    """An interval in which nothing changes.
 
     Attributes:
-        start, end: in seconds.
-        name: what it began with.
+        start, end: times in seconds.
+        name: the event that it began with.
         capacity: Mbit/s of each link, zero for failed ones, shape (L,).
-        flows: those of the network, with an offer of zero where a flow is not there.
+        flows: all flows of the network; absent ones offer zero.
     """
 
     start: float
@@ -78,10 +78,10 @@ class Stage:
 
 
 def stages(capacity: Vector, flows: Flows, events: Sequence[Event], end: float) -> tuple[Stage, ...]:
-    """The stages from time 0 to `end`; events of the same time happen together, in the order given.
+    """Return the stages from time 0 to `end`; events of the same time happen together, in the order given.
 
     Raises:
-        ValueError: an event that is not between 0 and `end`, or that is about a flow or link that there is not.
+        ValueError: an event is not between 0 and `end`, or names a flow or link that does not exist.
     """
     for event in events:
         _require_sound(event, capacity.size, flows, end)

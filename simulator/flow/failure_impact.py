@@ -1,4 +1,4 @@
-"""What a failure does to whom: a scheme's answer put through the model, losses told apart by cause and by role."""
+"""Impact of a failure: the model applied to a scheme's rerouting, with losses by cause and by role."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from te_solver.schemes.traffic import Indices, PlannedTraffic, TunnelColumns
 from te_solver.topology import Topology
 
 Weighting = Literal["equal", "offered"]
-"""How elastic sub-flows share a bottleneck: each like one TCP connection, or like as many as it offers Mbit/s."""
+"""Share of an elastic sub-flow in a bottleneck: like one TCP connection, or like one for each Mbit/s offered."""
 
 _DUST = 1e-9
-"""Less than this share of a link's capacity above it is rounding."""
+"""An excess over a link's capacity by less than this share of it is rounding."""
 
 
 class Role(IntEnum):
-    """The part of traffic in a failure; each sub-flow has the first that fits.
+    """The role of traffic in a failure; each sub-flow has the first that fits.
 
     `VICTIM`: the failure took its tunnel. `NEW`: was not sent before. `DIRECT`: shares a link with a victim's tunnel.
     `INDIRECT`: shares a link with direct traffic. `UNTOUCHED`: all other aboriginal traffic.
@@ -42,10 +42,10 @@ class RoleSum:
     """All traffic of one role, in Mbit/s.
 
     Attributes:
-        sent: what it came to before the failure, for new traffic what it comes to now.
-        failure_loss: of that, what no longer enters the network: pairs without a tunnel, traffic withheld.
-        congestion_loss: what enters and does not get through.
-        goodput: what arrives.
+        sent: traffic sent before the failure; for new traffic, after it.
+        failure_loss: the part of it that no longer enters the network: pairs without a tunnel, withheld traffic.
+        congestion_loss: traffic that enters the network and does not arrive.
+        goodput: traffic that arrives.
     """
 
     sent: float
@@ -55,7 +55,7 @@ class RoleSum:
 
     @property
     def lost(self) -> float:
-        """Mbit/s that do not arrive, for whichever reason."""
+        """Mbit/s that do not arrive, for either reason."""
         return self.failure_loss + self.congestion_loss
 
 
@@ -64,9 +64,9 @@ class Impact:
     """A failure's effect under one scheme; S sub-flows and L links as in the `Rerouting`, P pairs.
 
     Attributes:
-        rerouting: the scheme's answer.
+        rerouting: the scheme's rerouting.
         before: Mbit/s of each pair that arrived before the failure, shape (P,).
-        flows: the sub-flows as the model took them.
+        flows: the sub-flows as given to the model.
         goodput: Mbit/s of each sub-flow that arrive, shape (S,).
         load: Mbit/s that each link carries, shape (L,).
         dropped: Mbit/s of inelastic traffic that each link drops, shape (L,).
@@ -81,12 +81,12 @@ class Impact:
 
     @property
     def congestion_loss(self) -> Vector:
-        """Mbit/s of each sub-flow that are offered and do not get through, shape (S,)."""
+        """Mbit/s of each sub-flow that are offered and do not arrive, shape (S,)."""
         return self.rerouting.offered - self.goodput
 
     @property
     def failure_loss(self) -> Vector:
-        """Mbit/s of each pair that were sent before and do not enter the network now, shape (P,)."""
+        """Mbit/s of each pair that were sent before and no longer enter the network, shape (P,)."""
         return self.rerouting.lost
 
     @cached_property
@@ -107,15 +107,16 @@ class Impact:
 
     @cached_property
     def overloaded(self) -> Flags:
-        """Which links are offered more than their capacity, were nothing dropped on the way, shape (L,)."""
+        """Flags of links that would be offered more than their capacity if no link dropped anything, shape (L,)."""
         capacity = np.where(self.rerouting.damage.failed_links, 0.0, self.rerouting.traffic.capacity)
         return np.asarray(self.rerouting.link_loads > capacity * (1 + _DUST), dtype=np.bool_)
 
     def of_role(self, role: Role, priority: int | None = None) -> RoleSum:
-        """The sums of one role, of all classes of traffic or of one.
+        """Return the sums of one role, for all classes of traffic or one.
 
-        What is cut off was victim traffic. What is withheld counts as victim traffic up to what the pair's victims
-        sent that is offered no longer; the rest, which only `recompute` knows, is withheld from untouched traffic.
+        Traffic of pairs without a tunnel was victim traffic. Withheld traffic counts as victim traffic up to what the
+        pair's victims sent and no longer offer; the rest, which only `recompute` produces, is withheld from untouched
+        traffic.
         """
         of_pair = self._pairs(priority)
         chosen = (self.role == role) & of_pair[self.rerouting.pair]
@@ -129,7 +130,7 @@ class Impact:
 
     @cached_property
     def _shut_out_victims(self) -> Vector:
-        """Mbit/s of each pair that dead tunnels carried before and nobody carries now, shape (P,)."""
+        """Mbit/s of each pair that dead tunnels carried before and no tunnel carries now, shape (P,)."""
         answer = self.rerouting
         sent = answer.traffic.tunnels.sums(np.where(answer.damage.alive, 0.0, answer.traffic.sent))
         still = np.bincount(answer.pair, np.where(answer.victim, answer.offered, 0.0), minlength=sent.size)
@@ -141,12 +142,12 @@ class Impact:
 
 
 class FailureModel:
-    """Puts what schemes answer for one plan through the model; holds nothing that depends on the failure.
+    """The model applied to the reroutings of one plan; it holds nothing that depends on the failure.
 
     Args:
-        traffic: what the plan sends.
-        elastic: whether a pair's traffic adapts to what it gets (TCP), for all pairs or for each, shape (P,).
-        weighting: how elastic sub-flows share a bottleneck.
+        traffic: the traffic of the plan.
+        elastic: True if a pair's traffic adapts to its share (TCP), for all pairs or for each, shape (P,).
+        weighting: the weights of elastic sub-flows at a bottleneck.
     """
 
     def __init__(self, traffic: PlannedTraffic, *, elastic: ArrayLike = True, weighting: Weighting = "equal") -> None:
@@ -157,7 +158,7 @@ class FailureModel:
 
     @cached_property
     def before(self) -> Shares:
-        """What arrives of each planned tunnel's traffic, a flow for each tunnel, before anything fails."""
+        """Shares before the failure, one flow for each planned tunnel."""
         tunnels = np.arange(self._traffic.sent.size)
         level = 2 * self._traffic.priority[self._traffic.tunnels.pair]
         return share(self._traffic.capacity, self.flows(self._traffic.tunnels, tunnels, self._traffic.sent, level))
@@ -167,14 +168,14 @@ class FailureModel:
         return self._traffic.tunnels.sums(self.before.goodput)
 
     def impact(self, rerouting: Rerouting) -> Impact:
-        """What becomes of the traffic once the scheme's answer is in force.
+        """Return the impact on the traffic once the scheme's rerouting is in force.
 
         Raises:
-            ValueError: the answer is for another plan.
+            ValueError: the rerouting is for another plan.
             NoFixedPointError: the losses of inelastic traffic do not settle.
         """
         if rerouting.traffic is not self._traffic:
-            raise ValueError("an answer for other traffic, expected one for the traffic of this model")
+            raise ValueError("a rerouting of other traffic, expected one of this model's traffic")
         capacity = np.where(rerouting.damage.failed_links, 0.0, self._traffic.capacity)
         flows = self.flows(rerouting.tunnels, rerouting.carrier, rerouting.offered, rerouting.level)
         shares = share(capacity, flows)
@@ -183,9 +184,9 @@ class FailureModel:
     def flows(
         self, tunnels: TunnelColumns, carrier: Indices, offered: Vector, level: Indices, part: ArrayLike = 1.0
     ) -> Flows:
-        """The flows of sub-flows that these tunnels carry at these rates and places in strict priority.
+        """Return the model's flows for sub-flows on these tunnels, at these rates and levels of strict priority.
 
-        `part` is for flows that are only that part of a sub-flow, and count as much beside others.
+        `part` is the part of a sub-flow that each flow stands for, and its weight at a bottleneck.
         """
         first, links = (
             self._paths if tunnels is self._traffic.tunnels else paths_of(self._traffic.plan.topology, tunnels)
@@ -202,9 +203,9 @@ class FailureModel:
 
 
 def paths_of(topology: Topology, tunnels: TunnelColumns) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The links of each tunnel from ingress to egress, one after the other, and where each tunnel's begin.
+    """Return where each tunnel's links begin, and the links of all tunnels, each from ingress to egress.
 
-    (The incidence matrix of the tunnels has them in another order.)
+    (The tunnels' incidence matrix has the links in another order.)
     """
     row_of = {link.ends: row for row, link in enumerate(topology.links)}
     first = np.cumsum([0, *(len(path) - 1 for path in tunnels.paths)], dtype=np.int64)
@@ -213,7 +214,7 @@ def paths_of(topology: Topology, tunnels: TunnelColumns) -> tuple[NDArray[np.int
 
 
 def _roles(rerouting: Rerouting, flows: Flows) -> NDArray[np.int8]:
-    """The role of each sub-flow; one that is offered nothing gives no other one a role."""
+    """Return the role of each sub-flow; sub-flows with an offer of zero give no other sub-flow a role."""
     carrying = rerouting.offered > 0
     victim, new = rerouting.victim, rerouting.origin == NEW_TRAFFIC
     direct = ~victim & ~new & _meeting(flows, victim & carrying, rerouting)
@@ -225,7 +226,7 @@ def _roles(rerouting: Rerouting, flows: Flows) -> NDArray[np.int8]:
 
 
 def _meeting(flows: Flows, chosen: Flags, rerouting: Rerouting) -> Flags:
-    """Which sub-flows have a link in common with any of the chosen ones."""
+    """Return flags of the sub-flows that share a link with any of the chosen ones."""
     flow = np.repeat(np.arange(flows.size), np.diff(flows.first))
     used = np.zeros(rerouting.damage.failed_links.size, dtype=np.bool_)
     used[flows.links[chosen[flow]]] = True

@@ -1,4 +1,4 @@
-"""A failure as it passes: it happens, is detected, the controller computes anew, and it heals."""
+"""The course of a failure: it happens, is detected, the controller recomputes, and the links heal."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _DUST = 1e-12
 
 @dataclass(frozen=True)
 class Script:
-    """When what happens, in seconds.
+    """Times of a failure's course, in seconds.
 
     Attributes:
-        fails: when the failure strikes.
-        detection: from there until ingresses act on it, and from the repair until they go back to their plan.
-        end: of the story.
-        recomputation: from detection until the controller's new rates are in force everywhere; None for never.
-        heals: when it is repaired; None for never. What is repaired before it was detected is never acted on.
+        fails: time of the failure.
+        detection: delay from the failure until ingresses react, and from the repair until they return to the plan.
+        end: end of the story.
+        recomputation: delay from detection until the controller's new rates are in force everywhere; None for never.
+        heals: time of the repair; None for never. Nobody reacts to a failure that is repaired before its detection.
 
     Raises:
-        ValueError: a time that cannot be.
+        ValueError: a time is negative, infinite, or out of order.
     """
 
     fails: float
@@ -45,7 +45,7 @@ class Script:
     def __post_init__(self) -> None:
         times = [self.fails, self.detection, self.end, self.recomputation or 0.0, self.heals or self.fails]
         if not all(math.isfinite(time) and time >= 0 for time in times):
-            raise ValueError("a time that is negative or without end, expected seconds")
+            raise ValueError("a time is negative or infinite, expected seconds")
         if self.heals is not None and self.heals <= self.fails:
             raise ValueError(f"healed at {self.heals:g} s, expected a time after {self.fails:g} s, when it fails")
         if self.end < self.fails:
@@ -54,16 +54,16 @@ class Script:
 
 @dataclass(frozen=True, eq=False)
 class Story:
-    """The stages of a failure, and whose F flows they are about.
+    """The stages of a failure, and the F flows in them.
 
-    A flow is a part of one planned tunnel's traffic that stays together all the time, or new traffic.
+    A flow is new traffic, or a part of one planned tunnel's traffic that stays together in all stages.
 
     Attributes:
         stages: from before the failure until its end.
         pair: the row of each flow's pair, shape (F,).
         origin: the planned tunnel of each flow as a column, or `NEW_TRAFFIC`, shape (F,).
-        rerouted: the sub-flow of the scheme's answer that each flow is part of, -1 for none, shape (F,).
-        victim: whether the failure takes a flow's tunnel, shape (F,).
+        rerouted: the sub-flow of the scheme's rerouting that each flow is part of, -1 for none, shape (F,).
+        victim: True for flows whose tunnel fails, shape (F,).
     """
 
     stages: tuple[Stage, ...]
@@ -75,26 +75,26 @@ class Story:
 
 @dataclass(frozen=True)
 class _Piece:
-    """A part of a tunnel's traffic under one answer: the sub-flow it belongs to and how much of the tunnel's it is."""
+    """A part of a tunnel's traffic under one rerouting: the sub-flow it belongs to and its share of the traffic."""
 
     subflow: int
     part: float
 
 
 def story(model: FailureModel, answer: Rerouting, script: Script, recomputed: Rerouting | None = None) -> Story:
-    """The failure that `answer` answers to, on one timeline.
+    """Return the timeline of the failure that `answer` reroutes.
 
-    Between failure and detection traffic runs into the failed links and is lost. Then `answer` is in force, and after
-    the recomputation, if there is one, `recomputed`. Links that heal are used again by those that still send over them
-    at once, and by all others a detection later, when everybody goes back to the plan.
+    Between failure and detection, traffic runs into the failed links and is lost. Then `answer` is in force, and after
+    the recomputation, if there is one, `recomputed`. When links heal, flows that still send over them get through at
+    once; all others return to the plan when the repair is detected.
 
     Raises:
-        ValueError: a recomputation without an answer of it or the other way round, or answers to different failures.
+        ValueError: only one of `recomputed` and the time of recomputation is given, or the failures differ.
     """
     if (recomputed is None) != (script.recomputation is None):
-        raise ValueError("a recomputation needs a time and an answer, expected both or none")
+        raise ValueError("a recomputation needs a time and a rerouting, expected both or neither")
     if recomputed is not None and (recomputed.damage.failed_links != answer.damage.failed_links).any():
-        raise ValueError("answers to different failures")
+        raise ValueError("reroutings of different failures")
     flows = _Flows.of(answer.traffic, answer, recomputed)
     failed = tuple(np.flatnonzero(answer.damage.failed_links).tolist())
     planned = flows.planned(model)
@@ -123,10 +123,10 @@ def story(model: FailureModel, answer: Rerouting, script: Script, recomputed: Re
 
 @dataclass(frozen=True, eq=False)
 class _Flows:
-    """The coarsest division of all traffic in which each flow is within one sub-flow of both answers.
+    """The coarsest division of all traffic in which each flow lies within one sub-flow of either rerouting.
 
-    Hashing is taken to be independent: of a tunnel's traffic the first answer moves the same part in all parts that
-    the second one makes.
+    Hashing is assumed independent: the first rerouting moves the same share of every part into which the second one
+    divides a tunnel's traffic.
     """
 
     traffic: PlannedTraffic
@@ -168,15 +168,15 @@ class _Flows:
         return model.flows(self.traffic.tunnels, carrier, offered, level, part)
 
     def under(self, model: FailureModel, answer: Rerouting, subflow: Indices, part: Vector) -> Flows:
-        """What is offered when the answer is in force; `part` is what each flow is of its sub-flow."""
-        carrier = np.append(answer.carrier, 0)[subflow]  # the last one is that of nowhere
+        """Return the flows while the rerouting is in force; `part` is each flow's share of its sub-flow."""
+        carrier = np.append(answer.carrier, 0)[subflow]  # the last entry is for `_NOWHERE`
         offered = np.append(answer.offered, 0.0)[subflow] * part
         level = np.append(answer.level, 0)[subflow]
         return model.flows(answer.tunnels, carrier, offered, level, part)
 
 
 def _pieces(traffic: PlannedTraffic, answer: Rerouting) -> list[list[_Piece]]:
-    """For each planned tunnel that carries something, what becomes of that traffic; the parts sum to one."""
+    """Return the pieces of each planned tunnel's traffic; the parts of a tunnel that carries traffic sum to one."""
     found: list[list[_Piece]] = [[] for _ in range(traffic.sent.size)]
     for subflow, (origin, offered) in enumerate(zip(answer.origin.tolist(), answer.offered.tolist(), strict=True)):
         if origin != NEW_TRAFFIC and offered > 0:

@@ -1,4 +1,4 @@
-"""The model's one question: what of the flows that a network is offered gets through."""
+"""The fluid model: goodput of the flows that are offered to a network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Flags = NDArray[np.bool_]
 
 
 class NoFixedPointError(KuijiaError):
-    """Losses of inelastic flows that depend on each other in circles were not found to settle."""
+    """Raised when losses of inelastic flows that depend on each other in a cycle do not settle."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +26,12 @@ class Flows:
     Attributes:
         first: where in `links` each flow's path begins, and where the last one ends, shape (F + 1,).
         links: the links of one path after the other, from ingress to egress; no path crosses a link twice.
-        offered: Mbit/s that each flow is sent with, shape (F,); infinite for an elastic flow without an end.
-        level: the place of each flow's queue in strict priority, lower ones served first, shape (F,).
-        elastic: whether a flow adapts to what it gets, as TCP does, or loses what does not fit, as UDP, shape (F,).
-        weight: how much of a bottleneck an elastic flow takes beside others, such as the number of TCP connections
-            that it stands for, shape (F,).
+        offered: Mbit/s that each flow sends, shape (F,); infinite for an elastic flow that takes all it can get.
+        level: the strict-priority level of each flow's queue, lower ones served first, shape (F,).
+        elastic: True for a flow that adapts to its share, like TCP; False for one that loses its excess, like UDP,
+            shape (F,).
+        weight: an elastic flow's weight at a bottleneck, such as the number of TCP connections that it stands for,
+            shape (F,).
     """
 
     first: NDArray[np.int64]
@@ -50,7 +51,7 @@ class Flows:
         elastic: ArrayLike = True,
         weight: ArrayLike = 1.0,
     ) -> Flows:
-        """Flows over these paths, given as positions of links; what is one value is so for all of them."""
+        """Return flows over these paths of link positions; a single value applies to all flows."""
         size = len(paths)
         return cls(
             np.cumsum([0, *map(len, paths)], dtype=np.int64),
@@ -66,17 +67,17 @@ class Flows:
         return int(self.offered.size)
 
     def path(self, flow: int) -> NDArray[np.int32]:
-        """The links that a flow crosses, in order."""
+        """Return the links that a flow crosses, in order."""
         return self.links[self.first[flow] : self.first[flow + 1]]
 
     def offering(self, offered: Vector) -> Flows:
-        """The same flows at other rates."""
+        """Return the same flows at other rates."""
         return replace(self, offered=offered)
 
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """What becomes of F flows on L links.
+    """The outcome of F flows on L links.
 
     Attributes:
         goodput: Mbit/s of each flow that arrive, shape (F,).
@@ -90,14 +91,14 @@ class Shares:
 
 
 def share(capacity: ArrayLike, flows: Flows) -> Shares:
-    """Who gets what of links of these capacities, in Mbit/s, shape (L,); a failed link has a capacity of zero.
+    """Share links of these capacities, in Mbit/s, shape (L,), among flows; a failed link has a capacity of zero.
 
-    Levels are served in order, each from what those before leave. Within a level inelastic flows come first: a link
-    that they overload takes the same share off each of them, and only what is left of them goes on. Elastic flows
-    share the rest by weighted max-min fairness, none getting more than it offers.
+    Levels are served in order, each from what the earlier ones leave. Within a level inelastic flows come first: a link
+    that they overload drops the same share of each, and only the rest goes on. Elastic flows share the remaining
+    capacity by weighted max-min fairness; none gets more than it offers.
 
     Raises:
-        ValueError: arrays do not fit together or hold impossible values; the message says which.
+        ValueError: arrays do not fit together or hold impossible values; the message names them.
         NoFixedPointError: the losses of inelastic flows do not settle.
     """
     goodput, load, dropped, settled = _core.share(
@@ -110,5 +111,5 @@ def share(capacity: ArrayLike, flows: Flows) -> Shares:
         flows.elastic.view(np.uint8),
     )
     if not settled:
-        raise NoFixedPointError("the losses of inelastic flows on links that feed each other in a circle do not settle")
+        raise NoFixedPointError("the losses of inelastic flows on links that feed each other in a cycle do not settle")
     return Shares(goodput, load, dropped)

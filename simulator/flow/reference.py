@@ -1,4 +1,4 @@
-"""The model once more, slow and obvious: what tests hold the compiled core to, and benchmarks measure it against."""
+"""Reference implementation of the model, slow and obvious: tests and benchmarks compare the compiled core with it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST_ROUNDS = 200_000
 
 
 def share(capacity: Vector, flows: Flows) -> Shares:
-    """The same as `simulator.flow.model.share`, for arguments that are sound."""
+    """Return what `simulator.flow.model.share` returns, for valid arguments."""
     left = np.array(capacity, dtype=np.float64)
     goodput = np.zeros(flows.size)
     dropped = np.zeros(left.size)
@@ -29,10 +29,10 @@ def share(capacity: Vector, flows: Flows) -> Shares:
 
 
 def _thin(flows: Flows, members: list[int], left: Vector, goodput: Vector) -> Vector:
-    """Gives inelastic flows their goodput; what arrives at each link, shape (L,).
+    """Set the goodput of inelastic flows; return what arrives at each link, shape (L,).
 
-    All links start by passing everything. In each round all flows walk their paths, and every link goes half way to
-    the share that it could pass of what arrived, until nothing changes any more.
+    All links start by passing everything. In each round all flows walk their paths, and every link moves half way
+    towards the share of its arrivals that it can pass, until nothing changes any more.
     """
     passed = np.ones(left.size)
     for _ in range(_MOST_ROUNDS):
@@ -51,7 +51,7 @@ def _thin(flows: Flows, members: list[int], left: Vector, goodput: Vector) -> Ve
 
 
 def _fill(flows: Flows, members: list[int], left: Vector, goodput: Vector) -> None:
-    """Gives elastic flows their goodput: all rise together, each until it has its offer or a link of it is full."""
+    """Set the goodput of elastic flows: all rise together, each until it has its offer or one of its links is full."""
     crossings: dict[int, list[int]] = {}
     for flow in members:
         for link in flows.path(flow).tolist():

@@ -1,4 +1,4 @@
-"""Flows on their way up to a rate: what they send meanwhile, and how long an amount takes them, in closed form."""
+"""Flows that rise to a rate: the amount they send meanwhile, and the time that an amount takes, in closed form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from simulator.flow.model import Vector
 
 _MOST_DOUBLINGS = 900.0
-"""In one look ahead: a double holds no more."""
+"""Most doublings in one evaluation; a double holds no more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +18,7 @@ class Rise:
     """F flows that begin at one rate and rise to another: they double in each round trip, then climb steadily.
 
     Attributes:
-        begin: Mbit/s at first, more than zero, shape (F,).
+        begin: initial Mbit/s, more than zero, shape (F,).
         threshold: Mbit/s up to which they double, shape (F,).
         top: Mbit/s at which they stay; no less than `begin`, shape (F,).
         round_trip: seconds in which they double.
@@ -33,17 +33,17 @@ class Rise:
 
     @classmethod
     def none(cls, rate: Vector) -> Rise:
-        """Flows that have their rates at once."""
+        """Return flows that have their rates at once."""
         return cls(rate, rate, rate, 1.0, 1.0)
 
     def rates(self, seconds: Vector) -> Vector:
-        """Mbit/s after so many seconds of each flow, shape (F,)."""
+        """Return each flow's Mbit/s after its number of seconds, shape (F,)."""
         doubled = self.begin * 2 ** np.minimum(seconds / self.round_trip, _MOST_DOUBLINGS)
         climbed = self._corner + self.increase * np.maximum(seconds - self._doubling, 0.0)
         return np.minimum(np.where(doubled < self._corner, doubled, climbed), self.top)
 
     def sent(self, seconds: Vector) -> Vector:
-        """Mbit within so many seconds of each flow, shape (F,)."""
+        """Return the Mbit that each flow sends within its number of seconds, shape (F,)."""
         doubling = np.minimum(seconds, self._doubling)
         climbing = np.clip(seconds - self._doubling, 0.0, self._climbing)
         staying = np.maximum(seconds - self._doubling - self._climbing, 0.0)
@@ -54,7 +54,7 @@ class Rise:
         )
 
     def seconds_for(self, megabits: Vector) -> Vector:
-        """How long each flow takes to send so much, shape (F,); infinite for flows without a rate."""
+        """Return the seconds that each flow takes to send this much, shape (F,); infinite for flows without a rate."""
         of_doubling = (self._corner - self.begin) * self._unit
         of_climbing = self._climbing * (self._corner + self.top) / 2
         doubled = np.minimum(megabits, of_doubling)
@@ -63,7 +63,7 @@ class Rise:
         with np.errstate(divide="ignore", invalid="ignore"):
             seconds = (
                 self.round_trip * np.log2(1 + doubled / (self.begin * self._unit))
-                # The solution of climbed = t (corner + increase t / 2) that does not cancel.
+                # The solution of climbed = t (corner + increase t / 2) in the form without cancellation.
                 + 2 * climbed / (self._corner + np.sqrt(self._corner**2 + 2 * self.increase * climbed))
                 + stayed / self.top
             )
@@ -71,12 +71,12 @@ class Rise:
 
     @property
     def _unit(self) -> float:
-        """Seconds at the first rate in which as much is sent as in the first e-fold, less the first."""
+        """Seconds in which the rate grows by a factor of e while it doubles in each round trip."""
         return self.round_trip / math.log(2)
 
     @property
     def _corner(self) -> Vector:
-        """Where doubling ends."""
+        """Rate at which doubling ends."""
         return np.clip(self.threshold, self.begin, self.top)
 
     @property

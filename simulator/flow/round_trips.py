@@ -1,10 +1,10 @@
-"""TCP over several full links: shares in the proportion of round trips that the queues of these links make.
+"""TCP over several full links: shares in inverse proportion to the round trips that these links' queues cause.
 
-The model's max-min fairness gives flows with a common bottleneck the same. Beside flows that wait in one full queue,
-one that waits in two gets less, as it adds a segment to its window once for each round trip (Floyd, Connections with
-Multiple Congested Gateways, Computer Communication Review 21(5), 1991). Where links have no delay of their own and all
-queues hold the same time, the round trip is the number of full links on the way there and on that of the
-acknowledgements.
+The model's max-min fairness gives flows with a common bottleneck the same rate. A flow that waits in two full queues
+gets less than flows that wait in one, because it adds a segment to its window once for each round trip (Floyd,
+Connections with Multiple Congested Gateways, Computer Communication Review 21(5), 1991). Where links have no delay of
+their own and all full queues cause the same delay, the round trip is proportional to the number of full links on the
+forward path and on that of the acknowledgements.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ _SETTLED = 1e-2
 """Shares have settled when twice the rounds change none by more than this part of the largest link."""
 
 _FULL = 1 - 1e-3
-"""The part of its capacity from which on a link's queue is taken to be full."""
+"""Load, as a share of a link's capacity, from which its queue counts as full."""
 
 
 def share_by_round_trips(capacity: ArrayLike, flows: Flows, back: Sequence[Sequence[int]] | None = None) -> Shares:
-    """Like `share`, of flows as `weighed_by_round_trips` has them; takes and raises what that does."""
+    """Return `share` of the flows weighted by `weighed_by_round_trips`; takes and raises what that does."""
     return share(capacity, weighed_by_round_trips(capacity, flows, back))
 
 
 def weighed_by_round_trips(capacity: ArrayLike, flows: Flows, back: Sequence[Sequence[int]] | None = None) -> Flows:
-    """The flows with the weight of each divided by the full links that it and its acknowledgements cross.
+    """Return the flows with weights divided by the number of full links that flow and acknowledgements cross.
 
-    A link is full for a flow when flows served no later than this one fill it. Which links are full depends on the
-    shares, and these on the weights: weights are the mean of what the shares of the rounds before ask for, as a link
-    may just be full or not by a flow's weight. A hundred rounds are gone through, and twice as many again as long as
-    that still changes a share by more than 1 % of the largest link.
+    A link is full for a flow when flows served no later than this one fill it. The full links depend on the shares, and
+    the shares on the weights. As one flow's weight may decide if a link is just full, the weights are the mean of what
+    the shares of earlier rounds ask for. Rounds are doubled, from 50, until that changes no share by more than 1 % of
+    the largest link.
 
     Args:
         capacity: Mbit/s of each link, shape (L,).
-        flows: who offers what.
-        back: the links that the acknowledgements of each flow cross, in its queues; None for nothing in their way. They
-            themselves fill no link.
+        flows: the flows and their offers.
+        back: the links that the acknowledgements of each flow cross, in its queues; None if they meet no full link.
+            Acknowledgements themselves fill no link.
 
     Raises:
         ValueError: as `share` does.
-        NoFixedPointError: as `share` does, or shares have not settled after thousands of rounds.
+        NoFixedPointError: as `share` does, or if shares have not settled after thousands of rounds.
     """
     limits = np.asarray(capacity, np.float64)
     way_back = None if back is None else Flows.of(back, 0.0, level=flows.level)
@@ -72,7 +72,7 @@ def weighed_by_round_trips(capacity: ArrayLike, flows: Flows, back: Sequence[Seq
 
 
 def _full_links(capacity: Vector, flows: Flows, shares: Shares, ways: Flows) -> NDArray[np.int64]:
-    """How many links that `flows` fill each of the `ways` crosses, shape (F,)."""
+    """Return the number of links filled by `flows` that each of the `ways` crosses, shape (F,)."""
     flow, way = (np.repeat(np.arange(each.size), np.diff(each.first)) for each in (flows, ways))
     crossed = np.zeros(flows.size, np.int64)
     for level in np.unique(flows.level):

@@ -1,4 +1,4 @@
-"""Goodput over time: what flows get in each stage between two events, at once or with a ramp."""
+"""Goodput over time: the rates of flows in each stage between two events, at once or with a ramp."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from simulator.flow.model import Flags, Vector, share
 from simulator.flow.ramp import Climb, Ramp
 
 _SETTLED = 1e-3
-"""Flows within this share of where a stage leads them are taken to be there."""
+"""Flows within this share of a stage's steady rate count as having reached it."""
 
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """What F flows got in K intervals of time.
+    """The goodput of F flows in K intervals of time.
 
     Attributes:
-        stages: what the time is made of.
-        steady: Mbit/s that each flow would come to in each stage if it lasted, shape (stages, F).
+        stages: the stages that make up the time.
+        steady: Mbit/s that each flow would reach in each stage if the stage lasted, shape (stages, F).
         stage: the stage of each interval, as a position, shape (K,).
-        start, end: of each interval, in seconds, shape (K,).
+        start, end: times of each interval, in seconds, shape (K,).
         goodput: Mbit/s of each flow in each interval, shape (K, F).
     """
 
@@ -38,23 +38,23 @@ class History:
     def mean(self, start: float, end: float) -> Vector:
         """Mean goodput of each flow between two times, in Mbit/s, shape (F,)."""
         if not end > start:
-            raise ValueError(f"from {start:g} to {end:g} s, expected a time that lasts")
+            raise ValueError(f"from {start:g} to {end:g} s, expected an end after the start")
         overlap = np.clip(np.minimum(self.end, end) - np.maximum(self.start, start), 0.0, None)
         return np.asarray(overlap @ self.goodput / (end - start))
 
     def undelivered(self) -> Vector:
-        """Mbit that each flow was to send by its finite offer and did not deliver, over all the time, shape (F,)."""
+        """Return the Mbit of each flow's finite offer that were not delivered, over the whole time, shape (F,)."""
         offered = np.stack([self.stages[number].flows.offered for number in self.stage])
         missing = np.where(np.isfinite(offered), offered, 0.0) - np.where(np.isfinite(offered), self.goodput, 0.0)
         return np.asarray((self.end - self.start) @ missing)
 
     def settling_time(self, stage: int, flows: Flags | None = None, tolerance: float = 0.05) -> float:
-        """Seconds from the start of a stage until the flows have what it leads them to, and keep it to its end.
+        """Return the seconds from a stage's start until the flows reach their steady rates and keep them to its end.
 
         Args:
-            stage: its position.
-            flows: which of the flows are to settle; by default all.
-            tolerance: what they may still lack or have too much, as a share of what they are led to.
+            stage: the position of the stage.
+            flows: flags of the flows that have to settle; by default all.
+            tolerance: the deviation allowed, as a share of the steady rate.
 
         Returns:
             Infinity when they do not settle before the next event.
@@ -71,10 +71,10 @@ class History:
 
 
 def play(stages: Sequence[Stage], ramp: Ramp | None = None) -> History:
-    """What flows get in each stage: their shares at once, or with a ramp as they come to them.
+    """Return the goodput of flows in each stage: their shares at once, or their approach to them with a ramp.
 
     With a ramp, flows have their shares at the beginning; each interval is a step of the ramp, and the last one of a
-    stage begins when all flows are where they are going.
+    stage begins when all flows have reached their steady rates.
 
     Raises:
         NoFixedPointError: the losses of inelastic flows do not settle.
@@ -94,7 +94,7 @@ def play(stages: Sequence[Stage], ramp: Ramp | None = None) -> History:
 
 
 def _climbed(climb: Climb, ramp: Ramp, stage: Stage, aim: Vector) -> list[tuple[float, Vector]]:
-    """The beginnings of a stage's intervals with the goodput in each."""
+    """Return the starts of a stage's intervals with the goodput in each."""
     climb.enter(stage, aim)
     found: list[tuple[float, Vector]] = []
     steps = max(1, math.ceil((stage.end - stage.start) / ramp.step_seconds - 1e-9))

@@ -1,4 +1,4 @@
-"""Which failure would hurt whom under which scheme: every failure put to every scheme, and the outcomes summed up."""
+"""What-if analysis: the outcome of every failure under every scheme, summed by role and class."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from te_solver.schemes.interface import Scheme
 from te_solver.schemes.traffic import Flags, PlannedTraffic
 
 _DUST = 1e-9
-"""A pair that lacks less than this share of what it got is not hurt: that is rounding."""
+"""A pair that loses less than this share of its goodput is not hurt: that is rounding."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one failure does under one scheme; rates in Mbit/s.
+    """The outcome of one failure under one scheme; rates in Mbit/s.
 
     Attributes:
-        scheme, failure: their names.
-        sums: what becomes of each role's traffic in each class.
+        scheme, failure: the names of both.
+        sums: the sums of each role's traffic in each class.
         overloaded: the links that are offered more than their capacity, as their ends.
-        moved: what changes tunnel, the churn of the recovery: victims and, under some schemes, others.
+        moved: traffic that changes tunnel, the churn of the recovery: victims and, under some schemes, others.
         hurt: the pairs that get less than before, as their rows in the plan.
     """
 
@@ -36,7 +36,7 @@ class Outcome:
     hurt: tuple[int, ...]
 
     def total(self, roles: Sequence[Role] | None = None, priority: int | None = None) -> RoleSum:
-        """The sums of some roles, by default all but new traffic, and of one class or all."""
+        """Return the sum over some roles, by default all but new traffic, for one class or all."""
         chosen = [
             of_role
             for (of_class, role), of_role in self.sums.items()
@@ -52,22 +52,22 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Contender:
-    """A scheme with the traffic of the plan that it works on."""
+    """A scheme with the planned traffic that it reroutes."""
 
     scheme: Scheme
     traffic: PlannedTraffic
 
     def demand(self, priority: int | None = None) -> float:
-        """Mbit/s that all pairs ask for, or those of one class."""
+        """Return the demand in Mbit/s of all pairs, or of those of one class."""
         return float(self.traffic.demand[self._pairs(priority)].sum())
 
     def sent(self, priority: int | None = None) -> float:
-        """Mbit/s that all pairs send before anything fails, or those of one class."""
+        """Return the Mbit/s that all pairs, or those of one class, send before the failure."""
         return float(self.traffic.tunnels.sums(self.traffic.sent)[self._pairs(priority)].sum())
 
     @property
     def vacant(self) -> float:
-        """The share of all links' capacity that carries nothing before anything fails."""
+        """The share of all links' capacity that is unused before the failure."""
         carried = self.traffic.tunnels.incidence.links @ self.traffic.sent
         return 1 - float(carried.sum() / self.traffic.capacity.sum())
 
@@ -83,12 +83,12 @@ def what_if(
     elastic: bool = True,
     weighting: Weighting = "equal",
 ) -> Iterator[Outcome]:
-    """Every failure under every scheme: of the first scheme all failures, then of the next one, all the same ones.
+    """Yield the outcome of every failure under every scheme: all failures under the first scheme, then the next.
 
     Args:
         contenders: the schemes.
-        failures: of the plans' topology.
-        elastic: whether all traffic is TCP, else UDP.
+        failures: failures of the plans' topology.
+        elastic: True if all traffic is TCP, False if it is UDP.
         weighting: see `failure_impact.Weighting`.
 
     Raises:
@@ -101,7 +101,10 @@ def what_if(
 
 
 def outcome_of(contender: Contender, model: FailureModel, failure: Failure) -> Outcome:
-    """One failure under one scheme; raises what `what_if` raises. The model is one of the contender's traffic."""
+    """Return the outcome of one failure under one scheme; the model is of the contender's traffic.
+
+    Raises what `what_if` raises.
+    """
     impact = model.impact(contender.scheme.reroute(contender.traffic, failure))
     links = contender.traffic.plan.topology.links
     answer = impact.rerouting
@@ -116,5 +119,5 @@ def outcome_of(contender: Contender, model: FailureModel, failure: Failure) -> O
 
 
 def loss_share(of: RoleSum) -> float:
-    """What is lost of what was sent, 0 to 1; nothing where nothing was sent."""
+    """Return the lost share of the sent traffic, 0 to 1; zero if nothing was sent."""
     return of.lost / of.sent if of.sent > 0 else 0.0

@@ -1,1 +1,1 @@
-"""How large flows are: measured distributions, and those that users bring."""
+"""Flow sizes: measured distributions, and those that users bring."""

@@ -15,7 +15,7 @@ from te_solver.errors import UnsoundError
 
 
 class Interpolation(Enum):
-    """What is spread evenly between two points: sizes, or their logarithms."""
+    """Interpolation between two points: linear in sizes, or in their logarithms."""
 
     LINEAR = "linear"
     LOGARITHMIC = "logarithmic"
@@ -25,7 +25,8 @@ class Interpolation(Enum):
 class FlowSizes:
     """Flows have a size of at most `sizes[i]` bytes with probability `probabilities[i]`.
 
-    Two points of one size are a step: so many flows have exactly that size. Two points of one probability are a gap.
+    Two points of one size are a step: that share of flows has exactly this size. Two points of one probability are a
+    gap: no flow has a size in between.
     A first probability above zero is that of the first size.
 
     Attributes:
@@ -34,7 +35,7 @@ class FlowSizes:
         interpolation: between the points.
 
     Raises:
-        UnsoundError: it is no cumulative distribution function; the place is that of the point.
+        UnsoundError: the points are not a cumulative distribution function; `where` is the position of the point.
     """
 
     sizes: NDArray[np.float64]
@@ -44,7 +45,7 @@ class FlowSizes:
     def __post_init__(self) -> None:
         sizes, probabilities = self.sizes, self.probabilities
         if sizes.shape != probabilities.shape or sizes.ndim != 1 or sizes.size == 0:
-            raise UnsoundError((), "has no points", "sizes and as many probabilities")
+            raise UnsoundError((), "has no points", "as many sizes as probabilities")
         logarithmic = self.interpolation is Interpolation.LOGARITHMIC
         least = "a size above zero, which has a logarithm" if logarithmic else "a size of zero or more bytes"
         _require(np.isfinite(sizes) & (sizes > 0 if logarithmic else sizes >= 0), sizes, "size", least)
@@ -63,11 +64,11 @@ class FlowSizes:
 
     @classmethod
     def of_one(cls, size: float) -> FlowSizes:
-        """All flows have this size, bytes."""
+        """Return the distribution in which all flows have this size, bytes."""
         return cls(np.array([size], np.float64), np.ones(1))
 
     def above(self, size: float) -> FlowSizes:
-        """Of the flows that are larger than so many bytes; `size` has to be below the largest."""
+        """Return the distribution of flows larger than `size` bytes, which has to be below the largest size."""
         larger = self.sizes > size
         least = float(self.probability(size))
         probabilities = np.append(0.0, (self.probabilities[larger] - least) / (1 - least))
@@ -75,7 +76,7 @@ class FlowSizes:
 
     @cached_property
     def mean(self) -> float:
-        """Bytes, exactly: of sizes before they are rounded to whole bytes."""
+        """Mean in bytes, exact for sizes before they are rounded to whole bytes."""
         low, high, mass = self.sizes[:-1], self.sizes[1:], np.diff(self.probabilities)
         means = (low + high) / 2
         if self.interpolation is Interpolation.LOGARITHMIC:
@@ -84,7 +85,7 @@ class FlowSizes:
         return fsum([float(self.sizes[0] * self.probabilities[0]), *(mass * means).tolist()])
 
     def quantile(self, probability: ArrayLike) -> NDArray[np.float64]:
-        """The least sizes that flows do not exceed with these probabilities, 0 to 1."""
+        """Return the least sizes that flows do not exceed with these probabilities, 0 to 1."""
         wanted = np.asarray(probability, np.float64)
         after = np.searchsorted(self.probabilities, wanted)
         before = np.maximum(after - 1, 0)
@@ -96,7 +97,7 @@ class FlowSizes:
         return np.clip(low + part * (high - low), low, high)
 
     def probability(self, size: ArrayLike) -> NDArray[np.float64]:
-        """With which flows have at most these sizes, bytes."""
+        """Return the probabilities that a flow has at most these sizes, bytes."""
         asked = np.asarray(size, np.float64)
         after = np.searchsorted(self.sizes, asked, side="right")
         before, last = np.maximum(after - 1, 0), self.sizes.size - 1
@@ -111,7 +112,7 @@ class FlowSizes:
         return np.where(after == 0, 0.0, np.where(inside, here + part * (there - here), 1.0))
 
     def sample(self, draws: Draws, count: int) -> NDArray[np.int64]:
-        """Sizes of so many flows in whole bytes, at least one each, shape (count,)."""
+        """Draw the sizes of `count` flows in whole bytes, at least one each, shape (count,)."""
         return np.maximum(np.rint(self.quantile(draws.uniform(count))), 1).astype(np.int64)
 
 

@@ -15,16 +15,16 @@ _FOLDER = files(__package__).joinpath("data")
 
 @cache
 def published_names() -> tuple[str, ...]:
-    """In alphabetical order."""
+    """Return the names of the distributions in alphabetical order."""
     return tuple(sorted(Path(each.name).stem for each in _FOLDER.iterdir() if each.name.endswith(".cdf")))
 
 
 @cache
 def published_flow_sizes(name: str) -> FlowSizes:
-    """The distribution of this name.
+    """Return the distribution of this name.
 
     Raises:
-        InputError: there is none.
+        InputError: the name is unknown.
     """
     if name not in published_names():
         raise InputError("flow sizes", name, "unknown", f"one of {', '.join(published_names())}")
@@ -32,10 +32,10 @@ def published_flow_sizes(name: str) -> FlowSizes:
 
 
 def find_flow_sizes(name_or_path: str) -> FlowSizes:
-    """A published distribution by its name, or the one in a file.
+    """Return a published distribution by its name, or the one in a file.
 
     Raises:
-        InputError: there is neither, or what the file has is no distribution.
+        InputError: there is neither, or the file does not hold a distribution.
     """
     if name_or_path in published_names():
         return published_flow_sizes(name_or_path)

@@ -1,4 +1,4 @@
-"""Flow sizes from text: a size and the probability of no more, line by line."""
+"""Reader of flow sizes from text: each line holds a size and the probability of flows up to it."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from te_solver.errors import InputError, UnsoundError, quoted
 from te_solver.text import read_text, require_number
 
 _EXPECTED = "a file of flow sizes"
-_LINE = "a size in bytes and the probability of no more, such as 10000 0.15"
+_LINE = "a size in bytes and the probability of at most this size, such as 10000 0.15"
 _INTERPOLATION = re.compile(r"#\s*interpolation\s*:\s*(\S*)", re.IGNORECASE)
 _NS2_COLUMNS = 3
 _PERCENT = 100
 
 
 def read_flow_sizes(path: Path) -> FlowSizes:
-    """The distribution in a file; `parse_flow_sizes` has its form.
+    """Return the distribution in a file; `parse_flow_sizes` documents the format.
 
     Raises:
-        InputError: it cannot be read, or what it has is no distribution.
+        InputError: the file cannot be read, or does not hold a distribution.
     """
     return parse_flow_sizes(read_text(path, _EXPECTED), path)
 
 
 def parse_flow_sizes(text: str, source: str | Path) -> FlowSizes:
-    """The distribution in a text of lines such as `10000 0.15`, separated by blanks, tabs or commas.
+    """Return the distribution in a text of lines such as `10000 0.15`, separated by blanks, tabs or commas.
 
-    A line of three numbers is ns-2's, with a count in the middle that says nothing. When the last probability is 100,
-    all of them are percentages. What follows a `#` is a comment; with `# interpolation: logarithmic` the logarithms of
-    sizes are spread evenly between points, else sizes are.
+    A line of three numbers is ns-2's format; the count in the middle is ignored. If the last probability is 100, all of
+    them are percentages. A `#` starts a comment; the comment `# interpolation: logarithmic` interpolates between points
+    in the logarithms of sizes instead of the sizes.
 
     Raises:
-        InputError: there is no distribution in it; it names `source` and the line.
+        InputError: the text is not a distribution; the error names `source` and the line.
     """
     lines: list[int] = []
     points: list[tuple[float, float]] = []
@@ -52,7 +52,7 @@ def parse_flow_sizes(text: str, source: str | Path) -> FlowSizes:
         points.append((size, require_number(words[-1], source, number, "probability", _LINE)))
         lines.append(number)
     if not points:
-        raise InputError(source, "", "there is no point in it", _LINE)
+        raise InputError(source, "", "there are no points in it", _LINE)
     sizes, probabilities = np.array(points, np.float64).T
     if probabilities[-1] == _PERCENT:
         probabilities = probabilities / _PERCENT

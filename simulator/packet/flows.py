@@ -1,4 +1,4 @@
-"""Who sends how much to whom, from when on and by which transport."""
+"""Flows of the packet model: hosts, size, start and transport."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from simulator.packet.transports import Transport
 
 Path = tuple[Sequence[int], Sequence[int]]
-"""There and back, as numbers of links."""
+"""Forward path and path of the acknowledgements, as numbers of links."""
 
 ENDLESS = 0
-"""The size of a flow without an end."""
+"""Size of a flow that never ends."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,15 +22,15 @@ class Flows:
     """F flows of one transport.
 
     Attributes:
-        source: hosts' numbers, shape (F,).
-        target: likewise.
-        size: bytes, shape (F,): of TCP's payload, of constant-rate packets with their headers; `ENDLESS` for no end.
-            Without meaning for packets at given times.
+        source: numbers of the sending hosts, shape (F,).
+        target: numbers of the receiving hosts, shape (F,).
+        size: bytes, shape (F,): TCP payload, or constant-rate packets with their headers; `ENDLESS` for no end.
+            Ignored for packets at given times.
         start: seconds, shape (F,).
-        transport: of all of them.
+        transport: the transport of all flows.
         level: strict priority, 0 first, shape (F,).
-        paths: the links of each flow's path and those of its acknowledgements; None for what routing chooses. Flows
-            keep paths that are given when links fail.
+        paths: the links of each flow's path and of that of its acknowledgements; None to let routing choose. Flows keep
+            given paths when links fail.
     """
 
     source: NDArray[np.int64]
@@ -53,7 +53,7 @@ class Flows:
         level: ArrayLike = 0,
         paths: Sequence[Path] | None = None,
     ) -> Flows:
-        """Flows between these hosts; what is one value is so for all of them."""
+        """Return flows between these hosts; a single value applies to all flows."""
         sources, targets, sizes, starts, levels = np.broadcast_arrays(
             *(np.atleast_1d(np.asarray(value)) for value in (source, target, size, start, level))
         )

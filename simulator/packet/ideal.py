@@ -1,4 +1,4 @@
-"""How soon flows would be complete at best: alone, on an idle network, sent at the full rate of their path."""
+"""Ideal completion times: flows alone on an idle network, sent at the full rate of their path."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Whole = NDArray[np.int64]
 
 
 def ideal_completion(network: Network, groups: Sequence[Flows], seed: int) -> Vector:
-    """Seconds from start to the last byte's arrival that no flow can stay below, through all groups, shape (F,).
+    """Return each flow's lower bound of the seconds from start to the last byte's arrival, all groups, shape (F,).
 
-    All segments leave the source one right after the other and never wait for anything but the segment before them;
-    packets are stored and forwarded, headers included, and a handshake comes first where the transport has one. NaN for
-    flows without an end, and for those of other transports than TCP, whose pace is given.
+    All segments leave the source back to back and wait for nothing but the segment before them; packets are stored and
+    forwarded, headers included, and a handshake comes first where the transport has one. NaN for endless flows, and for
+    transports other than TCP, whose pace is given.
 
     Args:
-        network: on which they are.
+        network: the network of the flows.
         groups: the flows.
-        seed: of the simulation, which decides about their paths.
+        seed: the seed of the simulation, which determines the paths.
 
     Raises:
         UnsoundError, NoPathError: as `Simulation`.
@@ -47,11 +47,11 @@ def ideal_completion(network: Network, groups: Sequence[Flows], seed: int) -> Ve
 
 @dataclass(frozen=True, eq=False)
 class _Paths:
-    """The ways of all flows there and back, as rows of links; what is missing to the longest one is a link of no time.
+    """The forward and backward paths of all flows as rows of links, padded to the longest with a link without delay.
 
     Attributes:
-        rates: bit/s, of links, shape (L,).
-        delays: picoseconds, with a last one of no time, shape (L + 1,).
+        rates: bit/s of each link, shape (L,).
+        delays: picoseconds of each link, and a zero for padding, shape (L + 1,).
         forward, backward: numbers of links, shape (F, longest).
     """
 
@@ -75,17 +75,17 @@ class _Paths:
         return cls(rates, delays, rows[taken[:, 0]], rows[taken[:, 1]])
 
     def times(self, ways: Whole, size: Whole) -> Vector:
-        """Picoseconds that the links of each way take to send a packet of `size` bytes, shape (F,), rounded up."""
+        """Return the picoseconds that each link of each path takes to send `size` bytes, shape (F, longest)."""
         inside = ways < self.rates.size
         rate = self.rates[np.where(inside, ways, 0)]
         return np.where(inside, -(-8 * PICOSECONDS * size[:, None] // rate), 0).astype(np.float64)
 
 
 def _of_tcp(group: Flows, tcp: Tcp, paths: _Paths, rows: Whole) -> Vector:
-    """The last segment has come when it, or one before it, was sent without a pause.
+    """Return the ideal completion times of a group of TCP flows, in seconds.
 
-    All but the last being of full size, the longest chain of transmissions that wait for each other is: the first full
-    segment up to some link, the others at the slowest link until there, the last segment from there on.
+    All segments but the last are of full size. The longest chain of transmissions that wait for each other is thus: the
+    first full segment up to some link, the others at the slowest link up to there, the last segment from there on.
     """
     forward = paths.forward[rows]
     segments = np.maximum(-(-group.size // tcp.payload), 1)

@@ -1,4 +1,4 @@
-"""Nodes and the directed links between them, each with the queues in front of it."""
+"""Networks of nodes and directed links; each link has queues at its output port."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from te_solver.errors import UnsoundError
 
 @dataclass(frozen=True)
 class Link:
-    """The way from one node to another: an output port and the wire behind it.
+    """A directed link: an output port and the wire behind it.
 
     Attributes:
         source: number of the node that sends.
         target: number of the node that receives.
-        rate: Mbit/s, of everything on the wire.
+        rate: Mbit/s, counting everything on the wire.
         delay: seconds.
-        queueing: what waits for it, and how.
-        loss: probability with which it loses a packet that has reached it.
-        input: which of the target's inputs it is.
+        queueing: the queues at the output port.
+        loss: probability that the link loses a packet.
+        input: number of the target's input that the link leads to.
     """
 
     source: int
@@ -33,7 +33,7 @@ class Link:
 
 @dataclass
 class Network:
-    """Nodes are numbered in the order in which they are added, links likewise."""
+    """Nodes and links, each numbered in the order in which they are added."""
 
     links: list[Link] = field(default_factory=list)
     outputs: list[list[int]] = field(default_factory=list)
@@ -41,12 +41,12 @@ class Network:
     hosts: list[int] = field(default_factory=list)
 
     def add_host(self) -> int:
-        """The number of a new node at which flows begin and end."""
+        """Add a node at which flows begin and end; return its number."""
         self.hosts.append(self.add_switch())
         return self.hosts[-1]
 
     def add_switch(self) -> int:
-        """The number of a new node."""
+        """Add a switch; return its number."""
         self.outputs.append([])
         self.inputs.append(0)
         return len(self.outputs) - 1
@@ -58,14 +58,14 @@ class Network:
     def connect(
         self, ends: tuple[int, int], rate: float, delay: float, *, queueing: Queueing | None = None, loss: float = 0.0
     ) -> int:
-        """A link from one node to another; its number.
+        """Add a link from one node to another; return its number.
 
         Args:
             ends: the node that sends and the one that receives.
             rate: Mbit/s.
             delay: seconds.
-            queueing: what waits for it, and how; without it a queue that nothing overflows.
-            loss: probability with which it loses a packet.
+            queueing: the queues at the output port; by default a queue that never overflows.
+            loss: probability that the link loses a packet.
         """
         for node in ends:
             if not 0 <= node < self.nodes:

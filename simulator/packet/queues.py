@@ -1,4 +1,4 @@
-"""What stands in front of a link: queues, what they drop and mark, and the order in which they are served."""
+"""Queues of output ports: limits, drops, marks, and the order of service."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from simulator.packet.units import bits_per_second, picoseconds
 from te_solver.errors import UnsoundError
 
 UNLIMITED = 1 << 30
-"""Bytes: the largest limit of a queue, more than a host's card ever has waiting."""
+"""Largest limit of a queue in bytes, more than ever waits at a host's network card."""
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """Marks packets that find more than `size` bytes waiting, if they are capable of ECN (RFC 8257 section 3.1)."""
+    """Marking of ECN-capable packets that find more than `size` bytes waiting (RFC 8257 section 3.1)."""
 
     size: int
 
 
 @dataclass(frozen=True)
 class Red:
-    """Random early detection on bytes (Floyd and Jacobson, 1993): marks what is capable of ECN and drops the rest.
+    """Random early detection on bytes (Floyd and Jacobson, 1993): marks ECN-capable packets and drops others.
 
     Attributes:
-        low: bytes of the average below which nothing happens.
-        high: bytes of the average from which on everything is dropped.
-        probability: with which a packet is hit just below `high`.
-        weight: of a new packet's queue in the average; 1 for no averaging.
+        low: average queue in bytes below which packets are neither marked nor dropped.
+        high: average queue in bytes from which on every packet is dropped.
+        probability: probability that a packet is marked or dropped just below `high`.
+        weight: weight in the average of the queue that a new packet finds; 1 for no averaging.
     """
 
     low: int
@@ -39,7 +39,7 @@ class Red:
 
 @dataclass(frozen=True)
 class TokenBucket:
-    """Holds packets back to `rate` Mbit/s, after `burst` bytes."""
+    """Token bucket that shapes packets to `rate` Mbit/s after a burst of `burst` bytes."""
 
     rate: float
     burst: int
@@ -50,13 +50,13 @@ class Fifo:
     """First in, first out.
 
     Attributes:
-        limit: bytes that may wait; the packet that is being sent no longer does.
-        marking: when packets are marked.
-        random_drop: a packet that does not fit drives out one of those waiting or itself, with probabilities in
-            proportion to size, until it fits or is gone.
-        random_mark: a mark is put on one of those waiting or the new one, likewise.
-        shaping: what holds packets back.
-        cell: bytes: a packet takes whole cells of `limit`, and its size is that of these.
+        limit: bytes that may wait, without the packet in transmission.
+        marking: the rule that marks packets; None for no marks.
+        random_drop: if a packet does not fit, a waiting packet or the new one is dropped, with probabilities in
+            proportion to size, until the new one fits or is dropped itself.
+        random_mark: a waiting packet or the new one is marked, with the same probabilities.
+        shaping: the token bucket that packets wait for; None for no shaping.
+        cell: bytes of a memory cell; a packet occupies whole cells of `limit`, and these count as its size.
     """
 
     limit: int = UNLIMITED
@@ -92,9 +92,9 @@ class Fifo:
 
 @dataclass(frozen=True)
 class StrictPriority:
-    """One queue per level of priority; a queue is served when those before it have nothing that may go.
+    """One queue per priority level; a queue is served when the queues before it have nothing to send.
 
-    Packets of levels beyond the last queue go to the last.
+    Packets of levels beyond the last queue go to the last queue.
     """
 
     queues: Sequence[Fifo]
@@ -102,7 +102,7 @@ class StrictPriority:
 
 @dataclass(frozen=True)
 class RoundRobin:
-    """One queue per level of priority; each in turn sends up to its weight in packets."""
+    """One queue per priority level; each in turn sends up to its weight in packets."""
 
     queues: Sequence[Fifo]
     weights: Sequence[int]
@@ -110,7 +110,7 @@ class RoundRobin:
 
 @dataclass(frozen=True)
 class Crosspoints:
-    """One queue per input of the switch, served in turn, a packet each: a crosspoint-queued switch."""
+    """One queue per input of the switch, served in turn, one packet each: a crosspoint-queued switch."""
 
     queue: Fifo
 
@@ -119,15 +119,15 @@ class Crosspoints:
 class HashedCredits:
     """Hashed Credits Fair (Shpiner et al., Computer Networks 56, 2012): two queues that exchange roles.
 
-    A packet whose flow's bin has a credit spends it and goes to the queue that is served first, any other to the second
-    one. When a packet is to be sent and the first queue is empty, the two exchange roles, and bins have their credits
-    again.
+    A packet whose flow's bin has a credit spends it and goes to the queue that is served first; any other goes to the
+    second one. When the first queue is empty at the start of a transmission, the two queues exchange roles and all bins
+    regain their credits.
 
     Attributes:
-        queue: each of the two.
-        bins: flows are hashed to these.
-        credits: of a bin, in packets.
-        hashed_anew_after: seconds that a hash function lasts at least; it changes when queues exchange roles.
+        queue: the rules of each of the two queues.
+        bins: number of bins to which flows are hashed.
+        credits: credits of a bin, in packets.
+        hashed_anew_after: minimum seconds that a hash function lasts; it changes when the queues exchange roles.
     """
 
     queue: Fifo
@@ -140,7 +140,7 @@ Queueing = Fifo | StrictPriority | RoundRobin | Crosspoints | HashedCredits
 
 
 def smallest_limit(queueing: Queueing) -> int:
-    """Bytes of the largest packet that fits into the smallest of its queues."""
+    """Return the bytes of the largest packet that fits into the smallest queue."""
     if isinstance(queueing, Fifo):
         return queueing.limit // queueing.cell * queueing.cell
     if isinstance(queueing, Crosspoints | HashedCredits):
@@ -149,7 +149,7 @@ def smallest_limit(queueing: Queueing) -> int:
 
 
 def core_queueing(queueing: Queueing, inputs: int) -> _core.Queueing:
-    """As the core takes it, at a port of a switch of so many inputs."""
+    """Return the core's form of a queueing, at a port of a switch with `inputs` inputs."""
     level, strict, turns = _core.Classifier.LEVEL, _core.Order.STRICT, _core.Order.ROUND_ROBIN
     if isinstance(queueing, Fifo):
         return _core.Queueing(classifier=level, order=strict, queues=[queueing.rules()], weights=[1])

@@ -1,4 +1,4 @@
-"""What a simulation has to say, at its end or on the way."""
+"""Results of a simulation, at its end or while it runs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class FlowResults:
-    """What became of F flows, in the order in which they were given.
+    """The results of F flows, in the order in which they were given.
 
     Attributes:
-        start: seconds, shape (F,) like all of these.
-        finished: seconds when the last byte arrived; infinite when it has not.
-        acknowledged: seconds when the sender knew.
+        start: start time in seconds, shape (F,) like all columns.
+        finished: time in seconds when the last byte arrived; infinite if it has not.
+        acknowledged: time in seconds when the sender received the last acknowledgement; infinite if it has not.
         goodput: bytes of payload that arrived for the first time (TCP: and in order).
-        sent, arrived, dropped, marked: packets of data; those that arrived marked.
-        retransmitted, timeouts, recoveries: of TCP.
+        sent, arrived, dropped, marked: data packets; `marked` counts those that arrived with a mark.
+        retransmitted, timeouts, recoveries: counters of TCP.
     """
 
     start: NDArray[np.float64]
@@ -41,17 +41,17 @@ class FlowResults:
 
 @dataclass(frozen=True, eq=False)
 class LinkResults:
-    """What happened at L links until now, each shape (L,).
+    """The counters of L links until now, each of shape (L,).
 
     Attributes:
-        sent_packets, sent_bytes: whose transmission has begun.
-        dropped_packets, dropped_bytes: by the queue.
-        marked_packets: by the queue.
-        lost_packets: by a failure of the link.
+        sent_packets, sent_bytes: packets whose transmission has begun.
+        dropped_packets, dropped_bytes: drops by the queue.
+        marked_packets: marks by the queue.
+        lost_packets: packets lost by a failed or lossy link.
         queued: bytes that wait now.
-        queued_peak: the most bytes that waited at a time.
-        queued_byte_seconds: bytes that waited, summed over time; the mean queue is this by the time that passed.
-        on_link: packets that are being sent or on the wire now.
+        queued_peak: the most bytes that ever waited.
+        queued_byte_seconds: waiting bytes integrated over time; divided by the time it is the mean queue.
+        on_link: packets in transmission or on the wire now.
     """
 
     sent_packets: NDArray[np.uint64]
@@ -68,12 +68,12 @@ class LinkResults:
 
 @dataclass(frozen=True, eq=False)
 class FlowStates:
-    """What TCP flows are at now, each shape (F,); zeros for flows that have not begun, have ended or are no TCP.
+    """The present state of TCP flows, shape (F,) each; zeros for flows not begun or ended, and for other transports.
 
     Attributes:
-        window: of congestion control, segments.
-        outstanding: segments that were sent and are not acknowledged.
-        round_trip: smoothed, seconds.
+        window: congestion window in segments.
+        outstanding: segments sent and not yet acknowledged.
+        round_trip: smoothed round-trip time in seconds.
     """
 
     window: NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""The paths of all flows, and which flow takes which of them at a time."""
+"""Paths of all flows, and the path that each flow takes at a time."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class _Ends:
 
 
 class RouteTable:
-    """Each path once, as the core takes them.
+    """All paths, each stored once, in the form that the core takes.
 
     Attributes:
-        taken: of each flow, through all groups, the place of its path and of that of its acknowledgements.
+        taken: for each flow, through all groups, the index of its path and of that of its acknowledgements.
 
     Raises:
-        UnsoundError: a given path does not lead from source to target, or a flow has no such host.
-        NoPathError: a flow has no way to its target.
+        UnsoundError: a given path does not lead from source to target, or a flow's end is not a host.
+        NoPathError: a flow has no path to its target.
     """
 
     def __init__(self, network: Network, groups: Sequence[Flows], seed: int) -> None:
@@ -43,13 +43,16 @@ class RouteTable:
         self.taken: list[tuple[int, int]] = self._chosen(frozenset(), None)
 
     def reroute(self, failed: AbstractSet[int]) -> list[tuple[int, int, int]]:
-        """Goes round failed links: which flow now takes which path and which back. Without a path it keeps its own."""
+        """Reroute flows around failed links; return each changed flow with the indices of its paths there and back.
+
+        A flow without another path keeps its own.
+        """
         before, self.taken = self.taken, self._chosen(failed, self.taken)
         both = enumerate(zip(before, self.taken, strict=True))
         return [(number, *after) for number, (old, after) in both if old != after]
 
     def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-        """Where each path begins and the last one ends, and the links of one after the other."""
+        """Return where each path begins and the last one ends, and the links of all paths, one after the other."""
         lengths = [0, *map(len, self._places)]
         return np.cumsum(lengths, dtype=np.int64), np.array([link for path in self._places for link in path], np.uint32)
 
@@ -84,7 +87,7 @@ class RouteTable:
             for link in path:
                 if not 0 <= link < len(self._network.links) or self._network.links[link].source != node:
                     raise UnsoundError(
-                        ("flows", number, "path"), f"link {link} does not go on from node {node}", "one that does"
+                        ("flows", number, "path"), f"link {link} does not leave node {node}", "a link that does"
                     )
                 node = self._network.links[link].target
             if node != last:

@@ -1,4 +1,4 @@
-"""Equal-cost multipath: which of the shortest paths a flow takes, as the hashes of the switches on it decide."""
+"""Equal-cost multipath: hashes of the switches choose a flow's path among the shortest ones."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _MASK = (1 << 64) - 1
 
 
 class NoPathError(KuijiaError):
-    """Two hosts are not connected."""
+    """Raised when two hosts are not connected."""
 
 
 class Ecmp:
-    """Shortest paths by number of links, hosts not being on the way of others' packets.
+    """Shortest paths by number of links; hosts do not forward packets.
 
-    Every switch hashes a flow's number anew, so that choices at one switch tell nothing of those at the next.
+    Every switch hashes a flow's number anew, so choices at one switch are independent of those at the next.
     """
 
     def __init__(self, network: Network, seed: int = 0, failed: AbstractSet[int] = frozenset()) -> None:
@@ -33,10 +33,10 @@ class Ecmp:
         self._next: dict[int, list[list[int]]] = {}
 
     def route(self, source: int, target: int, flow: int) -> list[int]:
-        """The links of the flow's path.
+        """Return the links of the flow's path.
 
         Raises:
-            NoPathError: there is none.
+            NoPathError: there is no path.
         """
         choices = self.choices(target)
         links, node = [], source
@@ -50,7 +50,7 @@ class Ecmp:
         return links
 
     def choices(self, target: int) -> list[list[int]]:
-        """Of each node the links that begin its shortest paths to the target."""
+        """Return for each node the first links of its shortest paths to the target."""
         return self._next.get(target) or self._toward(target)
 
     def _toward(self, target: int) -> list[list[int]]:
@@ -80,7 +80,7 @@ class Ecmp:
 
 
 def _mixed(value: int) -> int:
-    """The finaliser of splitmix64: all bits of the result depend on all of the value."""
+    """Apply the finaliser of splitmix64: all bits of the result depend on all bits of the value."""
     value = (value + 0x9E3779B97F4A7C15) & _MASK
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK

@@ -1,4 +1,4 @@
-"""From networks, flows and settings to the plain arrays that the core takes."""
+"""Conversion of networks, flows and settings to the plain arrays that the core takes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _TCP, _CONSTANT_RATE, _LISTED = range(3)
 
 @dataclass(frozen=True)
 class Outage:
-    """A link that fails, one way.
+    """The failure of a link in one direction.
 
     Attributes:
-        link: its number.
-        fails: seconds.
-        detected: seconds after which flows are routed around it.
-        heals: when it comes back, in seconds; never when infinite. It is used again `detected` later.
+        link: the number of the link.
+        fails: time of the failure in seconds.
+        detected: seconds from the failure until flows are routed around the link.
+        heals: time of the repair in seconds; infinite for never. The link is used again `detected` later.
     """
 
     link: int
@@ -39,13 +39,13 @@ class Outage:
 
 @dataclass(frozen=True)
 class Setting:
-    """What is not network and not traffic.
+    """The settings of a simulation beside network and traffic.
 
     Attributes:
-        seed: of everything random: hashes of flows, queues that drop at random, the order of simultaneous events.
+        seed: the seed of all randomness: hashes of flows, random drops, the order of simultaneous events.
         outages: links that fail.
-        probed: links whose queues are looked at regularly.
-        probe_every: seconds between two looks.
+        probed: links whose queues are sampled regularly.
+        probe_every: seconds between two samples.
     """
 
     seed: int = 1
@@ -55,11 +55,11 @@ class Setting:
 
 
 def core_scenario(network: Network, groups: Sequence[Flows], setting: Setting) -> _core.Scenario:
-    """What the core simulates; flows are numbered through all groups.
+    """Return the core's form of a scenario; flows are numbered through all groups.
 
     Raises:
-        UnsoundError: it makes no sense; the message says why.
-        NoPathError: a flow has no way to its target.
+        UnsoundError: the scenario is invalid; the message says why.
+        NoPathError: a flow has no path to its target.
     """
     _check_sizes(network, groups)
     scenario = _core.Scenario(setting.seed)
@@ -70,7 +70,7 @@ def core_scenario(network: Network, groups: Sequence[Flows], setting: Setting) -
 
 
 def _check_sizes(network: Network, groups: Sequence[Flows]) -> None:
-    """A queue that some packet never fits into would let no flow through."""
+    """Require that the largest packet fits into every queue; otherwise its flow would never get through."""
     size = max((largest_packet(group.transport) for group in groups), default=0)
     for number, link in enumerate(network.links):
         if (limit := smallest_limit(link.queueing)) < size:
@@ -79,7 +79,7 @@ def _check_sizes(network: Network, groups: Sequence[Flows]) -> None:
 
 
 def _set_links(scenario: _core.Scenario, network: Network) -> None:
-    kinds: dict[tuple[int, int], int] = {}  # the same queueing at switches of as many inputs is told to the core once
+    kinds: dict[tuple[int, int], int] = {}  # one entry per queueing and number of inputs
     queueings: list[_core.Queueing] = []
     for link in network.links:
         key = (id(link.queueing), network.inputs[link.source])
@@ -133,7 +133,7 @@ def _set_flows(scenario: _core.Scenario, network: Network, groups: Sequence[Flow
 
 
 def _set_outages(scenario: _core.Scenario, table: RouteTable, outages: Sequence[Outage]) -> None:
-    """Links that fail and heal, and flows that are routed anew when that is detected, where there is another way."""
+    """Add the failures and repairs of links, and the flows rerouted when these are detected, if they have a path."""
     changes = [(outage.fails, outage.link, False) for outage in outages]
     changes += [(outage.heals, outage.link, True) for outage in outages if outage.heals <= LONGEST]
     scenario.set_link_changes(

@@ -1,4 +1,4 @@
-"""Runs flows over a network, packet by packet."""
+"""Simulation of flows over a network, packet by packet."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from simulator.packet.units import LONGEST, picoseconds, seconds
 from te_solver.errors import UnsoundError
 
 _EVENTS_AT_A_TIME = 1_000_000
-"""Events after which Ctrl-C and progress have their turn: about a tenth of a second."""
+"""Events between two checks for Ctrl-C and calls of progress: about a tenth of a second."""
 
 Progress = Callable[["Simulation"], None]
 
 
 @dataclass
 class Simulation:
-    """A scenario and how far it has come; ask it for results at any time.
+    """A scenario and its state; results can be read at any time.
 
     Raises:
-        UnsoundError: the scenario makes no sense; the message says why.
-        NoPathError: a flow has no way to its target.
+        UnsoundError: the scenario is invalid; the message says why.
+        NoPathError: a flow has no path to its target.
     """
 
     network: Network
@@ -41,13 +41,13 @@ class Simulation:
         try:
             self._core = _core.Simulation(scenario)
         except ValueError as error:
-            raise UnsoundError((), str(error), "a scenario that can be simulated") from error
+            raise UnsoundError((), str(error), "a valid scenario") from error
 
     def run(self, until: float = LONGEST, progress: Progress | None = None) -> bool:
-        """Goes on to `until` seconds, or until nothing more will happen.
+        """Run until `until` seconds, or until no events are left.
 
         Returns:
-            Whether it got there: False when Ctrl-C was pressed, and what has been done until then can be looked at.
+            True when this is reached, False after Ctrl-C; results up to then can still be read.
         """
         end = int(picoseconds(until))
         try:
@@ -60,12 +60,12 @@ class Simulation:
 
     @property
     def now(self) -> float:
-        """Seconds that have been simulated."""
+        """Simulated time in seconds."""
         return self._core.now / 1e12
 
     @property
     def unfinished(self) -> int:
-        """Flows with an end that have not come to it."""
+        """Number of finite flows that have not ended."""
         return self._core.unfinished
 
     def flow_results(self) -> FlowResults:
@@ -84,6 +84,6 @@ class Simulation:
         return Totals(**self._core.totals())
 
     def probes(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """When queues were looked at, seconds, shape (T,), and what bytes were in them, shape (T, probed links)."""
+        """Return the times of the samples in seconds, shape (T,), and the bytes queued, shape (T, probed links)."""
         times, queued = self._core.probes(len(self.setting.probed))
         return times / 1e12, queued

@@ -1,4 +1,4 @@
-"""What a simulation comes to: completion times and slowdowns by classes of size, goodput, losses, queues."""
+"""Summary of a simulation: completion times and slowdowns by size class, goodput, losses, queues."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PERCENTILES = (50, 95, 99, 99.9)
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and percentiles (between two values, what is proportional) of what is known; None where nothing is."""
+    """Mean and percentiles (linearly interpolated) of the finite values; None if there are none."""
 
     mean: float | None
     p50: float | None
@@ -38,15 +38,15 @@ class Spread:
 
 @dataclass(frozen=True)
 class ClassSummary:
-    """Flows of one class of sizes.
+    """Flows of one size class.
 
     Attributes:
-        name: of the class.
-        flows: how many there are.
-        finished: how many have come to their end; only these have the figures below.
+        name: the name of the class.
+        flows: the number of flows.
+        finished: the number of finished flows; the figures below are of these only.
         completion: seconds from start to the last byte's arrival.
-        slowdown: completion over the ideal one.
-        goodput: Mbit/s, a flow's size by its completion time.
+        slowdown: completion time divided by the ideal one.
+        goodput: Mbit/s, a flow's size divided by its completion time.
     """
 
     name: str
@@ -62,9 +62,9 @@ class QueueSummary:
     """The queues of switches.
 
     Attributes:
-        mean: bytes that wait in front of a link in the mean, over time and links.
-        busiest_mean: of the link with most.
-        peak: the most bytes that waited in front of one link at a time.
+        mean: mean queue of a link in bytes, over time and links.
+        busiest_mean: the largest mean queue of a link.
+        peak: the most bytes that ever waited for one link.
     """
 
     mean: float
@@ -74,16 +74,16 @@ class QueueSummary:
 
 @dataclass(frozen=True)
 class Summary:
-    """A simulation until now.
+    """The summary of a simulation until now.
 
     Attributes:
-        seconds: simulated.
-        goodput: Mbit/s of all flows together, over the time simulated.
-        sent, dropped, marked, retransmitted: packets of data; those marked that arrived.
-        lost: packets of all kinds, on links that failed or lose some.
-        timeouts: of TCP.
-        classes: of sizes, the first being all.
-        queues: of switches.
+        seconds: simulated seconds.
+        goodput: Mbit/s of all flows together, over the simulated time.
+        sent, dropped, marked, retransmitted: data packets; `marked` counts those that arrived with a mark.
+        lost: packets of all kinds lost on failed or lossy links.
+        timeouts: timeouts of TCP.
+        classes: size classes; the first one has all flows.
+        queues: the queues of switches.
     """
 
     seconds: float
@@ -100,13 +100,13 @@ class Summary:
 
 @dataclass(frozen=True, eq=False)
 class FlowTable:
-    """Each flow's figures, shape (F,) each.
+    """The figures of each flow, shape (F,) each.
 
     Attributes:
         size: bytes.
         start: seconds.
-        completion: seconds; infinite for what has not come to its end.
-        ideal: seconds, of `ideal_completion`.
+        completion: seconds; infinite for unfinished flows.
+        ideal: seconds, from `ideal_completion`.
     """
 
     size: NDArray[np.int64]
@@ -123,18 +123,18 @@ class FlowTable:
 
     @property
     def slowdown(self) -> Vector:
-        """Completion time over the ideal one; infinite for what has not come to its end, NaN without an ideal."""
+        """Completion time divided by the ideal one; infinite for unfinished flows, NaN without an ideal."""
         return self.completion / self.ideal
 
     @property
     def goodput(self) -> Vector:
-        """Mbit/s, size by completion time; 0 for what has not come to its end."""
+        """Mbit/s, size divided by completion time; 0 for unfinished flows."""
         return 8e-6 * self.size / self.completion
 
 
 @dataclass(frozen=True)
 class SizeClass:
-    """Flows of `least` bytes and more, but fewer than `below`."""
+    """Flows of at least `least` and fewer than `below` bytes."""
 
     name: str
     least: float = 0
@@ -142,7 +142,7 @@ class SizeClass:
 
 
 def size_classes(bounds: Sequence[int]) -> tuple[SizeClass, ...]:
-    """All flows, then those below, between and from these bounds on, bytes in rising order."""
+    """Return the class of all flows, then those below, between and above these bounds, in rising bytes."""
     if not bounds:
         return (SizeClass("all"),)
     ends = [0, *bounds, np.inf]
@@ -153,7 +153,7 @@ def size_classes(bounds: Sequence[int]) -> tuple[SizeClass, ...]:
 
 
 def summary_of(simulation: Simulation, classes: Sequence[SizeClass], flows: FlowTable) -> Summary:
-    """The state now; `flows` is what `FlowTable.of` has of it."""
+    """Return the summary of the present state; `flows` is its `FlowTable.of`."""
     results, links, totals = simulation.flow_results(), simulation.link_results(), simulation.totals()
     seconds = simulation.now
     hosts = set(simulation.network.hosts)

@@ -1,4 +1,4 @@
-"""Networks that experiments use again and again; hosts come first and are numbered from 0."""
+"""Common networks of experiments; hosts come first and are numbered from 0."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from simulator.packet.queues import Queueing
 
 
 def single_switch(hosts: int, rate: float, delay: float, queueing: Queueing) -> Network:
-    """Hosts around one switch; `queueing` is at its outputs."""
+    """Return a network of hosts around one switch; `queueing` is at the switch's outputs."""
     network = _with_hosts(hosts)
     switch = network.add_switch()
     for host in range(hosts):
@@ -25,8 +25,8 @@ class Bottleneck:
     Attributes:
         rate: Mbit/s.
         delay: seconds.
-        queueing: in front of it.
-        loss: probability with which it loses a packet.
+        queueing: the queues at its output port.
+        loss: probability that the link loses a packet.
     """
 
     rate: float
@@ -36,9 +36,9 @@ class Bottleneck:
 
 
 def dumbbell(pairs: int, rate: float, delay: float, bottleneck: Bottleneck) -> Network:
-    """Hosts 0 to `pairs` - 1 on the left, as many on the right, and one link each way between two switches.
+    """Return hosts 0 to `pairs` - 1 on the left, as many on the right, and one link each way between two switches.
 
-    The bottleneck is the link from left to right, the last but one; the other way queues nothing and loses nothing.
+    The bottleneck is the link from left to right, the last but one; the reverse link drops and loses nothing.
     """
     network = _with_hosts(2 * pairs)
     left, right = network.add_switch(), network.add_switch()
@@ -55,12 +55,12 @@ def dumbbell(pairs: int, rate: float, delay: float, bottleneck: Bottleneck) -> N
 
 @dataclass(frozen=True)
 class LeafSpine:
-    """Every leaf is linked to every spine, hosts to leaves.
+    """A leaf-spine network: every leaf is linked to every spine, and hosts to leaves.
 
     Attributes:
-        leaves: how many.
-        spines: how many.
-        hosts_per_leaf: how many.
+        leaves: number of leaves.
+        spines: number of spines.
+        hosts_per_leaf: number of hosts at each leaf.
         host_rate: Mbit/s of hosts' links.
         fabric_rate: Mbit/s of the links between leaves and spines.
         delay: seconds of every link.
@@ -74,7 +74,7 @@ class LeafSpine:
     delay: float
 
     def network(self, queueing: Queueing) -> Network:
-        """With this at all outputs of switches."""
+        """Return the network with this queueing at all outputs of switches."""
         network = _with_hosts(self.leaves * self.hosts_per_leaf)
         leaves = [network.add_switch() for _ in range(self.leaves)]
         spines = [network.add_switch() for _ in range(self.spines)]
@@ -90,10 +90,10 @@ class LeafSpine:
 
 
 def fat_tree(ports: int, rate: float, delay: float, queueing: Queueing) -> Network:
-    """Switches of so many ports, an even number, in as many pods, and a quarter of its cube of hosts, pod by pod.
+    """Return a fat tree (Al-Fares et al., SIGCOMM 2008) with `ports`^3 / 4 hosts, numbered pod by pod.
 
-    All links have this rate, Mbit/s, and delay, seconds; `queueing` is at all outputs of switches (Al-Fares et al.,
-    SIGCOMM 2008).
+    Switches have `ports` ports, an even number, and form as many pods. All links have this rate, Mbit/s, and delay,
+    seconds; `queueing` is at all outputs of switches.
     """
     half = ports // 2
     network = _with_hosts(ports * half * half)

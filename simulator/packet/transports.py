@@ -1,4 +1,4 @@
-"""How flows send: TCP and what its parts are set to, packets at a constant rate, packets at given times."""
+"""Transports of flows: TCP and its settings, packets at a constant rate, packets at given times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simulator.packet.units import picoseconds
 
 
 class Congestion(Enum):
-    """Who decides about the window: NewReno (RFC 5681, 6582), Cubic (RFC 9438), DCTCP (RFC 8257)."""
+    """Congestion control: NewReno (RFC 5681, 6582), Cubic (RFC 9438), DCTCP (RFC 8257)."""
 
     NEW_RENO = "newreno"
     CUBIC = "cubic"
@@ -27,22 +27,22 @@ class Tcp:
     Attributes:
         congestion: congestion control.
         sack: selective acknowledgements and recovery by them (RFC 2018, 6675); else NewReno's recovery (RFC 6582).
-        ecn: data is capable of ECN; None for "with DCTCP".
-        handshake: a packet there and one back come before the data.
+        ecn: True if data is ECN-capable; None for True with DCTCP only.
+        handshake: SYN and SYN-ACK precede the data.
         payload: bytes of a full segment.
-        header: bytes of everything else on the wire; an acknowledgement without SACK blocks has nothing but this.
+        header: bytes of all headers on the wire; an acknowledgement without SACK blocks has no more.
         initial_window: segments (RFC 6928).
         receive_window: segments.
-        counting_limit: segments by which an acknowledgement lets the window grow at most in slow start (L of RFC 3465).
+        counting_limit: most segments by which an acknowledgement grows the window in slow start (L of RFC 3465).
         dctcp_gain: weight g of the newest window in the estimate of marked segments (RFC 8257 section 4.2).
-        dctcp_least_window: segments that marks leave: two in Linux, not bounded by RFC 8257. A window below one sends
-            a segment when the retransmission timer expires (RFC 3168 section 6.1.2).
-        first_timeout: seconds until something is sent again before there is a round-trip time (RFC 6298).
-        min_timeout: seconds that a retransmission timeout lasts at least.
-        max_timeout: seconds that it lasts at most, doubled or not.
-        card_packets: of the flow in its host's card at most, as with Linux's TCP small queues; 0 for no limit.
-        ack_every: full segments in order that one acknowledgement answers; 2 with delayed acknowledgements (RFC 5681).
-        ack_delay: seconds that an acknowledgement is held back at most.
+        dctcp_least_window: smallest window in segments after a mark: two in Linux, unspecified in RFC 8257. With a
+            window below one, a segment is sent when the retransmission timer expires (RFC 3168 section 6.1.2).
+        first_timeout: seconds of the retransmission timeout before the first round-trip sample (RFC 6298).
+        min_timeout: smallest retransmission timeout in seconds.
+        max_timeout: largest retransmission timeout in seconds, backoff included.
+        card_packets: most packets of the flow in its host's card, as with Linux's TCP small queues; 0 for no limit.
+        ack_every: full in-order segments per acknowledgement; 2 with delayed acknowledgements (RFC 5681).
+        ack_delay: longest delay of an acknowledgement in seconds.
     """
 
     congestion: Congestion = Congestion.CUBIC
@@ -92,7 +92,7 @@ class Tcp:
 
 @dataclass(frozen=True)
 class ConstantRate:
-    """UDP at a constant rate; nobody acknowledges it.
+    """UDP at a constant rate, without acknowledgements.
 
     Attributes:
         rate: Mbit/s on the wire.
@@ -105,12 +105,12 @@ class ConstantRate:
 
 @dataclass(frozen=True, eq=False)
 class Packets:
-    """Single packets at given times; nobody acknowledges them.
+    """Single packets at given times, without acknowledgements.
 
     Attributes:
         times: seconds, in order, shape (P,).
         sizes: bytes on the wire, shape (P,).
-        ecn: they are capable of ECN.
+        ecn: True if the packets are ECN-capable.
     """
 
     times: NDArray[np.float64]
@@ -122,7 +122,7 @@ Transport = Tcp | ConstantRate | Packets
 
 
 def largest_packet(transport: Transport) -> int:
-    """Bytes on the wire of the largest packet that it sends."""
+    """Return the bytes on the wire of the largest packet that the transport sends."""
     if isinstance(transport, Tcp):
         return transport.payload + transport.header
     if isinstance(transport, ConstantRate):

@@ -1,4 +1,4 @@
-"""From Mbit/s and seconds to the core's whole numbers and back."""
+"""Conversion of Mbit/s and seconds to the core's whole numbers and back."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from te_solver.errors import UnsoundError
 
 PICOSECONDS = 10**12
 LONGEST = _core.LONGEST / PICOSECONDS
-"""Seconds: 26 days, beyond which nothing can be simulated."""
+"""Longest time that can be simulated, in seconds: 26 days."""
 
 
 FASTEST = 1e6
-"""Mbit/s: the core knows no faster links."""
+"""Largest rate of a link in the core, in Mbit/s."""
 
 
 def bits_per_second(rate: float) -> int:
-    """A rate of Mbit/s in bit/s.
+    """Return a rate of Mbit/s in bit/s.
 
     Raises:
-        UnsoundError: it is not finite, or faster than anything.
+        UnsoundError: the rate is negative, not finite, or larger than `FASTEST`.
     """
     if not 0 <= rate <= FASTEST:
         raise UnsoundError((), f"a rate of {rate:g} Mbit/s", f"0 to {FASTEST:g}")
@@ -29,7 +29,7 @@ def bits_per_second(rate: float) -> int:
 
 
 def picoseconds(time: ArrayLike) -> NDArray[np.int64]:
-    """Seconds in picoseconds.
+    """Return seconds in picoseconds.
 
     Raises:
         UnsoundError: a time is negative, not finite, or more than 26 days.
@@ -41,5 +41,5 @@ def picoseconds(time: ArrayLike) -> NDArray[np.int64]:
 
 
 def seconds(time: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Picoseconds in seconds; infinite for what never happened."""
+    """Return picoseconds in seconds; infinite for events that never happened."""
     return np.where(time == _core.NEVER, np.inf, time / PICOSECONDS)

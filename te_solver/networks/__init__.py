@@ -1,4 +1,4 @@
-"""Networks that ship with the package: for each a topology, `NAME.yaml`, and demands for it, `NAME.csv`."""
+"""Networks that ship with the package: a topology, `NAME.yaml`, and its demands, `NAME.csv`, for each."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def shipped_names() -> tuple[str, ...]:
 
 
 def shipped_network(name: str) -> Path:
-    """The topology file of a shipped network; raises InputError for a name that is none."""
+    """Return the topology file of a shipped network; raises InputError for an unknown name."""
     return _shipped(name, ".yaml")
 
 
 def shipped_demands(name: str) -> Path:
-    """The demand file of a shipped network; raises InputError for a name that is none."""
+    """Return the demand file of a shipped network; raises InputError for an unknown name."""
     return _shipped(name, ".csv")
 
 

@@ -1,1 +1,1 @@
-"""The linear programs that divide demands over tunnels: one objective per file, found by name in the registry."""
+"""Linear programs that divide demands over tunnels: one objective per file, found by name in the registry."""

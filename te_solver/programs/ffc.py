@@ -1,4 +1,4 @@
-"""Forward fault correction: as much traffic as survives the failure of any k edges, once rescaled, without any loss."""
+"""Forward fault correction: the most traffic that survives the failure of any k edges, by rescaling, without loss."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from te_solver.programs.tunnel_rates import TunnelRates
 
 
 class ForwardFaultCorrection(Program):
-    """The greatest sum of b_f that the failure of any k edges leaves possible within the rates set aside.
+    """The program of the greatest sum of b_f that survives the failure of any k edges within the reserved rates.
 
-    Liu et al., Traffic engineering with forward fault correction, SIGCOMM 2014: a_t is the rate set aside for tunnel
-    t, b_f <= d_f what pair f may send. For every set of at most k failed edges the tunnels of f that are left have
+    Liu et al., Traffic engineering with forward fault correction, SIGCOMM 2014: a_t is the rate reserved for tunnel t,
+    b_f <= d_f the rate that pair f may send. For every set of at most k failed edges the remaining tunnels of f have
     room for b_f:
 
         sum(a_t for the t of f that cross no failed edge) >= b_f
 
-    Rescaling sends b_f a_t / sum(a of those left) over each of them, which is at most a_t: no link is overloaded.
+    Rescaling sends b_f a_t / sum(remaining a) over each of them, which is at most a_t: no link is overloaded.
 
-    Each pair is written in one of two ways, both exact:
+    Each pair is formulated in one of two ways, both exact:
 
-    - enumeration: a row for every set of its tunnels that k edges can take down (a set within another such set says
-      nothing more). Tunnels that share an edge fall together.
-    - compact, for pairs whose tunnels fall in groups that have no tunnel in common, such as edge-disjoint tunnels,
-      which are groups of one: what k groups have together at most is the least of k theta + sum(u_g) over
-      theta >= 0, u_g >= 0, u_g >= sum(a_t for t of group g) - theta (Boyd and Vandenberghe, Convex Optimization,
-      exercise 5.19), and b_f the pair's rates less this. There are as many rows as groups, whatever k.
+    - enumeration: a row for every set of its tunnels that k edges can take down (subsets of another such set are
+      redundant). Tunnels that share an edge fail together.
+    - compact, for pairs whose tunnels fail in groups without a common tunnel, such as edge-disjoint tunnels, which are
+      groups of one: the greatest rate of k groups is the minimum of k theta + sum(u_g) over theta >= 0, u_g >= 0,
+      u_g >= sum(a_t for t of group g) - theta (Boyd and Vandenberghe, Convex Optimization, exercise 5.19), and b_f is
+      at most the pair's rates less this. There are as many rows as groups, for any k.
 
-    `Options.formulation` says which: `smaller` takes what has fewer rows, pair by pair; with `compact`, pairs whose
-    groups overlap are enumerated all the same, since the k largest rates would not say what k failures can do.
+    `Options.formulation` selects it: `smaller` takes the one with fewer rows, pair by pair; with `compact`, pairs whose
+    groups overlap are still enumerated, since the k largest rates would not bound the effect of k failures.
 
-    Of the solutions with the greatest sum the one with the fewest hops set aside is taken; `Options.spread` then
-    divides what is set aside for each pair evenly over its tunnels.
+    Of the solutions with the greatest sum the one that reserves the fewest hops is taken; `Options.spread` then divides
+    the reservation of each pair evenly over its tunnels.
     """
 
     def __init__(self, incidence: Incidence, options: Options | None = None) -> None:
@@ -65,7 +65,7 @@ class ForwardFaultCorrection(Program):
         self._even = most_even(tunnels, [*safe, self._share >= self._granted]) if self.options.spread else None
 
     def _protection(self, scale: Scale) -> list[cp.Constraint]:
-        """That what each pair is granted survives, pairs and tunnels in shares of `scale.most`."""
+        """Return the constraints that each pair's grant survives, in shares of `scale.most`."""
         share, failures = self._tunnels.share, self.options.protect
         compact = [
             pair
@@ -101,14 +101,14 @@ class ForwardFaultCorrection(Program):
         return [column for position, column in enumerate(self._columns[pair]) if mask >> position & 1]
 
     def _sums(self, scale: Scale, rows: Sequence[tuple[int, Iterable[int]]]) -> sp.csc_array:
-        """A row for each pair and some of its tunnels: the sum of their rates, in shares of the pair's `most`."""
+        """Return a row for each pair and some of its tunnels that sums their rates, in shares of the pair's `most`."""
         entries = [(row, column) for row, (_, columns) in enumerate(rows) for column in columns]
         row_indices, column_indices = np.array(entries, dtype=np.int64).reshape(-1, 2).T
         ones = sp.csc_array((np.ones(len(entries)), (row_indices, column_indices)), shape=(len(rows), scale.alone.size))
         return scaled(ones, scale.alone, scale.most[[pair for pair, _ in rows]])
 
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
-        del carried  # `room` is without it
+        del carried  # `room` excludes it
         tunnels, solver = self._tunnels, self.options.solver
         tunnels.put(room, demand)
 
@@ -128,7 +128,7 @@ class ForwardFaultCorrection(Program):
         return Allocation(rates, granted, solver.title, seconds)
 
     def _surviving(self, rates: Vector) -> Vector:
-        """What the worst failure leaves of the rates of each pair, Mbit/s."""
+        """Return the Mbit/s of each pair's rates that survive the worst failure."""
         left = [
             exposure.surviving(rates[columns].tolist(), self.options.protect)
             for columns, exposure in zip(self._columns, self._exposures, strict=True)
@@ -144,7 +144,7 @@ def _takes_compact(exposure: Exposure, failures: int, formulation: Formulation) 
 
 
 def _picked(columns: Sequence[int], count: int) -> sp.csr_array:
-    """The matrix whose rows pick these of `count` entries."""
+    """Return the matrix whose rows select these of `count` entries."""
     return sp.csr_array((np.ones(len(columns)), (np.arange(len(columns)), columns)), shape=(len(columns), count))
 
 

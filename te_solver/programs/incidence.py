@@ -1,4 +1,4 @@
-"""Which tunnel uses which link and belongs to which pair, as sparse matrices: what all programs are built from."""
+"""Incidence of tunnels with links and pairs as sparse matrices, from which all programs are built."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ class Incidence:
 
     @classmethod
     def of(cls, topology: Topology, tunnels: Sequence[Sequence[Sequence[str]]]) -> Incidence:
-        """Rows in the order of the topology's links and of `tunnels`, which holds each pair's tunnels as node names.
+        """Return the incidence of `tunnels`, which holds each pair's tunnels as node names.
 
-        Columns count through the tunnels of the first pair, then of the second, and so on.
+        Rows have the order of the topology's links and of the pairs. Columns count through the tunnels of the first
+        pair, then of the second, and so on.
         """
         row_of = {link.ends: row for row, link in enumerate(topology.links)}
         paths = [path for of_pair in tunnels for path in of_pair]
         hops = np.array([len(path) - 1 for path in paths], dtype=np.int64)
         sizes = np.array([len(of_pair) for of_pair in tunnels], dtype=np.int64)
-        # Column by column and without a list between: there may be tens of millions.
+        # Column by column without an intermediate list: there may be tens of millions.
         rows = np.fromiter((row_of[hop] for path in paths for hop in pairwise(path)), np.int32, count=hops.sum())
         starts = np.concatenate([[0], np.cumsum(hops)])
         links = sp.csc_array((np.ones(rows.size), rows, starts), shape=(len(topology.links), len(paths)))
@@ -60,29 +61,29 @@ class Incidence:
         return np.asarray(self.pairs.indices, dtype=np.int64)
 
     def edges_of_tunnel(self, tunnel: int) -> tuple[int, ...]:
-        """The edges that a tunnel crosses, as positions in `Topology.edges`."""
+        """Return the edges that a tunnel crosses, as positions in `Topology.edges`."""
         links = self.links.indices[self.links.indptr[tunnel] : self.links.indptr[tunnel + 1]]
         return tuple(self.edge_of_link[links].tolist())
 
 
 def least(matrix: sp.csc_array, of_row: Vector) -> Vector:
-    """For every column the least value among the rows that it has entries in; every column has some."""
+    """Return for every column the least value among the rows in which it has entries; every column has some."""
     return np.asarray(np.minimum.reduceat(of_row[matrix.indices], matrix.indptr[:-1]))
 
 
 def scaled(matrix: sp.csc_array, of_column: Vector, of_row: Vector) -> sp.csc_array:
-    """The matrix with each entry multiplied by its column's value and divided by its row's."""
+    """Return the matrix with each entry multiplied by its column's value and divided by its row's."""
     entries = matrix.data * np.repeat(of_column, np.diff(matrix.indptr)) / of_row[matrix.indices]
     return sp.csc_array((entries, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def within_capacity(incidence: Incidence, capacity: Vector, rates: Vector) -> Vector:
-    """The rates with what the solver's tolerance lets exceed a link taken off: each shrunk by its worst excess."""
+    """Return the rates, each shrunk by its worst excess over a link, which the solver's tolerance allows."""
     return np.asarray(rates * least(incidence.links, _part_within(capacity, incidence.links @ rates)))
 
 
 def within_bounds(incidence: Incidence, capacity: Vector, demand: Vector, rates: Vector) -> Vector:
-    """Likewise with what exceeds a link or a demand."""
+    """Return the rates, each shrunk by its worst excess over a link or a demand."""
     links = least(incidence.links, _part_within(capacity, incidence.links @ rates))
     pairs = _part_within(demand, incidence.pairs @ rates)[incidence.pair_of_tunnel]
     return np.asarray(rates * np.minimum(links, pairs))

@@ -1,4 +1,4 @@
-"""Max-min fairness: no pair can get more unless one that has no more than it gets less."""
+"""Max-min fairness: no pair can get more without taking from a pair that has no more."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from te_solver.programs.tunnel_rates import TunnelRates
 Flags = NDArray[np.bool_]
 
 _LEAST_PULL = 1e-2
-"""A pair holds the level down when its dual value is at least this part of the largest one."""
+"""A pair limits the level if its dual value is at least this share of the largest one."""
 
 _CLOSE = 30.0
-"""How far what pairs ask for may be from what the program of the level was compiled for, as a factor."""
+"""Largest factor between the demands and those that the program of the level was compiled for."""
 
 _ROUNDING = 1e-9
 
 
 class MaxMin(Program):
-    """The allocation whose smallest entry is as large as possible, then the second smallest, and so on.
+    """The program of the allocation whose smallest entry is as large as possible, then the second smallest, and so on.
 
-    The level z that all pairs can reach together is raised as far as it goes, by a sequence of programs:
+    A sequence of programs raises the level z that all pairs can reach together as far as possible:
 
         maximise z, with sum(rates of f) >= z for the pairs still rising, and >= b_f for those already fixed
 
-    Pairs that ask for no more than z are fixed at their demand, and the level is sought again. When there are none,
-    some pair keeps it from rising: those whose row has a positive dual value have exactly z in every optimum
-    (complementary slackness), so they are fixed at z. Each program fixes a pair at least; the b_f are the only
-    max-min fair ones (Nace and Pióro, IEEE Communications Surveys & Tutorials 10(4), 2008).
+    Pairs that ask for no more than z are fixed at their demand, and the level is raised again. If there are none, some
+    pair limits it: those whose row has a positive dual value have exactly z in every optimum (complementary slackness),
+    so they are fixed at z. Each program fixes at least one pair; the b_f are the only max-min fair ones (Nace and
+    Pióro, IEEE Communications Surveys & Tutorials 10(4), 2008).
 
     A last program finds the rates of fewest hops that give each pair b_f or, with `Options.spread`, the most even.
     """
@@ -46,14 +46,14 @@ class MaxMin(Program):
         self._exempt = cp.Parameter(scale.most.size, nonneg=True)
         self._asked = 0.0
         self._rising = np.zeros(scale.most.size, dtype=np.bool_)
-        # A level is between what some pair asks for and, shared by all tunnels of a link, so many times less: counted
-        # in something in between it is neither too large nor too small for the solver's tolerances.
+        # A level lies between some pair's demand and that demand divided by the tunnels that share a link: a unit in
+        # between keeps it neither too large nor too small for the solver's tolerances.
         self._crowd = float(np.sqrt(self.incidence.links.sum(axis=1).max()))
         kept = [*tunnels.bounds, tunnels.sent >= self._floor]
         self._tidy = most_even(tunnels, kept) if self.options.spread else cp.Problem(cp.Minimize(tunnels.hops), kept)
 
     def _compile_level(self, asked: float, rising: Flags) -> None:
-        """The program of the level when the least that a pair of those `rising` asks for is near `asked` Mbit/s."""
+        """Compile the program of the level for a smallest demand of the `rising` pairs near `asked` Mbit/s."""
         tunnels = self._tunnels
         self._asked, self._rising = asked, rising
         self._unit = asked / self._crowd
@@ -65,7 +65,7 @@ class MaxMin(Program):
         self._raise = cp.Problem(cp.Maximize(self._level), [*bounds, self._reached])
 
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
-        del carried  # `room` is without it
+        del carried  # `room` excludes it
         tunnels, solver = self._tunnels, self.options.solver
         tunnels.put(room, demand)
         floor, seconds = self._levels(room, demand)
@@ -75,7 +75,7 @@ class MaxMin(Program):
         return Allocation(rates, self.incidence.pairs @ rates, solver.title, seconds)
 
     def _levels(self, room: Vector, demand: Vector) -> tuple[Vector, float]:
-        """What each pair gets, in Mbit/s, and the seconds spent in the solver."""
+        """Return the Mbit/s of each pair, and the seconds spent in the solver."""
         possible = self.incidence.pairs @ least(self.incidence.links, room)
         fixed = (demand == 0) | (possible == 0)
         granted = np.zeros(demand.shape)
@@ -98,15 +98,15 @@ class MaxMin(Program):
                 holding = self._holding(fixed)
                 granted = np.where(holding, level, granted)
                 fixed |= holding
-            # Made to keep the capacities exactly, what was found stays possible in all programs to come.
+            # Rates that keep the capacities exactly stay possible in all later programs.
             rates = within_capacity(self.incidence, room, self._tunnels.rates())
             granted = np.minimum(granted, self.incidence.pairs @ rates)
         return granted, seconds
 
     def _holding(self, fixed: Flags) -> Flags:
-        """The pairs that keep the level from rising."""
+        """Return flags of the pairs that keep the level from rising."""
         if self._reached.dual_value is None:
-            raise SolverError(f"{self.options.solver.title} tells no dual values, which max-min fairness needs")
+            raise SolverError(f"{self.options.solver.title} reports no dual values, which max-min fairness needs")
         pull = np.where(fixed, 0.0, np.abs(self._reached.dual_value) / self._tunnels.scale.most)
         return np.asarray(~fixed & (pull >= _LEAST_PULL * pull.max()))
 

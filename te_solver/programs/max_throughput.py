@@ -1,4 +1,4 @@
-"""Maximum throughput: as much traffic as fits, over the shortest tunnels that allow it."""
+"""Maximum throughput: the most traffic that fits, over the shortest tunnels that allow it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from te_solver.programs.tunnel_rates import TunnelRates
 
 
 class MaxThroughput(Program):
-    """The greatest sum of rates, of these the one of fewest hops.
+    """The program of the greatest sum of rates; of several solutions the one of fewest hops.
 
-    This is the program of the paper's offline TE (also FFC, SIGCOMM 2014, equations 1 to 4) with b_f, what pair f
-    gets, written as the sum of the rates of its tunnels. Ties are settled by a second program, which minimises
-    sum(hops * rates) while the sum of the rates stays where the first one brought it: the first one's answer, made
-    to keep its bounds exactly, is a solution of the second, and no throughput is given up. A penalty on hops inside
-    one program would have to be either large enough to cost throughput or too small for the solver's tolerance.
+    This is the program of the paper's offline TE (also FFC, SIGCOMM 2014, equations 1 to 4) with b_f, the rate of pair
+    f, written as the sum of the rates of its tunnels. A second program settles ties: it minimises sum(hops * rates)
+    while the sum of rates keeps its maximum. The first answer, made to keep its bounds exactly, is a solution of the
+    second, so no throughput is lost. A penalty on hops in a single program would either be large enough to cost
+    throughput or too small for the solver's tolerance.
 
-    With `Options.spread` a third one divides what each pair then has evenly over its tunnels.
+    With `Options.spread` a third program divides each pair's rate evenly over its tunnels.
     """
 
     def _compile(self, scale: Scale) -> None:
@@ -35,7 +35,7 @@ class MaxThroughput(Program):
         self._even = most_even(tunnels, kept) if self.options.spread else None
 
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
-        del carried  # `room` is without it
+        del carried  # `room` excludes it
         tunnels, solver = self._tunnels, self.options.solver
         tunnels.put(room, demand)
 
@@ -54,7 +54,7 @@ class MaxThroughput(Program):
 
 
 def maximise_throughput(incidence: Incidence, capacity: Vector, demand: Vector) -> Allocation:
-    """The tunnel rates of greatest sum within link capacities and pair demands; of these, those of fewest hops.
+    """Return the tunnel rates of greatest sum within link capacities and pair demands; of several, the fewest hops.
 
     Args:
         incidence: T tunnels over L links for P pairs.

@@ -1,4 +1,4 @@
-"""Minimum of the maximum utilisation: all demand is carried, and the fullest link is as little full as possible."""
+"""Minimum of the maximum utilisation: all demand is carried, and the busiest link is as little used as possible."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from te_solver.programs.tunnel_rates import TunnelRates
 
 
 class MinMaxUtilisation(Program):
-    """The least possible U such that no link carries more than U times its capacity, which may be more than one.
+    """The program of the least U such that no link carries more than U times its capacity; U may exceed one.
 
-    What more important traffic puts on a link counts as well. Of the solutions with the least U the one of fewest
-    hops is taken or, with `Options.spread`, the most even one.
+    The load of more important traffic counts as well. Of the solutions with the least U the one of fewest hops is taken
+    or, with `Options.spread`, the most even one.
     """
 
     def _room(self, capacity: Vector, carried: Vector) -> Vector:
-        del carried  # it fills links without taking room away: utilisation may exceed one
+        del carried  # it loads links without reducing the room: utilisation may exceed one
         return capacity
 
     def _compile(self, scale: Scale) -> None:
-        # The least U is between this and so many times this as tunnels share a link: each pair could divide its
-        # traffic in proportion to what its tunnels could carry alone. Loads are counted as shares of it.
+        # The least U lies between this and this times the number of tunnels that share a link: each pair could divide
+        # its traffic in proportion to what its tunnels could carry alone. Loads are shares of it.
         possible = self.incidence.pairs @ least(self.incidence.links, scale.capacity)
         usual = np.divide(scale.demand, possible, out=np.zeros(possible.shape), where=possible > 0).max()
         self._tunnels = tunnels = TunnelRates(
@@ -37,7 +37,7 @@ class MinMaxUtilisation(Program):
         self._carried = cp.Parameter(scale.capacity.size, nonneg=True)
         self._utilisation = cp.Variable(nonneg=True)
         everything = tunnels.sent == tunnels.demand
-        # `capacity` of the tunnels is what the second stage lets them put on each link.
+        # `capacity` of the tunnels bounds their load on each link in the second stage.
         kept = [everything, tunnels.load <= tunnels.capacity]
         self._least = cp.Problem(
             cp.Minimize(self._utilisation),
@@ -60,7 +60,7 @@ class MinMaxUtilisation(Program):
         return Allocation(rates, self.incidence.pairs @ rates, solver.title, seconds)
 
     def _complete(self, demand: Vector) -> Vector:
-        """The rates with what the solver's tolerance made too much or too little of each demand put right."""
+        """Return the rates scaled to carry each demand exactly, without the solver's tolerance."""
         rates = self._tunnels.rates()
         sent = self.incidence.pairs @ rates
         factor = np.divide(demand, sent, out=np.zeros(sent.shape), where=sent > 0)

@@ -1,4 +1,4 @@
-"""Maximum throughput in parts, for networks whose program is too large to be solved as a whole."""
+"""Maximum throughput in parts, for networks whose program is too large to solve as a whole."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from te_solver.tunnel_links import TunnelLinks
 
 
 def in_parts(how: Partitioning, progress: Progress | None = None) -> Objective:
-    """The objective of maximum throughput, nearly reached by `partitioned_throughput`.
+    """Return the objective of maximum throughput, nearly reached by `partitioned_throughput`.
 
-    Its programs raise UnsoundError, whose `where` is `partitions`, for options that it has no use for.
+    Its programs raise UnsoundError, whose `where` is `partitions`, for options that they do not support.
     """
 
     def program(incidence: Incidence, options: Options) -> Program:
@@ -43,6 +43,6 @@ class _InParts(Program):
         self._tunnels = TunnelLinks.of(self.incidence)
 
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
-        del carried  # `room` is without it
+        del carried  # `room` excludes it
         optimum = partitioned_throughput(self._tunnels, room, demand, self._how, self._progress)
         return Allocation(optimum.rates, self._tunnels.sent(optimum.rates), TITLE, optimum.solve_seconds, optimum.bound)

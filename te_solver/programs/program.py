@@ -1,4 +1,4 @@
-"""What an objective is: a program compiled once for tunnels and solved for any capacities and demands."""
+"""Objectives and their programs, compiled once for tunnels and solved for any capacities and demands."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from te_solver.programs.scale import Scale
 from te_solver.programs.solver import Solver
 
 _DUST = 1e-9
-"""Capacity below this share of a link's is what rounding leaves of a full link."""
+"""Remaining capacity below this share of a link's is rounding."""
 
 Formulation = Literal["enumeration", "compact", "smaller"]
 
 
 @dataclass(frozen=True)
 class Options:
-    """What users choose beside the objective.
+    """Options of users beside the objective.
 
     Attributes:
         spread: divide the traffic of each pair over its tunnels as evenly as the objective allows, instead of
             preferring the shorter ones.
-        protect: how many failed links (edges, both directions at once) an `ffc` plan survives without loss.
-        formulation: how `ffc` writes its protection; the optimum is the same, see `programs.ffc`.
-        solver: solves the programs.
+        protect: number of failed links (edges, both directions at once) that an `ffc` plan survives without loss.
+        formulation: formulation of `ffc`'s protection; the optimum is the same, see `programs.ffc`.
+        solver: the solver of the programs.
 
     Raises:
         UnsoundError: `protect` is less than one.
@@ -48,14 +48,14 @@ class Options:
 
 @dataclass(frozen=True)
 class Allocation:
-    """What tunnels and pairs get, and how it was found.
+    """The rates of tunnels and pairs, and how they were found.
 
     Attributes:
         rates: Mbit/s of each tunnel, shape (T,).
         granted: Mbit/s of each pair, shape (P,).
-        solver: name and version.
-        solve_seconds: spent in the solver.
-        upper_bound: Mbit/s that pairs can together not get more than, where they may not get the most there is.
+        solver: name and version of the solver.
+        solve_seconds: seconds spent in the solver.
+        upper_bound: upper bound of the sum of grants in Mbit/s; None if the grants are optimal.
     """
 
     rates: Vector
@@ -68,8 +68,8 @@ class Allocation:
 class Program(ABC):
     """One objective over T tunnels of P pairs on L links.
 
-    It is compiled when it is first solved and again only when numbers are so far from those it was compiled for that
-    the solver's tolerances would mean something else (see `Scale`). No solution starts from the one before it.
+    It is compiled when it is first solved, and again only when numbers are so far from those it was compiled for that
+    the solver's tolerances would change their meaning (see `Scale`). No solution starts from an earlier one.
     """
 
     def __init__(self, incidence: Incidence, options: Options | None = None) -> None:
@@ -78,12 +78,12 @@ class Program(ABC):
         self._scale: Scale | None = None
 
     def solve(self, capacity: Vector, demand: Vector, carried: Vector | None = None) -> Allocation:
-        """The best rates within link capacities and pair demands.
+        """Return the best rates within link capacities and pair demands.
 
         Args:
             capacity: Mbit/s of each link, shape (L,), not negative.
             demand: Mbit/s of each pair, shape (P,), not negative.
-            carried: Mbit/s that each link carries already, for more important traffic, shape (L,).
+            carried: Mbit/s of more important traffic that each link already carries, shape (L,).
 
         Raises:
             SolverError: the solver did not reach an optimum.
@@ -96,7 +96,7 @@ class Program(ABC):
         return self._solve(room, demand, taken)
 
     def _room(self, capacity: Vector, carried: Vector) -> Vector:
-        """What of each link's capacity the program may use."""
+        """Return the capacity of each link that the program may use."""
         left = capacity - carried
         return np.where(left > _DUST * capacity, left, 0.0)
 
@@ -106,18 +106,18 @@ class Program(ABC):
 
     @abstractmethod
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
-        """Solve what was compiled."""
+        """Solve the compiled problems."""
 
 
 @dataclass(frozen=True)
 class Objective:
-    """What users choose by name.
+    """An objective that users choose by name.
 
     Attributes:
-        name: what plans and the command line call it.
-        program: makes its program.
-        value: what a plan is worth by it.
-        protects: whether its plans survive `Options.protect` failed edges without loss.
+        name: the name in plans and on the command line.
+        program: creates its program.
+        value: computes a plan's value.
+        protects: True if its plans survive `Options.protect` failed edges without loss.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The objectives by name; the module of one, and CVXPY with it, is imported when it is asked for."""
+"""The objectives by name; the module of an objective, and CVXPY with it, is imported on first use."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def objective_names() -> tuple[str, ...]:
 
 
 def find_objective(name: str) -> Objective:
-    """The objective of this name; raises KeyError when there is none."""
+    """Return the objective of this name; raises KeyError if it is unknown."""
     objective: Objective = import_module(f"te_solver.programs.{_MODULES[name]}").OBJECTIVE
     return objective

@@ -1,4 +1,4 @@
-"""The numbers a program is compiled for: they scale its variables and rows so that tolerances mean the same for all."""
+"""Scale of a program: it measures variables and rows in units that give tolerances the same meaning for all."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 from te_solver.programs.incidence import Incidence, Vector, least
 
 _REACH = 100.0
-"""How far numbers may be from those that a program was compiled for before it is compiled anew."""
+"""Factor between numbers and those that a program was compiled for beyond which it is compiled anew."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """What a program's variables and rows are measured in, all in Mbit/s and positive.
+    """Units of a program's variables and rows, all in Mbit/s and positive.
 
-    A variable is the share of what its tunnel could carry alone, a row the share of its bound that is taken: the
-    solver's tolerances, which are absolute, then mean the same for a small link as for a large one.
+    A variable is the share of what its tunnel could carry alone, a row the used share of its bound: the solver's
+    absolute tolerances then mean the same for a small link as for a large one.
 
     Attributes:
-        capacity: of each link, shape (L,).
-        demand: of each pair, shape (P,).
-        alone: what each tunnel could carry alone, shape (T,); no more than `unit`.
-        most: what no pair's tunnels can carry more than, shape (P,).
-        unit: what the tunnel that could carry most alone could carry.
+        capacity: capacity of each link, shape (L,).
+        demand: demand of each pair, shape (P,).
+        alone: rate that each tunnel could carry alone, shape (T,); no more than `unit`.
+        most: upper bound of the rate of each pair's tunnels, shape (P,).
+        unit: largest rate that a tunnel could carry alone.
     """
 
     capacity: Vector
@@ -35,9 +35,9 @@ class Scale:
 
     @classmethod
     def of(cls, incidence: Incidence, capacity: Vector, demand: Vector) -> Scale:
-        """What is zero scales nothing: it counts like the largest capacity, or like the most that any pair asks for.
+        """Return the scale of these numbers; zeros count as the largest capacity, or as the largest relative demand.
 
-        Tunnels that can carry nothing because of it are not taken for larger than the others.
+        Tunnels that can carry nothing because of a zero are not counted as larger than the others.
         """
         unit = could_carry(incidence, capacity, demand).max(initial=0.0)
         capacity = np.where(capacity > 0, capacity, capacity.max(initial=0.0) or 1.0)
@@ -58,12 +58,12 @@ class Scale:
         )
 
     def suits(self, capacity: Vector, demand: Vector) -> bool:
-        """Whether a program with this scale is as exact for these numbers as one that is compiled for them."""
+        """Return True if a program with this scale is as exact for these numbers as one compiled for them."""
         return _near(capacity, self.capacity) and _near(demand, self.demand)
 
 
 def could_carry(incidence: Incidence, capacity: Vector, demand: Vector) -> Vector:
-    """Mbit/s that each tunnel could carry alone, shape (T,): as much as its links do, and as its pair asks for."""
+    """Return the Mbit/s that each tunnel could carry alone, shape (T,), limited by its links and its pair's demand."""
     return np.minimum(least(incidence.links, capacity), demand[incidence.pair_of_tunnel])
 
 

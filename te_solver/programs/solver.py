@@ -1,4 +1,4 @@
-"""Runs CVXPY problems on the solver a user chose; the only module that knows solvers by name."""
+"""Solvers of CVXPY problems, as users choose them; the only module that knows solvers by name."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import cvxpy as cp
 from te_solver.errors import SolverError, UnsoundError, quoted
 
 HIGHS_OPTIONS: dict[str, object] = {"solver": "simplex", "threads": 1, "random_seed": 0}
-"""One thread of simplex: a vertex of the optimal set, and the same one every time."""
+"""Options of HiGHS; simplex in one thread returns the same optimal vertex every time."""
 
 _FIRST_ORDER_TOLERANCE = 1e-9
 _FIRST_ORDER_STEPS = 200_000
 
 _OPTIONS: Mapping[str, Mapping[str, object]] = {
     cp.HIGHS: {"highs_options": HIGHS_OPTIONS},
-    # Their defaults are meant for speed and are off by up to one part in a thousand.
+    # Their defaults favour speed; errors reach one part in a thousand.
     cp.SCS: {
         "eps_abs": _FIRST_ORDER_TOLERANCE,
         "eps_rel": _FIRST_ORDER_TOLERANCE,
@@ -36,7 +36,7 @@ _OPTIONS: Mapping[str, Mapping[str, object]] = {
 
 _TITLES = {cp.HIGHS: "HiGHS"}
 _PACKAGES = {cp.HIGHS: "highspy"}
-"""Where the name of the package is not that of the solver in small letters."""
+"""Names of packages that are not the solver's name in lower case."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class Solver:
 
     @classmethod
     def named(cls, name: str) -> Solver:
-        """The installed solver of this name, in capital letters or not.
+        """Return the installed solver of this name, in any case.
 
         Raises:
-            UnsoundError: there is none.
+            UnsoundError: it is not installed.
         """
         if name.upper() not in cp.installed_solvers():
             raise UnsoundError(
@@ -66,7 +66,7 @@ class Solver:
         return _with_version(self.name)
 
     def run(self, problem: cp.Problem) -> float:
-        """Solve in place, starting afresh; returns the seconds spent in the solver.
+        """Solve a problem in place, without a warm start; return the seconds spent in the solver.
 
         Raises:
             SolverError: there is no optimum, or the solver did not find it.
@@ -74,7 +74,7 @@ class Solver:
         started = time.perf_counter()
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # of inaccurate solutions, which the status tells of
+                warnings.simplefilter("ignore", UserWarning)  # of inaccurate solutions, which the status reports
                 problem.solve(solver=self.name, warm_start=False, **_OPTIONS.get(self.name, {}))
         except cp.SolverError as error:
             raise SolverError(f"{_title(self.name)} failed: {' '.join(str(error).split())}") from error

@@ -1,4 +1,4 @@
-"""The second stage of `--spread`: the traffic of each pair as evenly over its tunnels as the first stage allows."""
+"""Second stage of `--spread`: divide the traffic of each pair over its tunnels as evenly as earlier stages allow."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from te_solver.programs.tunnel_rates import TunnelRates
 
 
 def most_even(rates: TunnelRates, kept: Sequence[cp.Constraint]) -> cp.Problem:
-    """Minimises, over all pairs, the sum of the larger rate of each two tunnels (and of each tunnel with itself).
+    """Return the problem that minimises the sum of the larger rate of each two tunnels of a pair (and of each tunnel).
 
     For rates a_1 >= a_2 >= ... >= a_n this sum is a_1 n + a_2 (n - 1) + ... + a_n: moving traffic from a larger rate
-    to a smaller one lowers it, so that at the optimum no more can be moved (an ordered weighted average, Ogryczak and
-    Śliwiński, European Journal of Operational Research 148, 2003). Rates count as shares of what their pair could
-    carry at most, so that small pairs are spread as carefully as large ones.
+    to a smaller one lowers it, so at the optimum no more can be moved (an ordered weighted average, Ogryczak and
+    Śliwiński, European Journal of Operational Research 148, 2003). Rates count as shares of the most that their pair
+    could carry, so that small pairs are spread as evenly as large ones.
 
     Args:
         rates: the variables.
-        kept: what earlier stages reached and this one may not give up.
+        kept: constraints that keep the results of earlier stages.
     """
     first, second = _couples(rates.incidence)
     scale = rates.scale
@@ -38,7 +38,7 @@ def most_even(rates: TunnelRates, kept: Sequence[cp.Constraint]) -> cp.Problem:
 
 
 def _couples(incidence: Incidence) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Each two tunnels of the same pair."""
+    """Return each two tunnels of the same pair."""
     by_pair = sp.csr_array(incidence.pairs)
     couples = [
         (columns[i], columns[j])
@@ -51,5 +51,5 @@ def _couples(incidence: Incidence) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 
 def _chosen(columns: NDArray[np.int64], count: int) -> sp.csr_array:
-    """The matrix that picks these of `count` entries."""
+    """Return the matrix that selects these of `count` entries."""
     return sp.csr_array((np.ones(columns.size), (np.arange(columns.size), columns)), shape=(columns.size, count))

@@ -1,4 +1,4 @@
-"""The variables and bounds that all programs share: a rate for every tunnel within link capacities."""
+"""Variables and bounds that all programs share: a rate for every tunnel within link capacities."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from te_solver.programs.incidence import Incidence, Vector, scaled
 from te_solver.programs.scale import Scale, could_carry
 
 _DUST = 1e-9
-"""Below this share of what its tunnel could carry alone, a rate is the solver's rounding (its tolerance is 1e-7)."""
+"""A rate below this share of what its tunnel could carry alone is the solver's rounding (its tolerance is 1e-7)."""
 
 _PLENTY = 1e9
-"""A demand above this many times what its pair's tunnels can carry is no bound."""
+"""Demands count as at most this many times what the pair's tunnels can carry; more would not bind."""
 
 
 class TunnelRates:
@@ -20,15 +20,15 @@ class TunnelRates:
 
     Attributes:
         share: a tunnel's rate as a share of `scale.alone`, shape (T,).
-        capacity: of `scale.capacity`, shape (L,).
-        demand: of `scale.most`, shape (P,).
-        load: what the tunnels put on each link, of `scale.capacity`, shape (L,).
-        sent: what the tunnels of each pair carry, of `scale.most`, shape (P,).
+        capacity: capacities as shares of `scale.capacity`, shape (L,).
+        demand: demands as shares of `scale.most`, shape (P,).
+        load: load of each link as a share of `scale.capacity`, shape (L,).
+        sent: rate of each pair's tunnels as a share of `scale.most`, shape (P,).
         bounds: no link carries more than its capacity, no tunnel more than it could alone. The latter follows from the
-            former and the demands, up to the solver's tolerance: beside large tunnels it would let a small one use a
-            link that has no capacity.
-        throughput: the sum of the rates, of `scale.unit`.
-        hops: the sum of each rate times its tunnel's hops, of `scale.unit`.
+            former and the demands only up to the solver's tolerance, which would let a small tunnel beside large ones
+            use a link without capacity.
+        throughput: the sum of the rates in `scale.unit`.
+        hops: the sum of each rate times its tunnel's hops, in `scale.unit`.
     """
 
     def __init__(self, incidence: Incidence, scale: Scale) -> None:
@@ -45,17 +45,17 @@ class TunnelRates:
         self.hops = (incidence.hops * scale.alone / scale.unit) @ self.share
 
     def put(self, capacity: Vector, demand: Vector) -> None:
-        """Give the parameters their values, from Mbit/s."""
+        """Set the parameters from values in Mbit/s."""
         self.capacity.value = capacity / self.scale.capacity
         self._reach.value = could_carry(self.incidence, capacity, demand) / self.scale.alone
         self.demand.value = self.of_most(demand)
 
     def of_most(self, of_pair: Vector) -> Vector:
-        """Mbit/s of each pair as the share of `scale.most` that rows of pairs are counted in."""
+        """Return Mbit/s of each pair as shares of `scale.most`, the unit of pairs' rows."""
         with np.errstate(over="ignore"):
             return np.minimum(of_pair / self.scale.most, _PLENTY)
 
     def rates(self) -> Vector:
-        """What the solver found, in Mbit/s."""
+        """Return the solver's rates in Mbit/s."""
         share = self.share.value
         return np.asarray(self.scale.alone * np.where(share < _DUST, 0.0, share))

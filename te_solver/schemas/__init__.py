@@ -10,6 +10,6 @@ from typing import Any
 
 @cache
 def schema(name: str) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of this name, such as `plan`; raises FileNotFoundError for others."""
+    """Return the JSON Schema (draft 2020-12) of this name, such as `plan`; raises FileNotFoundError if unknown."""
     document: dict[str, Any] = json.loads(files(__name__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8"))
     return document

@@ -1,1 +1,1 @@
-"""What happens to each tunnel's traffic when links or nodes fail: one scheme per file, all behind one interface."""
+"""Schemes that reroute traffic when links or nodes fail: one per file, all behind one interface."""

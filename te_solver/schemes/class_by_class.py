@@ -1,4 +1,4 @@
-"""The programs that schemes solve after a failure: one for each class of traffic, in what those before leave."""
+"""Programs that schemes solve after a failure: one for each class of traffic, in the capacity that is left."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from te_solver.schemes.interface import RateSolver
 from te_solver.schemes.traffic import PlannedTraffic, TunnelColumns
 
 _DUST = 1e-9
-"""Capacity below this share of a link's is what rounding leaves of a full link."""
+"""Remaining capacity below this share of a link's is rounding."""
 
 
 def rates_by_class(
     solver: RateSolver, traffic: PlannedTraffic, tunnels: TunnelColumns, capacity: Vector, demand: Vector
 ) -> Vector:
-    """Mbit/s of each tunnel, shape (C,), most important class first; a class without demand costs no program.
+    """Return the Mbit/s of each tunnel, shape (C,); the most important class is solved first.
+
+    A class without demand costs no program.
 
     Args:
         solver: divides the demand of one class over the tunnels.
-        traffic: tells the class of each pair and the size of each link.
+        traffic: gives the class of each pair and the capacity of each link.
         tunnels: C tunnels.
-        capacity: Mbit/s that each link has for this, shape (L,); nothing on failed links, and what is below zero on a
-            link that was overloaded before counts as nothing.
+        capacity: Mbit/s available on each link, shape (L,); zero on failed links. Negative values, on links that were
+            overloaded before, count as zero.
         demand: Mbit/s that each pair asks for, shape (P,).
     """
     rates = np.zeros(tunnels.pair.size)

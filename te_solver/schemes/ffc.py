@@ -1,4 +1,4 @@
-"""Forward fault correction: a plan that leaves room for failures beforehand, and plain rescaling when they come."""
+"""Forward fault correction: a plan with room for failures, and plain rescaling when they come."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from te_solver.schemes.traffic import PlannedTraffic
 class ForwardFaultCorrection:
     """Liu et al., Traffic engineering with forward fault correction, SIGCOMM 2014.
 
-    The plan sets a rate aside for each tunnel so that those of a pair's tunnels that any k failed links leave alive
-    still have what the pair sends. Rescaling by the plan's weights then keeps every tunnel within its rate, hence
-    every link within its capacity, as long as no more than those k links fail.
+    The plan reserves a rate for each tunnel so that the tunnels of a pair that survive any k failed links have room for
+    what the pair sends. Rescaling by the plan's weights then keeps every tunnel within its rate, hence every link
+    within its capacity, as long as no more than k links fail.
     """
 
     name: ClassVar[str] = "ffc"

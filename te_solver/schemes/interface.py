@@ -1,4 +1,4 @@
-"""What a scheme is: the one interface that all of them have."""
+"""The interface of all schemes."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from te_solver.schemes.traffic import PlannedTraffic
 
 
 class Scheme(Protocol):
-    """Decides what every tunnel is offered, and how important it is, after a failure. It keeps no state."""
+    """A scheme decides the rate and priority offered to every tunnel after a failure. It keeps no state."""
 
     name: ClassVar[str]
-    """What users call it."""
+    """Name by which users select the scheme."""
 
     plan_objective: ClassVar[str | None]
-    """The objective that a plan must have been made with for this scheme, None where any will do."""
+    """Objective that plans for this scheme must have; None for any."""
 
     def reroute(self, traffic: PlannedTraffic, failure: Failure) -> Rerouting:
-        """The traffic after `failure`, which strikes while all of `traffic` is sent as planned.
+        """Return the traffic after `failure`, which strikes while all of `traffic` is sent as planned.
 
         Raises:
-            UnsoundError: the failure is none of the plan's topology.
+            UnsoundError: the failure is not part of the plan's topology.
             ValueError: the plan was not made for this scheme.
-            SolverError: a scheme that solves programs met one that was given up.
+            SolverError: the solver gave up on a program of the scheme.
         """
 
 
 class Allocated(Protocol):
-    """What a solver answers; `te_solver.programs.program.Allocation` is one."""
+    """A solver's answer; `te_solver.programs.program.Allocation` is one."""
 
     @property
     def rates(self) -> Vector:
@@ -38,11 +38,11 @@ class Allocated(Protocol):
 
 
 class RateSolver(Protocol):
-    """Divides demands over tunnels, like `te_solver.programs.max_throughput.maximise_throughput`.
+    """A solver that divides demands over tunnels, like `te_solver.programs.max_throughput.maximise_throughput`.
 
-    The schemes call it with the same `Incidence` object for every failure of a plan (`recompute` with new tunnels
-    excepted) and leave tunnels and pairs out by capacities and demands of zero: a solver may keep what it compiled.
+    The schemes call it with the same `Incidence` object for every failure of a plan (except `recompute` with new
+    tunnels) and exclude tunnels and pairs by capacities and demands of zero: a solver may keep its compiled program.
     """
 
     def __call__(self, incidence: Incidence, capacity: Vector, demand: Vector, /) -> Allocated:
-        """Rates within capacities of shape (L,) and demands of shape (P,), all in Mbit/s and not negative."""
+        """Return rates within capacities, shape (L,), and demands, shape (P,), in Mbit/s and not negative."""

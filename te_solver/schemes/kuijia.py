@@ -1,4 +1,4 @@
-"""Rate rescaling: victims go to the alive tunnels by their original weights, in the queue that is served last."""
+"""Kuijia: victims go to the alive tunnels by their original weights, in the queue that is served last."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from te_solver.schemes.traffic import PlannedTraffic
 class Kuijia:
     """Zhang et al., Kuijia, section 4.2; with several classes of traffic section 4.3.
 
-    Aboriginal traffic stays where it was, with the priority it had. Victims are sent at the rate they had, below all
-    aboriginal traffic of their class and above the next class.
+    Aboriginal traffic keeps its tunnels and its priority. Victims keep their rate, with a priority below all aboriginal
+    traffic of their class and above the next class.
 
     Attributes:
-        split: how victims are divided; `splits.failover_order` is what switches do that were programmed beforehand.
+        split: the division of victims; `splits.failover_order` is that of switches programmed in advance.
     """
 
     name: ClassVar[str] = "kuijia"

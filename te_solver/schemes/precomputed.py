@@ -1,4 +1,4 @@
-"""Precomputed weights: nothing of what works is touched, and a program places the victims in the capacity left over."""
+"""Precomputed weights: aboriginal traffic stays untouched, and a program places the victims in the spare capacity."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from te_solver.schemes.transport import transported
 class Precomputed:
     """The yardstick of Zhang et al., Kuijia, section 4.2 and figure 4, after Suchara et al., SIGMETRICS 2011.
 
-    The traffic of alive tunnels keeps its tunnel and rate. What the failed tunnels of a pair carried is its demand in
-    a program of greatest throughput over the pair's alive tunnels and the capacity that the others leave. What does
-    not fit is withheld at the ingress. Victims stay in the normal queue: they exceed no link.
+    The traffic of alive tunnels keeps its tunnel and rate. The traffic of a pair's failed tunnels is its demand in a
+    program of greatest throughput over the pair's alive tunnels and the spare capacity. The excess is withheld at the
+    ingress. Victims stay in the normal queue: they exceed no link.
 
-    With several classes, victims of the first are placed first, each class in what the one before leaves; none takes
-    anything from traffic whose tunnel is alive, of whatever class.
+    With several classes, victims of the first are placed first, then each class in the capacity that is left; none
+    takes anything from traffic of any class whose tunnel is alive.
 
     Attributes:
-        solver: solves the programs, one for each class that has victims.
+        solver: solves the programs, one for each class with victims.
     """
 
     name: ClassVar[str] = "precomputed"

@@ -1,4 +1,4 @@
-"""The controller's full answer: traffic engineering anew on what the failure left of the network."""
+"""Recomputation by the controller: traffic engineering anew on the surviving network."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Recompute:
-    """What everybody has once the controller has solved again and updated all switches.
+    """The traffic once the controller has solved again and updated all switches.
 
-    All demands, those of unharmed pairs too, are placed anew within the capacities that are left, class after class.
-    Traffic that a pair loses by this is withheld at the ingress, what it may send in addition is gained. A failure
-    that breaks no tunnel changes nothing: the plan is still the best there is. Neither does a healed one.
+    All demands, also of unharmed pairs, are placed anew within the remaining capacities, class after class. Traffic
+    that a pair loses by this is withheld at the ingress; additional traffic is gained. A failure that breaks no tunnel
+    changes nothing, as the plan is still optimal; neither does a healed one.
 
     Attributes:
-        solver: solves the programs, one for each class; give one of the plan's own objective.
-        new_tunnels: whether a pair that has lost tunnels gets others instead, as many as the surviving network has.
-            Its alive ones stay; of those that a `TunnelFinder` chooses in the surviving network the ones that share
-            the fewest edges with them are added.
+        solver: solves the programs, one for each class; use one of the plan's own objective.
+        new_tunnels: True to replace a pair's failed tunnels, as far as the surviving network allows. Its alive ones
+            stay; of the tunnels that a `TunnelFinder` chooses in the surviving network those that share the fewest
+            edges with them are added.
     """
 
     name: ClassVar[str] = "recompute"
@@ -55,7 +55,7 @@ class Recompute:
 
 
 def _new_tunnels(traffic: PlannedTraffic, damage: Damage, failure: Failure) -> TunnelColumns:
-    """Tunnels in place of the dead ones, for each pair whose ends are still there."""
+    """Return tunnels that replace the dead ones, for each pair whose ends are alive."""
     network = surviving(traffic.plan.topology, failure)
     finder = TunnelFinder(network)
     alive = iter(damage.alive.tolist())
@@ -72,7 +72,7 @@ def _new_tunnels(traffic: PlannedTraffic, damage: Damage, failure: Failure) -> T
 
 
 def _least_shared(paths: list[Path], others: list[Path]) -> list[Path]:
-    """The paths in the order of how many edges they have in common with the others, else as they come."""
+    """Return the paths by the number of edges shared with the others, fewest first; ties keep their order."""
     taken = {edge for path in others for edge in _edges(path)}
     return sorted(paths, key=lambda path: len(taken & _edges(path)))
 

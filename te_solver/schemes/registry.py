@@ -1,4 +1,4 @@
-"""The schemes by name, as users ask for them."""
+"""The schemes by name, as users select them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from te_solver.schemes.splits import Split, failover_order, proportional
 
 @dataclass(frozen=True)
 class SchemeOptions:
-    """What can be chosen for the schemes that have it.
+    """Options of the schemes that support them.
 
     Attributes:
-        split: how `kuijia` and `rescaling` divide victims.
-        new_tunnels: whether `recompute` gives pairs new tunnels in place of failed ones.
+        split: the division of victims by `kuijia` and `rescaling`.
+        new_tunnels: True if `recompute` replaces failed tunnels by new ones.
     """
 
     split: Split = proportional
@@ -39,7 +39,7 @@ _MAKERS: dict[str, Callable[[RateSolver, SchemeOptions], Scheme]] = {
 }
 
 SPLITS: dict[str, Split] = {"proportional": proportional, "failover-order": failover_order}
-"""How victims can be divided, by name."""
+"""Divisions of victims by name."""
 
 
 def scheme_names() -> tuple[str, ...]:
@@ -47,10 +47,10 @@ def scheme_names() -> tuple[str, ...]:
 
 
 def make_scheme(name: str, solver: RateSolver = maximise_throughput, options: SchemeOptions | None = None) -> Scheme:
-    """The scheme of this name; those that solve programs use `solver`, those that have none of the options none.
+    """Return the scheme of this name; schemes that solve programs use `solver`, others ignore it.
 
     Raises:
-        InputError: there is none.
+        InputError: the name is unknown.
     """
     if name not in _MAKERS:
         raise InputError("scheme", name, "is unknown", f"one of {', '.join(_MAKERS)}")

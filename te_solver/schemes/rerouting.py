@@ -1,4 +1,4 @@
-"""What a scheme answers to a failure: who offers how much to which tunnel, how important it is, and what is lost."""
+"""A scheme's answer to a failure: the rate and priority offered to each tunnel, and the lost traffic."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from te_solver.programs.incidence import Vector
 from te_solver.schemes.traffic import Damage, Flags, Indices, PlannedTraffic, TunnelColumns
 
 NEW_TRAFFIC = -1
-"""The origin of traffic that no tunnel carried before the failure."""
+"""Origin of traffic that no tunnel carried before the failure."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,19 +25,19 @@ class Moves:
 
 @dataclass(frozen=True, eq=False)
 class Rerouting:
-    """The traffic after a failure, cut into S sub-flows: what one tunnel carried before and one tunnel carries now.
+    """The traffic after a failure in S sub-flows, each with one tunnel that carried it and one that carries it now.
 
-    First come the plan's alive tunnels in order, each with what stays on it, even where that is nothing; then all
-    that moves. For each pair, offered traffic + `cut_off` + `withheld` = what it sent before + `gained`.
+    First come the plan's alive tunnels in order, each with the traffic that stays on it, even if that is zero; then all
+    moved traffic. For each pair, offered traffic + `cut_off` + `withheld` = traffic sent before + `gained`.
 
     Attributes:
-        traffic: what was sent before.
-        damage: what the failure broke.
-        tunnels: the tunnels there are now: the plan's, in their columns, then new ones that a scheme has added.
+        traffic: the traffic before the failure.
+        damage: the failed links and surviving tunnels.
+        tunnels: the tunnels after the failure: the plan's, in their columns, then new ones that the scheme added.
         origin: the tunnel that carried each sub-flow before, as a column, or `NEW_TRAFFIC`; shape (S,).
         carrier: the tunnel that carries it now, as a column; shape (S,).
-        offered: Mbit/s that it is sent with at the ingress; what arrives is not the scheme's business; shape (S,).
-        demoted: whether it is in the victims' queue of its class instead of the normal one; shape (S,).
+        offered: Mbit/s that enter at the ingress, without regard to losses behind it; shape (S,).
+        demoted: True if it is in the victims' queue of its class instead of the normal one; shape (S,).
         cut_off: Mbit/s of each pair that were sent before and have no tunnel left; shape (P,).
         withheld: Mbit/s of each pair that were sent before and that the scheme no longer admits although the pair has
             tunnels left; shape (P,).
@@ -60,25 +60,25 @@ class Rerouting:
 
     @property
     def victim(self) -> Flags:
-        """Which sub-flows lost the tunnel that carried them, shape (S,)."""
+        """Flags of the sub-flows that lost the tunnel that carried them, shape (S,)."""
         return np.asarray((self.origin != NEW_TRAFFIC) & ~self.damage.alive[self.origin], dtype=np.bool_)
 
     @property
     def moved(self) -> Flags:
-        """Which sub-flows changed tunnel, victims and others, shape (S,)."""
+        """Flags of the sub-flows that changed tunnel, victims and others, shape (S,)."""
         return np.asarray((self.origin != NEW_TRAFFIC) & (self.origin != self.carrier), dtype=np.bool_)
 
     @property
     def level(self) -> Indices:
-        """The place of each sub-flow in strict priority, lower first, shape (S,).
+        """The strict-priority level of each sub-flow, lower first, shape (S,).
 
-        Class p is at 2p and its demoted traffic at 2p + 1: before all of the next class (Kuijia, section 4.3).
+        Class p is at 2p and its demoted traffic at 2p + 1, ahead of the next class (Kuijia, section 4.3).
         """
         return 2 * self.traffic.priority[self.pair] + self.demoted
 
     @property
     def lost(self) -> Vector:
-        """Mbit/s of each pair that were sent before and do not enter the network now, shape (P,)."""
+        """Mbit/s of each pair that were sent before and no longer enter the network, shape (P,)."""
         return self.cut_off + self.withheld
 
     @property
@@ -94,7 +94,7 @@ class Rerouting:
 
     @cached_property
     def link_loads(self) -> Vector:
-        """Mbit/s that each link is offered when nothing is dropped on the way, shape (L,)."""
+        """Mbit/s offered to each link if nothing is dropped on the way, shape (L,)."""
         return np.asarray(self.tunnels.incidence.links @ self.tunnel_rates)
 
 
@@ -108,17 +108,17 @@ def assemble(
     demote_victims: bool = False,
     withheld: Vector | None = None,
 ) -> Rerouting:
-    """Put an answer together: pairs without an alive tunnel are cut off, moves of nothing are left out.
+    """Assemble an answer: pairs without an alive tunnel are cut off, moves of zero Mbit/s are omitted.
 
     Args:
-        traffic: what was sent before, by T tunnels.
-        damage: what the failure broke.
-        kept: Mbit/s that stay on the tunnel that carried them, shape (T,); those of dead tunnels do not count.
-        moves: what changes tunnel or is new.
-        tunnels: the tunnels there are now; the plan's by default, further columns are alive.
-        demote_victims: whether what a failed tunnel carried goes to the victims' queue.
-        withheld: Mbit/s that pairs are no longer let in, shape (P,), which counts for those with tunnels left;
-            nothing by default.
+        traffic: the traffic before the failure, of T tunnels.
+        damage: the failed links and surviving tunnels.
+        kept: Mbit/s that stay on their tunnel, shape (T,); those of dead tunnels do not count.
+        moves: traffic that changes tunnel or is new.
+        tunnels: the tunnels after the failure; the plan's by default, further columns are alive.
+        demote_victims: True to put the traffic of failed tunnels into the victims' queue.
+        withheld: Mbit/s of pairs that are no longer admitted, shape (P,); it counts only for pairs with tunnels left.
+            Zero by default.
     """
     tunnels = tunnels or traffic.tunnels
     alive = np.flatnonzero(damage.alive)

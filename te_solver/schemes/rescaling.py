@@ -1,4 +1,4 @@
-"""Conventional rescaling: victims go to the alive tunnels by their original weights, equal to all other traffic."""
+"""Conventional rescaling: victims go to the alive tunnels by their original weights, with normal priority."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from te_solver.schemes.splits import Split, proportional
 from te_solver.schemes.traffic import Damage, Indices, PlannedTraffic
 
 _DUST = 1e-9
-"""An overlap of hash ranges below this is the rounding of their ends."""
+"""An overlap of hash ranges below this is rounding."""
 
 
 @dataclass(frozen=True)
 class Rescaling:
-    """Rescaling with the failed tunnels' hash ranges cut beforehand: other traffic keeps its tunnel.
+    """Rescaling with the failed tunnels' hash ranges divided in advance: other traffic keeps its tunnel.
 
-    Divided in proportion, every tunnel is offered exactly what `RenormalisedRescaling` offers it.
+    With a proportional split, every tunnel is offered exactly what `RenormalisedRescaling` offers it.
 
     Attributes:
-        split: how victims are divided; `splits.failover_order` is what switches do that were programmed beforehand.
+        split: the division of victims; `splits.failover_order` is that of switches programmed in advance.
     """
 
     name: ClassVar[str] = "rescaling"
@@ -42,8 +42,8 @@ class RenormalisedRescaling:
     """Rescaling as Zhang et al. describe it (Kuijia, section 4.1): the alive tunnels' hash ranges grow over all values.
 
     Tunnels own ranges of [0, 1) in the plan's order, as wide as their weights; after the failure the alive ones own
-    ranges as wide as their weights over the sum of these (equal ones where that is zero). A flow keeps its hash value,
-    so that also flows of alive tunnels may change tunnel.
+    ranges as wide as their weights divided by the sum of these (equal ranges if it is zero). A flow keeps its hash
+    value, so flows of alive tunnels may also change tunnel.
     """
 
     name: ClassVar[str] = "rescaling-renormalised"
@@ -68,12 +68,12 @@ class RenormalisedRescaling:
 
 
 def _affected(traffic: PlannedTraffic, damage: Damage) -> Indices:
-    """All tunnels of the pairs that have lost one."""
+    """Return all tunnels of the pairs that have lost one."""
     return np.flatnonzero(traffic.tunnels.sums((~damage.alive).astype(float))[traffic.tunnels.pair])
 
 
 def _renormalised(traffic: PlannedTraffic, damage: Damage) -> Vector:
-    """The weights after the failure, zero for dead tunnels."""
+    """Return the weights after the failure, zero for dead tunnels."""
     weight = np.where(damage.alive, traffic.weight, 0.0)
     total = traffic.tunnels.sums(weight)[traffic.tunnels.pair]
     alive = traffic.tunnels.sums(damage.alive.astype(float))[traffic.tunnels.pair]
@@ -82,7 +82,7 @@ def _renormalised(traffic: PlannedTraffic, damage: Damage) -> Vector:
 
 
 def _ranges(traffic: PlannedTraffic, tunnels: Indices, weight: Vector) -> Vector:
-    """Begin and end of each tunnel's part of [0, 1), shape (tunnels, 2); the tunnels of a pair stand together."""
+    """Return start and end of each tunnel's range in [0, 1), shape (tunnels, 2); a pair's tunnels are consecutive."""
     end = np.cumsum(weight[tunnels])
     begin = end - weight[tunnels]
     _, first, inverse = np.unique(traffic.tunnels.pair[tunnels], return_index=True, return_inverse=True)

@@ -1,4 +1,4 @@
-"""How an ingress divides the traffic of failed tunnels over the alive ones when nobody computes anything anew."""
+"""Splits of failed tunnels' traffic over the alive tunnels at the ingress, without recomputation."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from te_solver.schemes.rerouting import Moves
 from te_solver.schemes.traffic import Damage, Indices, PlannedTraffic
 
 Split = Callable[[PlannedTraffic, Damage], Moves]
-"""Where what the failed tunnels carried goes; nothing of a pair that has no tunnel left."""
+"""Function that returns the moves of the failed tunnels' traffic; none for pairs without an alive tunnel."""
 
 
 def proportional(traffic: PlannedTraffic, damage: Damage) -> Moves:
-    """Over the alive tunnels in proportion to their original weights; equally where all of these are zero.
+    """Split over the alive tunnels in proportion to their original weights; equally if all of these are zero.
 
     Zhang et al., Kuijia, section 4.2 and figure 3(b), for any number of failed tunnels.
     """
@@ -26,11 +26,11 @@ def proportional(traffic: PlannedTraffic, damage: Damage) -> Moves:
 
 
 def failover_order(traffic: PlannedTraffic, damage: Damage) -> Moves:
-    """As switches do whose hash ranges were cut before any failure: one backup is promised, then the heaviest serves.
+    """Split as switches with hash ranges divided in advance: first to the promised backup, then to the heaviest tunnel.
 
-    The range of each tunnel is cut for all others in proportion to their weights. A part whose promised tunnel has
-    failed as well goes, whole, to the alive tunnel of greatest weight (of equal ones to the first in the plan). With
-    one failed tunnel per pair this is `proportional`.
+    The range of each tunnel is divided among all others in proportion to their weights. A part whose promised tunnel
+    has failed as well goes, whole, to the alive tunnel of greatest weight (of equal ones to the first in the plan).
+    With one failed tunnel per pair this is `proportional`.
     """
     origin, carrier = traffic.tunnels.couples(np.flatnonzero(~damage.alive))
     other = origin != carrier
@@ -47,7 +47,7 @@ def failover_order(traffic: PlannedTraffic, damage: Damage) -> Moves:
 
 
 def _shares(traffic: PlannedTraffic, origin: Indices, carrier: Indices) -> Vector:
-    """The part of each origin's traffic that each of its carriers is due by weight."""
+    """Return the share of each origin's traffic that each of its carriers is due by weight."""
     weight = traffic.weight[carrier]
     total = np.bincount(origin, weights=weight, minlength=traffic.sent.size)[origin]
     carriers = np.bincount(origin, minlength=traffic.sent.size)[origin]

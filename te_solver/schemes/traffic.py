@@ -1,4 +1,4 @@
-"""A plan's tunnels and their traffic as arrays, and which of the tunnels a failure breaks."""
+"""A plan's tunnels and their traffic as arrays, and the damage of a failure to them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TunnelColumns:
 
     @classmethod
     def of(cls, plan: Plan, paths: Sequence[Sequence[tuple[str, ...]]]) -> TunnelColumns:
-        """For each pair of the plan its paths; the columns count through those of the first pair, then on."""
+        """Return the columns of these paths of each pair, which count through the first pair's, then the second's."""
         sizes = [len(of_pair) for of_pair in paths]
         return cls(
             Incidence.of(plan.topology, paths),
@@ -43,7 +43,7 @@ class TunnelColumns:
         )
 
     def joined(self, other: TunnelColumns) -> TunnelColumns:
-        """These columns, then those of `other`, which has the same links and pairs."""
+        """Return these columns followed by those of `other`, which has the same links and pairs."""
         mine, theirs = self.incidence, other.incidence
         incidence = replace(
             mine,
@@ -54,11 +54,11 @@ class TunnelColumns:
         return TunnelColumns(incidence, self.paths + other.paths, np.concatenate([self.pair, other.pair]))
 
     def sums(self, of_tunnel: Vector) -> Vector:
-        """What the tunnels of each pair have together, shape (P,)."""
+        """Return the sum of the values of each pair's tunnels, shape (P,)."""
         return np.asarray(self.incidence.pairs @ of_tunnel)
 
     def couples(self, tunnels: Indices) -> tuple[Indices, Indices]:
-        """Each of `tunnels` beside every tunnel of its pair, itself included, as two arrays of columns."""
+        """Return each of `tunnels` with every tunnel of its pair, itself included, as two arrays of columns."""
         order, start, count = self._by_pair
         repeats = count[self.pair[tunnels]]
         left = np.repeat(tunnels, repeats)
@@ -67,7 +67,7 @@ class TunnelColumns:
 
     @cached_property
     def _by_pair(self) -> tuple[Indices, Indices, Indices]:
-        """The columns pair by pair, and where each pair's begin and how many they are."""
+        """The columns pair by pair, where each pair's begin, and their number."""
         count = np.bincount(self.pair, minlength=self.incidence.pairs.shape[0])
         return np.argsort(self.pair, kind="stable"), np.cumsum(count) - count, count
 
@@ -76,14 +76,14 @@ class TunnelColumns:
         return sp.csr_array(self.incidence.links)
 
     def crossing(self, links: Indices) -> Indices:
-        """The tunnels that use any of the links, given as rows; a tunnel that uses two of them comes twice."""
+        """Return the tunnels that use any of the links, given as rows; a tunnel that uses two of them comes twice."""
         starts, columns = self._by_link.indptr, self._by_link.indices
         return np.concatenate([columns[starts[row] : starts[row + 1]] for row in links] or [np.empty(0, np.intp)])
 
 
 @dataclass(frozen=True, eq=False)
 class Damage:
-    """Which of L links a failure took down, and which of T planned tunnels it left alive."""
+    """Flags of the L links that a failure took down, and of the T planned tunnels that are still alive."""
 
     failed_links: Flags
     alive: Flags
@@ -91,14 +91,14 @@ class Damage:
 
 @dataclass(frozen=True, eq=False)
 class PlannedTraffic:
-    """What is sent where before anything fails.
+    """The traffic before the failure.
 
     Attributes:
-        plan: where it comes from; T tunnels of P pairs over L links, in the plan's order.
+        plan: the plan; T tunnels of P pairs over L links, in the plan's order.
         tunnels: the plan's tunnels.
         weight: each tunnel's share of its pair's traffic, shape (T,).
-        sent: Mbit/s that each tunnel carries, shape (T,): its weight's share of what its pair was allocated. In a plan
-            of the FFC objective this may be less than the tunnel's rate, which is what is set aside for it.
+        sent: Mbit/s that each tunnel carries, shape (T,): its weight times the pair's allocation. In a plan of the FFC
+            objective this may be less than the tunnel's rate, which is its reservation.
         capacity: Mbit/s of each link, shape (L,).
         demand: Mbit/s of each pair, shape (P,).
         priority: each pair's class of traffic, 0 the most important, shape (P,).
@@ -130,11 +130,11 @@ class PlannedTraffic:
 
     @property
     def classes(self) -> tuple[int, ...]:
-        """The classes of traffic there are, most important first."""
+        """The classes of traffic, most important first."""
         return tuple(np.unique(self.priority).tolist())
 
     def damage(self, failure: Failure) -> Damage:
-        """What the failure breaks; raises UnsoundError when the topology has no such edge or node."""
+        """Return the damage of a failure; raises UnsoundError if the topology lacks one of its edges or nodes."""
         failure.require_part_of(self.plan.topology)
         rows = [row for edge in failure.edges for row in self._links_of_edge[frozenset(edge)]]
         rows += [row for node in failure.nodes for row in self._links_of_node.get(node, ())]

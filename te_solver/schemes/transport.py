@@ -1,4 +1,4 @@
-"""Which traffic goes where when a program has set the new rates: as little as possible changes tunnel."""
+"""Moves of traffic to new rates set by a program: as little as possible changes tunnel."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from te_solver.schemes.rerouting import NEW_TRAFFIC, Moves, Rerouting, assemble
 from te_solver.schemes.traffic import Damage, PlannedTraffic, TunnelColumns
 
 _DUST = 1e-9
-"""Rates that differ by less than this share of themselves are the same rate, found twice by a solver."""
+"""Rates that differ by less than this share of themselves are equal up to the solver's rounding."""
 
 
 def transported(
     traffic: PlannedTraffic, damage: Damage, after: Vector, tunnels: TunnelColumns | None = None
 ) -> Rerouting:
-    """The answer that brings the tunnels to the rates `after`, in Mbit/s in the columns of `tunnels`, shape (C,).
+    """Return the rerouting that brings the tunnels to the rates `after`, Mbit/s by columns of `tunnels`, shape (C,).
 
-    Each tunnel keeps what it can of what it carried. What tunnels must give up goes to those of the same pair that
-    are to carry more, from each and to each in proportion. When a pair sends less than before, the same share of
-    all that is given up is withheld; when it sends more, new traffic fills the rest. All of it is in normal queues.
+    Each tunnel keeps as much of its traffic as its new rate allows. The rest goes to the tunnels of the same pair that
+    will carry more, from each and to each in proportion. If a pair sends less than before, the same share of all moved
+    traffic is withheld; if it sends more, new traffic fills the rest. All of it is in normal queues.
     """
     tunnels = tunnels or traffic.tunnels
     before = np.concatenate([traffic.sent, np.zeros(tunnels.pair.size - traffic.sent.size)])
     after = after.copy()
-    after[: damage.alive.size][~damage.alive] = 0.0  # where a solver's tolerance may leave a trace
+    after[: damage.alive.size][~damage.alive] = 0.0  # the solver's tolerance may leave a trace there
     after = np.where(np.abs(after - before) <= _DUST * np.maximum(after, before), before, after)
     kept = np.minimum(before, after)
     given_up, taken_on = before - kept, after - kept

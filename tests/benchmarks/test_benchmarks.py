@@ -1,4 +1,4 @@
-"""The benchmarks themselves, on problems so small that only their being complete is tested, not their figures."""
+"""The benchmarks on tiny problems: only their completeness is tested, not their figures."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def setting() -> Setting:
 
 
 def at_hand(work: Callable[[Any], Any], argument: object) -> Apart[Any]:
-    """In place of `apart`: in this process, where what the tests have made small stays small."""
+    """Replace `apart` by a run in this process, where the tests' small sizes apply."""
     return Apart(work(argument), 1.0)
 
 
 def complete(name: str, comparisons: Iterator[Comparison]) -> list[Comparison]:
-    """The comparisons, all of which can be written as JSON and are of times."""
+    """Return the comparisons after checking that all are of times and can be written as JSON."""
     found = list(comparisons)
     for comparison in found:
         assert json.loads(json.dumps(as_json(name, comparison)))["ratio"] > 0

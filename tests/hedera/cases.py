@@ -22,7 +22,7 @@ FABRICS: dict[str, Fabric] = {
 
 @st.composite
 def elephants(draw: st.DrawFn, fabric: Fabric, *, placed: bool = False, priorities: int = 1) -> Elephants:
-    """Up to 20 flows; round demands fill links to the last bit."""
+    """Up to 20 flows; round demands fill links exactly."""
     host = st.integers(0, fabric.hosts - 1)
     pairs = draw(st.lists(st.tuples(host, host).filter(lambda pair: pair[0] != pair[1]), max_size=20))
     size = len(pairs)
@@ -49,7 +49,7 @@ def fabrics(draw: st.DrawFn) -> Fabric:
 
 @st.composite
 def capacities(draw: st.DrawFn, fabric: Fabric) -> Vector:
-    """Those of the network, with up to three dead links."""
+    """The capacities of the network, with up to three dead links."""
     capacity: Vector = fabric.capacity.copy()
     capacity[draw(st.lists(st.integers(0, fabric.links - 1), max_size=3))] = 0
     return capacity

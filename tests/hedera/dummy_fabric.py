@@ -27,7 +27,7 @@ _FEEDING_PAUSE = 0.1
 
 
 class DummyFabric(DummyNetwork):
-    """Switches that connect to a controller on the loopback when they are told to."""
+    """Switches that connect to a controller on the loopback on request."""
 
     def __init__(self, centre: DataCentre, directory: Path) -> None:
         super().__init__(centre.wiring, directory, captured=True)
@@ -35,7 +35,7 @@ class DummyFabric(DummyNetwork):
         self._seen: dict[tuple[str, int], int] = defaultdict(int)
 
     def connect(self, *ports: int) -> None:
-        """Let all switches connect to the controllers at these ports, if none is given that at `controller_port`."""
+        """Let all switches connect to the controllers at these ports, by default to the one at `controller_port`."""
         targets = [f"tcp:127.0.0.1:{port}" for port in ports or (self.controller_port,)]
         for switch in self.wiring.topology.nodes:
             self.ovs.vsctl("set-controller", self.bridge(switch), *targets)
@@ -79,7 +79,7 @@ class DummyFabric(DummyNetwork):
 
     @contextmanager
     def fed(self, flows: Mapping[int, tuple[int, int]]) -> Iterator[None]:
-        """Have the first switch of every flow count packets of it all the time, which `ways` does not follow."""
+        """Make the first switch of every flow count its packets permanently; `ways` does not follow this."""
         ended = threading.Event()
 
         def feed() -> None:
@@ -107,7 +107,7 @@ class DummyFabric(DummyNetwork):
         )
 
     def _left(self, switches: Mapping[int, str]) -> dict[int, int]:
-        """Source port to the port that a packet left its switch by; none for those that do not."""
+        """Return each source port with the port by which its packet left the switch; packets that stayed have none."""
         left: dict[int, int] = {}
         deadline = time.monotonic() + _PATIENCE
         while len(left) < len(switches) and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-// Throws arbitrary flows at the kernels, sound and unsound ones; tests/hedera/fuzz.py builds it with sanitizers.
+// Runs the kernels on arbitrary flows, valid and invalid; tests/hedera/fuzz.py builds it with sanitizers.
 #include "annealing.hpp"
 #include "estimation.hpp"
 #include "first_fit.hpp"
@@ -40,7 +40,7 @@ class Generator {
 
     template <class Values> void shuffle(Values &values) { std::shuffle(values.begin(), values.end(), random_); }
 
-    // One entry somewhere becomes something that it should perhaps not be.
+    // Replace one entry by a value that may be invalid.
     template <class Values> void spoil(Values &values) {
         constexpr std::int32_t strange[] = {-1, -2, most, 1000};
         switch (below(3)) {
@@ -59,7 +59,7 @@ class Generator {
     std::mt19937_64 random_;
 };
 
-// What an annealer is given besides routes.
+// Input of an annealer besides routes.
 struct Problem {
     Ints amount, capacity, choice, begin, fee_of_flow, label, host, pod_first, block_first, edge_first;
     std::vector<std::int64_t> fee;
@@ -115,7 +115,7 @@ void spoil(Generator &random, Problem &made) {
     }
 }
 
-// What must hold of every answer.
+// Checks what must hold of every answer.
 template <class Routes> void place(const Routes &routes, Problem &made) {
     auto seats = made.host;
     const auto told = anneal(
@@ -211,7 +211,7 @@ void try_reading(Generator &random, bool spoilt) {
         std::vector<double> age;
         for (std::size_t answer = 0; answer < switches.size(); ++answer) {
             for (auto flow = random.below(9); flow-- > 0;) {
-                key.push_back(static_cast<std::uint64_t>(random.below(12))); // now and then the same twice
+                key.push_back(static_cast<std::uint64_t>(random.below(12))); // sometimes the same twice
                 bytes.push_back(random.below(5) ? static_cast<std::uint64_t>(random.amount()) : ~std::uint64_t{0});
                 age.push_back(random.below(5) ? random.below(100) / 8.0 : 0.0);
             }

@@ -1,4 +1,4 @@
-"""Runs the kernels on arbitrary input under sanitizers: `python -m tests.hedera.fuzz 1000000`."""
+"""Run the kernels on arbitrary input under sanitizers: `python -m tests.hedera.fuzz 1000000`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CORE = HERE.parents[2] / "hedera" / "core"
 
 
 def fuzz(cases: int) -> str:
-    """What the driver says; raises CalledProcessError when there is a fault."""
+    """Return the driver's output; raise CalledProcessError on a fault."""
     return run_sanitized(HERE.with_suffix(".cpp"), CORE, cases)
 
 

@@ -1,4 +1,4 @@
-"""Stands between a switch and the scheduler, and on demand loses what the switch answers to polls."""
+"""Proxy between a switch and the scheduler that drops the switch's answers to polls on demand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MULTIPART_REPLY, _FLOWS = 19, 1
 
 
 class MutedPolls:
-    """A proxy for one switch at `port` of the loopback, from entering the block on; it loses answers while `muted`."""
+    """A proxy for one switch at `port` of the loopback, within its block; it drops answers while `muted`."""
 
     def __init__(self, controller_port: int) -> None:
         self.muted = False

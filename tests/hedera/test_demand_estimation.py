@@ -63,7 +63,7 @@ def test_sums_over_the_authors_matrices(name: str) -> None:
     found = estimate_demands(16, matrix.source, matrix.target, 1.0)
     expected = SUMS.get(name, 16.0)
     if name in {"rand3", "rand4"}:
-        expected = len(set(matrix.target.tolist()))  # single flows, of which every receiver takes one in sum
+        expected = len(set(matrix.target.tolist()))  # single flows; every receiver takes one interface in sum
     assert found.demand.sum() == pytest.approx(expected, abs=1e-9)
 
 
@@ -120,8 +120,8 @@ def test_random_traffic_of_a_large_network_settles_and_agrees() -> None:
 @pytest.mark.parametrize(
     ("hosts", "source", "target", "problem"),
     [
-        (2, [2], [0], r"source\[0\]: expected a number of what there is"),
-        (2, [0, 1], [1, -1], r"target\[1\]: expected a number of what there is"),
+        (2, [2], [0], r"source\[0\]: expected an existing number"),
+        (2, [0, 1], [1, -1], r"target\[1\]: expected an existing number"),
         (2, [0, 1], [1], "target: expected as many as sources"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Real packets through the emulated fat-tree: who reaches whom, how fast, and what goes wrong without harm."""
+"""Real packets through the emulated fat-tree: reachability, speed, and harmless failures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.emulation
 
 NIC_RATE = 5.0
 PLACED = 0.8 * NIC_RATE
-"""What a flow alone on its path has more of; two on one path have less in the mean."""
+"""Goodput that a flow alone on its path exceeds; two on one path have less on average."""
 
 LONGEST_INTERRUPTION = 1.0
 """Seconds that the scheduler may take to route around a remote failure; it takes milliseconds on an idle machine."""
@@ -62,7 +62,7 @@ def rounds(seen: list[Event]) -> list[Event]:
 
 @contextmanager
 def expecting(lab: HederaLab, condition: Callable[[list[Event]], bool], what: str) -> Iterator[None]:
-    """Wait after the block for something in what the scheduler tells from its begin on."""
+    """Wait after the block for something in the scheduler's log since the block began."""
     known = len(lab.scheduler.events())
     yield
     met = lab.scheduler.wait_for(lambda seen: condition(seen[known:]), PATIENCE)
@@ -70,7 +70,7 @@ def expecting(lab: HederaLab, condition: Callable[[list[Event]], bool], what: st
 
 
 def wait_for_goodput(run: IperfRun, enough: Callable[[dict[str, float]], bool]) -> None:
-    """Wait until a second's goodput is enough."""
+    """Wait until the goodput of a second is enough."""
     seen = []
     deadline = time.monotonic() + PATIENCE
     run.live_goodput()
@@ -114,14 +114,14 @@ def test_a_host_sends_and_receives_no_more_than_its_cable_carries(lab: HederaLab
         begin = run.connected_at
     means = {name: each.mean(begin + 1.5, begin + 5.0) for name, each in goodput.items()}
     assert 0.8 * NIC_RATE < means["alone"] < 0.96 * NIC_RATE
-    # What a receiver gets at once when a gap is filled may have arrived before.
+    # Data that a receiver delivers when a gap is filled may have arrived before.
     assert 0.8 * NIC_RATE < means["first"] + means["second"] < 1.1 * NIC_RATE
 
 
 def test_a_remote_link_that_fails_is_routed_around_and_comes_back(lab: HederaLab) -> None:
     with ticks(lab, "h0", "h15", 21000) as steady:
         steady.start()
-        for cable in (("c0", "p3a0"), ("c1", "p3a0"), ("c2", "p3a1"), ("c3", "p3a1")):  # it crosses one of them
+        for cable in (("c0", "p3a0"), ("c1", "p3a0"), ("c2", "p3a1"), ("c3", "p3a1")):  # the flow crosses one of them
             fail_link(lab.network, *cable)
             _wait_for_failed(lab, [sorted(cable)])
             heal_link(lab.network, *cable)
@@ -186,7 +186,7 @@ def test_flows_of_a_switch_that_answers_no_polls_go_on_and_are_placed_again_when
 def test_nothing_is_lost_when_the_scheduler_is_killed_with_flows_under_way_and_new_ones_are_connected(
     lab: HederaLab,
 ) -> None:
-    """The last test of this lab: it takes the scheduler away."""
+    """The last test of this lab: it ends the scheduler."""
     ping = ["ping", "-c", "3", "-i", "0.2", "-W", "2"]
     with elephants(lab, 25000) as run:
         wait_for_goodput(run, all_placed)
@@ -224,19 +224,19 @@ def test_with_a_short_period_elephants_are_placed_about_as_soon() -> None:
 
 
 def connect_to(lab: HederaLab, port: int) -> None:
-    """Have the edge switch obey the controller at a port of the loopback."""
+    """Make the edge switch connect to the controller at a port of the loopback."""
     lab.network.ovs.vsctl("set-controller", lab.network.bridge(EDGE), f"tcp:127.0.0.1:{port}")
 
 
 def _last_is(name: str, seen: list[Event]) -> bool:
-    """Whether this is the last that is told of the edge switch's connection."""
+    """Return True if this is the last event of the edge switch's connection."""
     states = (event_log.SWITCH_READY, event_log.SWITCH_GONE)
     told = [event["event"] for event in seen if event["event"] in states and event["switch"] == EDGE]
     return bool(told) and told[-1] == name
 
 
 def _ends(seen: list[Event], **expected: object) -> bool:
-    """Whether the last round has found this."""
+    """Return True if the last round has this outcome."""
     found = rounds(seen)
     return bool(found) and all(found[-1][key] == value for key, value in expected.items())
 

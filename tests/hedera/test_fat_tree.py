@@ -1,4 +1,4 @@
-"""Fat-trees: the paper's sizes and addresses, all equal-cost paths and no others, made only when they are asked for."""
+"""Fat-trees: the paper's sizes and addresses, all equal-cost paths and no others, computed only on demand."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_addresses_are_the_papers() -> None:
 
 @pytest.mark.parametrize("address", ["11.0.0.2", "10.4.0.2", "10.0.2.2", "10.0.0.1", "10.0.0.4"])
 def test_other_addresses_are_no_hosts(address: str) -> None:
-    with pytest.raises(UnknownHostError, match=f"{address} is no host of a fat-tree of 4-port switches"):
+    with pytest.raises(UnknownHostError, match=f"{address} is not a host of a fat-tree of 4-port switches"):
         FatTree(4).host_at(IPv4Address(address))
 
 

@@ -1,4 +1,4 @@
-"""The kernels survive whatever they are given."""
+"""The kernels survive arbitrary input."""
 
 from __future__ import annotations
 

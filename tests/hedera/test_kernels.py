@@ -1,4 +1,4 @@
-"""The kernels of placement are their references, and refuse what is unsound."""
+"""The kernels of placement agree with their references, and refuse invalid input."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_annealing_is_its_reference(case: Case, greed: float, seed: int, fees: b
     search = annealing.Search(fabric, flows.source, flows.target, demand, room, seats, fee.astype(np.int32))
     slow = annealing.anneal(search, host.tolist(), schedule)
     assert (found.tolist(), improvements) == (slow.host, slow.improvements)
-    at_hosts = after - before  # both leave out or count hosts' own cables alike
+    at_hosts = after - before  # both omit or both count hosts' own cables
     assert at_hosts == slow.after - slow.before
 
 
@@ -68,7 +68,7 @@ def test_refinement_is_its_reference(case: Case, greed: float, seed: int) -> Non
     begin = random.integers(0, fabric.labels, flows.size).astype(np.int32)
     fee = random.integers(0, int(UNIT) // 4, flows.size).astype(np.int32)
     demand, room = amounts(flows.demand, fabric), amounts(capacity, fabric)
-    room[~fabric.inner] = np.iinfo(np.int32).max  # which the kernel does not look at
+    room[~fabric.inner] = np.iinfo(np.int32).max  # the kernel ignores these
     schedule = (60, greed, UNIT, seed)
     routes = fabric.routes(flows.source, flows.target)
     found, before, after, improvements = _core.refine(routes, demand, room, begin, flows.choice, fee, schedule)
@@ -101,10 +101,10 @@ def test_kernels_refuse_what_does_not_fit_together() -> None:
         anneal(np.full_like(host, -1), one, 1)
     with pytest.raises(ValueError, match="iterations: expected a number that is not negative"):
         anneal(host, one, -1)
-    with pytest.raises(ValueError, match=r"choice\[0\]: expected a number of what there is"):
+    with pytest.raises(ValueError, match=r"choice\[0\]: expected an existing number"):
         _core.refine(routes, one, room, one * 0 - 1, one * 0, one, (1, 1.0, UNIT, 1))
     with pytest.raises(ValueError, match="choice and home: expected one for each flow"):
         _core.refine(routes, one, room, one * 0, np.zeros(2, np.int32), one, (1, 1.0, UNIT, 1))
     crowd = tree.routes(np.zeros(2, np.int32), np.full(2, 15, np.int32))
-    with pytest.raises(ValueError, match=r"amount: expected less than 2\^31 that could meet on a link"):
+    with pytest.raises(ValueError, match=r"amount: expected less than 2\^31 in total on any link"):
         _core.anneal(crowd, np.full(2, 2**31 - 1, np.int32), room, seats.label, host, ranges, fee, (1, 1.0, UNIT, 1))

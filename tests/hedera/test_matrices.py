@@ -1,4 +1,4 @@
-"""Traffic matrices: the authors' and those made by rule are what their names say."""
+"""Traffic matrices: the authors' and those made by rule match their names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TREE = FatTree(8)
 
 
 def locality(tree: FatTree, matrix: Matrix) -> list[int]:
-    """How many flows stay at their edge switch, in their pod, and leave it."""
+    """Return the number of flows that stay at their edge switch, stay in their pod, and leave it."""
     counts = [tree.path_count(*pair) for pair in zip(matrix.source.tolist(), matrix.target.tolist(), strict=True)]
     return [counts.count(paths) for paths in (1, tree.half, tree.labels)]
 

@@ -1,4 +1,4 @@
-"""The scheduler's own messages, and what it reads from switches' answers."""
+"""The scheduler's own messages, and its readings of switches' answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any multi-rooted graph: hosts and pods are found, paths are the shortest ones, and labels mean what they should."""
+"""Multi-rooted graphs: hosts and pods are found, paths are the shortest ones, and labels select the right paths."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_one_switch_has_one_label() -> None:
 
 
 def test_unequal_numbers_of_paths_are_all_used() -> None:
-    """Leaf l2 has one uplink only, so that one label serves it; the others keep theirs."""
+    """Leaf l2 has one uplink only, so one path serves all its labels; the others keep theirs."""
     fabric = MultiRooted(
         graph(
             *(both(f"h{leaf}", f"l{leaf}") for leaf in range(3)),

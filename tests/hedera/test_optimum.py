@@ -1,4 +1,4 @@
-"""The yardstick is one: nothing carries more, and annealing carries nearly as much."""
+"""The optimum is one: nothing carries more, and annealing carries nearly as much."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TREE = FatTree(4)
 
 
 def carried(fabric: Fabric, flows: Elephants, choice: Ints) -> float:
-    """What max-min fairness lets through of the demands of placed flows, in Mbit/s."""
+    """Return the Mbit/s of placed flows' demands that max-min fairness carries."""
     placed = flows.some(choice != HASHED)
     ways = fabric.flow_paths(placed.source, placed.target, choice[choice != HASHED])
     paths = [ways.links[a:b].tolist() for a, b in zip(ways.first[:-1], ways.first[1:], strict=True)]
@@ -37,11 +37,11 @@ def estimated(name: str) -> Elephants:
 
 
 LIMITED = {"rand1", "hotspot"}
-"""Where no choice of one label for each host carries what a choice for each flow does."""
+"""Matrices for which one label per host cannot carry as much as one label per flow."""
 
 
 SLOW = "randx5"
-"""Its integer program takes half a minute; no optimum is more than all demands."""
+"""Matrix whose integer program takes half a minute; its optimum is at most the sum of demands."""
 
 
 @pytest.mark.parametrize("name", authors_matrices())

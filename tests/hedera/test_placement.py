@@ -1,4 +1,4 @@
-"""What placements promise: room, rest for what is placed, ways round dead links, and better rounds after worse ones."""
+"""Guarantees of placements: room, stability, paths around dead links, and rounds that improve on earlier ones."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_nothing_is_placed_on_dead_links(data: st.DataObject) -> None:
     fabric = data.draw(fabrics())
     flows = data.draw(elephants(fabric, placed=True, priorities=3))
     capacity = data.draw(capacities(fabric))
-    for name in set(placement_names()) - {"optimum"}:  # which is tested by itself, being slow
+    for name in set(placement_names()) - {"optimum"}:  # slow, so tested by itself
         choice = make_placement(name).place(fabric, flows, capacity)
         placed = choice != HASHED
         paths = fabric.flow_paths(flows.source[placed], flows.target[placed], choice[placed])

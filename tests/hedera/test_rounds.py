@@ -32,7 +32,7 @@ def rounds(placement: str = "global-first-fit") -> Rounds:
 
 
 def path_of(key: FlowKey, entries: tuple[ScheduledEntry, ...]) -> list[str]:
-    """The switches that the entries lead a flow over, as far as they do."""
+    """Return the switches on a flow's path as far as the entries lead it."""
     switch = CENTRE.wiring.sites[CENTRE.host_at(key.source) or 0].switch
     edge = CENTRE.wiring.sites[CENTRE.host_at(key.target) or 0].switch
     groups = {entry.switch: entry.group_id for entry in entries if entry.flow == key}
@@ -120,7 +120,7 @@ def test_after_a_failure_no_flow_is_led_over_what_failed_and_all_entries_are_put
     scheduler.follow(routing, failed)
     found = scheduler.run(STRIDE8)
     assert found.put
-    assert len(found.put) < len(before.put)  # a switch with one way left needs no entry
+    assert len(found.put) < len(before.put)  # a switch with one path left needs no entry
     for entry in found.put:
         edge = CENTRE.wiring.sites[CENTRE.host_at(entry.flow.target) or 0].switch
         hops = routing.next_hops(entry.switch, edge)

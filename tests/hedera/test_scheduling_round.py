@@ -1,4 +1,4 @@
-"""A round of the scheduler: what it decides, and what it makes of counters and answers that are not in order."""
+"""A round of the scheduler: its decisions, and its handling of odd counters and answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hedera.scheduling_round import Changes, Poll, SchedulingRound
 TREE = FatTree(4)
 MEGABYTE = 1_000_000
 Flow = tuple[int, int, int, int]
-"""Key, source, target, bytes."""
+"""Key, source, target and bytes of a flow."""
 
 
 def poll(time: float, answers: dict[int, list[Flow]], age: float = 100.0) -> Poll:
@@ -114,7 +114,7 @@ def test_a_poll_without_flows_changes_nothing(placement: Placement) -> None:
 @pytest.mark.parametrize(
     ("answers", "time", "problem"),
     [
-        ({8: []}, 10.0, r"switches\[0\]: expected a number of what there is"),
+        ({8: []}, 10.0, r"switches\[0\]: expected an existing number"),
         ({0: []}, 5.0, r"switches\[0\]: expected a time later than that of the switch's last poll"),
         ({0: []}, np.nan, r"switches\[0\]: expected a time later"),
     ],
@@ -128,7 +128,7 @@ def test_polls_that_cannot_be_are_refused(answers: dict[int, list[Flow]], time: 
 
 @st.composite
 def polls(draw: st.DrawFn) -> list[Poll]:
-    """Of three switches, few keys, counters that go up and down."""
+    """Polls of three switches, with few keys and counters that go up and down."""
     made = []
     for number in range(1, draw(st.integers(1, 5)) + 1):
         switches = draw(st.lists(st.integers(0, 2), unique=True))

@@ -18,7 +18,7 @@ CABLES = [frozenset(ends) for ends in CENTRE.wiring.topology.edges]
 
 
 def ways(centre: DataCentre, tables: dict[str, SwitchTables], source: int, target: int) -> Counter[tuple[str, ...]]:
-    """Way of a packet to the slots that lead it there; it ends with `dropped` or the name of a host."""
+    """Return each path of a packet with the number of its slots; it ends with `dropped`, `loop` or a host's name."""
     wiring = centre.wiring
     slots = max((len(group.buckets) for each in tables.values() for group in each.groups), default=1)
     found: Counter[tuple[str, ...]] = Counter()

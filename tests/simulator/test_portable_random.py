@@ -1,4 +1,4 @@
-"""Numbers drawn here are the same everywhere, and distributed as they should be."""
+"""Portable random numbers are the same everywhere and have the right distribution."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KNOWN = (
     *("0x1.3ed0a36ec7a9fp-3", "0x1.7c0accaf4d33cp+1"),
     *("-0x1.c1eee203b7962p+0", "-0x1.6eabc42e8b8d5p-1"),
 )
-"""Of seed 1, uniform, exponential and normal, on whatever machine."""
+"""Draws of seed 1, uniform, exponential and normal, on every machine."""
 
 
 def test_the_first_numbers_of_a_seed_are_known() -> None:

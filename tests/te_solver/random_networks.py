@@ -13,7 +13,7 @@ from te_solver.topology import Link, Topology
 
 @st.composite
 def topologies(draw: st.DrawFn, *, directed: bool = False, max_nodes: int = 7) -> Topology:
-    """A network of 2 to `max_nodes` nodes, connected or not; of a directed one some edges have one direction only."""
+    """A network of 2 to `max_nodes` nodes, connected or not; in a directed one some edges have one direction only."""
     names = tuple(f"n{number}" for number in range(draw(st.integers(2, max_nodes))))
     possible = list((permutations if directed else combinations)(names, 2))
     ends = draw(st.lists(st.sampled_from(possible), min_size=1, unique=True))
@@ -34,7 +34,7 @@ def demands_on(draw: st.DrawFn, topology: Topology) -> tuple[Demand, ...]:
 
 
 def digraph(topology: Topology) -> nx.DiGraph[str]:
-    """Every link as an arc that one path may use, at the cost of one hop."""
+    """Return every link as an arc that one path may use, at the cost of one hop."""
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(topology.nodes)
     graph.add_edges_from((link.ends for link in topology.links), capacity=1, weight=1)

@@ -16,7 +16,7 @@ from tests.te_solver.random_networks import demands_on, topologies
 
 @st.composite
 def plans(draw: st.DrawFn, *, classes: int = 2, max_tunnels: int = 4) -> Plan:
-    """Plans of any weights, some of them zero; a pair may have a part in each class of traffic, on the same tunnels."""
+    """Plans of any weights, some of them zero; a pair may have traffic in each class, on the same tunnels."""
     topology = draw(topologies(directed=draw(st.booleans())))
     demands = draw(demands_on(topology))
     assume(demands)
@@ -36,7 +36,7 @@ def plans(draw: st.DrawFn, *, classes: int = 2, max_tunnels: int = 4) -> Plan:
 
 
 def within_capacity(plan: Plan) -> Plan:
-    """The plan with all rates lowered alike until no link is overloaded; demands stay."""
+    """Return the plan with all rates lowered by one factor until no link is overloaded; demands stay."""
     worst = max(plan.link_loads[link.ends] / link.capacity for link in plan.topology.links)
     factor = 1 / max(1.0, worst)
     pairs = tuple(

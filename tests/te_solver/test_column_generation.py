@@ -14,7 +14,7 @@ GAP = 1e-3
 
 
 def most(case: Case) -> float:
-    """Greatest throughput, row by row from the definition by scipy."""
+    """Return the greatest throughput, row by row from the definition by scipy."""
     rows = Rows(len(case.paths))
     within_capacities(case, rows)
     within_demands(case, rows)

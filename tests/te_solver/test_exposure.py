@@ -14,7 +14,7 @@ tunnel_sets = st.lists(st.sets(st.sampled_from(EDGES), min_size=1), min_size=1, 
 
 
 def killed(tunnels: list[set[int]], failed: tuple[int, ...]) -> int:
-    """The mask of the tunnels that cross a failed edge."""
+    """Return the mask of the tunnels that cross a failed edge."""
     return sum(1 << position for position, edges in enumerate(tunnels) if edges.intersection(failed))
 
 

@@ -1,4 +1,4 @@
-"""Which failures a study goes through, in which order."""
+"""Failures of a study and their order."""
 
 from __future__ import annotations
 

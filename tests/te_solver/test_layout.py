@@ -1,4 +1,4 @@
-"""Where pictures put nodes: the file's positions, or others where it has none."""
+"""Positions of nodes in pictures: those of the file, or others if it has none."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def _sum(shared: int, task: int) -> int:
 
 def _slow_at_first(_: None, task: int) -> int:
     if task == 0:
-        time.sleep(0.2)  # so that others are done before it
+        time.sleep(0.2)  # so that others finish first
     return task
 
 

@@ -26,7 +26,7 @@ def most(case: Case) -> float:
 
 
 def gscale() -> Case:
-    """All 132 pairs with demands of which the network can carry a part."""
+    """All 132 pairs, with demands that the network can carry only in part."""
     topology = load_topology(shipped_network("gscale"))
     demands = scaled_to_utilisation(topology, gravity(topology, np.random.default_rng(1)), 4.0)
     assert len(demands) == len(list(permutations(topology.nodes, 2)))

@@ -24,7 +24,7 @@ def plan_on(topology: Topology) -> Plan:
 
 
 def line_collections(plan: Plan) -> list[LineCollection]:
-    """The lines of links without traffic, and of those with some."""
+    """Return the lines of links without traffic, and of those with traffic."""
     return [each for each in plan_figure(plan).axes[0].collections if isinstance(each, LineCollection)]
 
 
@@ -55,7 +55,7 @@ def test_traffic_keeps_to_the_right_of_its_cable() -> None:
     topology = Topology("pair", ("n0", "n1"), (Link("n0", "n1", 10.0), Link("n1", "n0", 10.0)))
     plan = solve(topology, [Demand("n0", "n1", 8)])
     back, there = (each.get_segments()[0] for each in line_collections(plan))
-    # From left to right the right-hand side is below.
+    # For a link from left to right the right-hand side is below.
     assert there[0][0] < there[1][0]
     assert there[0][1] < back[0][1]
 

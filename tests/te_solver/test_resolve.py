@@ -23,7 +23,7 @@ RHOMBUS_CASE = Case.of(RHOMBUS, [Demand("s", "t", 30.0)], 3)
 
 @st.composite
 def changing_cases(draw: st.DrawFn) -> tuple[Case, list[Bounds]]:
-    """A case and bounds for it to be solved with, one after the other: each time some of them are other than before."""
+    """A case and bounds to solve it with in turn; each time some of them differ from before."""
     case = draw(cases())
     capacity, demand = case.capacity, case.demand
     bounds = [(capacity, demand)]
@@ -147,7 +147,7 @@ def test_a_copy_of_a_solver_gives_the_same_answers(
     solver = WarmThroughput()
     for each in bounds[:-1]:
         solver(case.incidence, *each)
-    incidence, copied = deepcopy((case.incidence, solver))  # as pickle does it
+    incidence, copied = deepcopy((case.incidence, solver))  # as pickle does
     assert copied(incidence, *bounds[-1]).rates.tolist() == solver(case.incidence, *bounds[-1]).rates.tolist()
 
 

@@ -45,7 +45,7 @@ def classes_of(draw: st.DrawFn, topology: Topology) -> tuple[Demand, ...]:
 
 
 def solved(topology: Topology, demands: tuple[Demand, ...], tunnels: int, objective: str, **options: object) -> Plan:
-    """Discards what cannot be protected at all."""
+    """Solve, and discard cases that cannot be protected at all."""
     try:
         return solve(topology, demands, tunnels, objective, options=Options(**options))  # type: ignore[arg-type]
     except UnsoundError as error:
@@ -138,7 +138,7 @@ def test_a_class_gets_what_those_before_it_leave() -> None:
     [("max-throughput", 2900), ("max-min", 900), ("ffc", 2000), ("min-max-utilisation", 2.9 / 3)],
 )
 def test_the_value_of_the_objective_covers_all_classes(objective: str, value: float) -> None:
-    # Protection sets all three tunnels aside for the first class, which leaves nothing to the second.
+    # Protection reserves all three tunnels for the first class, which leaves nothing to the second.
     demands = [Demand("s1", "s4", 2000, 0), Demand("s1", "s4", 900, 1)]
     plan = solve(FIG1, demands, objective=objective)
     assert plan.objective_value == pytest.approx(value)
@@ -154,7 +154,7 @@ def test_in_parts_one_class_has_a_bound_and_several_have_none_together() -> None
     assert first.upper_bound is not None
     assert 0.95 * best_first.objective_value <= first.objective_value <= first.upper_bound * (1 + 1e-6)
     assert best_first.objective_value <= first.upper_bound * (1 + 1e-6)
-    # What the first class lacks is left to the second, which may get more than it would after a better first.
+    # A shortfall of the first class is left to the second, which may then get more.
     assert solve(FIG1, demands, objective=in_two).upper_bound is None
 
 

@@ -12,7 +12,7 @@ from tests.te_solver.programs.problems import Case, cases
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So few tunnels at a time that these problems take several times."""
+    """Process few tunnels at a time, so that these problems take several passes."""
     monkeypatch.setattr(tunnel_links, "_AT_A_TIME", 3)
 
 

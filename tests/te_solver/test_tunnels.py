@@ -24,7 +24,7 @@ CAPACITIES = (1.0, 2.0, 4.0, 5.0, 10.0)
 
 @dataclass(frozen=True)
 class Choice:
-    """A network, and what tunnels in it shall be like."""
+    """A network, and the requirements of its tunnels."""
 
     topology: Topology
     weight: Weight
@@ -35,7 +35,7 @@ class Choice:
         return TunnelFinder(self.topology, self.weight, node_disjoint=self.node_disjoint)
 
     def cost(self, path: Path) -> tuple[float, int]:
-        """Weight, then hops, from the definition."""
+        """Return weight, then hops, from the definition."""
         links = [self.topology.link(*hop) for hop in pairwise(path)]
         if self.weight == "delay":
             return round(sum(link.delay for link in links), 6), len(links)
@@ -44,14 +44,14 @@ class Choice:
         return 0.0, len(links)
 
     def parts(self, path: Path) -> set[object]:
-        """What tunnels should not have in common."""
+        """Return the elements that tunnels should not share."""
         return edges_of(path) | (set(path[1:-1]) if self.node_disjoint else set())
 
     def shared(self, path: Path, others: Iterable[Path]) -> int:
         return sum(len(self.parts(path) & self.parts(other)) for other in others)
 
     def flow_network(self) -> nx.DiGraph[tuple[str, str]]:
-        """A network whose flows of minimum cost are the sets of disjoint paths: a node is left after it was entered."""
+        """Return a network whose minimum-cost flows are sets of disjoint paths, with an entry and exit per node."""
         graph: nx.DiGraph[tuple[str, str]] = nx.DiGraph()
         for node in self.topology.nodes:
             through = {"capacity": 1} if self.node_disjoint else {}
@@ -79,7 +79,7 @@ def choices(draw: st.DrawFn, max_nodes: int = 7, *, symmetric: bool | None = Non
 
 @st.composite
 def wide_areas(draw: st.DrawFn) -> Choice:
-    """Larger networks of the shape that real ones have: long chains, trees and rings on a few meshed nodes."""
+    """Larger networks shaped like real ones: long chains, trees and rings on a few meshed nodes."""
     names = [f"n{number}" for number in range(draw(st.integers(8, 24)))]
     edges = {(names[draw(st.integers(0, number - 1))], names[number]) for number in range(1, len(names))}
     spare = [pair for pair in combinations(names, 2) if pair not in edges]
@@ -168,7 +168,7 @@ def test_each_further_tunnel_shares_the_least_and_is_the_cheapest_and_first_of_t
 ) -> None:
     finder, graph = choice.finder, digraph(choice.topology)
     rank = {node: position for position, node in enumerate(choice.topology.nodes)}
-    # The order of nodes decides for the direction that comes first in it; the other one follows.
+    # The order of nodes decides for the direction that comes first in it; the other direction follows.
     pairs = (combinations if finder.symmetric else permutations)(choice.topology.nodes, 2)
     for source, target in pairs:
         disjoint = finder.count_disjoint(source, target, 5)
@@ -203,7 +203,7 @@ def test_in_larger_networks_too_a_further_tunnel_shares_the_least_and_is_the_che
             graph.edges[tail, head]["weight"] = (
                 choice.shared((tail, head), before) * 10**12 + round(weight * 1e6) * 1000 + hops
             )
-        # Yen's algorithm of networkx: the cheapest paths in order; what they share is the first part of their cost.
+        # Yen's algorithm of networkx: the cheapest paths in order; sharing is the first part of their cost.
         cheapest = islice(nx.shortest_simple_paths(graph, source, target, weight="weight"), len(before) + 1)
         best = next((path for path in map(tuple, cheapest) if path not in before), None)
         further = set(after) - set(before)

@@ -1,4 +1,4 @@
-// The one place where the core meets Python.
+// The core's interface to Python.
 #include "problem.hpp"
 
 #include <pybind11/numpy.h>

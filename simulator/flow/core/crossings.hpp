@@ -1,4 +1,4 @@
-// The flows of one class by the links that they cross: paths turned round, in memory that is used again for each class.
+// The flows of one class, indexed by the links that they cross. The memory is reused for each class.
 #pragma once
 
 #include "problem.hpp"
@@ -8,7 +8,7 @@
 
 namespace kuijia::flow {
 
-// A flow crosses a link at a hop: `hop` counts through `Problem::links`.
+// A flow crosses a link at a hop; `hop` is an index into `Problem::links`.
 struct Crossing {
     std::int32_t flow;
     std::int32_t hop;
@@ -18,13 +18,13 @@ class Crossings {
   public:
     explicit Crossings(const Problem &problem);
 
-    // Takes in these flows instead of those before.
+    // Replaces the flows by these.
     void assign(std::span<const std::int32_t> flows);
 
-    // The links that are crossed, in no particular order.
+    // Returns the crossed links, in no particular order.
     std::span<const std::int32_t> used() const { return used_; }
 
-    // In the order of `flows`.
+    // Returns the crossings of a link, in the order of `flows`.
     std::span<const Crossing> of(std::int32_t link) const {
         const auto begin = static_cast<std::size_t>(begin_[static_cast<std::size_t>(link)]);
         return std::span(crossings_).subspan(begin, static_cast<std::size_t>(count_[static_cast<std::size_t>(link)]));

@@ -8,9 +8,9 @@ namespace kuijia::flow {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-// Two levels that differ by less than this share are the same, rounded differently.
+// Two levels that differ by less than this share are equal up to rounding.
 constexpr double dust = 1e-12;
-// A sum that has shrunk to this share by subtractions is computed anew before its rounding errors count.
+// A sum that subtractions have shrunk to this share is recomputed before its rounding errors matter.
 constexpr double coarse = 1e-3;
 
 std::size_t at(std::int32_t number) { return static_cast<std::size_t>(number); }
@@ -32,7 +32,7 @@ void Filling::fill(std::span<const std::int32_t> flows, std::span<double> left, 
             ++next;
         const double link_level = next_link(left, goodput);
         if (next == satisfied_.end() && heap_.empty())
-            break; // flows without end cross links, so that none is left
+            break; // flows with infinite offers cross links, so none is left
         if (next != satisfied_.end() && next->level <= link_level) {
             freeze(next->flow, problem_.offered[at(next->flow)], goodput);
             level = std::max(level, next->level);
@@ -78,7 +78,7 @@ double Filling::level_of(std::size_t link, std::span<const double> left) const {
 }
 
 double Filling::next_link(std::span<const double> left, std::span<const double> goodput) {
-    // Levels only rise when flows freeze, so that one that has not been looked at since stands too early, never too late.
+    // Levels only rise when flows freeze: an outdated level is too low, never too high.
     while (!heap_.empty()) {
         auto &top = heap_.front();
         const auto &link = link_[at(top.link)];

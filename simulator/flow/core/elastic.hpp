@@ -1,4 +1,4 @@
-// Weighted max-min fairness within one class: progressive filling, with the links in a heap by when they fill up.
+// Weighted max-min fairness within one class: progressive filling with a heap of links, ordered by when they fill up.
 #pragma once
 
 #include "crossings.hpp"
@@ -11,10 +11,10 @@ namespace kuijia::flow {
 
 class Filling {
   public:
-    // `crossings` is for the flows of one call of `fill`, and free for others in between.
+    // `crossings` holds the flows of one call of `fill`; others may use it between calls.
     Filling(const Problem &problem, Crossings &crossings);
 
-    // Gives these flows their goodput from what is left of the links, and takes it off there.
+    // Sets the goodput of these flows and subtracts it from the links' remaining capacity.
     void fill(std::span<const std::int32_t> flows, std::span<double> left, std::span<double> goodput);
 
   private:
@@ -29,18 +29,18 @@ class Filling {
     };
     struct Link {
         double taken;          // by flows that no longer rise
-        double weight;         // of flows that do
-        double counted_weight; // the same when it was last computed anew
-        std::int64_t rising;   // how many flows do
+        double weight;         // of flows that still rise
+        double counted_weight; // `weight` when it was last recomputed
+        std::int64_t rising;   // number of flows that still rise
     };
 
     void start(std::span<const std::int32_t> flows, std::span<const double> left);
     double level_of(std::size_t link, std::span<const double> left) const;
-    // Brings the link that fills up first to the top, and tells its level; infinite when none is left.
+    // Moves the link that fills up first to the top and returns its level; infinite when none is left.
     double next_link(std::span<const double> left, std::span<const double> goodput);
-    // Whether the top fills up when it seems to, with its sums computed anew.
+    // Recomputes the sums of the top; returns true if it still fills up at its recorded level.
     bool confirm_top(std::span<const double> left, std::span<const double> goodput);
-    // Computes a link's sums anew, free of what many subtractions have rounded.
+    // Recomputes a link's sums, without the rounding errors of many subtractions.
     void recount(std::int32_t link, std::span<const double> goodput);
     void freeze(std::int32_t flow, double rate, std::span<double> goodput);
     void sift_down(std::size_t position);
@@ -49,8 +49,8 @@ class Filling {
     const Problem &problem_;
     Crossings &crossings_;
     std::vector<Entry> heap_;
-    std::vector<Satisfied> satisfied_;   // the flows by the level at which they have what they offer
-    std::vector<std::uint8_t> active_;   // of each flow, whether it still rises
+    std::vector<Satisfied> satisfied_;   // flows by the level at which they get all they offer
+    std::vector<std::uint8_t> active_;   // 1 for each flow that still rises
     std::vector<Link> link_;
 };
 

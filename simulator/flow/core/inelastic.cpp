@@ -7,9 +7,9 @@ namespace kuijia::flow {
 
 namespace {
 
-// Arrivals that are this share of their flow away from the fixed point, by the estimate, have reached it.
+// Arrivals have reached the fixed point when their estimated distance from it is this share of their flow.
 constexpr double tolerance = 1e-12;
-// Rounding keeps sweeps from ever changing less than this.
+// Rounding changes arrivals by about this much in every sweep.
 constexpr double noise = 1e-15;
 constexpr int sweeps_for_each_step = 2000;
 constexpr int halvings = 6;
@@ -67,7 +67,7 @@ bool Thinning::settle(std::span<const double> left) {
         double before = 0;
         for (int number = 0; number < sweeps_for_each_step; ++number) {
             const double change = sweep(left, step);
-            // When changes shrink by a ratio, all those to come are together change * ratio / (1 - ratio).
+            // If changes shrink by a constant ratio, the remaining ones sum to change * ratio / (1 - ratio).
             const double ratio = before > 0 ? change / before : 1;
             if (change <= noise || (ratio < 1 && change * ratio / (1 - ratio) <= tolerance && change <= tolerance))
                 return true;
@@ -103,7 +103,7 @@ double Thinning::sweep(std::span<const double> left, double step) {
 }
 
 void Thinning::sort_links() {
-    // Depth first over "is crossed right before", without recursion: the order in which links are left, turned round.
+    // Depth first over "is crossed right before", without recursion: the reverse of the order in which links are left.
     order_.clear();
     for (const auto link : crossings_.used())
         seen_[at(link)] = 0;

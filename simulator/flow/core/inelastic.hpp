@@ -1,4 +1,4 @@
-// Proportional loss within one class: what a link cannot carry it takes off all flows alike, and less arrives behind.
+// Proportional loss within one class: an overloaded link drops the same share of every flow; less arrives downstream.
 #pragma once
 
 #include "crossings.hpp"
@@ -11,27 +11,28 @@ namespace kuijia::flow {
 
 class Thinning {
   public:
-    // `crossings` is for the flows of one call of `thin`, and free for others in between.
+    // `crossings` holds the flows of one call of `thin`; others may use it between calls.
     Thinning(const Problem &problem, Crossings &crossings);
 
-    // Gives these flows their goodput, takes what they use off what is left of the links, and adds what each drops.
-    // False when the losses come to no fixed point.
+    // Sets the goodput of these flows, subtracts their use from the links' remaining capacity, and adds what each link
+    // drops. Returns false if the losses reach no fixed point.
     bool thin(std::span<const std::int32_t> flows, std::span<double> left, std::span<double> goodput,
               std::span<double> dropped);
 
   private:
     bool overloads(std::span<const double> left) const;
-    // Puts the links so that, where it can be, a link comes after those that flows cross before it.
+    // Sorts the links so that, where possible, a link comes after those that flows cross before it.
     void sort_links();
-    // Lets every link see what arrives, in order; tells the greatest change of any arrival, as a share of its flow.
+    // Updates the arrivals at every link, in order; returns the largest change of an arrival (as a share of its flow)
+    // or of the share that a link lets through.
     double sweep(std::span<const double> left, double step);
     bool settle(std::span<const double> left);
 
     const Problem &problem_;
     Crossings &crossings_;
-    std::vector<double> arriving_;    // of each hop of each flow
-    std::vector<double> total_;       // of each link, what arrives
-    std::vector<double> passed_;      // of each link, the share that it lets through
+    std::vector<double> arriving_;    // rate at each hop of each flow
+    std::vector<double> total_;       // arriving rate of each link
+    std::vector<double> passed_;      // share that each link lets through
     std::vector<std::int32_t> order_; // of links
     std::vector<std::uint8_t> seen_;
     struct Visit {

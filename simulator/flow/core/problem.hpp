@@ -1,4 +1,4 @@
-// What is shared among flows and what comes of it: plain data, without Python.
+// Problem and outcome of sharing links among flows: plain data, without Python.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace kuijia::flow {
 
-// L links and F flows; docs/flow_model.md says what everything means.
+// L links and F flows; docs/flow_model.md explains the model.
 struct Problem {
     std::span<const double> capacity;      // of each link, L
-    std::span<const std::int64_t> first;   // where each flow's links begin in `links`, and the end of the last: F + 1
+    std::span<const std::int64_t> first;   // where each flow's links begin in `links`, and where the last ends: F + 1
     std::span<const std::int32_t> links;   // of one flow after the other, from ingress to egress
     std::span<const double> offered;       // F; infinite for an elastic flow that takes all it can get
-    std::span<const double> weight;        // F; how an elastic flow counts in its class
+    std::span<const double> weight;        // F; weight of an elastic flow within its class
     std::span<const std::int32_t> level;   // F; lower ones are served first
     std::span<const std::uint8_t> elastic; // F
 
@@ -27,15 +27,15 @@ struct Problem {
 
 struct Outcome {
     std::vector<double> goodput; // of each flow
-    std::vector<double> load;    // what each link carries
+    std::vector<double> load;    // carried by each link
     std::vector<double> dropped; // of inelastic flows, at each link
-    bool settled = true;         // whether the losses of inelastic flows have come to a fixed point
+    bool settled = true;         // the losses of inelastic flows have reached a fixed point
 };
 
-// Throws std::invalid_argument, saying which entry is wrong and what is expected.
+// Throws std::invalid_argument, naming the wrong entry and what is expected.
 void validate(const Problem &problem);
 
-// Serves the levels one after the other, in each the inelastic flows before the elastic ones. Validates first.
+// Validates the problem, then serves the levels in order, within each the inelastic flows before the elastic ones.
 Outcome share(const Problem &problem);
 
 } // namespace kuijia::flow

@@ -25,12 +25,12 @@ constexpr std::size_t short_path = 16;
 void validate_path(const Problem &problem, std::size_t flow, std::vector<std::int64_t> &last_flow) {
     const auto links = static_cast<std::int64_t>(problem.links.size());
     if (problem.first[flow + 1] < problem.first[flow] || problem.first[flow + 1] > links)
-        refuse("first", flow + 1, "is no end of a path", "positions in links that do not fall");
+        refuse("first", flow + 1, "is not the end of a path", "positions in links that never decrease");
     const auto path = problem.path(flow);
     for (auto hop = path.begin(); hop != path.end(); ++hop) {
         if (*hop < 0 || static_cast<std::size_t>(*hop) >= problem.size())
-            refuse("flows", flow, "crosses a link that there is not", "a position in capacity");
-        // Most paths are so short that looking back costs less than a visit to the link.
+            refuse("flows", flow, "crosses a link that does not exist", "a position in capacity");
+        // Most paths are so short that looking back costs less than an access to the link's entry.
         const bool crossed = path.size() <= short_path
                                  ? std::find(path.begin(), hop, *hop) != hop
                                  : std::exchange(last_flow[static_cast<std::size_t>(*hop)],
@@ -49,21 +49,21 @@ void validate(const Problem &problem) {
         throw std::invalid_argument("arrays of different lengths, expected an entry for each flow and one more in first");
     constexpr auto most = static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max());
     if (flows > most || problem.size() > most || problem.links.size() > most)
-        throw std::invalid_argument("too much at once, expected fewer than 2^31 flows, links, and links on all paths");
+        throw std::invalid_argument("problem too large, expected fewer than 2^31 flows, links, and links on all paths");
     if (problem.first[0] != 0 || problem.first[flows] != static_cast<std::int64_t>(problem.links.size()))
-        throw std::invalid_argument("first: does not span links, expected 0 at its begin and their number at its end");
+        throw std::invalid_argument("first: does not span links, expected 0 at its start and their number at its end");
     for (std::size_t link = 0; link < problem.size(); ++link)
         if (!(std::isfinite(problem.capacity[link]) && problem.capacity[link] >= 0))
-            refuse("capacity", link, "is no capacity", "a finite number that is not negative");
+            refuse("capacity", link, "is not a capacity", "a finite number that is not negative");
     std::vector<std::int64_t> last_flow(problem.size(), -1);
     for (std::size_t flow = 0; flow < flows; ++flow) {
         validate_path(problem, flow, last_flow);
         if (!(problem.offered[flow] >= 0))
-            refuse("offered", flow, "is no rate", "a number that is not negative");
+            refuse("offered", flow, "is not a rate", "a number that is not negative");
         if (!(std::isfinite(problem.weight[flow]) && problem.weight[flow] > 0))
-            refuse("weight", flow, "is no weight", "a finite number greater than zero");
+            refuse("weight", flow, "is not a weight", "a finite number greater than zero");
         if (std::isinf(problem.offered[flow]) && (!problem.elastic[flow] || problem.path(flow).empty()))
-            refuse("offered", flow, "is infinite", "that only of an elastic flow that crosses links");
+            refuse("offered", flow, "is infinite", "an infinite offer only of an elastic flow that crosses links");
     }
 }
 
@@ -73,7 +73,7 @@ Outcome share(const Problem &problem) {
                     std::vector<double>(problem.size())};
     std::vector<double> left(problem.capacity.begin(), problem.capacity.end());
 
-    // Level after level, in each the inelastic flows first, else in the order given.
+    // Sort by level, inelastic flows first within each, otherwise in the order given.
     std::vector<std::int32_t> order(problem.flows());
     std::iota(order.begin(), order.end(), 0);
     const auto key = [&](std::int32_t flow) {
@@ -85,7 +85,7 @@ Outcome share(const Problem &problem) {
         std::stable_sort(order.begin(), order.end(), before);
 
     Crossings crossings(problem);
-    std::optional<Filling> filling; // what one of them needs is only made when there are flows for it
+    std::optional<Filling> filling; // each is created only when there are flows for it
     std::optional<Thinning> thinning;
     for (auto begin = order.begin(); begin != order.end();) {
         const auto [level, elastic] = key(*begin);

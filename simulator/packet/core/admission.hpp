@@ -1,4 +1,4 @@
-// Whether a queue takes a packet, and whether it marks it.
+// Admission of packets to a queue: take, mark or drop.
 #pragma once
 
 #include "packets.hpp"
@@ -11,22 +11,23 @@ enum class Marking : std::uint8_t { none, threshold, red };
 enum class Overflow : std::uint8_t { tail, random };
 
 struct QueueRules {
-    std::int64_t limit;  // bytes that may wait, without the packet that is being sent
-    std::int64_t low;    // bytes: of a threshold or of red
-    std::int64_t high;   // bytes, of red only
-    double probability;  // of red only: at `high`
-    double weight;       // of red only: of a new packet in the average
+    std::int64_t limit;  // bytes that may wait, without the packet in transmission
+    std::int64_t low;    // bytes: the threshold, or the lower one of red
+    std::int64_t high;   // red only: bytes of the upper threshold
+    double probability;  // red only: probability of a mark or drop at `high`
+    double weight;       // red only: weight of a new packet in the average
     std::int64_t shaped; // bit/s of the token bucket that packets wait for; 0 for none
-    std::int64_t burst;  // bytes in a full bucket
-    std::uint32_t cell;  // bytes: a packet takes whole ones of these of `limit` and `low`
+    std::int64_t burst;  // bytes of a full bucket
+    std::uint32_t cell;  // bytes of a cell: a packet occupies whole cells of `limit` and `low`
     Marking marking;
-    Overflow overflow;   // which packet goes when one does not fit: the new one, or one of all, by size
-    bool mark_random;    // a mark is put on one of all packets, by size, instead of on the new one
+    Overflow overflow;   // the packet dropped when one does not fit: the new one, or one of all, drawn by size
+    bool mark_random;    // mark one of all packets, drawn by size, instead of the new one
 };
 
 enum class Verdict : std::uint8_t { take, mark, drop };
 
-// Random early detection (Floyd and Jacobson, 1993), on bytes. What cannot be marked is dropped (RFC 3168 section 7).
+// Random early detection (Floyd and Jacobson, 1993), on bytes. Packets that cannot be marked are dropped (RFC 3168
+// section 7).
 class Red {
   public:
     Verdict judge(const QueueRules &rules, bool ecn_capable, std::int64_t waiting, std::int64_t missed, Random &random) {
@@ -53,7 +54,7 @@ class Red {
 
   private:
     double average_ = 0;
-    double since_last_ = -1; // packets that were taken since the last one that was not
+    double since_last_ = -1; // packets taken since the last one that was marked or dropped
 };
 
 class Gate {
@@ -63,7 +64,7 @@ class Gate {
     const QueueRules &rules() const { return rules_; }
     bool fits(std::uint32_t room, std::int64_t waiting) const { return waiting + room <= rules_.limit; }
 
-    // The packet takes so much `room`, `waiting` bytes are in the queue, which has been empty for `idle`.
+    // The packet takes `room` bytes; `waiting` bytes are in the queue, or it has been empty for `idle`.
     Verdict judge(const Packet &packet, std::uint32_t room, std::int64_t waiting, Time idle, Rate rate, Random &random) {
         if (rules_.marking == Marking::red) {
             const auto verdict =
@@ -80,7 +81,7 @@ class Gate {
     }
 
   private:
-    static constexpr std::uint32_t usual_packet = 500; // of those that red imagines in an idle queue
+    static constexpr std::uint32_t usual_packet = 500; // bytes of the packets that red assumes during idle time
 
     QueueRules rules_;
     Red red_;

@@ -1,4 +1,4 @@
-// How much waits in a queue, now and over time.
+// Backlog of a queue, now and over time.
 #pragma once
 
 #include "units.hpp"
@@ -24,7 +24,7 @@ class Backlog {
         bytes_ -= size;
     }
 
-    // Byte-seconds that have waited until `now`.
+    // Returns the byte-seconds of waiting until `now`.
     double integral(Time now) {
         account(now);
         return static_cast<double>(integral_) * 1e-12;

@@ -1,4 +1,4 @@
-// The one place where the core meets Python.
+// The core's interface to Python.
 #include "random.hpp"
 #include "simulation.hpp"
 
@@ -17,10 +17,10 @@ namespace {
 
 template <typename T> using Array = py::array_t<T, py::array::c_style | py::array::forcecast>;
 
-// Rows of columns that are as long as each other.
+// Returns the number of rows of columns, which must be of equal length.
 template <typename First, typename... Rest> std::size_t rows(const First &first, const Rest &...rest) {
     if (first.ndim() != 1 || ((rest.ndim() != 1) || ...) || ((rest.size() != first.size()) || ...))
-        throw std::invalid_argument("columns have not the same length, or several dimensions");
+        throw std::invalid_argument("columns must have one dimension and the same length");
     return static_cast<std::size_t>(first.size());
 }
 
@@ -42,7 +42,7 @@ void set_routes(Scenario &scenario, const Array<std::int64_t> &first, const Arra
         const auto begin = first.at(at(row));
         const auto end = first.at(at(row + 1));
         if (begin < 0 || end < begin || end > size)
-            throw std::invalid_argument("routes do not begin where others end");
+            throw std::invalid_argument("the positions at which routes begin must not decrease, or exceed the links");
         scenario.routes.emplace_back(links.data() + begin, links.data() + end);
     }
 }
@@ -55,7 +55,7 @@ void set_flows(Scenario &scenario, const Array<std::uint8_t> &kind, const Array<
     scenario.flows.clear();
     for (std::size_t row = 0; row < count; ++row) {
         if (kind.at(at(row)) > static_cast<std::uint8_t>(FlowKind::listed))
-            throw std::invalid_argument("a flow is of no known kind");
+            throw std::invalid_argument("a flow has an unknown kind");
         scenario.flows.push_back({static_cast<FlowKind>(kind.at(at(row))), level.at(at(row)), rules.at(at(row)),
                                   forward.at(at(row)), backward.at(at(row)), start.at(at(row)), bytes.at(at(row)),
                                   rate.at(at(row)), packet.at(at(row))});
@@ -86,7 +86,7 @@ void set_route_changes(Scenario &scenario, const Array<Time> &time, const Array<
             {time.at(at(row)), flow.at(at(row)), forward.at(at(row)), backward.at(at(row))});
 }
 
-// One column: what `value` gives for each row.
+// Returns one column with the `value` of each row.
 template <typename Value> auto column(std::size_t rows, const Value &value) {
     using Of = decltype(value(std::size_t{}));
     py::array_t<Of> result(at(rows));
@@ -264,7 +264,7 @@ PYBIND11_MODULE(_core, module) {
         .def(py::init<std::uint64_t>(), py::arg("seed"))
         .def("whole", [](Random &random, std::uint64_t bound, std::size_t count) {
                  if (bound == 0)
-                     throw std::invalid_argument("there is no whole number below 0");
+                     throw std::invalid_argument("the bound must be at least 1");
                  return column(count, [&](std::size_t) { return random.below(bound); });
              }, py::arg("bound"), py::arg("count"))
         .def("unit", [](Random &random, std::size_t count) { return column(count, [&](std::size_t) { return random.unit(); }); }, py::arg("count"))

@@ -1,4 +1,4 @@
-// What scenarios change while they run: links fail and come back, flows take other routes.
+// Changes during a run: links fail and come back, flows take other routes.
 #include "simulation.hpp"
 
 namespace kuijia::packet {
@@ -21,7 +21,7 @@ void Simulation::make_changes() {
     }
 }
 
-// What waits for the link or is on it is lost.
+// Loses all packets that wait for the link or are on it.
 void Simulation::fail(std::uint32_t link) {
     auto &port = ports_[link];
     const auto lose = [&](PacketId id) {

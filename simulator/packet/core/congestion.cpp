@@ -6,8 +6,8 @@ namespace {
 
 double cube(double value) { return value * value * value; }
 
-// The cube root of a number that is not negative, by Newton's iteration from above, which only ever falls; the library's
-// own differs between machines in the last place.
+// Returns the cube root of a number that is not negative by Newton's iteration from above, which never rises. The
+// library's result differs between machines in the last place.
 double cube_root(double value) {
     if (value == 0)
         return 0;
@@ -43,7 +43,7 @@ void Reno::lost(Window &window, double in_flight, const Moment &) {
 void Cubic::begin_epoch(const Window &window, Time now) {
     epoch_ = now;
     reno_ = window.size;
-    if (timed_out_ || most_ < window.size) { // section 4.8; or there was no loss yet, or slow start went beyond it
+    if (timed_out_ || most_ < window.size) { // section 4.8; or no loss yet, or slow start passed the old maximum
         most_ = window.size;
         plateau_ = 0;
     } else {
@@ -61,14 +61,14 @@ void Cubic::grow(Window &window, double acknowledged, const Moment &moment) {
     if (epoch_ == never)
         begin_epoch(window, moment.now);
     const double since = seconds(moment.now - epoch_);
-    // Section 4.3, equation 4. What Reno would have grown to by now; as fast as Reno itself above the old window.
+    // Section 4.3, equation 4: the window that Reno would have by now; above the old window it grows as fast as Reno's.
     const double alpha = reno_ < before_ ? 3 * (1 - beta) / (1 + beta) : 1;
     reno_ += alpha * acknowledged / window.size;
     if (scale * cube(since - plateau_) + most_ < reno_) {
         window.size = std::max(window.size, reno_);
         return;
     }
-    // Sections 4.2, 4.4 and 4.5: where the curve is one round trip from now, at most half as much again.
+    // Sections 4.2, 4.4 and 4.5: the value of the curve one round trip from now, at most 1.5 windows.
     const double ahead = scale * cube(since + seconds(moment.round_trip) - plateau_) + most_;
     const double target = std::clamp(ahead, window.size, 1.5 * window.size);
     window.size += (target - window.size) / window.size * acknowledged;
@@ -76,7 +76,7 @@ void Cubic::grow(Window &window, double acknowledged, const Moment &moment) {
 
 void Cubic::lost(Window &window, double in_flight, const Moment &) {
     before_ = window.size;
-    // Section 4.7, fast convergence: a flow that did not get back to where it was gives way.
+    // Section 4.7, fast convergence: a flow that did not regain its old maximum gives way.
     most_ = window.size < most_ ? window.size * (1 + beta) / 2 : window.size;
     window.threshold = std::max(std::min(in_flight, window.size) * beta, smallest_window);
     window.size = window.threshold;

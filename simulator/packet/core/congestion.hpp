@@ -1,6 +1,6 @@
-// Congestion control: how a sender's window grows with acknowledgements and shrinks with losses and marks.
+// Congestion control: a sender's window grows with acknowledgements and shrinks with losses and marks.
 //
-// Windows are in segments. Losses and marks within one window count once: that is the sender's business.
+// Windows are in segments. The sender counts losses and marks within one window once.
 #pragma once
 
 #include "units.hpp"
@@ -19,19 +19,20 @@ struct Window {
     bool slow_start() const { return size < threshold; }
 };
 
-// What the sender knows when it acts on acknowledgements.
+// The sender's state when it acts on acknowledgements.
 struct Moment {
     Time now;
-    Time round_trip; // smoothed; 0 when not yet measured
+    Time round_trip; // smoothed; 0 if not yet measured
 };
 
 inline constexpr double smallest_window = 2; // after a loss, in segments (RFC 5681 equation 4)
 
-// Slow start of RFC 5681 section 3.1 with appropriate byte counting (RFC 3465): by what was acknowledged, at most `limit`
-// segments for one acknowledgement. What is left when the threshold is reached.
+// Slow start of RFC 5681 section 3.1 with appropriate byte counting (RFC 3465): the window grows by the acknowledged
+// segments, at most `limit` for one acknowledgement. Returns the acknowledged segments left when the threshold is
+// reached.
 double slow_start(Window &window, double acknowledged, double limit);
 
-// RFC 5681 section 3.1; what NewReno (RFC 6582) and SACK (RFC 6675) use.
+// RFC 5681 section 3.1, as used by NewReno (RFC 6582) and SACK (RFC 6675).
 class Reno {
   public:
     explicit Reno(double limit) : limit_(limit) {}
@@ -68,11 +69,11 @@ class Cubic {
     double before_ = 0;    // cwnd_prior
     double plateau_ = 0;   // K, seconds
     double reno_ = 0;      // W_est
-    Time epoch_ = never;   // when this congestion avoidance began; never: it has not
+    Time epoch_ = never;   // when this congestion avoidance began; `never` if it has not
     bool timed_out_ = false;
 };
 
-// RFC 8257; losses as Reno's.
+// RFC 8257; reacts to losses as Reno does.
 class Dctcp {
   public:
     Dctcp(double limit, double gain, double least) : reno_(limit), gain_(gain), least_(least) {}
@@ -81,14 +82,14 @@ class Dctcp {
     void lost(Window &window, double in_flight, const Moment &moment) { reno_.lost(window, in_flight, moment); }
     void timed_out(Window &window, double in_flight, const Moment &moment) { lost(window, in_flight, moment); }
 
-    // Section 3.3 number 9, which names no least window.
+    // Section 3.3 number 9, which specifies no least window.
     void marked(Window &window, double, const Moment &) {
         window.size = std::max(window.size * (1 - alpha_ / 2), least_);
         window.threshold = window.size;
     }
 
-    // Section 3.3 numbers 4 to 8: `acknowledged` segments up to `first_missing`, which were marked or not, while `next` is
-    // the next that is sent.
+    // Section 3.3 numbers 4 to 8: `acknowledged` segments up to `first_missing`, all marked or none; `next` is the next
+    // segment to send.
     void observe(std::uint32_t first_missing, std::uint32_t acknowledged, bool were_marked, std::uint32_t next);
 
   private:

@@ -1,4 +1,4 @@
-// What happens next: a heap of moments, each of which belongs to one source of events.
+// The queue of events: a heap of moments, each with the source of its event.
 #pragma once
 
 #include "random.hpp"
@@ -11,7 +11,8 @@ namespace kuijia::packet {
 
 using Source = std::uint32_t;
 
-// A moment, and a rank among events of that moment whose lower half is the source, as one number to compare at once.
+// A moment and a rank among the events of that moment, as one number for a single comparison. The rank's lower half is
+// the source.
 class Event {
   public:
     Event() = default;
@@ -26,11 +27,11 @@ class Event {
     Key key_ = 0;
 };
 
-// A binary heap whose walk down takes the lesser child without a branch: measured against other heaps and a calendar
-// queue in docs/packet_model.md. It stays small, since a link has one event in it however many packets are on it.
+// A binary heap that selects the lesser child without a branch; docs/packet_model.md compares it with other heaps and a
+// calendar queue. It stays small, since a link has one event in it however many packets it carries.
 //
-// Events of one moment come in an order drawn from the seed, except that sources below `first_shuffled` come first, so
-// that no flow or port is favoured for its number.
+// Events of one moment come in an order drawn from the seed, so that no flow or port is favoured by its number; sources
+// below `first_shuffled` come first.
 class EventQueue {
   public:
     EventQueue(std::uint64_t seed, Source first_shuffled) : seed_(mixed(seed)), first_shuffled_(first_shuffled) {}
@@ -51,7 +52,7 @@ class EventQueue {
             sink(last);
     }
 
-    // The same as `pop` and `push`, in one.
+    // Does `pop` and `push` in one step.
     void replace(Time time, Source source) { sink(made(time, source)); }
 
   private:

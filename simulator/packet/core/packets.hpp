@@ -1,4 +1,4 @@
-// Packets, the pool that they live in, and lists of them.
+// Packets, their pool, and lists of them.
 #pragma once
 
 #include "units.hpp"
@@ -24,19 +24,19 @@ struct Range {
 
 inline constexpr std::size_t most_blocks = 3;
 
-// One line of cache.
+// A packet fills one cache line.
 struct alignas(64) Packet {
-    Time at;                 // when it is at the far end of the link that it waits for or is on
-    Time sent;               // when its sender sent it; an acknowledgement carries that of the data it answers
-    PacketId next;           // the one behind it in its list
-    std::uint32_t hop;       // where in the table of routes its link stands
+    Time at;                 // arrival at the far end of the link that it waits for or is on
+    Time sent;               // when it was sent; an acknowledgement carries the time of the data it answers
+    PacketId next;           // the next packet in its list
+    std::uint32_t hop;       // position of its link in the table of routes
     std::uint32_t flow;
-    std::uint32_t number;    // data: which segment; acknowledgement: the first one that is missing
+    std::uint32_t number;    // data: number of the segment; acknowledgement: first missing segment
     std::uint32_t size : 24; // bytes on the wire
     Kind kind : 2;
     bool ecn_capable : 1;
     bool marked : 1; // congestion experienced (RFC 3168)
-    bool echo : 1;   // an acknowledgement says that what it answers was marked
+    bool echo : 1;   // acknowledgement: the data it answers was marked
     std::uint32_t blocks : 3;
     std::uint8_t level;      // strict priority, 0 first
     Range sacked[most_blocks]; // RFC 2018
@@ -84,7 +84,7 @@ class PacketPool {
     std::size_t in_use_ = 0;
 };
 
-// First in, first out, linked through the packets.
+// A first-in, first-out list, linked through the packets.
 struct PacketList {
     PacketId head = no_packet;
     PacketId tail = no_packet;
@@ -106,7 +106,7 @@ struct PacketList {
         return id;
     }
 
-    // Takes out `id`, which stands behind `before`, or first when that is `no_packet`.
+    // Removes `id`, which follows `before`, or is first if `before` is `no_packet`.
     void remove(PacketPool &pool, PacketId before, PacketId id) {
         (before == no_packet ? head : pool[before].next) = pool[id].next;
         if (tail == id)

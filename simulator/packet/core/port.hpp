@@ -17,23 +17,23 @@ struct PortCounters {
     std::uint64_t dropped_packets = 0; // by the queue
     std::uint64_t dropped_bytes = 0;
     std::uint64_t marked_packets = 0;
-    std::uint64_t lost_packets = 0; // by the link, because it had failed or loses packets anyway
+    std::uint64_t lost_packets = 0; // by the link, because it has failed or is lossy
 };
 
 inline constexpr std::uint32_t no_scheduler = 0xffffffff;
 
-// Of a port with a single queue, first in, first out, it is known when a packet comes when it will go. Such a port needs
-// no event when a transmission ends: waiting packets already stand in the list of those on the link, and which of them
-// have gone is looked up when somebody asks. Ports with a scheduler use the list for what is on the link only.
+// In a port with a single first-in, first-out queue, a packet's departure is known when it arrives. Such a port needs no
+// event at the end of a transmission: waiting packets are already in the list of those on the link, and `settle` counts
+// the departed ones when somebody asks. Ports with a scheduler keep only packets on the link in the list.
 struct Port {
     PacketList link; // in order of arrival at the far end
     Rate rate;
     Time delay = 0;
     double loss = 0;
-    Time free_at = 0; // when the last packet so far will have been sent
+    Time free_at = 0; // end of the last transmission so far
     PacketId first_waiting = no_packet;
     std::uint32_t scheduler = no_scheduler;
-    std::uint32_t input = 0; // which of its far node's inputs the link is
+    std::uint32_t input = 0; // number of the far node's input that the link leads to
     bool up = true;
     Backlog backlog;
     Gate gate;
@@ -41,7 +41,7 @@ struct Port {
 
     Port(Rate rate_, Time delay_, const QueueRules &rules) : rate(rate_), delay(delay_), gate(rules) {}
 
-    // What follows is for ports without a scheduler.
+    // The functions below are for ports without a scheduler.
 
     bool offer(PacketPool &pool, PacketId id, Time now, Random &random) {
         settle(pool, now);
@@ -72,7 +72,7 @@ struct Port {
         return true;
     }
 
-    // Takes note of the packets whose transmission has begun by now.
+    // Accounts for the packets whose transmission has begun by now.
     void settle(const PacketPool &pool, Time now) {
         while (first_waiting != no_packet) {
             const auto &packet = pool[first_waiting];

@@ -1,4 +1,4 @@
-// Random numbers that are the same on every machine: xoshiro256++ (Blackman and Vigna, 2021) seeded by splitmix64, and
+// Random numbers, identical on every machine: xoshiro256++ (Blackman and Vigna, 2021) seeded by splitmix64, and
 // distributions made of operations that IEEE 754 rounds exactly.
 #pragma once
 
@@ -9,15 +9,15 @@
 
 namespace kuijia::packet {
 
-// A number that has nothing visible left of the one it is made from; the finaliser of splitmix64.
+// Returns a well-mixed hash of a number: the finaliser of splitmix64.
 constexpr std::uint64_t mixed(std::uint64_t value) {
     value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
     value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
     return value ^ (value >> 31);
 }
 
-// The natural logarithm of a positive number, to a few units in the last place. The library's own differs between
-// machines in that place.
+// Returns the natural logarithm of a positive number, to a few units in the last place. The library's result differs
+// between machines in that place.
 inline double logarithm(double value) {
     int exponent = 0;
     double mantissa = std::frexp(value, &exponent);
@@ -52,7 +52,7 @@ class Random {
         return result;
     }
 
-    // A whole number in [0, bound), each as likely (Lemire, 2019).
+    // Returns a whole number in [0, bound), all equally likely (Lemire, 2019).
     std::uint64_t below(std::uint64_t bound) {
         auto product = static_cast<unsigned __int128>(next()) * bound;
         if (static_cast<std::uint64_t>(product) < bound)
@@ -61,13 +61,13 @@ class Random {
         return static_cast<std::uint64_t>(product >> 64);
     }
 
-    // A number in [0, 1).
+    // Returns a number in [0, 1).
     double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
-    // Exponentially distributed with mean 1.
+    // Returns a number of the exponential distribution with mean 1.
     double exponential() { return -logarithm(1 - unit()); }
 
-    // Normally distributed with mean 0 and variance 1, by Marsaglia's polar method.
+    // Returns a number of the normal distribution with mean 0 and variance 1, by Marsaglia's polar method.
     double normal() {
         for (;;) {
             const double x = 2 * unit() - 1;

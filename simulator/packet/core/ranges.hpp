@@ -1,4 +1,4 @@
-// Sets of segments as sorted ranges that do not touch: what has arrived out of order, what was acknowledged selectively.
+// Sets of segments as sorted ranges that do not touch: out-of-order arrivals and selective acknowledgements.
 #pragma once
 
 #include "packets.hpp"
@@ -20,13 +20,13 @@ class RangeSet {
         return found != ranges_.end() && found->begin <= number;
     }
 
-    // The range in which the number is; the number alone when there is none.
+    // Returns the range that contains the number; the number alone if there is none.
     Range around(std::uint32_t number) const {
         const auto found = ending_after(number);
         return found != ranges_.end() && found->begin <= number ? *found : Range{number, number + 1};
     }
 
-    // Adds what is not yet in it.
+    // Adds the numbers that are not yet in the set.
     void add(Range added) {
         if (added.begin >= added.end)
             return;
@@ -72,7 +72,7 @@ class RangeSet {
         count_ = 0;
     }
 
-    // How many of [begin, end) are in it.
+    // Returns how many of [begin, end) are in the set.
     std::uint32_t count_within(std::uint32_t begin, std::uint32_t end) const {
         std::uint32_t count = 0;
         for (auto range = ending_after(begin); range != ranges_.end() && range->begin < end; ++range)
@@ -80,13 +80,13 @@ class RangeSet {
         return count;
     }
 
-    // The first number from `number` on that is not in it.
+    // Returns the first number from `number` on that is not in the set.
     std::uint32_t first_missing(std::uint32_t number) const {
         const auto found = ending_after(number);
         return found != ranges_.end() && found->begin <= number ? found->end : number;
     }
 
-    // The number in it above which there are `above` others; 0 when it has no more than these.
+    // Returns the number of the set with exactly `above` larger ones; 0 if the set has no more than `above`.
     std::uint32_t from_top(std::uint32_t above) const {
         for (auto range = ranges_.rbegin(); range != ranges_.rend(); ++range) {
             if (range->size() > above)

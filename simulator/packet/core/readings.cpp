@@ -1,4 +1,4 @@
-// What can be read from a simulation at any time: its flows, its ports, and the probes of their queues.
+// Readings of a simulation at any time: its flows, its ports, and the probes of their queues.
 #include "simulation.hpp"
 
 namespace kuijia::packet {

@@ -1,4 +1,4 @@
-// What is simulated, as plain data, and whether it makes sense.
+// The simulated scenario as plain data, and its validation.
 #pragma once
 
 #include "scheduler.hpp"
@@ -13,12 +13,12 @@ namespace kuijia::packet {
 struct LinkRules {
     std::int64_t bits_per_second;
     Time delay;
-    double loss; // probability with which a packet is lost on the way
-    std::uint32_t queueing; // which of the scenario's queueing rules
-    std::uint32_t input;    // which of its far node's inputs the link is
+    double loss; // probability that the link loses a packet
+    std::uint32_t queueing; // index into the scenario's queueing rules
+    std::uint32_t input;    // number of the far node's input that the link leads to
 };
 
-// A single queue when there is one set of rules and the order is strict; it is then served without a scheduler.
+// The queues of a port. A single queue without shaping, random drops, random marks or cells needs no scheduler.
 using Queueing = SchedulerRules;
 
 enum class FlowKind : std::uint8_t { tcp, constant_rate, listed };
@@ -26,12 +26,12 @@ enum class FlowKind : std::uint8_t { tcp, constant_rate, listed };
 struct FlowRules {
     FlowKind kind;
     std::uint8_t level;
-    std::uint32_t rules;    // tcp: which of the scenario's; listed: which of its lists
-    std::uint32_t forward;  // which of its routes
-    std::uint32_t backward; // of acknowledgements
+    std::uint32_t rules;    // tcp: index into the scenario's TCP rules; listed: index into its lists
+    std::uint32_t forward;  // index into the scenario's routes
+    std::uint32_t backward; // the same for acknowledgements
     Time start;
-    std::uint64_t bytes;          // tcp: to deliver, 0 for no end; constant_rate: to send, headers included, 0 for no end
-    std::int64_t bits_per_second; // constant_rate: of packets with their headers
+    std::uint64_t bytes;          // tcp: payload to deliver; constant_rate: to send, headers included; 0 for no end
+    std::int64_t bits_per_second; // constant_rate: rate of packets with their headers
     std::uint32_t packet;         // constant_rate: bytes of a packet with its header
 };
 
@@ -67,7 +67,7 @@ struct Scenario {
     std::vector<std::uint32_t> probed; // links whose queues are sampled
     Time probed_every = never;
 
-    // Throws std::invalid_argument that says what is wrong.
+    // Throws std::invalid_argument, saying what is wrong.
     void validate() const;
 };
 

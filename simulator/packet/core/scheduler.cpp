@@ -10,7 +10,8 @@ Scheduler::Scheduler(const SchedulerRules &rules, std::uint64_t seed)
         queues_.emplace_back(rules.queues[queue], rules.weights[queue]);
 }
 
-// When the bucket holds the first packet's bytes. A bucket that is empty is full again after `burst` at its rate.
+// Returns when the bucket holds enough tokens for the first packet. An empty bucket is full again after the time of
+// `burst` at its rate.
 Time Scheduler::Queue::earliest(const PacketPool &pool) const {
     if (!shaped())
         return 0;
@@ -42,7 +43,7 @@ Scheduler::Choice Scheduler::choose(PacketPool &pool, Time now) {
     auto retry = never;
     const auto size = queues_.size();
     const auto first = order_ == Order::round_robin ? turn_ : classifier_ == Classifier::credits ? credits_.first() : 0;
-    // One more than there are: the queue whose turn it is may have had its packets, and be the only one all the same.
+    // One step more than there are queues: the queue whose turn is used up may be the only one with packets.
     for (std::size_t step = 0; step <= size; ++step) {
         const auto place = first + step < size ? first + step : (first + step) % size;
         auto &queue = queues_[place];

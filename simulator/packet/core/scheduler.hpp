@@ -1,4 +1,4 @@
-// Several queues in front of one port: which one a packet goes to, and which one is served next.
+// Several queues of one port: the choice of a packet's queue, and of the queue served next.
 #pragma once
 
 #include "admission.hpp"
@@ -12,11 +12,12 @@
 
 namespace kuijia::packet {
 
-// By the packet's level (one queue per level), by the input it came in through (one queue per crosspoint), or by credits of
-// its flow's bin (two queues).
+// By the packet's level (one queue per level), by the input it arrived through (one queue per crosspoint), or by the
+// credits of its flow's bin (two queues).
 enum class Classifier : std::uint8_t { level, input, credits };
 
-// Strict: the first queue that has something, of two by credits that which is now the first. Round robin: each in turn, as many packets as its weight.
+// Strict: the first queue that is not empty; with two queues by credits: the one currently served first. Round robin:
+// each queue in turn, up to its weight in packets.
 enum class Order : std::uint8_t { strict, round_robin };
 
 struct SchedulerRules {
@@ -24,28 +25,28 @@ struct SchedulerRules {
     Order order;
     std::vector<QueueRules> queues;
     std::vector<std::uint32_t> weights;
-    HashedCreditsRules credits; // for the classifier of that name
+    HashedCreditsRules credits; // for the classifier `credits`
 };
 
 class Scheduler {
   public:
     Scheduler(const SchedulerRules &rules, std::uint64_t seed);
 
-    // Puts a packet into its queue, or drops it or others in its place; those it drops are given back to the pool and
-    // handed to `dropped` before.
+    // Puts a packet into its queue, or drops it, or drops others to make room. Dropped packets are counted at the port
+    // and handed to `dropped`, which returns them to the pool.
     template <typename Dropped>
     void offer(PacketPool &pool, PacketId id, std::uint32_t input, Port &port, Time now, Random &random,
                const Dropped &dropped);
 
     struct Choice {
         PacketId packet;
-        Time retry; // when there is none: when there may be one, `never` when all queues are empty
+        Time retry; // without a packet: when there may be one; `never` if all queues are empty
     };
 
-    // Takes out the packet that is sent next.
+    // Removes and returns the packet to send next.
     Choice choose(PacketPool &pool, Time now);
 
-    // Takes out any packet, `no_packet` when there is none.
+    // Removes and returns any packet; `no_packet` if there is none.
     PacketId flush(PacketPool &pool, Time now);
 
     std::size_t queues() const { return queues_.size(); }
@@ -65,7 +66,7 @@ class Scheduler {
             : gate(rules), weight(weight_), token_rate(rules.shaped > 0 ? rules.shaped : 1) {}
 
         bool shaped() const { return gate.rules().shaped > 0; }
-        // What a packet takes of the queue's memory, which is made of cells.
+        // Returns the bytes of the queue's memory that a packet occupies, in whole cells.
         std::uint32_t room(const Packet &packet) const {
             const auto cell = gate.rules().cell;
             return (packet.size + cell - 1) / cell * cell;
@@ -76,7 +77,7 @@ class Scheduler {
 
     std::size_t queue_of(const Packet &packet, std::uint32_t input);
 
-    // One of the queue's packets and the new one, each with a probability in proportion to the room it takes.
+    // Draws one of the queue's packets and the new one, with probabilities in proportion to the room they take.
     static PacketId drawn(const PacketPool &pool, const Queue &queue, PacketId added, Random &random, PacketId &before);
 
     Classifier classifier_;

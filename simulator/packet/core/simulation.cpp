@@ -16,7 +16,7 @@ Scenario validated(Scenario scenario) {
     return scenario;
 }
 
-// Options of TCP are padded to four bytes; that of SACK has two and eight per block (RFC 2018).
+// Returns the bytes of the SACK option: two and eight per block (RFC 2018), padded to four as all TCP options.
 std::uint32_t sack_option(std::uint32_t blocks) { return blocks > 0 ? 4 + 8 * blocks : 0; }
 
 bool needs_scheduler(const Queueing &queueing) {
@@ -93,7 +93,7 @@ bool Simulation::run(Time until, std::uint64_t events) {
     return false;
 }
 
-// The event is still the first in the queue: whoever has a next one of the same source puts it in its place.
+// Handles the first event of the queue. A link with a next arrival replaces the event by it; other events are popped.
 void Simulation::happen(Source source) {
     if (source - links_ < links_)
         return arrive(source - links_);
@@ -119,7 +119,7 @@ void Simulation::happen(Source source) {
 void Simulation::arrive(std::uint32_t link) {
     auto &port = ports_[link];
     if (port.link.empty() || pool_[port.link.head].at != now_)
-        return queue_.pop(); // it was lost when the link failed
+        return queue_.pop(); // the packet was lost when the link failed
     if (port.link.head == port.first_waiting)
         port.settle(pool_, now_);
     const auto id = port.link.take_first(pool_);
@@ -165,7 +165,7 @@ void Simulation::forward(PacketId id) {
         wake(link, port.free_at);
 }
 
-// Sends what the port's scheduler chooses, if it has something that may go.
+// Sends the packet that the port's scheduler chooses, if any may go.
 void Simulation::serve(std::uint32_t link) {
     auto &port = ports_[link];
     const auto choice = schedulers_[port.scheduler].choose(pool_, now_);
@@ -189,7 +189,7 @@ void Simulation::serve(std::uint32_t link) {
 
 void Simulation::wake(std::uint32_t link, Time time) { arm(scheduler_wakes_[ports_[link].scheduler], time, link); }
 
-// An event that has become too late stays in the queue, and is passed over when its time comes.
+// An event that is later than the new deadline stays in the queue; it is ignored when its time comes.
 void Simulation::arm(Time &armed, Time deadline, Source source) {
     if (deadline < armed) {
         armed = deadline;
@@ -286,7 +286,7 @@ void Simulation::begin(std::uint32_t number) {
     pump(number);
 }
 
-// Sends what the window allows.
+// Sends all segments that the window allows.
 void Simulation::pump(std::uint32_t number) {
     auto &flow = flows_[number];
     auto &sender = flow.connection->sender;
@@ -314,9 +314,9 @@ void Simulation::pump(std::uint32_t number) {
     arm(flow.sender_wakes, sender.deadline(), timer_of_sender(number));
 }
 
-// TCP small queues, as Linux has them: a sender whose host's card has enough of its packets waits until half of them have
-// gone. What waits there would otherwise grow with the window of a flow that nothing else holds back. In cards with a
-// scheduler it is not known when packets will go: only one counts, that which is being sent.
+// TCP small queues, as in Linux: a sender with enough packets in its host's card waits until half of them have left.
+// The card's queue would otherwise grow with the window of a flow that nothing else limits. In cards with a scheduler
+// the departure of packets is unknown: only the one in transmission counts.
 bool Simulation::card_is_full(std::uint32_t number) {
     auto &flow = flows_[number];
     const auto &leave = flow.connection->leave_card;
@@ -377,7 +377,7 @@ void Simulation::answer(std::uint32_t number, const TcpReceiver::Acknowledgement
     forward(id);
 }
 
-// The packets of flows that nobody acknowledges.
+// Sends the packets of flows without acknowledgements.
 void Simulation::send_unanswered(std::uint32_t number) {
     auto &flow = flows_[number];
     const bool listed = flow.rules.kind == FlowKind::listed;

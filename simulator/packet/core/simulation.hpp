@@ -1,4 +1,4 @@
-// The run of a scenario: packets move from link to link, flows send and answer them.
+// The run of a scenario: packets move from link to link, flows send and acknowledge them.
 #pragma once
 
 #include "event_queue.hpp"
@@ -17,8 +17,8 @@
 namespace kuijia::packet {
 
 struct FlowRecord {
-    Time finished = never;      // everything has arrived
-    Time acknowledged = never;  // and the sender knows
+    Time finished = never;      // when everything had arrived
+    Time acknowledged = never;  // when everything was acknowledged
     std::uint64_t goodput = 0;  // bytes that arrived for the first time, without headers; tcp: in order
     std::uint64_t sent_packets = 0;
     std::uint64_t arrived_packets = 0;
@@ -45,7 +45,7 @@ class Simulation {
   public:
     explicit Simulation(Scenario scenario);
 
-    // Runs to `until`, or for about so many events. True when `until` is reached, or nothing more will happen.
+    // Runs to `until`, or for `events` events. Returns true if `until` is reached or no events are left.
     bool run(Time until, std::uint64_t events);
 
     Time now() const { return now_; }
@@ -59,7 +59,7 @@ class Simulation {
     FlowRecord record(std::size_t flow) const;
     FlowState state(std::size_t flow) const;
     Port &port(std::size_t link);
-    std::uint32_t on_link(std::size_t link); // packets whose transmission has begun and that have not arrived
+    std::uint32_t on_link(std::size_t link); // packets in transmission or on the wire
     std::size_t flows() const { return flows_.size(); }
     std::size_t links() const { return ports_.size(); }
 
@@ -67,20 +67,20 @@ class Simulation {
     const std::vector<std::int64_t> &probed_bytes() const { return probed_bytes_; }
 
   private:
-    // Sending and receiving state of a tcp flow from its start until everything is acknowledged.
+    // Sending and receiving state of a TCP flow from its start until everything is acknowledged.
     struct Connection {
         TcpSender sender;
         TcpReceiver receiver;
-        std::vector<Time> leave_card; // when the last packets have left the host's card, or will have
-        std::size_t oldest = 0;       // of these
+        std::vector<Time> leave_card; // when each of the last packets leaves the host's card
+        std::size_t oldest = 0;       // index of the oldest of these
     };
     struct Flow {
         FlowRules rules;
-        std::uint32_t forward; // where in `hops_`
+        std::uint32_t forward; // position in `hops_`
         std::uint32_t backward;
-        std::uint32_t packets = 0; // segments of tcp, packets of the others; 0 for no end
+        std::uint32_t packets = 0; // segments of TCP, packets of the others; `endless` for no end
         std::uint32_t last = 0;    // bytes in the last of them
-        std::uint32_t next = 0;    // not tcp: the next packet
+        std::uint32_t next = 0;    // not TCP: the next packet
         Time sender_wakes = never;
         Time receiver_wakes = never;
         std::unique_ptr<Connection> connection;

@@ -7,8 +7,8 @@ namespace kuijia::packet {
 TcpReceiver::Acknowledgements TcpReceiver::received(const Packet &packet, Time now) {
     Acknowledgements answers;
     const auto answer = [&](Time sent) { answers.all[answers.count++] = acknowledgement(sent); };
-    // RFC 8257 section 3.2: what was held back is acknowledged with the marks that it had. Senders of other kinds get
-    // the same exact echo instead of one that is repeated until they have reacted (RFC 3168 section 6.1.3).
+    // RFC 8257 section 3.2: held-back segments are acknowledged with their own mark. Senders without DCTCP get the same
+    // exact echo instead of one repeated until they react (RFC 3168 section 6.1.3).
     const bool mark_changed = packet.marked != marked_;
     if (mark_changed && held_ > 0)
         answer(held_sent_);

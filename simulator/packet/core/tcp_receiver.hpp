@@ -1,4 +1,4 @@
-// The receiving half of a TCP connection: what has arrived, and when that is acknowledged.
+// The receiving half of a TCP connection: arrived segments and their acknowledgement.
 #pragma once
 
 #include "packets.hpp"
@@ -14,9 +14,9 @@ class TcpReceiver {
   public:
     TcpReceiver(const TcpRules &rules, std::uint32_t segments) : rules_(&rules), segments_(segments) {}
 
-    // One segment can call for two acknowledgements: one of those before it, whose marks differ, and its own.
+    // One segment can cause two acknowledgements: one for earlier segments, whose mark differs, and its own.
     struct Acknowledgement {
-        std::uint32_t number; // first segment that is missing
+        std::uint32_t number; // first missing segment
         Time sent;            // when the segment that it answers was sent
         bool echo;
         std::uint8_t blocks;
@@ -29,13 +29,13 @@ class TcpReceiver {
 
     Acknowledgements received(const Packet &packet, Time now);
 
-    // When `timed_out` is to be called: `never` while no acknowledgement is held back.
+    // Returns when `timed_out` must be called; `never` while no acknowledgement is held back.
     Time deadline() const { return deadline_; }
     Acknowledgement timed_out();
 
     bool finished() const { return missing_ == segments_; }
     std::uint32_t in_order() const { return missing_; }
-    // Different segments that have arrived, in order or not.
+    // Returns the number of distinct segments that have arrived, in order or not.
     std::uint32_t arrived() const { return missing_ + beyond_.count(); }
 
   private:

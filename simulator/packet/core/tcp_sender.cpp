@@ -34,7 +34,7 @@ TcpSender::Next TcpSender::next(Time now) {
     if (state_ == State::opening)
         return {Sends::nothing, 0};
     if (!must_send_ && in_flight() + 1 > window_.size) {
-        // RFC 3168 section 6.1.2: marks have taken a window of one segment; only the timer sends again.
+        // RFC 3168 section 6.1.2: marks have reduced the window below one segment; only the timer sends again.
         if (outstanding() == 0 && deadline_ == never && !finished())
             restart_timer(now);
         return {Sends::nothing, 0};
@@ -61,7 +61,7 @@ TcpSender::Next TcpSender::next(Time now) {
     return {Sends::segment, number};
 }
 
-// The pipe of RFC 6675: what was sent and has neither arrived nor been lost.
+// Returns the pipe of RFC 6675: segments sent that have neither arrived nor been lost.
 double TcpSender::in_flight() const {
     const auto gone = (rules_->sack ? sacked_.count() : duplicates_) + lost_and_not_resent();
     return outstanding() > gone ? outstanding() - gone : 0;
@@ -103,7 +103,7 @@ void TcpSender::acknowledged(const Packet &packet, Time now) {
         return recover(now);
     if (packet.echo)
         react_to_mark(now);
-    // Only windows that hold the sender back grow, and none does for a round trip after it has shrunk for a mark.
+    // Only windows that limit the sender grow, and none within a round trip after a reduction for a mark.
     if (advanced > 0 && was_full && (state_ == State::open || state_ == State::loss))
         std::visit([&](auto &control) { control.grow(window_, advanced, {now, smoothed_}); }, control_);
 }
@@ -117,7 +117,7 @@ void TcpSender::note_sacked(const Packet &packet, std::uint32_t advanced) {
             lost_below_ = std::max(lost_below_, sacked_.from_top(duplicate_threshold - 1));
         return;
     }
-    // RFC 6582: without SACK three duplicates tell of one loss, and a partial acknowledgement of the next one.
+    // RFC 6582: without SACK three duplicates indicate one loss, and a partial acknowledgement the next one.
     if (advanced == 0) {
         duplicates_ += outstanding() > duplicates_;
         const bool of_news = recovery_end_ == 0 || first_missing_ > recovery_end_;
@@ -143,7 +143,7 @@ void TcpSender::recover(Time now) {
     ++counters_.recoveries;
 }
 
-// RFC 3168 section 6.1.2: once per window, and not on top of a loss.
+// RFC 3168 section 6.1.2: reacts once per window, and not in addition to a loss.
 void TcpSender::react_to_mark(Time now) {
     if (state_ != State::open || first_missing_ <= mark_end_)
         return;
@@ -161,7 +161,7 @@ void TcpSender::timed_out(Time now) {
         state_ = State::closed; // `next` opens again
         return;
     }
-    if (backoff_ == 1) { // RFC 5681 section 3.1: the threshold falls once for a segment, however often it times out
+    if (backoff_ == 1) { // RFC 5681 section 3.1: the threshold falls once per segment, however often it times out
         const auto in_flight = std::min<double>(outstanding(), window_.size);
         std::visit([&](auto &control) { control.timed_out(window_, in_flight, {now, smoothed_}); }, control_);
     }
@@ -174,7 +174,7 @@ void TcpSender::timed_out(Time now) {
     duplicates_ = 0;
 }
 
-// RFC 6298 section 2; samples are of segments that timestamps tell apart from their retransmissions (RFC 7323).
+// RFC 6298 section 2; timestamps (RFC 7323) distinguish segments from their retransmissions.
 void TcpSender::measure(Time sample) {
     if (smoothed_ == 0) {
         smoothed_ = sample;

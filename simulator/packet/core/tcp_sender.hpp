@@ -1,7 +1,7 @@
-// The sending half of a TCP connection: what to send next, and when to give up waiting.
+// The sending half of a TCP connection: the next segment to send, and the retransmission timer.
 //
-// It knows nothing of the network: it is told of acknowledgements and of the time, and asked for segments. Segments are
-// numbered from 0, all but the last of full size, so that counting segments is counting bytes.
+// It does not know the network: the simulation passes it acknowledgements and the time, and asks it for segments.
+// Segments are numbered from 0, all but the last of full size, so that counting segments is counting bytes.
 #pragma once
 
 #include "congestion.hpp"
@@ -19,17 +19,17 @@ struct TcpRules {
     bool handshake;
     bool ecn;
     std::uint32_t payload;        // bytes in a full segment
-    std::uint32_t header;         // bytes on the wire besides; the size of an acknowledgement without SACK blocks
+    std::uint32_t header;         // bytes of all headers; the size of an acknowledgement without SACK blocks
     double initial_window;        // segments
     std::uint32_t receive_window; // segments
     double counting_limit;        // L of RFC 3465
     double gain;                  // g of DCTCP
-    double least_marked;          // segments that marks leave of DCTCP's window
+    double least_marked;          // smallest DCTCP window in segments after a mark
     Time first_timeout;
     Time least_timeout;
     Time most_timeout;
-    std::uint32_t card_packets;      // that wait in the host's card at most, 0 for no limit
-    std::uint32_t acknowledge_every; // full segments that arrived in order
+    std::uint32_t card_packets;      // most packets in the host's card, 0 for no limit
+    std::uint32_t acknowledge_every; // in-order segments per acknowledgement
     Time acknowledge_within;
 };
 
@@ -44,7 +44,7 @@ class TcpSender {
   public:
     TcpSender(const TcpRules &rules, std::uint32_t segments);
 
-    // Something to send at `now`, as far as windows and what is there allow.
+    // Returns what to send at `now`, if windows and unsent data allow anything.
     enum class Sends : std::uint8_t { nothing, opening, segment };
     struct Next {
         Sends what;
@@ -55,7 +55,7 @@ class TcpSender {
     void opened(Time now, Time sent);
     void acknowledged(const Packet &packet, Time now);
 
-    // When `timed_out` is to be called, unless something changes before: `never` while nothing is outstanding.
+    // Returns when `timed_out` must be called, unless something changes before; `never` while nothing is outstanding.
     Time deadline() const { return deadline_; }
     void timed_out(Time now);
 
@@ -84,12 +84,12 @@ class TcpSender {
     std::uint32_t segments_;
     std::uint32_t first_missing_ = 0; // SND.UNA
     std::uint32_t next_ = 0;          // SND.NXT
-    std::uint32_t lost_below_ = 0;    // what is below and not acknowledged is lost (IsLost of RFC 6675)
+    std::uint32_t lost_below_ = 0;    // unacknowledged segments below it are lost (IsLost of RFC 6675)
     std::uint32_t resent_below_ = 0;  // HighRxt of RFC 6675, plus one
     std::uint32_t recovery_end_ = 0;  // RecoveryPoint
-    std::uint32_t mark_end_ = 0;      // marks of segments below have been reacted to, and 'reduced' lasts
-    std::uint32_t duplicates_ = 0;    // of the last acknowledgement, without SACK: segments that must have arrived
-    bool must_send_ = false;          // the first segment of a recovery goes out whatever is in flight
+    std::uint32_t mark_end_ = 0;      // end of the window in which the sender has already reacted to marks
+    std::uint32_t duplicates_ = 0;    // without SACK: segments that must have arrived, by duplicate acknowledgements
+    bool must_send_ = false;          // the first segment of a recovery is sent whatever is in flight
     State state_ = State::closed;
     std::uint8_t backoff_ = 0;
     Time smoothed_ = 0; // SRTT of RFC 6298

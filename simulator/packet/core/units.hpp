@@ -10,7 +10,7 @@ using Time = std::int64_t;
 inline constexpr Time never = std::numeric_limits<Time>::max();
 inline constexpr Time second = 1'000'000'000'000;
 
-// Bounds within which no sum of times overflows. The longest time is 26 days.
+// Bounds that keep sums of times from overflowing. The longest time is 26 days.
 inline constexpr Time longest = never / 4;
 inline constexpr std::uint32_t largest_packet = 1 << 20;
 inline constexpr std::int64_t largest_queue = 1 << 30;
@@ -26,7 +26,7 @@ class Rate {
         : bits_per_second_(bits_per_second),
           picoseconds_per_byte_(8 * second % bits_per_second == 0 ? 8 * second / bits_per_second : 0) {}
 
-    // What `bytes`, at most `largest_packet`, take; rounded up where a byte does not take whole picoseconds.
+    // Returns the time of `bytes`, at most `largest_packet`, rounded up if a byte does not take whole picoseconds.
     Time of(std::uint32_t bytes) const {
         if (picoseconds_per_byte_ != 0)
             return bytes * picoseconds_per_byte_;

@@ -1,1 +1,1 @@
-"""Which flows there are: between whom, how large, and from when on."""
+"""Traffic of the packet model: hosts, sizes and starts of flows."""

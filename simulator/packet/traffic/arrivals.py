@@ -1,4 +1,4 @@
-"""When flows come: at a rate, with gaps of one distribution or another."""
+"""Arrivals of flows: their rate and the distribution of gaps."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _LARGEST_SIGMA = 5
 
 @dataclass(frozen=True)
 class Poisson:
-    """Exponentially distributed gaps: whoever comes knows nothing of the others."""
+    """Exponentially distributed gaps: arrivals are independent of each other."""
 
     def gaps(self, draws: Draws, count: int) -> NDArray[np.float64]:
-        """Of mean 1, shape (count,)."""
+        """Draw gaps of mean 1, shape (count,)."""
         return draws.exponential(count)
 
 
 @dataclass(frozen=True)
 class LogNormal:
-    """Log-normally distributed gaps, which come in bursts.
+    """Log-normally distributed gaps: arrivals come in bursts.
 
     Attributes:
-        sigma: standard deviation of the gaps' logarithm; their standard deviation is sqrt(exp(sigma^2) - 1) means.
+        sigma: standard deviation of the gaps' logarithm; that of the gaps is sqrt(exp(sigma^2) - 1) times their mean.
     """
 
     sigma: float = 1.0
@@ -37,7 +37,7 @@ class LogNormal:
             raise UnsoundError(("sigma",), f"is {self.sigma:g}", f"more than 0, at most {_LARGEST_SIGMA}")
 
     def gaps(self, draws: Draws, count: int) -> NDArray[np.float64]:
-        """Of mean 1, shape (count,)."""
+        """Draw gaps of mean 1, shape (count,)."""
         return exp(self.sigma * draws.normal(count) - self.sigma**2 / 2)
 
 
@@ -45,5 +45,5 @@ Arrivals = Poisson | LogNormal
 
 
 def arrival_times(arrivals: Arrivals, rate: float, draws: Draws, count: int) -> NDArray[np.float64]:
-    """Seconds at which so many come, `rate` per second in the mean, the first after one gap, shape (count,)."""
+    """Return the times in seconds of `count` arrivals, `rate` per second on average, the first after one gap."""
     return np.cumsum(arrivals.gaps(draws, count)) / rate

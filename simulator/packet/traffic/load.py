@@ -1,4 +1,4 @@
-"""How much traffic a load is: a part of what hosts' links carry, or of what the network carries of a pattern."""
+"""Load of a network: a share of the capacity of hosts' links, or of what the network can carry of a pattern."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LARGEST = 100
 
 
 class Reference(Enum):
-    """What load 1 is: that flows fill all hosts' links, or that they fill the busiest link of the network."""
+    """Meaning of load 1: flows fill all hosts' links, or they fill the busiest link of the network."""
 
     HOSTS = "hosts"
     NETWORK = "network"
@@ -26,11 +26,11 @@ class Reference(Enum):
 
 @dataclass(frozen=True)
 class Load:
-    """Flows ask for this part of the reference in the mean, counted in payload.
+    """The mean demand of flows as a share of the reference, counted in payload.
 
     Attributes:
-        part: 1 or more is more than there is room for: what waits then grows for as long as flows come.
-        of: what it is a part of.
+        part: the share; at 1 or more the backlog grows as long as flows come.
+        of: the reference.
     """
 
     part: float
@@ -42,17 +42,17 @@ class Load:
 
 
 def capacity(network: Network, pattern: Pattern, of: Reference, draws: Draws) -> float:
-    """Mbit/s of all flows together that are load 1.
+    """Return the Mbit/s of all flows together at load 1.
 
     Args:
-        network: hosts' links are those that leave hosts.
-        pattern: who sends to whom.
-        of: `HOSTS` for the sum of hosts' links; `NETWORK` for the most that the pattern can send through the network,
-            each switch dividing what it has for a host evenly among the links that begin shortest paths to it.
+        network: the network; hosts' links are those that leave hosts.
+        pattern: the pattern of senders and receivers.
+        of: `HOSTS` for the sum of hosts' links; `NETWORK` for the most that the pattern can send through the network if
+            each switch divides its traffic for a host evenly among the first links of the shortest paths to it.
         draws: the stream from which the pattern's pairs are drawn.
 
     Raises:
-        NoPathError: no host has a link; of the network: pairs of the pattern are not connected.
+        NoPathError: no host has a link, or, for `NETWORK`, pairs of the pattern are not connected.
     """
     if of is Reference.HOSTS:
         leaving = [network.links[link].rate for host in network.hosts for link in network.outputs[host]]
@@ -66,10 +66,10 @@ def capacity(network: Network, pattern: Pattern, of: Reference, draws: Draws) ->
 
 
 def link_shares(network: Network, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The part of all traffic that crosses each link, from what part goes from host to host, shape (H, H).
+    """Return the share of all traffic that crosses each link, given the shares between hosts, shape (H, H).
 
     Raises:
-        NoPathError: a part goes between hosts that are not connected.
+        NoPathError: traffic goes between hosts that are not connected.
     """
     ecmp = Ecmp(network)
     crossing = np.zeros(len(network.links))
@@ -87,7 +87,7 @@ def link_shares(network: Network, shares: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def _farthest_first(network: Network, choices: list[list[int]], target: int) -> list[int]:
-    """All nodes but the target, each before those behind it on shortest paths to the target."""
+    """Return all nodes but the target, each before the nodes that follow it on shortest paths to the target."""
     before = [0] * network.nodes
     for links in choices:
         for link in links:

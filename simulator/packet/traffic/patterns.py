@@ -1,4 +1,4 @@
-"""Who sends to whom: among H hosts, numbered from 0, as pairs of source and target."""
+"""Patterns of senders and receivers among H hosts, numbered from 0, as pairs of source and target."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ Pairs = NDArray[np.int64]
 
 
 class Pattern(ABC):
-    """Asked for flows that come one after the other, or for those of one moment."""
+    """A traffic pattern; it yields the pairs of successive arrivals, or those of one moment."""
 
     @property
     def together(self) -> int:
-        """Flows that come at the same time."""
+        """Number of flows that arrive at the same time."""
         return 1
 
     @abstractmethod
     def require_hosts(self, hosts: int) -> None:
-        """Raises UnsoundError when it is none among so many."""
+        """Raise UnsoundError if the pattern is not possible among this number of hosts."""
 
     @abstractmethod
     def drawn(self, hosts: int, draws: Draws, count: int) -> Pairs:
-        """Of so many arrivals, each of `together` flows, shape (count * together, 2)."""
+        """Draw the pairs of `count` arrivals of `together` flows each, shape (count * together, 2)."""
 
     @abstractmethod
     def at_once(self, hosts: int, draws: Draws) -> Pairs:
-        """Every pair of the pattern once."""
+        """Return every pair of the pattern once."""
 
     @abstractmethod
     def shares(self, hosts: int, draws: Draws) -> NDArray[np.float64]:
-        """The part of all flows that goes from one host to the other in the mean, shape (H, H)."""
+        """Return the mean share of all flows that goes from one host to the other, shape (H, H)."""
 
 
 @dataclass(frozen=True)
 class Random(Pattern):
-    """From any host to any other, each being equally likely. At once: one flow from each host.
+    """Flows from any host to any other, all equally likely. At once: one flow from each host.
 
     Attributes:
-        apart: hosts that are numbered one after the other and share a leaf, say, do not send to each other: so many.
+        apart: size of groups of consecutive hosts, at one leaf for instance, that do not send to each other.
     """
 
     apart: int = 1
@@ -68,7 +68,7 @@ class Random(Pattern):
         return np.where(allowed, 1 / (hosts * allowed.sum(axis=1, keepdims=True)), 0.0)
 
     def _from(self, source: NDArray[np.int64], hosts: int, draws: Draws) -> Pairs:
-        """To a host beyond the source's own group, all of them being equally likely."""
+        """Pair each source with a host outside its own group, all equally likely."""
         first = source // self.apart * self.apart
         own = np.minimum(first + self.apart, hosts) - first
         target = (draws.uniform(source.size) * (hosts - own)).astype(np.int64)
@@ -76,7 +76,7 @@ class Random(Pattern):
 
 
 class _Fixed(Pattern):
-    """The same pairs all the time; of arrivals each is one of them, all being equally likely."""
+    """The same pairs at all times; each arrival is one of them, all equally likely."""
 
     @abstractmethod
     def at_once(self, hosts: int, draws: Draws) -> Pairs: ...
@@ -94,7 +94,7 @@ class _Fixed(Pattern):
 
 @dataclass(frozen=True)
 class Permutation(_Fixed):
-    """Every host sends to one other and receives from one other, drawn among all such ways."""
+    """Every host sends to one other and receives from one other, drawn among all such permutations."""
 
     def require_hosts(self, hosts: int) -> None:
         _require_two(hosts)
@@ -108,13 +108,13 @@ class Permutation(_Fixed):
 
 @dataclass(frozen=True)
 class Stride(_Fixed):
-    """Every host sends to the one that is `step` further on, counted in a circle."""
+    """Every host sends to the one `step` further on, modulo the number of hosts."""
 
     step: int
 
     def require_hosts(self, hosts: int) -> None:
         if self.step % hosts == 0:
-            raise UnsoundError((), f"a step of {self.step}", f"no multiple of the {hosts} hosts")
+            raise UnsoundError((), f"a step of {self.step}", f"a step that is not a multiple of the {hosts} hosts")
 
     def at_once(self, hosts: int, draws: Draws) -> Pairs:  # noqa: ARG002
         source = np.arange(hosts)
@@ -136,7 +136,7 @@ class AllToAll(_Fixed):
 
 @dataclass(frozen=True)
 class Incast(Pattern):
-    """So many hosts send to another at the same time, all of them drawn anew for each time."""
+    """`senders` hosts send to another one at the same time, all drawn anew each time."""
 
     senders: int
 

@@ -1,4 +1,4 @@
-"""Flows of a pattern, with sizes of a distribution, that come at a load or all at once."""
+"""Flows of a pattern, with sizes of a distribution, that arrive at a load or all at once."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from simulator.portable_random import Draws
 from te_solver.errors import UnsoundError
 
 _PAIRS, _SIZES, _GAPS = range(3)
-"""Streams of random numbers: what is drawn from one does not change with what is drawn from another."""
+"""Independent streams of random numbers."""
 
 MOST_FLOWS = 10_000_000
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Flows that come one after the other, or in groups of so many as the pattern has together.
+    """Flows that arrive one after the other, or in groups of the pattern's `together`.
 
-    With the same seed there are the same flows, in the same order, on any machine, whatever the transport and the
-    queues; at another load, or with other arrivals, they have other starts and are otherwise the same.
+    A seed gives the same flows, in the same order, on any machine, with any transport and queues; another load or other
+    arrivals change only their starts.
 
     Attributes:
-        sizes: of flows.
-        load: that they make.
-        flows: how many there are.
-        arrivals: the gaps between them, or between groups of them.
-        pattern: who sends to whom.
+        sizes: the sizes of flows.
+        load: the load of all flows.
+        flows: the number of flows.
+        arrivals: the gaps between flows, or between groups of them.
+        pattern: the pattern of senders and receivers.
     """
 
     sizes: FlowSizes
@@ -48,22 +48,22 @@ class Workload:
             raise UnsoundError(("flows",), f"are {self.flows}", f"1 to {MOST_FLOWS}")
 
     def rate(self, network: Network, seed: int) -> float:
-        """Flows per second in the mean: load times capacity by the mean size.
+        """Return the mean flows per second: load times capacity divided by the mean size.
 
         Raises:
-            UnsoundError: the pattern is none among so many hosts.
-            NoPathError: `capacity` has none.
+            UnsoundError: the pattern is not possible among these hosts.
+            NoPathError: `capacity` finds no path.
         """
         self.pattern.require_hosts(len(network.hosts))
         most = capacity(network, self.pattern, self.load.of, Draws(seed, _PAIRS))
         return self.load.part * most * 1e6 / (8 * self.sizes.mean)
 
     def drawn(self, network: Network, transport: Transport, seed: int) -> Flows:
-        """Those of a seed, in order of their starts.
+        """Draw the flows of a seed, in order of their starts.
 
         Raises:
-            UnsoundError: the pattern is none among so many hosts.
-            NoPathError: `capacity` has none.
+            UnsoundError: the pattern is not possible among these hosts.
+            NoPathError: `capacity` finds no path.
         """
         together = self.pattern.together
         groups = -(-self.flows // together)
@@ -76,10 +76,10 @@ class Workload:
 
 
 def flows_at_once(pattern: Pattern, sizes: FlowSizes, network: Network, transport: Transport, seed: int) -> Flows:
-    """One flow for every pair of the pattern, all of them at 0 seconds.
+    """Return one flow for every pair of the pattern, all starting at 0 seconds.
 
     Raises:
-        UnsoundError: the pattern is none among so many hosts.
+        UnsoundError: the pattern is not possible among these hosts.
     """
     pattern.require_hosts(len(network.hosts))
     pairs = pattern.at_once(len(network.hosts), Draws(seed, _PAIRS))

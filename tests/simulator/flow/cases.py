@@ -27,13 +27,13 @@ class Case:
 
 
 def rates() -> st.SearchStrategy[float]:
-    """Round rates meet exactly, which is where mistakes are; others hardly ever do."""
+    """Round rates tie exactly, which exposes mistakes; others hardly ever do."""
     return st.integers(0, 12).map(float) | st.floats(0.001, 1000.0)
 
 
 @st.composite
 def cases(draw: st.DrawFn, *, max_links: int = 7, max_flows: int = 9, levels: int = 3) -> Case:
-    """Paths cross any links in any order, so that some networks feed themselves in circles."""
+    """Paths cross any links in any order, so some networks contain cycles of links that feed each other."""
     links = draw(st.integers(1, max_links))
     flows = draw(st.integers(0, max_flows))
 

@@ -1,4 +1,4 @@
-"""Holds the compiled core to the reference on many random cases: `python -m tests.simulator.flow.compare 10000`."""
+"""Compare the compiled core with the reference on many random cases: `python -m tests.simulator.flow.compare 10000`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.simulator.flow.cases import ROUNDING, Case
 
 
 def random_case(generator: np.random.Generator) -> Case:
-    """Up to 20 links and 30 flows, with as much ado as there is: ties, zeros, circles, all kinds of flows."""
+    """Up to 20 links and 30 flows, with every difficulty: ties, zeros, cycles, all kinds of flows."""
     links, count = int(generator.integers(1, 21)), int(generator.integers(0, 31))
     round_numbers = bool(generator.integers(2))
 
@@ -34,7 +34,7 @@ def random_case(generator: np.random.Generator) -> Case:
 
 
 def greatest_difference(cases: int, seed: int) -> float:
-    """Mbit/s by which goodput, load or losses differ at most."""
+    """Return the largest difference of goodput, load or losses, in Mbit/s."""
     generator = np.random.default_rng(seed)
     worst = 0.0
     for number in range(cases):

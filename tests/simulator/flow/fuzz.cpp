@@ -1,4 +1,4 @@
-// Throws arbitrary problems at the core, sound and unsound ones; tests/simulator/flow/fuzz.py builds it with sanitizers.
+// Runs the core on arbitrary problems, valid and invalid; tests/simulator/flow/fuzz.py builds it with sanitizers.
 #include "fuzzing.hpp"
 #include "problem.hpp"
 
@@ -56,7 +56,7 @@ class Generator {
         return arrays;
     }
 
-    // One entry somewhere becomes something that it should perhaps not be.
+    // Replace one entry by a value that may be invalid.
     void spoil(Arrays &arrays) {
         constexpr double strange[] = {-1, std::numeric_limits<double>::quiet_NaN(),
                                       std::numeric_limits<double>::infinity(), -0.0};
@@ -82,7 +82,7 @@ class Generator {
     std::mt19937_64 random_;
 };
 
-// What must hold of every answer, however odd the numbers.
+// Checks what must hold of every outcome, however odd the numbers.
 void check(const Arrays &arrays, const kuijia::flow::Outcome &outcome) {
     for (std::size_t flow = 0; flow < arrays.offered.size(); ++flow)
         if (!(outcome.goodput[flow] >= 0 && outcome.goodput[flow] <= arrays.offered[flow]))

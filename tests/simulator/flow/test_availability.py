@@ -1,4 +1,4 @@
-"""Availability figures against what is computed by hand."""
+"""Availability figures compared with figures computed by hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def both(bounds: Bounds) -> tuple[float, float]:
 
 
 def figures(rate: float, *, pairs_of_links: bool = False) -> Availability:
-    """Figure 1's network, each link down one time in a hundred; three tunnels that carry `rate` each, links of 1000."""
+    """Figure 1's network, each link down with probability 0.01; three tunnels with `rate` each, links of 1000."""
     traffic: PlannedTraffic = figure_1(rate)
     topology = traffic.plan.topology
     failures = (*single_links(topology), *(link_pairs(topology) if pairs_of_links else ()))
@@ -37,7 +37,7 @@ def test_every_single_failure_costs_a_third_of_full_links() -> None:
     third_lost = none + one * 2 / 3
     assert both(found.throughput) == pytest.approx((third_lost, third_lost + unlisted))
     assert both(found.kept[0]) == both(found.kept[-1]) == pytest.approx((none, none + unlisted))
-    # .951 of the time all, .999 of the time two thirds, and how it is in the other .001 nobody said.
+    # .951 of the time all, .999 of the time two thirds; the other .001 is unlisted.
     assert [both(each) for each in found.guaranteed] == [
         (1, 1),
         pytest.approx((2 / 3, 2 / 3)),
@@ -49,8 +49,8 @@ def test_every_single_failure_costs_a_third_of_full_links() -> None:
 
 
 def test_two_failures_count_when_they_are_listed() -> None:
-    # 500 on each tunnel: one failure leaves 1000 + 1000 for 1500. Two leave 1000 when they are of different tunnels,
-    # 8 of the 10, and cost nothing more than one when they are of the same.
+    # 500 on each tunnel: one failure leaves 1000 + 1000 for 1500. Two failures leave 1000 if they hit different tunnels
+    # (8 of 10 cases), and cost no more than one if they hit the same.
     found = figures(500, pairs_of_links=True)
     none, one, two = UP**5, 5 * (1 - UP) * UP**4, (1 - UP) ** 2 * UP**3
     everything = none + one + 2 * two

@@ -1,4 +1,4 @@
-"""What failures do to whom: the paper's tables in the fluid limit, and what holds for every scheme and failure."""
+"""Impact of failures: the paper's tables in the fluid limit, and invariants of every scheme and failure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROUNDING = 1e-6
 
 
 def figure_1(per_tunnel: float, capacity: float = 1000.0) -> PlannedTraffic:
-    """The paper's four switches with as much on each of the three tunnels."""
+    """The paper's four switches with the same rate on each of the three tunnels."""
     topology = load_topology(shipped_network("fig1"))
     topology = replace(topology, links=tuple(replace(link, capacity=capacity) for link in topology.links))
     tunnels = tuple(Tunnel(16 + number, path, per_tunnel, 1 / 3) for number, path in enumerate(PATHS))
@@ -44,7 +44,7 @@ def impact(
 
 
 def flows(found: Impact) -> dict[str, float]:
-    """By the paper's names: f1 and f2 are T1's flows that move to T2 and T3, f3 and f4 are those of T2 and T3."""
+    """Return the flows by the paper's names: f1 and f2 move from T1 to T2 and T3; f3 and f4 are those of T2 and T3."""
     names = {(0, 1): "f1", (0, 2): "f2", (1, 1): "f3", (2, 2): "f4"}
     answer = found.rerouting
     return {
@@ -129,7 +129,8 @@ class TestSums:
         assert found.pair_goodput.tolist() == [0]
 
     def test_indirect_traffic_shares_a_link_with_direct_traffic_only(self) -> None:
-        # a's traffic moves from a-d to a-b-d; b-c-d meets it nowhere, but meets on c-d what meets it on b-d.
+        # a's traffic moves from a-d to a-b-d; b-c-d shares no link with it, but shares c-d with traffic that shares b-d
+        # with it.
         names = ("a", "b", "c", "d", "e")
         ends = [("a", "d"), ("a", "b"), ("b", "d"), ("d", "c"), ("c", "e"), ("e", "d")]
         topology = Topology("drawn", names, tuple(Link(*end, 10.0) for end in ends))
@@ -159,7 +160,7 @@ class TestSums:
         assert role == {0: Role.VICTIM, 1: Role.DIRECT, 2: Role.INDIRECT, 3: Role.UNTOUCHED}
 
     def test_an_answer_for_another_plan_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="other traffic"):
+        with pytest.raises(ValueError, match="a rerouting of other traffic"):
             FailureModel(figure_1(1)).impact(Kuijia().reroute(figure_1(1), CUT))
 
 

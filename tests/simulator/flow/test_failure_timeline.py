@@ -1,4 +1,4 @@
-"""A failure from strike to repair, held to what each stage comes to on its own."""
+"""A failure from strike to repair, compared with the outcome of each stage on its own."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_repair_before_the_detection_is_never_acted_on() -> None:
 
 
 def test_under_rescaling_the_others_take_seconds_to_settle_and_under_kuijia_none() -> None:
-    """Table 4 of the paper in kind: 10 to 22 s beside less than 1 s at demands that overload."""
+    """Table 4 of the paper in kind: 10 to 22 s against less than 1 s at demands that overload links."""
     traffic = figure_1(800)
     model = FailureModel(traffic)
     script = Script(fails=1, detection=0.1, end=40)
@@ -82,7 +82,7 @@ def test_impossible_times_are_refused(times: dict[str, float]) -> None:
 
 def test_a_recomputation_needs_its_answer() -> None:
     traffic = figure_1(800)
-    with pytest.raises(ValueError, match="expected both or none"):
+    with pytest.raises(ValueError, match="expected both or neither"):
         story(FailureModel(traffic), Kuijia().reroute(traffic, CUT), SCRIPT)
 
 

@@ -1,4 +1,4 @@
-"""The model: hand-computed examples, what always holds, and the compiled core beside the slow reference."""
+"""The model: hand-computed examples, invariants, and the compiled core compared with the slow reference."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TestElasticFlows:
         assert goodput([30], Flows.of([[0]] * 3, [4, 20, 20])) == [4, 13, 13]
 
     def test_the_parking_lot(self) -> None:
-        # The long flow has half of the narrow link, and the short flow beside it on the wide one has the rest there.
+        # The long flow has half of the narrow link; the short flow that shares the wide link has the rest of it.
         assert goodput([10, 20], Flows.of([[0, 1], [0], [1]], np.inf)) == [5, 5, 15]
 
     def test_a_flow_counts_as_often_as_its_weight_says(self) -> None:
@@ -64,7 +64,7 @@ class TestInelasticFlows:
         assert shares.dropped.tolist() == [60]
 
     def test_what_is_lost_before_does_not_load_the_links_behind(self) -> None:
-        # Half of 20 passes the first link; behind, 10 and 10 meet on 15: three quarters pass.
+        # Half of 20 passes the first link; downstream 10 and 10 meet on 15: three quarters pass.
         flows = Flows.of([[0, 1], [1]], [20, 10], elastic=False)
         shares = share([10, 15], flows)
         assert shares.goodput.tolist() == [7.5, 7.5]
@@ -72,7 +72,7 @@ class TestInelasticFlows:
         assert shares.load.tolist() == [10, 15]
 
     def test_losses_in_a_circle_settle_at_the_golden_ratio(self) -> None:
-        # Each link passes p of 1 + p, which is to be 1.
+        # Each link passes the share p of 1 + p, and carries 1.
         flows = Flows.of([[0, 1], [1, 2], [2, 0]], 1, elastic=False)
         expected = ((np.sqrt(5) - 1) / 2) ** 2
         assert_allclose(share([1, 1, 1], flows).goodput, expected, rtol=1e-12)
@@ -148,7 +148,7 @@ def test_a_link_that_drops_is_full(case: Case) -> None:
 @thoroughly
 @given(cases())
 def test_an_elastic_flow_short_of_its_offer_has_a_full_link_where_nobody_of_its_class_gets_more(case: Case) -> None:
-    """What makes rates max-min fair (Bertsekas and Gallager, Data Networks, section 6.5.2), here per weight."""
+    """Condition of max-min fair rates (Bertsekas and Gallager, Data Networks, section 6.5.2), here per weight."""
     flows = case.flows
     for level in np.unique(flows.level):
         served = flows.level <= level
@@ -194,20 +194,20 @@ def test_the_unit_of_rates_does_not_matter(case: Case) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"offered": np.array([1.0, -1.0])}, "offered[1]: is no rate"),
-        ({"offered": np.array([1.0, np.nan])}, "offered[1]: is no rate"),
+        ({"offered": np.array([1.0, -1.0])}, "offered[1]: is not a rate"),
+        ({"offered": np.array([1.0, np.nan])}, "offered[1]: is not a rate"),
         ({"offered": np.array([np.inf, 1.0]), "elastic": np.array([False, True])}, "offered[0]: is infinite"),
-        ({"weight": np.array([0.0, 1.0])}, "weight[0]: is no weight"),
+        ({"weight": np.array([0.0, 1.0])}, "weight[0]: is not a weight"),
         ({"weight": np.array([1.0])}, "arrays of different lengths"),
-        ({"links": np.array([0, 1, 2], np.int32)}, "flows[1]: crosses a link that there is not"),
+        ({"links": np.array([0, 1, 2], np.int32)}, "flows[1]: crosses a link that does not exist"),
         ({"links": np.array([0, 0, 1], np.int32)}, "flows[0]: crosses a link twice"),
-        ({"first": np.array([0, 4, 3])}, "first[1]: is no end of a path"),
+        ({"first": np.array([0, 4, 3])}, "first[1]: is not the end of a path"),
         ({"first": np.array([0, 1, 2])}, "first: does not span links"),
     ],
 )
 def test_impossible_flows_are_refused(change: dict[str, Any], message: str) -> None:
     flows = Flows.of([[0, 1], [1]], [1.0, 1.0])
-    with pytest.raises(ValueError) as refusal:  # noqa: PT011  # the message is looked at below
+    with pytest.raises(ValueError) as refusal:  # noqa: PT011  # the message is checked below
         share([1.0, 1.0], replace(flows, **change))
     assert str(refusal.value).startswith(message)
 
@@ -226,7 +226,7 @@ def only(flows: Flows, kept: NDArray[np.bool_]) -> Flows:
 
 
 def delivered(case: Case, shares: Shares) -> NDArray[np.float64]:
-    """What of the goodput crosses each link."""
+    """Return the goodput that crosses each link."""
     crossing = np.repeat(shares.goodput, np.diff(case.flows.first))
     return np.bincount(case.flows.links, crossing, minlength=case.capacity.size).astype(np.float64)
 

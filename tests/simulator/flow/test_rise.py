@@ -1,4 +1,4 @@
-"""Flows that rise: what they send in some time and the time that an amount takes belong to the rates in between."""
+"""Rising flows: the amount sent in a time, and the time for an amount, agree with the rates in between."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_time_for_what_was_sent_is_the_time_that_it_took(rise: Rise, seconds
 
 @given(rises(), st.floats(1e-3, 10.0))
 def test_what_is_sent_is_the_sum_of_the_rates(rise: Rise, seconds: float) -> None:
-    """Rates rise, so the sum lies between those of the lower and the upper ends of intervals."""
+    """Rates rise, so the sum lies between the lower and the upper sums over the intervals."""
     edges = np.linspace(0.0, seconds, 400)
     rates = rise.rates(edges)
     width = seconds / 399

@@ -1,4 +1,4 @@
-"""Flows that cross more full links get less; where there is one bottleneck at most, nothing changes."""
+"""Flows that cross more full links get less; with at most one bottleneck nothing changes."""
 
 from __future__ import annotations
 

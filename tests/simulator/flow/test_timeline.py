@@ -1,4 +1,4 @@
-"""Flows over time: events in their order, and the climb to a share."""
+"""Flows over time: events in order, and the ramp to a share."""
 
 from __future__ import annotations
 

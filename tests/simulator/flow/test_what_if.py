@@ -1,4 +1,4 @@
-"""All failures under all schemes: the same ones for each, and sums that are those of the single failures."""
+"""All failures under all schemes: each scheme gets the same ones, and its sums agree with the single failures."""
 
 from __future__ import annotations
 

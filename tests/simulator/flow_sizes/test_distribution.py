@@ -1,4 +1,4 @@
-"""Flow sizes follow the points that they are given, in both directions and in the mean."""
+"""Flow sizes follow their given points, in both directions and in the mean."""
 
 from __future__ import annotations
 

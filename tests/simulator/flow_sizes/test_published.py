@@ -1,4 +1,4 @@
-"""The distributions that come with the package are those of their sources."""
+"""The distributions of the package agree with their sources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MEANS = {
     "web-search-expresspass": 1_710_004,
     "web-server": 66_121,
 }
-"""Bytes, of the same points elsewhere."""
+"""Means in bytes, computed from the same points elsewhere."""
 
 
 @pytest.mark.parametrize("name", MEANS)

@@ -1,4 +1,4 @@
-"""Files of flow sizes are read in the forms in which they circulate; what is none is refused by its line."""
+"""Files of flow sizes are read in all common formats; an error names the line."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_a_comment_chooses_what_is_spread_evenly() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "mine.cdf: there is no point in it, expected a size in bytes"),
-        ("# nothing\n\n", "mine.cdf: there is no point in it"),
+        ("", "mine.cdf: there are no points in it, expected a size in bytes"),
+        ("# nothing\n\n", "mine.cdf: there are no points in it"),
         ("0 0\n100\n", "mine.cdf:2: 1 values in a line"),
         ("0 0\n1 2 3 4\n", "mine.cdf:2: 4 values in a line"),
         ("0 0\nten 1\n", "mine.cdf:2: size 'ten' is not a number"),

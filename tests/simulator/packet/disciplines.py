@@ -1,4 +1,4 @@
-"""One output of a switch, slowly and obviously: crosspoints that drop and mark at random, and Hashed Credits Fair.
+"""Reference of one switch output, slow and obvious: crosspoints with random drops and marks, and Hashed Credits Fair.
 
 By Chen et al., Computer Networks 91, 2015, section 4.2, and Shpiner et al., Computer Networks 56, 2012. Draws come from
 the core's generator, so that what is drawn here is what the core draws.
@@ -18,7 +18,7 @@ _MASK = (1 << 64) - 1
 
 @dataclass(eq=False)
 class Packet:
-    """A packet that comes through an input at a time, in picoseconds, and what becomes of it."""
+    """A packet that arrives through an input at a time, in picoseconds, and its outcome."""
 
     number: int
     time: int
@@ -44,7 +44,7 @@ class Buffer:
         return sum(cells(packet, self.rules) for packet in self.packets)
 
     def any_by_size(self, new: Packet) -> Packet:
-        """One of those waiting or the new one: a byte of their cells is drawn, and whose it is."""
+        """Draw a byte of the cells of all waiting packets and the new one; return its packet."""
         candidates = [*self.packets, new]
         drawn = self.draw(self.rules.cell * sum(cells(packet, self.rules) for packet in candidates))
         of_each_cell = [packet for packet in candidates for _ in range(cells(packet, self.rules))]
@@ -122,7 +122,7 @@ class TwoQueues:
 
 
 def serve(discipline: Discipline, packets: Sequence[Packet], sending: Callable[[Packet], int]) -> None:
-    """Lets packets come in order of time, and go one after the other, each taking `sending` picoseconds."""
+    """Let packets arrive in order of time and leave one after the other, each taking `sending` picoseconds."""
     free = 0
     waiting = False
     arrivals = sorted(packets, key=lambda packet: packet.time)

@@ -1,4 +1,4 @@
-// Throws arbitrary scenarios at the core, sound and unsound ones; tests/simulator/packet/fuzz.py builds it with sanitizers.
+// Runs the core on arbitrary scenarios, valid and invalid; tests/simulator/packet/fuzz.py builds it with sanitizers.
 #include "fuzzing.hpp"
 #include "simulation.hpp"
 
@@ -52,7 +52,7 @@ class Generator {
         return scenario;
     }
 
-    // One number somewhere becomes something that it should perhaps not be.
+    // Replace one number by a value that may be invalid.
     void spoil(Scenario &scenario) {
         const auto number = one_of<std::int64_t>({-1, 0, 1, largest_packet, never, std::int64_t{1} << 40});
         const auto small = static_cast<std::uint32_t>(number);
@@ -166,7 +166,7 @@ class Generator {
     Random random_;
 };
 
-// What must hold of every scenario at any time.
+// Checks what must hold of every scenario at any time.
 void check(Simulation &simulation, Time before) {
     const auto &totals = simulation.totals();
     const auto require = [](bool holds, const char *fault) {

@@ -1,4 +1,4 @@
-"""Small scenarios that several tests look at."""
+"""Small scenarios shared by several tests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def bottleneck_link(network: Network) -> int:
 
 
 def require_conserved(simulation: Simulation) -> None:
-    """Every packet has arrived, was dropped or lost, or is where it can be counted."""
+    """Assert that every packet has arrived, was dropped or lost, or is counted in flight."""
     totals = simulation.totals()
     links = simulation.link_results()
     assert totals.made == totals.arrived + totals.dropped + totals.lost + totals.in_flight

@@ -1,4 +1,4 @@
-"""What must hold of every scenario, however odd."""
+"""Invariants of every scenario, however odd."""
 
 from __future__ import annotations
 

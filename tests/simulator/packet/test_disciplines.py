@@ -1,4 +1,4 @@
-"""Crosspoints and Hashed Credits Fair, packet by packet beside slow references, and what the papers say of them."""
+"""Crosspoints and Hashed Credits Fair, compared packet by packet with slow references, and claims of the papers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def switch(queueing: Crosspoints | HashedCredits) -> Network:
 
 
 def simulated(queueing: Crosspoints | HashedCredits, packets: list[Packet], seed: int) -> list[tuple[int | None, bool]]:
-    """When each packet, a flow of its own, began to be sent, None if it was dropped; whether it was marked."""
+    """Return when each packet, a flow of its own, began to be sent (None if dropped), and True if it was marked."""
     flows = [
         Flows.of(packet.input, INPUTS, Packets(np.array([packet.time / 1e12]), np.array([packet.size]), ecn=True))
         for packet in packets
@@ -65,7 +65,7 @@ def simulated(queueing: Crosspoints | HashedCredits, packets: list[Packet], seed
 
 
 def referred(queueing: Crosspoints | HashedCredits, packets: list[Packet], seed: int) -> list[tuple[int | None, bool]]:
-    """The same from the reference."""
+    """Return the same from the reference."""
     draw = drawing(seed)
     discipline: Discipline
     if isinstance(queueing, Crosspoints):
@@ -79,7 +79,7 @@ def referred(queueing: Crosspoints | HashedCredits, packets: list[Packet], seed:
 
 @st.composite
 def arrivals(draw: st.DrawFn) -> list[Packet]:
-    """Packets at a load of about two; no two reach the switch at one moment, whose order only the core knows."""
+    """Packets at a load of about two; no two reach the switch at one moment, as only the core knows their order."""
     count = draw(st.integers(1, 60))
     packets = []
     for number in range(count):
@@ -117,7 +117,7 @@ def test_hashed_credits_do_as_the_reference_does(
 
 
 def test_victims_are_drawn_by_their_cells() -> None:
-    """Two packets of one cell each wait; one of two cells needs room: it is the victim half of the time."""
+    """Two packets of one cell each wait; one of two cells needs room: it is dropped half of the time."""
     queue = Fifo(limit=3 * 64, cell=64, random_drop=True)
     draw = drawing(1)
     fates = []
@@ -130,7 +130,7 @@ def test_victims_are_drawn_by_their_cells() -> None:
 
 
 def test_a_flow_keeps_its_order_through_hashed_credits() -> None:
-    """Four flows of packets whose sizes tell them apart, more than fit; what arrives of each is in order."""
+    """Four flows of packets distinguished by size, more than fit; each flow's packets arrive in order."""
     random = np.random.default_rng(5)
     packets = [
         Packet(number % 4, 7_000_000 * number, number % INPUTS, int(random.integers(64, 1500))) for number in range(300)

@@ -1,4 +1,4 @@
-"""The compiled core survives whatever it is given."""
+"""The compiled core survives arbitrary input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No flow is faster than the ideal, and one that nothing holds back is as fast."""
+"""No flow is faster than the ideal, and an undisturbed one is as fast."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_paths_of_different_lengths_have_their_own_times() -> None:
         network.connect(ends, 100.0, 1e-3)
         network.connect((ends[1], ends[0]), 100.0, 1e-3)
     flows = [Flows.of(source, [near, far], Tcp(), size=[960, 1460 + 460])]
-    # 1000 bytes over two links; 1500 bytes over three, and behind them 500 over the last.
+    # 1000 bytes over two links; 1500 bytes over three, followed by 500 over the last.
     expected = [2 * 80e-6 + 2e-3, 3 * 120e-6 + 40e-6 + 3e-3]
     assert ideal_completion(network, flows, seed=1) == pytest.approx(expected)
 

@@ -1,4 +1,4 @@
-"""Waits at a single queue beside what queueing theory says of them."""
+"""Waiting times at a single queue compared with queueing theory."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from simulator.packet.transports import Packets
 PACKETS = 200_000
 SIZE = 1000
 SERVICE = 1e-3
-"""Seconds that a packet of that size takes at this rate."""
+"""Seconds that a packet of this size takes at this rate."""
 RATE = 8.0
 
 
 def mean_queued_bytes(times: NDArray[np.float64], sizes: NDArray[np.int64]) -> float:
-    """Of packets that meet at the link out of their host."""
+    """Waits of packets that meet at the link out of their host."""
     simulation = Simulation(single_switch(2, RATE, 0.0, Fifo()), [Flows.of(0, 1, Packets(times, sizes))])
     simulation.run()
     assert simulation.flow_results().arrived.tolist() == [times.size]

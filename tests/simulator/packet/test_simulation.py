@@ -1,4 +1,4 @@
-"""The engine: times to the picosecond, order, failures, what can be asked of it on the way."""
+"""The engine: times to the picosecond, order, failures, readings during a run."""
 
 from __future__ import annotations
 
@@ -79,10 +79,10 @@ def test_a_run_in_steps_is_the_same_as_a_run_at_once() -> None:
 
 @pytest.mark.parametrize("several", [StrictPriority, Crosspoints])
 def test_a_scheduler_with_one_queue_in_use_is_a_fifo(several: type[StrictPriority | Crosspoints]) -> None:
-    """Two ways of computing the same: with an event for each end of a transmission, and without."""
+    """Two computations of the same: with an event for each end of a transmission, and without."""
     fifo = Fifo(limit=30_000, marking=Threshold(12_000))
     if several is Crosspoints:
-        # One input only: every switch is replaced by one that nothing else comes into.
+        # One input only: every switch is replaced by one that receives nothing else.
         flows, network = Flows.of(0, 1, Tcp(), size=3_000_000), bottleneck(fifo)
         other = bottleneck(Crosspoints(fifo))
     else:
@@ -135,7 +135,7 @@ def test_a_run_tells_how_far_it_has_come_while_it_goes_on() -> None:
 
 
 def shares(queueing: Queueing, levels: tuple[int, int], rates: tuple[float, float] = (90.0, 90.0)) -> list[float]:
-    """Mbit/s that two hosts' streams get of one egress of 100 Mbit/s."""
+    """Return the Mbit/s that two hosts' streams get of one egress of 100 Mbit/s."""
     network = single_switch(3, 100.0, 1e-6, queueing)
     groups = [Flows.of(host, 2, ConstantRate(rates[host]), level=levels[host]) for host in range(2)]
     simulation = Simulation(network, groups)
@@ -195,7 +195,7 @@ def test_red_drops_with_the_probability_of_its_average_queue() -> None:
     after = simulation.link_results()
     egress = network.outputs[2][1]
     queue = (after.queued_byte_seconds - before.queued_byte_seconds)[egress] / 20.0
-    chance = 1 / 6 / 2  # a sixth of what comes is too much
+    chance = 1 / 6 / 2  # a sixth of the arrivals is excess
     assert queue == pytest.approx(low + chance / most * (high - low), rel=0.05)
 
 
@@ -269,9 +269,9 @@ def test_impossible_scenarios_are_refused_with_the_reason() -> None:
     with pytest.raises(NoPathError, match="no path leads from node 0 to node 1"):
         Simulation(apart, [flows])
     network = single_switch(2, 10.0, 1e-6, Fifo())
-    with pytest.raises(UnsoundError, match="gain that is not in"):
+    with pytest.raises(UnsoundError, match="gain must be above 0"):
         Simulation(network, [replace(flows, transport=Tcp(dctcp_gain=2))])
     with pytest.raises(UnsoundError, match="negative or too long"):
         Simulation(network, [replace(flows, start=np.array([-1.0]))])
-    with pytest.raises(UnsoundError, match="link 0 has no possible rate"):
+    with pytest.raises(UnsoundError, match="link 0: rate must be between"):
         Simulation(single_switch(2, 0.0, 1e-6, Fifo()), [flows])

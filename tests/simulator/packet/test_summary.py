@@ -1,4 +1,4 @@
-"""Summaries count what happened, by classes that leave no flow out."""
+"""Summaries count all events, in classes that omit no flow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TCP over one bottleneck, beside what the RFCs and known laws say."""
+"""TCP over one bottleneck compared with the RFCs and known laws."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.simulator.packet.scenes import bottleneck, bottleneck_link, require_c
 
 SEGMENT = 1500
 SHARE = 1460 / SEGMENT
-"""Of a link that is payload."""
+"""Share of a link's rate that is payload."""
 ROUND_TRIP = 4e-3
-"""Seconds of delay there and back over the dumbbell of `bottleneck`, without what sending takes."""
+"""Round-trip propagation delay in seconds over the dumbbell of `bottleneck`, without transmission times."""
 
 
 @pytest.mark.parametrize("congestion", Congestion)

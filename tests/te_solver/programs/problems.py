@@ -1,4 +1,4 @@
-"""Hypothesis strategies for problems that programs solve, and the same problems row by row for scipy's linprog."""
+"""Hypothesis strategies for problems of programs, and the same problems row by row for scipy's linprog."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RHOMBUS = Topology(
 
 @dataclass(frozen=True)
 class Case:
-    """A network, demands on it, and the tunnels of each demand."""
+    """A network, its demands, and the tunnels of each demand."""
 
     topology: Topology
     demands: tuple[Demand, ...]
@@ -77,7 +77,7 @@ class Case:
         return [float(dead.isdisjoint(map(frozenset, pairwise(path)))) for path in self.paths]
 
     def failures(self, edges: int) -> list[tuple[tuple[str, str], ...]]:
-        """All sets of that many edges of the network, or of all it has."""
+        """Return all sets of this many edges of the network, or the set of all edges if it has fewer."""
         return list(combinations(self.topology.edges, min(edges, len(self.topology.edges))))
 
 
@@ -108,7 +108,7 @@ class Rows:
 
 @st.composite
 def cases(draw: st.DrawFn, *, directed: bool = True, max_nodes: int = 7, max_tunnels: int = 4) -> Case:
-    """Networks of any capacities with demands that are connected; some are directed, unless not wanted."""
+    """Networks of any capacities with connected demands; some are directed, unless excluded."""
     topology = draw(topologies(directed=directed and draw(st.booleans()), max_nodes=max_nodes))
     demands = draw(demands_on(topology))
     assume(demands)

@@ -34,7 +34,7 @@ def allocate(case: Case, protect: int, formulation: Formulation = "smaller", *, 
 
 
 def reference(case: Case, protect: int) -> float:
-    """The greatest sum of what survives, with a row for every set of failed edges of the network and every pair."""
+    """Return the greatest surviving sum, with a row for every set of failed edges of the network and every pair."""
     paths, pairs = len(case.paths), len(case.demands)
     rows = Rows(paths + pairs)
     within_capacities(case, rows)
@@ -48,7 +48,7 @@ def reference(case: Case, protect: int) -> float:
 
 
 def require_no_loss(case: Case, allocation: Allocation, protect: int) -> None:
-    """Rescaling by hand: whichever edges fail, each pair sends all it was granted and no link overflows."""
+    """Rescale by hand: after any failure each pair sends its whole grant and no link is overloaded."""
     for number in range(protect + 1):
         for failed in case.failures(number):
             alive = np.array(case.alive(failed))
@@ -99,7 +99,7 @@ def test_of_five_disjoint_tunnels_as_many_count_as_survive(
 
 
 def test_tunnels_that_share_an_edge_fall_together() -> None:
-    # s-t, s-a-t and s-a-b-t: the failure of s-a takes two of the three down.
+    # s-t, s-a-t and s-a-b-t: the failure of s-a takes down two of the three.
     topology = both_ways("shared", ("s", "t"), ("s", "a"), ("a", "t"), ("a", "b"), ("b", "t"))
     case = Case(topology, (Demand("s", "t", 100),), ((("s", "t"), ("s", "a", "t"), ("s", "a", "b", "t")),))
     assert allocate(case, 1).granted.tolist() == pytest.approx([10])

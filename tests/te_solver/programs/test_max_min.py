@@ -32,7 +32,7 @@ def granted(case: Case) -> list[float]:
 
 
 def most_without_harm(case: Case, allocated: list[float], pair: int) -> float:
-    """How much the pair could get while no pair that has no more than it gets less, by scipy."""
+    """Return the most that the pair could get without taking from a pair that has no more, by scipy."""
     rows = Rows(len(case.paths))
     within_capacities(case, rows)
     within_demands(case, rows)
@@ -100,5 +100,5 @@ def test_pairs_without_room_or_demand_get_nothing() -> None:
 
 def test_a_solver_without_dual_values_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cp.constraints.Inequality, "dual_value", None)
-    with pytest.raises(SolverError, match=r"^HiGHS .* tells no dual values, which max-min fairness needs$"):
+    with pytest.raises(SolverError, match=r"^HiGHS .* reports no dual values, which max-min fairness needs$"):
         granted(Case.of(BUS, [Demand("a", "c", 50)], 1))

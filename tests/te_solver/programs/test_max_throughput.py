@@ -23,7 +23,7 @@ def allocate(case: Case) -> Vector:
 
 
 def reference(case: Case) -> tuple[float, float]:
-    """Greatest throughput, and the least hops * rate that it takes, row by row from the definition by scipy."""
+    """Return the greatest throughput and its least sum(hops * rate), row by row from the definition by scipy."""
     rows = Rows(len(case.paths))
     within_capacities(case, rows)
     within_demands(case, rows)

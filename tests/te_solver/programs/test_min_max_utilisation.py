@@ -13,7 +13,7 @@ from tests.te_solver.programs.problems import RHOMBUS, Case, Rows, cases
 
 
 def rows_of(case: Case, carried: Vector, utilisation: list[float], bound: float) -> Rows:
-    """All demand carried; loads no more than `bound` times the capacity plus what `utilisation` multiplies."""
+    """Rows that carry all demand with loads of at most `bound` plus `utilisation` times the capacity."""
     rows = Rows(len(case.paths) + 1)
     for link, other in zip(case.topology.links, carried, strict=True):
         rows.at_most(

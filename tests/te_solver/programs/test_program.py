@@ -87,7 +87,7 @@ def test_capacities_and_demands_are_parameters_of_disciplined_programs(
         (solver, name)
         for solver in ("CLARABEL", "OSQP", "SCIPY", "SCS")
         for name in objective_names()
-        if (solver, name) != ("OSQP", "max-min")  # gives up on it
+        if (solver, name) != ("OSQP", "max-min")  # OSQP gives up on it
     ],
 )
 def test_other_solvers_find_the_same(name: str, solver: str) -> None:

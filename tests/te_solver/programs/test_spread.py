@@ -15,7 +15,7 @@ from tests.te_solver.programs.problems import RHOMBUS, Case, Rows, cases, within
 
 
 def allocations(case: Case) -> tuple[list[float], list[float]]:
-    """What tunnels get without and with spread."""
+    """Return the rates of tunnels without and with spread."""
     plain, spread = (
         MaxThroughput(case.incidence, Options(spread=spread)).solve(case.capacity, case.demand).rates.tolist()
         for spread in (False, True)

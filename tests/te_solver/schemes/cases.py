@@ -1,4 +1,4 @@
-"""Small plans to fail, and answers of schemes as plain numbers."""
+"""Small plans for failures, and answers of schemes as plain numbers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from te_solver.topology import Link, Topology
 
 @dataclass(frozen=True)
 class Rates:
-    """An answer of a solver that a test makes up."""
+    """A solver's answer made up by a test."""
 
     rates: Vector
 
 
 def parallel_plan(weights: Sequence[float], allocated: float = 100.0, capacity: float = 100.0) -> Plan:
-    """From s to t, tunnel i by way of its own node mi."""
+    """Tunnels from s to t; tunnel i crosses its own node mi."""
     middles = [f"m{number}" for number in range(1, len(weights) + 1)]
     links = tuple(Link(a, b, capacity) for middle in middles for a, b in (("s", middle), (middle, "t")))
     tunnels = tuple(

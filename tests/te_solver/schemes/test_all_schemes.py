@@ -1,4 +1,4 @@
-"""What holds for every scheme, for any plan and any failure."""
+"""Invariants of every scheme, for any plan and any failure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GENTLE: dict[str, Scheme] = {
     "rescaling": Rescaling(),
     "precomputed": Precomputed(),
 }
-"""Those that leave alone what works."""
+"""Schemes that leave aboriginal traffic alone."""
 
 ALL: dict[str, Scheme] = {
     **GENTLE,
@@ -49,7 +49,7 @@ def failed(draw: st.DrawFn) -> tuple[PlannedTraffic, Failure]:
 
 
 def answers(traffic: PlannedTraffic, failure: Failure, schemes: dict[str, Scheme] = ALL) -> Iterator[Rerouting]:
-    """What each scheme says; the last one noted is the one that fails a test."""
+    """Yield each scheme's answer; the last one noted is the one that fails a test."""
     for name, scheme in schemes.items():
         note(name)
         yield scheme.reroute(traffic, failure)

@@ -1,4 +1,4 @@
-"""Forward fault correction: the failures that a plan protects against overload nothing and cost nothing."""
+"""Forward fault correction: failures that a plan protects against overload no link and lose nothing."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from tests.te_solver.schemes.cases import cut, parallel_plan
 
 
 def protected_plan(topology: Topology, demands: tuple[Demand, ...], count: int, protect: int) -> Plan:
-    """The FFC program by enumeration, row by row: after any `protect` cuts alive tunnels have room for their pair."""
+    """Solve FFC by enumeration, row by row: after any `protect` cuts alive tunnels have room for their pair."""
     paths = [tunnels_for(topology, *demand.pair, count) for demand in demands]
     columns = [(owner, path) for owner, of_pair in enumerate(paths) for path in of_pair]
-    # Variables: the rate set aside for each tunnel, then what each pair is allocated.
+    # Variables: the reserved rate of each tunnel, then the allocation of each pair.
     rows = [
         [float(link.ends in pairwise(path)) for _, path in columns] + [0.0] * len(demands) for link in topology.links
     ]

@@ -1,4 +1,4 @@
-"""Kuijia: victims by original weights and in the victims' queue, everybody else untouched."""
+"""Kuijia: victims split by original weights into the victims' queue, all other traffic untouched."""
 
 from __future__ import annotations
 

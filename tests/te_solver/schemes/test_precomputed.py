@@ -1,4 +1,4 @@
-"""Precomputed weights: the best that victims can have in the capacity that is left over."""
+"""Precomputed weights: the best placement of victims in the spare capacity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.te_solver.schemes.cases import Rates, about, cut, parallel, parallel_
 
 
 def best_for_victims(plan: Plan, failure: Failure) -> float:
-    """The most that victims of a plan of one class can send, row by row from the definition by scipy."""
+    """Return the most that victims of a one-class plan can send, row by row from the definition by scipy."""
     gone = {frozenset(edge) for edge in failure.edges}
     columns, left, victims = [], {link.ends: link.capacity for link in plan.topology.links}, [0.0] * len(plan.pairs)
     for row, pair in enumerate(plan.pairs):

@@ -1,4 +1,4 @@
-"""The controller's full answer: feasible, never worse than placing victims alone, with new tunnels where asked."""
+"""Recomputation: feasible, never worse than placing only victims, with new tunnels on request."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_a_failure_sets_free_others_gain_as_new_traffic() -> None:
 
 
 def test_what_no_longer_fits_is_withheld_in_proportion() -> None:
-    # 240 Mbit/s over three tunnels of 100: two are left, so that 40 of the 120 of tunnel 1 stay outside.
+    # 240 Mbit/s over three tunnels of 100: two are left, so 40 of the 120 of tunnel 1 stay outside.
     traffic = PlannedTraffic.of(parallel_plan([0.5, 0.25, 0.25], allocated=240.0))
     answer = Recompute().reroute(traffic, cut(1))
     assert sub_flows(answer) == about({(2, 2): 60, (3, 3): 60, (1, 2): 40, (1, 3): 40})
@@ -110,7 +110,7 @@ def with_dead_tunnel(edges: str, *alive: str) -> PlannedTraffic:
     [
         # Of s-a-t, which is shorter but shares s-a with the alive tunnel, and s-c-d-t.
         (with_dead_tunnel("sa at ab bt sc cd dt", "sabt"), "scdt"),
-        # There is but one other, which shares more with s-a-b-t than the alive s-t does with itself.
+        # There is only one other, which shares more with s-a-b-t than the alive s-t does with itself.
         (with_dead_tunnel("st sa ab bt bc ct", "st", "sabt"), "sabct"),
     ],
 )

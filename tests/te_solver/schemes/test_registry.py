@@ -1,4 +1,4 @@
-"""The schemes by their names."""
+"""The registry of schemes by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables that switches are given do what the schemes say, to the rounding of the hash slots."""
+"""The switches' tables agree with the schemes, up to the rounding of hash slots."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SLOTS = 256
 
 
 def slots_by_tunnel(weights: tuple[float, ...], dead: tuple[int, ...], scheme: Scheme) -> Counter[tuple[int, bool]]:
-    """How many of the ingress's hash slots lead to each tunnel, counted from one, by normal and victims' queue."""
+    """Return the number of the ingress's hash slots per tunnel, counted from one, for normal and victims' queue."""
     tables = build_tables(parallel_plan(weights), PipelineOptions(scheme, SLOTS))["s"]
     groups = {group.group_id: group for group in tables.groups}
     (select,) = (group for group in tables.groups if group.group_type is GroupType.SELECT)

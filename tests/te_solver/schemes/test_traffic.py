@@ -1,4 +1,4 @@
-"""A plan as arrays, and what failures break of it."""
+"""A plan as arrays, and the damage of failures to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flows come at the rate and with the spread that they should."""
+"""Flows arrive at the right rate and with the right spread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns pair the hosts that they should, as often as they say."""
+"""Patterns pair the right hosts, as often as they promise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A workload makes the load that it says, and the same flows for a seed."""
+"""A workload makes the load that it promises, and the same flows for a seed."""
 
 from __future__ import annotations
 
