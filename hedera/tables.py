@@ -20,6 +20,7 @@ import zlib
 from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hedera.data_centre import DataCentre
 from kuijia_app.rules import (
@@ -122,32 +123,37 @@ class Routing:
                 action: Output | ToGroup = Output(hops.ports[0])
             else:
                 action = ToGroup(hops.group_id)
-                groups.update((group.group_id, group) for group in self._groups(hops))
+                if hops.group_id not in groups:
+                    groups.update((group.group_id, group) for group in _groups(hops, self._choices))
             entries.append(FlowEntry(PREFIX_PRIORITY, match, (action,), ROUTE_TABLE))
         # Failover groups watch the SELECT groups, so these must come first.
         return SwitchTables(tuple(groups[group_id] for group_id in sorted(groups)), tuple(entries))
 
-    def _groups(self, hops: NextHops) -> list[Group]:
-        select = ToGroup(hops.group_id)
-        return [
-            Group(hops.group_id, GroupType.SELECT, self._slots(hops)),
-            *(
-                Group(
-                    hops.failover_id(port),
-                    GroupType.FAST_FAILOVER,
-                    (Bucket((Output(port),), port), Bucket((select,), watch_group=hops.group_id)),
-                )
-                for port in hops.ports
-            ),
-        ]
 
-    def _slots(self, hops: NextHops) -> tuple[Bucket, ...]:
-        digit = self._choices if hops.distance % 2 else 1
-        count = _FEWEST_SLOTS
-        while count < min(self._choices**2, _MOST_SLOTS):
-            count *= 2
-        ports = (hops.ports[slot // digit % len(hops.ports)] for slot in range(count))
-        return tuple(Bucket((Output(port),), port) for port in ports)
+@lru_cache(maxsize=1024)
+def _groups(hops: NextHops, choices: int) -> tuple[Group, ...]:
+    """Return the groups of next hops; kept, as most are the same after a failure, which they delay otherwise."""
+    select = ToGroup(hops.group_id)
+    return (
+        Group(hops.group_id, GroupType.SELECT, _slots(hops, choices)),
+        *(
+            Group(
+                hops.failover_id(port),
+                GroupType.FAST_FAILOVER,
+                (Bucket((Output(port),), port), Bucket((select,), watch_group=hops.group_id)),
+            )
+            for port in hops.ports
+        ),
+    )
+
+
+def _slots(hops: NextHops, choices: int) -> tuple[Bucket, ...]:
+    digit = choices if hops.distance % 2 else 1
+    count = _FEWEST_SLOTS
+    while count < min(choices**2, _MOST_SLOTS):
+        count *= 2
+    ports = (hops.ports[slot // digit % len(hops.ports)] for slot in range(count))
+    return tuple(Bucket((Output(port),), port) for port in ports)
 
 
 def _distances(topology: Topology, target: str, failed: Collection[Cable]) -> dict[str, int]:
