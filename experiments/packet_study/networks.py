@@ -20,6 +20,7 @@ DEFAULT_DELAY = 1e-6
 MOST_HOSTS = 10_000
 _MOST_SWITCHES = 1000
 _MOST_PORTS = 32
+_MOST_FABRIC_CABLES = 100_000
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,9 @@ def generated(name: str, links: Links) -> Network:
         leaves, spines, hosts = _numbers(name, text, ("leaves", "spines", "hosts per leaf"), _MOST_SWITCHES)
         if leaves * hosts > MOST_HOSTS:
             raise InputError("network", name, f"has {leaves * hosts} hosts", f"at most {MOST_HOSTS}")
+        if leaves * spines > _MOST_FABRIC_CABLES:
+            problem = f"has {leaves * spines} cables between switches"
+            raise InputError("network", name, problem, f"at most {_MOST_FABRIC_CABLES}")
         return LeafSpine(leaves, spines, hosts, rate, fabric, delay).network(Fifo())
     if kind == "dumbbell":
         (pairs,) = _numbers(name, text, ("pairs of hosts",), MOST_HOSTS // 2)
