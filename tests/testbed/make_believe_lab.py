@@ -12,14 +12,15 @@ from tests.kuijia_app.plans import motivation_plan
 
 
 class MakeBelieveLab(Lab):
-    """Keeps a plan and the state of its links; `fault` is raised by the next change."""
+    """Keeps a plan and the state of its links; `fault` is raised by the next change, `padding` makes its state long."""
 
-    def __init__(self) -> None:
+    def __init__(self, padding: int = 1_000_000) -> None:
         self.plan = motivation_plan()
         self.options = LabOptions()
         self.running = True
         self.fault: BaseException | None = None
         self.changes = 0
+        self._padding = padding
         self._down: set[frozenset[str]] = set()
 
     @property
@@ -31,7 +32,7 @@ class MakeBelieveLab(Lab):
         return self.running
 
     def status(self) -> dict[str, Any]:
-        return {"lab": "make-believe", "down": sorted(map(sorted, self._down)), "padding": "x" * 1_000_000}
+        return {"lab": "make-believe", "down": sorted(map(sorted, self._down)), "padding": "x" * self._padding}
 
     def fail(self, a: str, b: str) -> NoticedLinkEvent:
         return self._switch(a, b, up=False)
