@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from te_solver.errors import quoted
+from testbed.bounded_output import require_short
 from testbed.errors import TestbedError
 from testbed.processes import SocketKind, owns_socket
 
@@ -27,7 +29,7 @@ class Program(Protocol):
         """Its exit status; raises TestbedError when it has not ended after so many seconds."""
 
     def output(self) -> str:
-        """What it has written so far."""
+        """What it has written so far; raises TestbedError when that is more than `LONGEST_OUTPUT`."""
 
     def owns_socket(self, kind: SocketKind, local_port: int, remote_port: int = 0) -> bool:
         """Whether this very process has such a socket."""
@@ -69,7 +71,9 @@ class LocalProgram:
     def output(self) -> str:
         # Read at a place of its own: where the program writes is where the file's own place is.
         file = self._output.fileno()
-        return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
+        size = os.fstat(file).st_size
+        require_short(size, quoted(self._name))
+        return os.pread(file, size, 0).decode(errors="replace")
 
     def owns_socket(self, kind: SocketKind, local_port: int, remote_port: int = 0) -> bool:
         return owns_socket(self._popen.pid, kind, local_port, remote_port)
