@@ -120,7 +120,7 @@ class OpenFlowPeers(LiveTarget):
         """Report what an assault has done; returns whether the victim is broken."""
         figures = report.figures.setdefault(self.name, {})
         report.count(self.name, outcome.counts.get("messages", 0))
-        for name in ("connections", "handshakes", "dropped"):
+        for name in ("connections", "handshakes", "admitted", "dropped"):
             figures[name] = float(figures.get(name, 0.0)) + outcome.counts.get(name, 0)
         for name, before in asdict(outcome.before).items():
             figures.setdefault(f"{name}_before", float(before))
@@ -174,7 +174,7 @@ def _is_over(deadline: float, report: Report, name: str) -> bool:
 def _messages(assault: Assault, victim: Victim) -> Iterator[str]:
     """Return what the first connections do, as text."""
     ports = {int(datapath_id): numbers for datapath_id, numbers in victim.ports.items()}
-    world = World(ports, assault.messages)
+    world = World(ports, victim.free, assault.messages)
     yield f"seed {assault.seed}, connections {assault.first} to {assault.first + assault.connections - 1}"
     for index in range(assault.first, assault.first + min(_SHOWN, assault.connections)):
         kind = kind_of(assault.kinds, assault.seed, index)

@@ -79,7 +79,7 @@ def carry_out(assault: Assault, victim: Victim, *, has_to_be_flat: bool = True) 
     outcome = Outcome(before, before, before)
     reconnections = victim.reconnections()
     began = time.monotonic()
-    order = Order(port=victim.port, ports=victim.ports, **asdict(assault))
+    order = Order(port=victim.port, ports=victim.ports, free=victim.free, **asdict(assault))
     attacker = subprocess.Popen(
         [sys.executable, "-m", "tests.fuzz.openflow_peers.attacker"],
         cwd=_ROOT,

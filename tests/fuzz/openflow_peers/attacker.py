@@ -32,7 +32,8 @@ from tests.fuzz.openflow_peers.peers import (
 
 _CONNECT_SECONDS = 10.0
 _SEND_SECONDS = 10.0
-_ANSWER_SECONDS = 1.0
+_ANSWER_SECONDS = 2.0
+_DESCRIPTION_SECONDS = 0.1
 _CHUNK = 1 << 16
 _ADDRESSES = 100
 """Of the loopback, from which connections come; switches come from 127.0.0.1."""
@@ -52,6 +53,7 @@ class Order:
         at_once: most that there are at a time.
         messages: that each sends.
         ports: of the switches in use, by datapath id.
+        free: datapath ids, among these, of switches that the application waits for.
     """
 
     port: int
@@ -63,10 +65,11 @@ class Order:
     at_once: int
     messages: int
     ports: dict[str, list[int]]
+    free: list[int]
 
     @property
     def world(self) -> World:
-        return World({int(datapath_id): ports for datapath_id, ports in self.ports.items()}, self.messages)
+        return World({int(datapath_id): ports for datapath_id, ports in self.ports.items()}, self.free, self.messages)
 
 
 class _Peer:
@@ -102,15 +105,17 @@ class _Peer:
 
     async def _shake_hands(self, datapath_id: int, ports: tuple[int, ...]) -> None:
         await self._send(wire.hello(), 1)
-        deadline = time.monotonic() + _ANSWER_SECONDS
-        while (left := deadline - time.monotonic()) > 0:
-            kind, xid, body = await asyncio.wait_for(self._frame(), left)
-            if kind == wire.FEATURES_REQUEST:
-                await self._send(wire.features_reply(datapath_id, xid), 1)
-            elif kind == wire.MULTIPART_REQUEST and struct.unpack_from("!H", body)[0] == wire.PORT_DESC:
-                await self._send(wire.port_description(ports, xid), 1)
-                self._counts["handshakes"] += 1
-                return
+        kind, xid, body = wire.HELLO, 0, b""
+        while kind != wire.FEATURES_REQUEST:
+            kind, xid, body = await asyncio.wait_for(self._frame(), _ANSWER_SECONDS)
+        await self._send(wire.features_reply(datapath_id, xid), 1)
+        self._counts["handshakes"] += 1
+        # Strangers are asked nothing more.
+        with suppress(asyncio.TimeoutError):
+            while kind != wire.MULTIPART_REQUEST or struct.unpack_from("!H", body)[0] != wire.PORT_DESC:
+                kind, xid, body = await asyncio.wait_for(self._frame(), _DESCRIPTION_SECONDS)
+            await self._send(wire.port_description(ports, xid), 1)
+            self._counts["admitted"] += 1
 
     async def _stay(self, seconds: float, *, reading: bool, answering: bool) -> None:
         deadline = time.monotonic() + seconds

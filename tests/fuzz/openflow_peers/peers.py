@@ -64,20 +64,27 @@ Script = list[Act]
 
 @dataclass(frozen=True)
 class World:
-    """What an attacker knows: the datapath ids in use and their ports; `messages` is how many a peer sends."""
+    """What an attacker knows.
+
+    Attributes:
+        ports: of the application's switches, by datapath id.
+        free: datapath ids, among these, of switches that are not connected: whoever comes first is let in.
+        messages: that a peer sends.
+    """
 
     ports: Mapping[int, Sequence[int]]
+    free: Sequence[int] = ()
     messages: int = 100
 
     def known(self, random: Random) -> Handshake:
-        datapath_id = random.choice(sorted(self.ports))
+        datapath_id = random.choice(self.free if self.free and random.random() < 0.5 else sorted(self.ports))
         return Handshake(datapath_id, tuple(self.ports[datapath_id]))
 
     def stranger(self, random: Random) -> Handshake:
         return Handshake(FIRST_UNKNOWN + random.randrange(1 << 24))
 
     def anybody(self, random: Random) -> Handshake:
-        return self.known(random) if random.random() < 0.5 else self.stranger(random)
+        return self.known(random) if random.random() < 0.7 else self.stranger(random)
 
 
 Kind = Callable[[Random, World], Script]

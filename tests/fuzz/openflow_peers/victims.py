@@ -49,10 +49,14 @@ class Vitals:
 class Victim(ABC):
     """A running application with its switches; what is opened is closed by `undo`."""
 
-    def __init__(self, network: DummyNetwork, process: ApplicationProcess, port: int, undo: ExitStack) -> None:
+    def __init__(
+        self, network: DummyNetwork, process: ApplicationProcess, port: int, away: str, undo: ExitStack
+    ) -> None:
+        """`away` is a switch that does not connect."""
         self.network = network
         self.process = process
         self.port = port
+        self._away = away
         self._cut_at: dict[tuple[str, int], float] = {}
         self._next = 0
         self._tables = self.tables()
@@ -64,6 +68,11 @@ class Victim(ABC):
         """The ports of the switches, by datapath id."""
         wiring = self.network.wiring
         return {str(wiring.datapath_id(switch)): list(wiring.ports(switch)) for switch in wiring.topology.nodes}
+
+    @property
+    def free(self) -> list[int]:
+        """The datapath ids that the application waits for."""
+        return [self.network.wiring.datapath_id(self._away)]
 
     @abstractmethod
     def cuts(self) -> Sequence[tuple[str, int]]:
@@ -142,13 +151,14 @@ class Victim(ABC):
             time.sleep(_POLL_SECONDS)
 
     def _goings(self) -> int:
-        return sum(event["event"] == event_log.SWITCH_GONE for event in self.process.events())
+        gone = [event["switch"] for event in self.process.events() if event["event"] == event_log.SWITCH_GONE]
+        return len(gone) - gone.count(self._away)
 
 
 class ControllerVictim(Victim):
     """`kuijia controller` with a plan of one pair over several switches in parallel: a-m1-b, a-m2-b and so on.
 
-    The ingress has a liveness group for each tunnel; the links m-b are beyond its first ones. A reaction is the
+    No tunnel leads over the switch that is away. The ingress has a liveness group for each tunnel; the links m-b are beyond its first ones. A reaction is the
     event that the ingress has acknowledged the change of the group.
     """
 
@@ -194,10 +204,10 @@ def victim(application: str, framework: Framework, folder: Path) -> Iterator[Vic
         kind: type[Victim]
         if application == "controller":
             middles = [f"m{number}" for number in range(MIDDLES)]
-            edges = " ".join(f"a-{m} {m}-b" for m in middles)
-            plan = plan_of(
-                both_ways("fan", " ".join(["a", "b", *middles]), edges), " ".join(f"a-{m}-b" for m in middles)
-            )
+            away = "away"
+            edges = " ".join(f"a-{m} {m}-b" for m in (*middles, away))
+            topology = both_ways("fan", " ".join(["a", "b", *middles, away]), edges)
+            plan = plan_of(topology, " ".join(f"a-{m}-b" for m in middles))
             save_plan(plan, folder / "plan.json")
             network = DummyBridges(plan, folder)
             process = ControllerProcess(folder, folder / "plan.json", OptionWords(), framework, Listening(port))
@@ -205,14 +215,15 @@ def victim(application: str, framework: Framework, folder: Path) -> Iterator[Vic
         else:
             centre = DataCentre(FatTree(4, 0.001))
             network = DummyNetwork(centre.wiring, folder)
+            away = "p3e1"
             options = {"nic_rate": centre.fabric.nic_rate, "period": 1.0}
             process = SchedulerProcess(folder, options, framework, Listening(port))
             kind = SchedulerVictim
         undo.enter_context(network)
         undo.callback(process.stop)
         process.start()
-        switches = network.wiring.topology.nodes
+        switches = [switch for switch in network.wiring.topology.nodes if switch != away]
         for switch in switches:
             network.ovs.vsctl("set-controller", network.bridge(switch), f"tcp:127.0.0.1:{port}")
         process.wait_until_ready(switches)
-        yield kind(network, process, port, undo)
+        yield kind(network, process, port, away, undo)
