@@ -158,8 +158,8 @@ class Victim(ABC):
 class ControllerVictim(Victim):
     """`kuijia controller` with a plan of one pair over several switches in parallel: a-m1-b, a-m2-b and so on.
 
-    No tunnel leads over the switch that is away. The ingress has a liveness group for each tunnel; the links m-b are beyond its first ones. A reaction is the
-    event that the ingress has acknowledged the change of the group.
+    The ingress has a liveness group for each tunnel; the links m-b are beyond its first ones. No tunnel leads over the
+    switch that is away. A reaction is the event that the ingress has acknowledged the change of the group.
     """
 
     def cuts(self) -> Sequence[tuple[str, int]]:
