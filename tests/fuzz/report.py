@@ -69,7 +69,7 @@ class Report:
         """Return True once the target has had as many cases as were asked for."""
         return self.most_cases is not None and self.cases[target] >= self.most_cases
 
-    def failure(  # noqa: PLR0913  # all that is known of it
+    def failure(
         self, target: str, symptom: str, content: bytes, suffix: str, cause: str | None = None, traceback: str = ""
     ) -> None:
         """Keep a failing case; `cause` groups failures, the symptom does where it is None."""
