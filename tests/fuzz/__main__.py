@@ -16,6 +16,7 @@ from experiments.progress import Progress
 from kuijia_app.cli.common_options import whole_number
 from kuijia_app.cli.inputs import positive_number
 from te_solver.errors import InputError, KuijiaError
+from tests.fuzz.guided import explore, require_atheris
 from tests.fuzz.pool import Pool
 from tests.fuzz.registry import chosen_targets
 from tests.fuzz.report import Report
@@ -42,11 +43,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         if args.list:
             sys.stdout.write("".join(f"{target.name}\n" for target in targets))
             return 0
+        if args.coverage:
+            require_atheris()
         if args.repeat is not None:
             _repeat(targets, args.repeat, report)
             sys.stderr.write("".join(failure.traceback for failure in report.failures))
         else:
-            _fuzz(targets, began + 60 * args.minutes, args.seed, report)
+            _fuzz(targets, began + 60 * args.minutes, args, report)
     except KeyboardInterrupt:
         progress.say("interrupted")
     except KuijiaError as error:
@@ -69,18 +72,23 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--cases", type=whole_number(1, 10**12), metavar="N", help="end after so many cases")
     parser.add_argument("--seed", type=whole_number(0, 2**63), default=1, help="of all cases (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+    parser.add_argument(
+        "--coverage", action="store_true", help="let the coverage of readers and commands guide what is tried (atheris)"
+    )
     parser.add_argument("--list", action="store_true", help="list the targets")
     parser.add_argument("--repeat", type=Path, metavar="FILE", help="run the case in a file once more")
     parser.add_argument(
         "-o", "--output", type=Path, default=FOLDER, metavar="DIR", help="for failing cases (default: %(default)s)"
     )
     args = parser.parse_args(argv)
+    if args.coverage and args.cases is not None:
+        parser.error("argument --coverage: not allowed with argument --cases")
     if args.minutes is None:
         args.minutes = DEFAULT_MINUTES if args.cases is None else math.inf
     return args
 
 
-def _fuzz(targets: Sequence[Target], deadline: float, seed: int, report: Report) -> None:
+def _fuzz(targets: Sequence[Target], deadline: float, args: argparse.Namespace, report: Report) -> None:
     """Fuzz live targets one after the other, then all others together, each part for an equal time."""
     with_cases = [target for target in targets if isinstance(target, CaseTarget)]
     live = [target for target in targets if isinstance(target, LiveTarget)]
@@ -91,10 +99,12 @@ def _fuzz(targets: Sequence[Target], deadline: float, seed: int, report: Report)
             report.progress.say(f"note: {target.name} is left out: {obstacle}")
         else:
             now = time.monotonic()
-            target.run(now + (deadline - now) / parts, seed, report)
+            target.run(now + (deadline - now) / parts, args.seed, report)
         parts -= 1
-    if with_cases:
-        Pool(with_cases, seed, report).run(deadline)
+    if with_cases and args.coverage:
+        explore(with_cases, deadline, args.seed, report)
+    elif with_cases:
+        Pool(with_cases, args.seed, report).run(deadline)
 
 
 def _repeat(targets: Sequence[Target], file: Path, report: Report) -> None:

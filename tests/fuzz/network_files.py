@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 from random import Random
@@ -13,15 +13,13 @@ from te_solver.failures_file import load_failures
 from te_solver.formats.demands_csv import demands_csv
 from te_solver.formats.topohub_networks import PREFIX
 from te_solver.formats.topology_yaml import topology_yaml
-from te_solver.networks import shipped_demands, shipped_network
+from te_solver.networks import shipped_network
 from te_solver.probabilities_file import load_probabilities
 from te_solver.topology import Topology
 from te_solver.topology_file import load_topology, save_topology
 from tests.fuzz import bytes_mutations, examples
 from tests.fuzz.file_target import FileTarget, Grammar, LinesGrammar, Notes, XmlGrammar, YamlGrammar
 from tests.fuzz.targets import BrokenContractError, CaseTarget
-
-CAPACITIES = (None, 7.0)
 
 
 @cache
@@ -88,10 +86,6 @@ class NamedNetworks(CaseTarget):
         load_topology(name)
 
 
-def _shipped(read: Callable[[str], Path]) -> list[str]:
-    return [read(name).read_text(encoding="utf-8") for name in ("fig1",)]
-
-
 _YAML, _XML = YamlGrammar(), XmlGrammar()
 _GML = LinesGrammar(
     *("graph [", "node [", "edge [", "]", "[", '"', "id 0", "source 1", "target", "label", "directed 1", "#", "&#252;"),
@@ -140,13 +134,17 @@ def _demands(name: str, file: str, file_format: str | None, grammar: Grammar, *n
 
 def _yaml_examples() -> list[str]:
     fig1 = load_topology(shipped_network("fig1"))
-    return [*examples.texts("triangle.yaml"), *_shipped(shipped_network), topology_yaml(fig1, "a comment")]
+    return [
+        *examples.texts("triangle.yaml"),
+        shipped_network("fig1").read_text(encoding="utf-8"),
+        topology_yaml(fig1, "a comment"),
+    ]
 
 
 def _csv_examples() -> list[str]:
     topology = triangle()
     demands = load_demands(examples.FOLDER / "demands.csv", topology)
-    return [*examples.texts("demands.csv"), demands_csv(demands, "a comment"), *_shipped(shipped_demands)]
+    return [*examples.texts("demands.csv"), demands_csv(demands, "a comment")]
 
 
 TARGETS: Sequence[CaseTarget] = (
