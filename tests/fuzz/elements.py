@@ -78,7 +78,7 @@ def _change(random: Random, parent: Element, position: int, parents: list[Elemen
     elif kind < 0.3:
         random.choice(parents).children.append(_copy(child))
     elif kind < 0.36:
-        for _ in range(random.choice((1, 3, 98, 300))):
+        for _ in range(random.choice((1, 3, 98, 101))):
             child = Element(child.tag, list(child.attributes), "", [child])
         parent.children[position] = child
     elif kind < 0.42:
