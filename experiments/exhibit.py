@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 
 from experiments.result import Check
 from experiments.schema_check import refuse_fault
+from te_solver.schemas.validation import make_validator
 
 FORMAT = "kuijia-exhibit"
 VERSION = 1
@@ -165,7 +166,7 @@ def exhibit_from_json(data: object, source: str | Path) -> Exhibit:
 @cache
 def _validator() -> Draft202012Validator:
     text = (files("experiments") / "schemas" / "exhibit.schema.json").read_text(encoding="utf-8")
-    return Draft202012Validator(json.loads(text))
+    return make_validator(json.loads(text))
 
 
 def exhibit_text(exhibit: Exhibit) -> str:

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.exhibit import Exhibit, Line
+from te_solver.picture_file import plain
 
 _COLOURS = ("tab:red", "tab:blue", "tab:orange", "tab:cyan", "tab:purple", "tab:green")
 _INCHES = (5.6, 3.9)
@@ -24,10 +25,10 @@ def exhibit_figure(exhibit: Exhibit) -> Figure:
         _draw_curves(axes, exhibit)
     else:
         _draw_bars(axes, exhibit)
-    axes.set_xlabel(exhibit.axis)
-    axes.set_ylabel(exhibit.quantity)
+    axes.set_xlabel(plain(exhibit.axis))
+    axes.set_ylabel(plain(exhibit.quantity))
     axes.grid(alpha=0.3)
-    axes.set_title(f"{exhibit.reproduces}, {exhibit.backend}", fontsize="medium")
+    axes.set_title(plain(f"{exhibit.reproduces}, {exhibit.backend}"), fontsize="medium")
     figure.legend(loc="outside lower center", ncols=2, fontsize="small")
     return figure
 
@@ -44,12 +45,12 @@ def _draw_curves(axes: Axes, exhibit: Exhibit) -> None:
         known = [(float(p.x), p.value, p.low, p.high) for p in line.points if p.value is not None]
         x, value = [point[0] for point in known], [point[1] for point in known]
         if known:
-            axes.plot(x, value, color=colour, marker="o", markersize=4, label=f"{line.label}, here")
+            axes.plot(x, value, color=colour, marker="o", markersize=4, label=plain(f"{line.label}, here"))
             axes.fill_between(x, [p[2] or 0.0 for p in known], [p[3] or 0.0 for p in known], color=colour, alpha=0.12)
         published = [(float(p.x), p.published) for p in line.points if p.published is not None]
         if published:
             x, numbers = [point[0] for point in published], [point[1] for point in published]
-            axes.plot(x, numbers, "D:", color=colour, markerfacecolor="none", label=f"{line.label}, published")
+            axes.plot(x, numbers, "D:", color=colour, markerfacecolor="none", label=plain(f"{line.label}, published"))
 
 
 def _draw_bars(axes: Axes, exhibit: Exhibit) -> None:
@@ -58,18 +59,19 @@ def _draw_bars(axes: Axes, exhibit: Exhibit) -> None:
     for number, line in enumerate(exhibit.lines):
         offset = (number - (len(exhibit.lines) - 1) / 2) * width
         _draw_bars_of(axes, line, {x: at + offset for at, x in enumerate(columns)}, width, _COLOURS[number % 6])
-    axes.set_xticks(range(len(columns)), [fill(str(x), _LABEL_LETTERS) for x in columns])
+    axes.set_xticks(range(len(columns)), [plain(fill(str(x), _LABEL_LETTERS)) for x in columns])
 
 
 def _draw_bars_of(axes: Axes, line: Line, places: dict[float | str, float], width: float, colour: str) -> None:
     own = [point for point in line.points if point.value is not None]
     values = [point.value or 0.0 for point in own]
-    below = [value - (point.low or 0.0) for value, point in zip(values, own, strict=True)]
-    above = [(point.high or 0.0) - value for value, point in zip(values, own, strict=True)]
+    # The mean of equal numbers may be off by its rounding, and matplotlib draws no spread below zero.
+    below = [max(0.0, value - (point.low or 0.0)) for value, point in zip(values, own, strict=True)]
+    above = [max(0.0, (point.high or 0.0) - value) for value, point in zip(values, own, strict=True)]
     spread = [below, above] if any(below) or any(above) else None
     at = [places[point.x] for point in own]
-    axes.bar(at, values, width, yerr=spread, color=colour, alpha=0.75, label=f"{line.label}, here")
+    axes.bar(at, values, width, yerr=spread, color=colour, alpha=0.75, label=plain(f"{line.label}, here"))
     published = [(places[point.x], point.published) for point in line.points if point.published is not None]
     if published:
         x, numbers = [point[0] for point in published], [point[1] for point in published]
-        axes.plot(x, numbers, "kD", markerfacecolor="none", label=f"{line.label}, published")
+        axes.plot(x, numbers, "kD", markerfacecolor="none", label=plain(f"{line.label}, published"))

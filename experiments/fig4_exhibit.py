@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft202012Validator
-
 from experiments.exhibit import Exhibit, Line, Point
 from experiments.result import Check
 from experiments.schema_check import refuse_fault
 from te_solver.errors import InputError
+from te_solver.schemas.validation import make_validator
 
 _CURVES = {"kuijia": "original weights", "precomputed": "precomputed weights"}
 _NUMBERS = {"description": "numbers", "type": "array", "minItems": 1, "items": {"type": "number"}}
-_VALIDATOR = Draft202012Validator(
+_VALIDATOR = make_validator(
     {
         "description": "an object that `kuijia run fig4` wrote",
         "type": "object",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from experiments.alike import StoredResult
 from experiments.exhibit import FORMAT as EXHIBIT_FORMAT
 from experiments.exhibit import Exhibit, exhibit_from_json, number, value_text
+from experiments.exhibit_limits import refuse_unshowable
 from experiments.fig4_exhibit import figure_4_from_json
 from experiments.gscale.agreement import agreement
 from experiments.gscale.exhibits import exhibits_of
@@ -21,8 +21,10 @@ from experiments.result import FORMAT as RESULT_FORMAT
 from experiments.result import Result, result_from_json
 from experiments.strange import refuse_strange
 from te_solver.errors import InputError
-from te_solver.text import read_text
+from te_solver.formats.json_document import read_json
+from te_solver.reading import reading
 
+_EXPECTED = "a file that `kuijia run` wrote"
 _ORDER = ("table2", "table3", "fig4", "fig6", "fig8", "fig10", "fig11", "indirect", "fig12", "fig13", "table4", "fig14")
 
 
@@ -65,13 +67,16 @@ def report_of(folder: Path) -> Report:
     stored: list[StoredResult] = []
     exhibits: list[Exhibit] = []
     for path in sorted(folder.rglob("*.json")):
-        data = _json(path)
-        if data.get("format") == RESULT_FORMAT:
-            stored.append((path, result_from_json(data, path)))
-        elif data.get("format") == EXHIBIT_FORMAT:
-            exhibits.append(exhibit_from_json(data, path))
-        elif data.get("experiment") == "fig4" and "loss" in data:
-            exhibits.append(figure_4_from_json(data, path))
+        data = read_json(path, "a result file", _EXPECTED, partial(_refuse_constant, path))
+        with reading(path, _EXPECTED):
+            if not isinstance(data, dict):
+                continue
+            if data.get("format") == RESULT_FORMAT:
+                stored.append((path, result_from_json(data, path)))
+            elif data.get("format") == EXHIBIT_FORMAT:
+                exhibits.append(_shown(exhibit_from_json(data, path), path))
+            elif data.get("experiment") == "fig4" and "loss" in data:
+                exhibits.append(_shown(figure_4_from_json(data, path), path))
     refuse_strange(stored)
     results = [result for _, result in stored]
     made = {(exhibit.name, exhibit.backend): exhibit for exhibit in (*exhibits, *_made_of(results))}
@@ -83,6 +88,11 @@ def report_of(folder: Path) -> Report:
         {_run_name(result): "; ".join(result.invalid) for result in results if result.invalid},
         _made_with(results),
     )
+
+
+def _shown(exhibit: Exhibit, path: Path) -> Exhibit:
+    refuse_unshowable(exhibit, path)
+    return exhibit
 
 
 def _made_of(results: Sequence[Result]) -> Iterator[Exhibit]:
@@ -145,15 +155,5 @@ def _made_with(results: Iterable[Result]) -> dict[str, str]:
     return {label: " and ".join(values) for label, values in told.items() if values}
 
 
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(read_text(path, "a result file"), parse_constant=partial(_refuse_constant, path))
-    except json.JSONDecodeError as error:
-        raise InputError(
-            path, error.lineno, f"malformed JSON ({error.msg})", "a file that `kuijia run` wrote"
-        ) from error
-    return data if isinstance(data, dict) else {}
-
-
 def _refuse_constant(path: Path, word: str) -> NoReturn:
-    raise InputError(path, "", f"{word} is no number of JSON", "a file that `kuijia run` wrote")
+    raise InputError(path, "", f"{word} is no number of JSON", _EXPECTED)

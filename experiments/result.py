@@ -14,7 +14,10 @@ from jsonschema import Draft202012Validator
 
 from experiments.schema_check import refuse_fault
 from te_solver.errors import InputError, key_path
-from te_solver.text import read_text, write_text
+from te_solver.formats.json_document import read_json
+from te_solver.reading import reading
+from te_solver.schemas.validation import make_validator
+from te_solver.text import write_text
 
 FORMAT = "kuijia-result"
 MOST_GOODPUT = 2.0
@@ -182,6 +185,10 @@ def result_from_json(data: object, source: str | Path) -> Result:
     assert isinstance(data, dict), "the schema asks for an object"
     fields = {key: value for key, value in data.items() if key not in {"format", "version"}}
     for number, flow in enumerate(fields["flows"]):
+        lengths = {key: len(values) for key, values in flow["series"].items()}
+        if len(set(lengths.values())) > 1:
+            found = ", ".join(f"{length} of {key}" for key, length in lengths.items())
+            raise InputError(source, key_path(("flows", number, "series")), found, "lists of one length")
         for key in ("before", "after"):
             if flow[key] > MOST_GOODPUT * flow["offered"]:
                 place = key_path(("flows", number, key))
@@ -210,12 +217,10 @@ def save_result(result: Result, path: Path) -> None:
 
 def load_result(path: Path) -> Result:
     """The result in a JSON file; raises InputError, whose place is a key or, for text that is no JSON, a line."""
-    text = read_text(path, "a result file")
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(path, error.lineno, f"malformed JSON ({error.msg})", "a result in JSON") from error
-    return result_from_json(data, path)
+    expected = "a result in JSON"
+    data = read_json(path, "a result file", expected)
+    with reading(path, expected):
+        return result_from_json(data, path)
 
 
 def result_schema() -> dict[str, Any]:
@@ -227,7 +232,7 @@ def result_schema() -> dict[str, Any]:
 
 @cache
 def _validator() -> Draft202012Validator:
-    return Draft202012Validator(result_schema())
+    return make_validator(result_schema())
 
 
 def _flow(entry: dict[str, Any]) -> FlowResult:

@@ -7,11 +7,12 @@ from pathlib import Path
 from jsonschema import Draft202012Validator
 
 from te_solver.errors import InputError, key_path
+from te_solver.schemas.validation import first_faults
 
 
 def refuse_fault(data: object, validator: Draft202012Validator, source: str | Path) -> None:
     """Raise InputError for the first place at which data break a schema; its source is `source`, its place the key."""
-    fault = min(validator.iter_errors(data), key=lambda error: error.json_path, default=None)
+    fault = min(first_faults(validator, data), key=lambda error: error.json_path, default=None)
     if fault is not None:
         place = key_path(tuple(fault.absolute_path))
         raise InputError(source, place, "breaks the schema", str(fault.schema.get("description", fault.message)))

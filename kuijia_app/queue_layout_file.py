@@ -9,6 +9,7 @@ import yaml
 from kuijia_app.queues import Queue, QueueLayout, TrafficClass, require_sound
 from te_solver.errors import UnsoundError, quoted
 from te_solver.formats.yaml_document import YamlDocument
+from te_solver.reading import reading
 
 _KEYS = ("name", "queues", "control", "classes")
 _QUEUE_KEYS = ("id", "name", "traffic_class", "ecn", "guaranteed")
@@ -31,7 +32,8 @@ def load_layout(path: Path) -> QueueLayout:
     Raises:
         InputError: anything else, and what `require_sound` refuses; its place is the line.
     """
-    return _Reader(path).read()
+    with reading(path, "a queue layout in YAML"):
+        return _Reader(path).read()
 
 
 class _Reader:

@@ -8,6 +8,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from te_solver.partial_file import partial_beside, sync_folder
+
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 _NO_EXCHANGE = (errno.EINVAL, errno.ENOSYS, errno.EPERM)
@@ -36,9 +38,7 @@ def replace_if(
     target = path.resolve()
     if target.exists() and not may_replace(target.read_bytes()):
         return False
-    ours = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        ours.write_bytes(content)
+    with partial_beside(target, lambda partial: partial.write_bytes(content)) as ours:
         put = ours.stat().st_ino
         while not _exchanged(ours, target):
             if _linked(ours, target):
@@ -46,11 +46,10 @@ def replace_if(
         if not may_replace(ours.read_bytes()):
             _put_back(ours, target, put)
             return False
+        sync_folder(target.parent)
         if replaced_as is not None:
             ours.replace(replaced_as)
         return True
-    finally:
-        ours.unlink(missing_ok=True)
 
 
 def _put_back(taken: Path, target: Path, put: int) -> None:

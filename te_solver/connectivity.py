@@ -94,7 +94,7 @@ class DisjointPathCounter:
         """Over all pairs, or over `sample` random ones when it would take more than `effort` steps over links."""
         nodes = len(self._neighbours)
         arcs = sum(map(len, self._neighbours))
-        if self._both_ways and (arcs + nodes) * arcs <= effort:
+        if self._both_ways and (arcs + nodes) * max(arcs, nodes) <= effort:
             return DisjointPaths(self._by_cut_tree(), ordered=False, exact=True)
         pairs = nodes * (nodes - 1)
         exact = pairs * arcs * 2 <= effort

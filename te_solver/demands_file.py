@@ -13,6 +13,7 @@ from te_solver.formats.notes import Note, unheard
 from te_solver.formats.sndlib import is_sndlib_native, read_sndlib_demands
 from te_solver.formats.teavar import read_teavar_demands
 from te_solver.formats.topohub_networks import PREFIX, read_topohub_demands
+from te_solver.reading import reading
 from te_solver.text import write_text
 from te_solver.topology import Topology
 
@@ -39,18 +40,20 @@ def load_demands(
         ValueError: an unknown format.
     """
     if str(source).startswith(PREFIX) and row is None:
-        return read_topohub_demands(str(source), topology, note)
+        with reading(str(source), "demands of topohub"):
+            return read_topohub_demands(str(source), topology, note)
     path = Path(source)
     chosen = file_format or _format_of(path)
     if row is not None and chosen != "teavar":
         raise InputError(path, "", f"row {row} of {chosen} demands is asked for", "a file of TEAVAR's matrices")
-    if chosen == "csv":
-        return tuple(iterate_csv_demands(path, topology, progress))
-    if chosen == "sndlib":
-        return read_sndlib_demands(path, topology, note)
-    if chosen != "teavar":
+    if chosen not in DEMAND_FORMATS:
         raise ValueError(f"no demand format {chosen!r}, there are {', '.join(DEMAND_FORMATS)}")
-    return read_teavar_demands(path, topology, row, note)
+    with reading(path, f"demands in the format {chosen}"):
+        if chosen == "csv":
+            return tuple(iterate_csv_demands(path, topology, progress))
+        if chosen == "sndlib":
+            return read_sndlib_demands(path, topology, note)
+        return read_teavar_demands(path, topology, row, note)
 
 
 def line_of_demand(source: str | Path, number: int, file_format: str | None = None) -> int | None:

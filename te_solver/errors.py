@@ -5,6 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 _SHOWN_CHARACTERS = 60
+_LONGEST_QUOTE = 2 * _SHOWN_CHARACTERS
+"""Characters of a text in quotes, some of which may stand for one that cannot be printed."""
+
+_LONGEST_MESSAGE = 500
+"""Characters of a complaint about an input; what is longer loses the middle of its parts."""
+
+_LONGEST_SOURCE, _LONGEST_PLACE, _LONGEST_PROBLEM = 160, 60, 140
+"""Characters of the parts of a complaint that is too long; the rest is for what was expected."""
+
+_LONGEST_NAME = 320
+"""Characters of a source: the path of a file with a name as long as names can be."""
+
+LONGEST_FAILURE = 2000
+"""Characters of what is said of work that failed."""
 
 
 class KuijiaError(Exception):
@@ -23,11 +37,10 @@ class InputError(KuijiaError, ValueError):
 
     def __init__(self, source: str | Path, place: str | int, problem: str, expected: str) -> None:
         self.source = str(source)
-        self.place = str(place)
-        self.problem = problem
-        self.expected = expected
-        where = f"{self.source}:{self.place}" if self.place else self.source
-        super().__init__(f"{where}: {problem}, expected {expected}")
+        self.place = one_line(str(place))
+        self.problem = one_line(problem)
+        self.expected = one_line(expected)
+        super().__init__(_complaint(self.source, self.place, self.problem, self.expected))
 
 
 class InterruptedWorkError(KeyboardInterrupt):
@@ -59,5 +72,56 @@ def key_path(where: tuple[str | int, ...]) -> str:
 
 
 def quoted(text: str) -> str:
-    """Text from outside as a message shows it: in quotes, on one line, shortened when it is long."""
-    return repr(text) if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]!r}..."
+    """Return text from outside as a message shows it: in quotes, on one line, shortened when it is long."""
+    start = text[:_SHOWN_CHARACTERS]
+    while len(repr(start)) > _LONGEST_QUOTE:
+        start = start[: len(start) // 2]
+    return repr(start) if len(start) == len(text) else f"{start!r}..."
+
+
+def shown(name: str) -> str:
+    """Return a name from outside as it stands where that is short and printable, otherwise as `quoted` does."""
+    return name if name.isprintable() and len(name) <= _SHOWN_CHARACTERS else quoted(name)
+
+
+def one_line(text: str, most: int | None = None) -> str:
+    """Return a message as one printable line: line ends become spaces, what cannot be printed is escaped as in Python.
+
+    A text of more than `most` characters loses its middle.
+    """
+    if not text.isprintable():
+        text = "".join(letter if letter.isprintable() else _escaped(letter) for letter in " ".join(text.splitlines()))
+    return text if most is None or len(text) <= most else _cut(text, most)
+
+
+def _cut(text: str, most: int) -> str:
+    tail = most // 3
+    return f"{text[: most - tail - len(_GAP)]}{_GAP}{text[len(text) - tail :]}"
+
+
+_GAP = " ... "
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")
+
+
+def _complaint(source: str, place: str, problem: str, expected: str) -> str:
+    """Return the line that a user gets, within `_LONGEST_MESSAGE`."""
+    whole = _joined(_shown_source(source, _LONGEST_NAME), place, problem, expected)
+    if len(whole) <= _LONGEST_MESSAGE:
+        return whole
+    where = _shown_source(source, _LONGEST_SOURCE)
+    start = _joined(where, one_line(place, _LONGEST_PLACE), one_line(problem, _LONGEST_PROBLEM), "")
+    return f"{start}{one_line(expected, _LONGEST_MESSAGE - len(start))}"
+
+
+def _joined(where: str, place: str, problem: str, expected: str) -> str:
+    return f"{where}:{place}: {problem}, expected {expected}" if place else f"{where}: {problem}, expected {expected}"
+
+
+def _shown_source(source: str, most: int) -> str:
+    """Return the path or name of an input as it stands; in quotes and cut where that would spoil the line."""
+    if source.isprintable() and len(source) <= most:
+        return source
+    return f"'{one_line(source, most - 2)}'"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from te_solver.errors import InputError, UnsoundError
+from te_solver.errors import InputError, UnsoundError, shown
 from te_solver.failures import Failure
 from te_solver.formats.csv_rows import csv_rows
+from te_solver.reading import reading
 from te_solver.topology import Topology
 
 _HEADER = ("failure", "a", "b")
@@ -25,6 +26,11 @@ def load_failures(path: Path, topology: Topology) -> tuple[Failure, ...]:
         InputError: anything else, unknown nodes and links and a part that its failure already has among it; its
             place is the line.
     """
+    with reading(path, _EXPECTED):
+        return _failures(path, topology)
+
+
+def _failures(path: Path, topology: Topology) -> tuple[Failure, ...]:
     rows = csv_rows(path, "a list of failures", _EXPECTED)
     number, header = next(rows, (0, _HEADER))
     if header != _HEADER:
@@ -35,7 +41,7 @@ def load_failures(path: Path, topology: Topology) -> tuple[Failure, ...]:
         known = parts.setdefault(part.name, {})
         ends = frozenset(part.nodes + sum(part.edges, ()))
         if ends in known:
-            raise InputError(path, number, f"failure {part.name} has this part already", "each part once")
+            raise InputError(path, number, f"failure {shown(part.name)} has this part already", "each part once")
         known[ends] = part
     if not parts:
         raise InputError(path, "", "there is no failure", f"the header {_EXPECTED} and at least one line after it")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,12 @@ from jsonschema.exceptions import ValidationError
 
 from te_solver.errors import InputError, UnsoundError, key_path, quoted
 from te_solver.feasibility import require_sound_tunnels
+from te_solver.formats.json_document import read_json
 from te_solver.plan import PairPlan, Plan, Tunnel
+from te_solver.reading import reading
 from te_solver.schemas import schema
-from te_solver.text import read_text, write_text
+from te_solver.schemas.validation import first_faults, make_validator
+from te_solver.text import write_text
 from te_solver.topology import Link, Topology
 
 FORMAT = "kuijia-plan"
@@ -108,16 +111,9 @@ def plan_from_json(data: object, source: str | Path) -> Plan:
 
 def load_plan(path: Path) -> Plan:
     """The plan in a JSON file; raises InputError, whose place is a key or, for text that is no JSON, a line."""
-    text = read_text(path, "a plan file")
-    try:
-        data = json.loads(text, parse_float=_finite, parse_int=_whole, parse_constant=_finite)
-    except json.JSONDecodeError as error:
-        raise InputError(path, error.lineno, f"malformed JSON ({error.msg})", _EXPECTED) from error
-    except OverflowError as error:
-        raise InputError(path, "", str(error), "finite numbers") from error
-    except RecursionError as error:
-        raise InputError(path, "", "nested too deeply", _EXPECTED) from error
-    return plan_from_json(data, path)
+    data = read_json(path, "a plan file", _EXPECTED)
+    with reading(path, _EXPECTED):
+        return plan_from_json(data, path)
 
 
 def save_plan(plan: Plan, path: Path) -> None:
@@ -154,7 +150,12 @@ def _first_fault(data: object) -> ValidationError | None:
         place = [str(key).rjust(12) for key in error.absolute_path]
         return error.validator != "const", place, str(error.validator), error.message
 
-    return min(Draft202012Validator(schema("plan")).iter_errors(data), key=order, default=None)
+    return min(first_faults(_validator(), data), key=order, default=None)
+
+
+@cache
+def _validator() -> Draft202012Validator:
+    return make_validator(schema("plan"))
 
 
 def _problem(fault: ValidationError) -> str:
@@ -185,16 +186,3 @@ def _schema_at(fault: ValidationError) -> Mapping[str, Any]:
 
 def _input_error(source: str | Path, where: tuple[str | int, ...], error: UnsoundError) -> InputError:
     return InputError(source, key_path(where), error.problem, error.expected)
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise OverflowError(f"the number {quoted(text)}")
-    return number
-
-
-def _whole(text: str) -> int:
-    if not math.isfinite(float(text)):
-        raise OverflowError(f"the number {quoted(text)}")
-    return int(text)

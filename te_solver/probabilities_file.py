@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from te_solver.errors import InputError, UnsoundError, quoted
+from te_solver.errors import InputError, UnsoundError, quoted, shown
 from te_solver.failure_probabilities import FailureProbabilities, from_links, from_names
 from te_solver.failures import Failure
 from te_solver.formats.csv_rows import csv_rows
 from te_solver.formats.notes import Note, counted, unheard
+from te_solver.reading import reading
 from te_solver.text import require_number
 from te_solver.topology import Topology
 
@@ -34,6 +35,11 @@ def load_probabilities(
     Raises:
         InputError: anything else; its place is the line.
     """
+    with reading(path, _EXPECTED):
+        return _probabilities(path, topology, failures, note)
+
+
+def _probabilities(path: Path, topology: Topology, failures: Sequence[Failure], note: Note) -> FailureProbabilities:
     rows = csv_rows(path, "a list of probabilities", _EXPECTED)
     number, header = next(rows, (0, ()))
     if header not in {_LINKS, _NAMES}:
@@ -46,7 +52,7 @@ def load_probabilities(
         what = _cable(path, number, key, topology) if header == _LINKS else tuple(key)
         if what in lines:
             raise InputError(
-                path, number, f"{'-'.join(key)} has a probability in line {lines[what][0]}", "one line each"
+                path, number, f"{shown('-'.join(key))} has a probability in line {lines[what][0]}", "one line each"
             )
         lines[what] = number, _probability(path, number, text)
     if not lines:

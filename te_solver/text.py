@@ -3,36 +3,57 @@
 from __future__ import annotations
 
 import os
-import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from te_solver.errors import InputError, quoted
+from te_solver.partial_file import replace_file
+from te_solver.reading import reason_of
+
+LARGEST_FILE = 64 * 2**20
+"""Bytes of a file that is read as a whole, unless its format says otherwise."""
 
 LONGEST_LINE = 64 * 2**20
 """Bytes; a line that a file is read by has to fit into memory."""
 
-_PARTIAL = re.compile(r"\..+\.(?P<process>\d+)\.partial(\..*)?")
-"""What a file is called while a process, of this number, writes it."""
+_WRITABLE = "a path that can be written to"
+
+LONGEST_NAME = 255
+"""Bytes of a file's name, on all file systems that Linux has."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def read_bytes(path: Path, expected: str) -> bytes:
-    """The content of a file; raises InputError when it cannot be read, which says what was `expected`."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(path, "", f"cannot be read ({error.strerror})", expected) from error
+def read_bytes(path: Path, expected: str, most: int = LARGEST_FILE) -> bytes:
+    """Return the content of a file.
 
-
-def read_text(path: Path, expected: str) -> str:
-    """The text of a UTF-8 file, without byte order mark, every line end a newline.
+    Args:
+        path: of the file.
+        expected: what it should have been.
+        most: bytes that are read; a larger file is refused without reading the rest.
 
     Raises:
-        InputError: the file cannot be read or is not UTF-8; `expected` says what it should have been.
+        InputError: it cannot be read or is too large.
     """
-    content = read_bytes(path, expected).removeprefix(_BYTE_ORDER_MARK)
+    try:
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+    except (OSError, ValueError) as error:  # ValueError: the path has a NUL
+        raise InputError(path, "", f"cannot be read ({reason_of(error)})", expected) from error
+    if len(content) > most:
+        raise InputError(path, "", "is too large", f"{expected} of at most {most / 2**20:g} MiB")
+    return content
+
+
+def read_text(path: Path, expected: str, most: int = LARGEST_FILE) -> str:
+    """Return the text of a UTF-8 file, without byte order mark, every line end a newline.
+
+    Raises:
+        InputError: the file cannot be read, is not UTF-8 or has more than `most` bytes; `expected` says what it should
+            have been.
+    """
+    content = read_bytes(path, expected, most).removeprefix(_BYTE_ORDER_MARK)
     return _decoded(path, content, first_line=1).replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -54,8 +75,10 @@ def read_lines(path: Path, expected: str) -> Iterator[tuple[int, str]]:
                     number += 1
                     yield number, line
                 content = file.readline(LONGEST_LINE + 1)
-    except OSError as error:
-        raise InputError(path, "", f"cannot be read ({error.strerror})", expected) from error
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: the path has a NUL
+        raise InputError(path, "", f"cannot be read ({reason_of(error)})", expected) from error
 
 
 def _decoded(path: Path, content: bytes, first_line: int) -> str:
@@ -68,7 +91,12 @@ def _decoded(path: Path, content: bytes, first_line: int) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Write a whole file in UTF-8, as `write_bytes` does."""
-    write_bytes(path, text.encode())
+    try:
+        content = text.encode()
+    except UnicodeEncodeError as error:
+        problem = f"cannot hold the character {error.object[error.start]!r}"
+        raise InputError(path, "", problem, "names and texts that UTF-8 has") from error
+    write_bytes(path, content)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -80,48 +108,50 @@ def write_bytes(path: Path, content: bytes) -> None:
         InputError: the file cannot be written.
     """
     try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(content)
+        if _is_device(path):
+            _write_to_device(path, content)
             return
-        target = path.resolve()  # a symbolic link stays one
-        partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-        try:
-            partial.write_bytes(content)
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(path, "", f"cannot be written ({error.strerror})", "a path that can be written to") from error
+        replace_file(path.resolve(), lambda partial: partial.write_bytes(content))  # a symbolic link stays one
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InputError(path, "", f"cannot be written ({reason_of(error)})", _WRITABLE) from error
 
 
-def remove_partial_files(folder: Path) -> None:
-    """Remove what processes that no longer live had begun to write into a folder of this machine.
+def _is_device(path: Path) -> bool:
+    """Return whether something other than a file stands there; raises OSError where links lead nowhere."""
+    try:
+        return not stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return False
 
-    Raises:
-        InputError: a file cannot be removed.
-    """
-    for path in folder.iterdir():
-        name = _PARTIAL.fullmatch(path.name)
-        if name is not None and not Path("/proc", name["process"]).exists():
-            try:
-                path.unlink(missing_ok=True)
-            except OSError as error:
-                raise InputError(path, "", f"cannot be removed ({error.strerror})", "permission") from error
+
+def _write_to_device(path: Path, content: bytes) -> None:
+    """Write to what is no file; a pipe that nobody reads raises OSError instead of waiting without end."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    os.set_blocking(descriptor, True)
+    with os.fdopen(descriptor, "wb") as device:
+        device.write(content)
 
 
 def require_writable(path: Path) -> None:
     """Find out before long work whether a file can be written afterwards; raises InputError when it cannot."""
-    expected = "a path that can be written to"
     try:
         if path.is_dir():
-            raise InputError(path, "", "is a folder", expected)
+            raise InputError(path, "", "is a folder", _WRITABLE)
+        _is_device(path)
         folder = path.parent
         if not folder.is_dir():
-            raise InputError(path, "", f"cannot be written (there is no folder {folder})", expected)
+            raise InputError(path, "", f"cannot be written (there is no folder {folder})", _WRITABLE)
         if not os.access(folder, os.W_OK | os.X_OK) and not (path.exists() and os.access(path, os.W_OK)):
-            raise InputError(path, "", f"cannot be written (folder {folder} cannot be written to)", expected)
-    except OSError as error:
-        raise InputError(path, "", f"cannot be written ({error.strerror})", expected) from error
+            raise InputError(path, "", f"cannot be written (folder {folder} cannot be written to)", _WRITABLE)
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:
+        raise InputError(path, "", f"cannot be written ({reason_of(error)})", _WRITABLE) from error
+
+
+def is_file_name(name: str) -> bool:
+    """Return whether a text can be the name of a file in a given folder: nothing that leads out of it, no controls."""
+    return name.isprintable() and "/" not in name and name not in {"", ".", ".."} and len(name.encode()) <= LONGEST_NAME
 
 
 def parse_number(text: str) -> float | None:

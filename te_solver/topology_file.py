@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from te_solver.errors import InputError
+from te_solver.errors import InputError, shown
 from te_solver.formats.gml import read_gml
 from te_solver.formats.graphml import read_graphml
 from te_solver.formats.notes import Note, unheard
@@ -13,6 +13,7 @@ from te_solver.formats.sndlib import is_sndlib_native, read_sndlib_topology
 from te_solver.formats.teavar import read_teavar_topology
 from te_solver.formats.topohub_networks import PREFIX, read_topohub_topology
 from te_solver.formats.topology_yaml import read_yaml_topology, topology_yaml
+from te_solver.reading import reading
 from te_solver.text import write_text
 from te_solver.topology import Topology
 
@@ -54,14 +55,16 @@ def load_topology(
     if default_capacity is not None and not (math.isfinite(default_capacity) and default_capacity > 0):
         raise ValueError(f"a default capacity of {default_capacity} Mbit/s")
     if str(source).startswith(PREFIX):
-        return read_topohub_topology(str(source), default_capacity, note)
+        with reading(str(source), "a network of topohub"):
+            return read_topohub_topology(str(source), default_capacity, note)
     path = Path(source)
     chosen = file_format or _format_of(path)
-    if chosen == "yaml":
-        return read_yaml_topology(path)
-    if chosen not in _READERS:
+    if chosen not in TOPOLOGY_FORMATS:
         raise ValueError(f"no topology format {chosen!r}, there are {', '.join(TOPOLOGY_FORMATS)}")
-    return _READERS[chosen](path, default_capacity, note)
+    with reading(path, f"a topology in the format {chosen}"):
+        if chosen == "yaml":
+            return read_yaml_topology(path)
+        return _READERS[chosen](path, default_capacity, note)
 
 
 def save_topology(topology: Topology, path: Path, comment: str = "") -> None:
@@ -76,6 +79,6 @@ def _format_of(path: Path) -> str:
     if suffix not in _FORMAT_OF_SUFFIX:
         known = ", ".join(name for name in _FORMAT_OF_SUFFIX if name)
         raise InputError(
-            path, "", f"{path.suffix} is no known suffix of a topology", f"{known}, .txt or the option --format"
+            path, "", f"{shown(path.suffix)} is no known suffix of a topology", f"{known}, .txt or the option --format"
         )
     return _FORMAT_OF_SUFFIX[suffix]

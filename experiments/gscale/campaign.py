@@ -22,8 +22,9 @@ from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Settings
 from experiments.result import Result, load_result, result_to_json
-from te_solver.errors import InputError
-from te_solver.text import read_text, remove_partial_files
+from te_solver.errors import InputError, shown
+from te_solver.formats.json_document import read_json
+from te_solver.partial_file import remove_partial_files
 from testbed.errors import TestbedError
 
 LOG_NAME = "campaign.json"
@@ -234,10 +235,11 @@ def _read_log(output: OutputFolder) -> list[object]:
     path = output.path / LOG_NAME
     if not path.exists():
         return []
-    try:
-        attempts = json.loads(read_text(path, "the log of a campaign"))["attempts"]
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise InputError(path, "", "is not the log of a campaign", "one that `kuijia run` wrote") from error
+    expected = "one that `kuijia run` wrote"
+    log = read_json(path, "the log of a campaign", expected)
+    if not isinstance(log, dict) or "attempts" not in log:
+        raise InputError(path, "", "is not the log of a campaign", expected)
+    attempts = log["attempts"]
     if not isinstance(attempts, list):
-        raise InputError(path, "attempts", f"is {attempts!r}", "a list, as `kuijia run` wrote it")
+        raise InputError(path, "attempts", f"is {shown(str(attempts))}", "a list, as `kuijia run` wrote it")
     return attempts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -12,7 +11,7 @@ from experiments.hedera.testbed import MatrixOptions
 from experiments.hedera.testbed_report import Measured, Results
 from experiments.output import OutputFolder
 from te_solver.errors import InputError
-from te_solver.text import read_text
+from te_solver.formats.json_document import read_json
 
 FILE_NAME = "hedera-testbed-runs.json"
 
@@ -38,13 +37,13 @@ class Record:
         path = output.path / FILE_NAME
         if not path.exists():
             return
+        expected = "one that `kuijia run hedera-testbed` wrote"
         try:
-            kept = json.loads(read_text(path, "runs of hedera-testbed"))
+            kept: Any = read_json(path, "runs of hedera-testbed", expected)
             settings, self.manifest = dict(kept["settings"]), dict(kept["manifest"])
             for name, by_scheme in kept["patterns"].items():
                 self._runs[name] = {scheme: [_measured(run) for run in runs] for scheme, runs in by_scheme.items()}
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            expected = "one that `kuijia run hedera-testbed` wrote"
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(path, "", "is no record of such runs", expected) from error
         for key, value in self._settings.items():
             if settings.get(key) != value:

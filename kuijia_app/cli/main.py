@@ -9,12 +9,14 @@ import io
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import metadata
+from pathlib import Path
 from typing import NoReturn, Protocol
 
 from kuijia_app.cli.common_options import add_common_options
-from te_solver.errors import InterruptedWorkError, KuijiaError
+from te_solver.errors import LONGEST_FAILURE, InterruptedWorkError, KuijiaError, one_line
 
 VERBS = {
     "solve": "kuijia_app.cli.solve",
@@ -38,6 +40,12 @@ VERBS = {
 }
 """Verb to the module that does it; only the module of the verb asked for is imported."""
 
+_LONGEST_COMPLAINT = 450
+"""Characters of what argparse says of an argument."""
+
+_LONGEST_FAULT = 300
+"""Characters of what an exception says that nobody expected."""
+
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 128 + signal.SIGINT
 
@@ -56,7 +64,7 @@ class _Parser(argparse.ArgumentParser):
     """Reports bad arguments in the one line the contract asks for."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_BAD_INPUT, f"error: {self.prog}: {message}\n")
+        self.exit(EXIT_BAD_INPUT, f"error: {self.prog}: {one_line(message, _LONGEST_COMPLAINT)}\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -70,21 +78,34 @@ def main(argv: Sequence[str] | None = None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except KuijiaError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {one_line(str(error), LONGEST_FAILURE)}", file=sys.stderr)
         return error.exit_status
     except KeyboardInterrupt as stop:
-        print(stop if isinstance(stop, InterruptedWorkError) else "interrupted", file=sys.stderr)
+        print(
+            one_line(str(stop), LONGEST_FAILURE) if isinstance(stop, InterruptedWorkError) else "interrupted",
+            file=sys.stderr,
+        )
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         _silence_stdout()  # whoever read our output has seen enough
         return 0
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            _silence_stdout()
+            print(f"error: {error.strerror}", file=sys.stderr)
+        elif sys.flags.dev_mode:
             raise
-        _silence_stdout()
-        print(f"error: {error.strerror}", file=sys.stderr)
+        else:
+            print(f"error: {_fault(error)}", file=sys.stderr)
         return KuijiaError.exit_status
     return status
+
+
+def _fault(error: Exception) -> str:
+    """Return one line on a fault of the program itself: the exception, and where it was raised."""
+    at = traceback.extract_tb(error.__traceback__)[-1]
+    what = f"{type(error).__name__}: {one_line(str(error), _LONGEST_FAULT)}".removesuffix(": ")
+    return f"kuijia has a fault: {what} ({Path(at.filename).name}:{at.lineno}; PYTHONDEVMODE=1 shows more)"
 
 
 def _silence_stdout() -> None:

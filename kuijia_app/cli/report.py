@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import warnings
 from pathlib import Path
+
+from te_solver.errors import InputError
+from te_solver.reading import reading
 
 HELP = "show the results in a folder beside the published ones, as HTML and Markdown"
 
@@ -25,9 +29,14 @@ def run(args: argparse.Namespace) -> int:
     from experiments.report import report_of  # noqa: PLC0415
     from experiments.report_pages import html_page, markdown_page, picture, picture_name  # noqa: PLC0415
 
-    report = report_of(args.folder)
-    pages = {HTML: html_page(report), MARKDOWN: markdown_page(report)}
-    pictures = {picture_name(exhibit): picture(exhibit) for exhibit in report.exhibits}
+    with reading(args.folder, "results that `kuijia run` wrote"), warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)  # numpy's, of numbers without meaning
+        warnings.simplefilter("ignore", UserWarning)  # matplotlib's, of what does not fit into a picture
+        report = report_of(args.folder)
+        pages = {HTML: html_page(report), MARKDOWN: markdown_page(report)}
+        pictures = {picture_name(exhibit): picture(exhibit) for exhibit in report.exhibits}
+    if len({name.casefold() for name in pictures}) < len(report.exhibits):
+        raise InputError(args.folder, "", "has exhibits whose pictures are one file", "names that differ")
     output = OutputFolder(args.output or args.folder)
     for name, text in pages.items():
         output.write_text(name, text)

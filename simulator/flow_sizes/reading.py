@@ -9,12 +9,19 @@ import numpy as np
 
 from simulator.flow_sizes.distribution import FlowSizes, Interpolation
 from te_solver.errors import InputError, UnsoundError, quoted
+from te_solver.reading import reading
 from te_solver.text import read_text, require_number
 
 _EXPECTED = "a file of flow sizes"
 _LINE = "a size in bytes and the probability of no more, such as 10000 0.15"
 _INTERPOLATION = re.compile(r"#\s*interpolation\s*:\s*(\S*)", re.IGNORECASE)
 _NS2_COLUMNS = 3
+LARGEST_BYTES = 16 * 2**20
+"""A distribution of a hundred thousand points has some 3 MB."""
+
+LARGEST_SIZE = 10**12
+"""Bytes of a flow: sums of all flows of a study stay exact."""
+
 _PERCENT = 100
 
 
@@ -24,7 +31,8 @@ def read_flow_sizes(path: Path) -> FlowSizes:
     Raises:
         InputError: it cannot be read, or what it has is no distribution.
     """
-    return parse_flow_sizes(read_text(path, _EXPECTED), path)
+    with reading(path, _EXPECTED):
+        return parse_flow_sizes(read_text(path, _EXPECTED, LARGEST_BYTES), path)
 
 
 def parse_flow_sizes(text: str, source: str | Path) -> FlowSizes:
@@ -49,6 +57,8 @@ def parse_flow_sizes(text: str, source: str | Path) -> FlowSizes:
         if len(words) not in (2, _NS2_COLUMNS):
             raise InputError(source, number, f"{len(words)} values in a line", _LINE)
         size = require_number(words[0], source, number, "size", _LINE)
+        if size > LARGEST_SIZE:
+            raise InputError(source, number, f"size {size:g}", f"at most {LARGEST_SIZE} bytes")
         points.append((size, require_number(words[-1], source, number, "probability", _LINE)))
         lines.append(number)
     if not points:

@@ -8,6 +8,9 @@ from te_solver.errors import UnsoundError, quoted
 from te_solver.text import parse_number
 from te_solver.topology import POSITIVE_RATE
 
+EDGE_ATTRIBUTES = ("capacity", "LinkSpeedRaw", "LinkSpeed", "LinkSpeedUnits", "delay")
+"""All that are read."""
+
 _BITS_PER_MBIT = 1e6
 _UNITS = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
@@ -21,7 +24,7 @@ def edge_capacity(attributes: Mapping[str, str]) -> float | None:
     Raises:
         UnsoundError: an attribute that is no number or no known unit; its `where` is the attribute.
     """
-    attributes = {key: text for key, text in attributes.items() if text.strip()}
+    attributes = {key: attributes[key] for key in EDGE_ATTRIBUTES if attributes.get(key, "").strip()}
     if "capacity" in attributes:
         return _number(attributes, "capacity", POSITIVE_RATE)
     if "LinkSpeedRaw" in attributes:

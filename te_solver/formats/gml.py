@@ -17,6 +17,8 @@ from te_solver.topology import Topology
 
 _EXPECTED = "a topology in GML"
 _TOKEN = re.compile(r'"(?P<text>[^"]*)"|(?P<bracket>[\[\]])|(?P<word>[^\s\[\]"]+)|(?P<stray>")')
+_MOST_DIGITS = 10
+_LONG_REFERENCE = re.compile(rf"&#[xX]?[0-9a-fA-F]{{{_MOST_DIGITS + 1},}}")
 _COMMENT = re.compile(r"^[ \t]*#[^\n]*", re.MULTILINE)
 
 
@@ -100,7 +102,15 @@ def _tokens(path: Path) -> Iterator[tuple[str, str, int]]:
         if kind == "stray":
             raise InputError(path, line, "malformed GML (this quote is never closed)", _EXPECTED)
         text = match[kind]
-        yield kind, html.unescape(text) if kind == "text" else text, line
+        yield kind, _unescaped(path, line, text) if kind == "text" else text, line
+
+
+def _unescaped(path: Path, line: int, text: str) -> str:
+    """Return a text in quotes with its character references resolved."""
+    long = _LONG_REFERENCE.search(text)
+    if long is not None:
+        raise InputError(path, line, f"the character reference {quoted(long[0])}", f"at most {_MOST_DIGITS} digits")
+    return html.unescape(text)
 
 
 def _required(path: Path, block: _Block, key: str) -> str:

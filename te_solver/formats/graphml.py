@@ -6,12 +6,14 @@ from pathlib import Path
 
 from te_solver.errors import InputError, UnsoundError, quoted
 from te_solver.formats.draft import NetworkDraft
-from te_solver.formats.edge_attributes import edge_capacity, edge_delay
+from te_solver.formats.edge_attributes import EDGE_ATTRIBUTES, edge_capacity, edge_delay
 from te_solver.formats.notes import Note, counted, note_hyperedge_nodes
 from te_solver.formats.xml_document import Element, read_xml
 from te_solver.topology import Topology
 
 _EXPECTED = "a topology in GraphML"
+_USED = frozenset({"label", "hyperedge", "Longitude", "Latitude", *EDGE_ATTRIBUTES})
+"""The attributes that are looked at: every node and edge has the default of each."""
 
 
 def read_graphml(path: Path, default_capacity: float | None, note: Note) -> Topology:
@@ -65,7 +67,7 @@ class _Reader:
         name = key.attributes.get("attr.name", identity)
         self._attribute_names[identity] = name
         default = key.first("default")
-        if default is not None:
+        if default is not None and name in _USED:
             domain = key.attributes.get("for", "all")
             for kind in self._defaults if domain == "all" else self._defaults.keys() & {domain}:
                 self._defaults[kind][name] = default.text

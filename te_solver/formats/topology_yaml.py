@@ -19,7 +19,7 @@ _KEY_OF_FIELD = {"source": "a", "target": "b", "capacity": "capacity", "delay": 
 _NODES = "a list of node names"
 _LINKS = "a list of {a, b, capacity, delay?}"
 _FILLED = "a network of at least two nodes and one link"
-_PLAIN = re.compile(r"[\w]+([ .-]?[\w]+)*", re.ASCII)
+_PLAIN = re.compile(r"\w+(?:[ .-]\w+)*", re.ASCII)
 """What needs no quotes: numbers and words like `yes` are read as text all the same."""
 
 

@@ -8,7 +8,15 @@ from pathlib import Path
 import yaml
 
 from te_solver.errors import InputError, quoted
+from te_solver.formats.yaml_nodes import MOST_VALUES, TooDeepError, TooMuchError, compose
+from te_solver.reading import reading
 from te_solver.text import parse_number, read_text
+
+_NULL_TAG = "tag:yaml.org,2002:null"
+_NULL_WORDS = ("", "~", "null", "Null", "NULL")
+
+LARGEST_BYTES = 16 * 2**20
+"""A topology of a hundred thousand links has some 8 MB."""
 
 
 class YamlDocument:
@@ -19,24 +27,28 @@ class YamlDocument:
         self.path = path
         self._content = content
         self._parts = parts
+        self._seen = 0
 
     def root(self) -> yaml.Node:
         """The outermost node; raises InputError when the file cannot be read or parsed, or is empty."""
-        text = read_text(self.path, f"{self._content} file")
+        text = read_text(self.path, f"{self._content} file", LARGEST_BYTES)
+        expected = f"{self._content} in YAML"
         try:
-            # The C loader would crash the interpreter on deep nesting; this one raises.
-            root = yaml.compose(text, Loader=yaml.SafeLoader)
+            with reading(self.path, expected):
+                root = compose(text)
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else ""
             problem = " ".join((error.problem or error.context or "it cannot be parsed").split())
-            raise InputError(self.path, line, f"malformed YAML ({problem})", f"{self._content} in YAML") from error
+            raise InputError(self.path, line, f"malformed YAML ({problem})", expected) from error
         except yaml.reader.ReaderError as error:
             line = text.count("\n", 0, error.position) + 1
             problem = f"malformed YAML (character {error.character:#04x})"
             raise InputError(self.path, line, problem, "printable text") from error
-        except RecursionError as error:
-            raise InputError(self.path, "", "nested too deeply", f"{self._content} in YAML") from error
-        if not isinstance(root, yaml.Node):
+        except TooDeepError as error:
+            raise InputError(self.path, "", "nested too deeply", expected) from error
+        except TooMuchError as error:
+            raise InputError(self.path, error.line, error.problem, error.expected) from error
+        if root is None:
             raise InputError(self.path, "", "the file is empty", self._parts)
         return root
 
@@ -46,6 +58,7 @@ class YamlDocument:
         expected = f"the keys {', '.join(known)}"
         if not isinstance(node, yaml.MappingNode):
             raise self.error(node, f"{what} is not a mapping", expected)
+        self._see(node)
         found: dict[str, yaml.Node] = {}
         for key_node, value in node.value:
             key = self.text(key_node, "a key")
@@ -64,7 +77,14 @@ class YamlDocument:
             raise self.error(node, f"{what} is not a list", expected)
         if not node.value:
             raise self.error(node, f"{what} is empty", filled)
+        self._see(node)
         return list(node.value)
+
+    def _see(self, node: yaml.CollectionNode) -> None:
+        """Count the parts of a node as often as it is used: aliases must not make a small file a large one."""
+        self._seen += len(node.value)
+        if self._seen > MOST_VALUES:
+            raise self.error(node, "too many values by aliases", f"at most {MOST_VALUES} in a file")
 
     def text(self, node: yaml.Node, what: str) -> str:
         if not isinstance(node, yaml.ScalarNode):
@@ -86,6 +106,13 @@ class YamlDocument:
 
     def error(self, node: yaml.Node, problem: str, expected: str) -> InputError:
         return InputError(self.path, node.start_mark.line + 1, problem, expected)
+
+
+def is_null(node: yaml.Node) -> bool:
+    """Return whether the scalar is YAML's null, by an empty or plain word or by its tag."""
+    if node.tag:
+        return bool(node.tag == _NULL_TAG)
+    return node.value in _NULL_WORDS and not _is_quoted(node)
 
 
 def _is_quoted(node: yaml.Node) -> bool:

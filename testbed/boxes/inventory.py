@@ -13,7 +13,8 @@ import yaml
 from kuijia_app.listening import require_free, require_usable
 from kuijia_app.tls import TlsFiles
 from te_solver.errors import InputError, quoted
-from te_solver.formats.yaml_document import YamlDocument
+from te_solver.formats.yaml_document import YamlDocument, is_null
+from te_solver.reading import reading
 from te_solver.topology import Topology
 from testbed.application_process import LISTEN_PORT, Listening
 from testbed.ovs import SYSTEM_DIRECTORY, Datapath
@@ -172,7 +173,8 @@ def read_inventory(path: Path) -> Inventory:
         InputError: the file is not as it should be, uses an interface twice or for management as well, or two switches
             of one machine want the same bridge; its place is the line.
     """
-    return _Reader(path).read()
+    with reading(path, "an inventory in YAML"):
+        return _Reader(path).read()
 
 
 class _Reader:
@@ -294,7 +296,7 @@ class _Reader:
 
     def _text(self, node: yaml.Node, what: str) -> str:
         """A text that is no name of a node, so that `null` without quotes says that there is none."""
-        if node.tag == "tag:yaml.org,2002:null":
+        if is_null(node):
             raise self._document.error(node, f"{what} is null", "a value, or no such key")
         return self._document.text(node, what)
 

@@ -24,12 +24,14 @@ class Failure:
         symptom: what happened, in one line.
         cause: what failures with the same cause have in common.
         file: holds the case.
+        traceback: of the exception, where there was one.
     """
 
     target: str
     symptom: str
     cause: str
     file: Path
+    traceback: str = ""
 
     @property
     def command(self) -> str:
@@ -67,7 +69,9 @@ class Report:
         """Return True once the target has had as many cases as were asked for."""
         return self.most_cases is not None and self.cases[target] >= self.most_cases
 
-    def failure(self, target: str, symptom: str, content: bytes, suffix: str, cause: str | None = None) -> None:
+    def failure(
+        self, target: str, symptom: str, content: bytes, suffix: str, cause: str | None = None, traceback: str = ""
+    ) -> None:
         """Keep a failing case; `cause` groups failures, the symptom does where it is None."""
         key = target, cause or symptom
         self.causes[key] += 1
@@ -77,7 +81,7 @@ class Report:
         file = self.folder / f"{target.replace(':', '-')}-{digest}{suffix}"
         self.folder.mkdir(parents=True, exist_ok=True)
         write_bytes(file, content)
-        self.failures.append(Failure(target, symptom, key[1], file))
+        self.failures.append(Failure(target, symptom, key[1], file, traceback))
         if self.causes[key] == 1:
             self.progress.say(f"{target}: {symptom}: {file}")
 

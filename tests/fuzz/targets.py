@@ -23,6 +23,7 @@ class CaseTarget(ABC):
         share: cases of this target for one case of a plain reader.
         seconds: CPU time that a case may take.
         megabytes: peak resident memory that a process with one case may take.
+        names_paths: True when a case says itself where to write, as arguments of commands do.
     """
 
     name: str
@@ -30,8 +31,9 @@ class CaseTarget(ABC):
     share: float = 1.0
     seconds: float = 2.0
     megabytes: int = 500
+    names_paths: bool = False
 
-    def prepare(self) -> None:
+    def prepare(self) -> None:  # noqa: B027  # many targets have nothing to prepare
         """Import and make what all cases need; called once, before worker processes are forked."""
 
     @abstractmethod
