@@ -2,7 +2,8 @@
 
 Cases are messages sent. Of each round it is required that the process lives, every real switch keeps its connection
 and its tables, each cut of a link gets its reaction, and memory, threads and descriptors are afterwards as before;
-of all rounds together, that 99 of 100 reactions come within 50 ms where the machine is idle enough to tell.
+of all rounds together, that 99 of 100 reactions of a controller come within 50 ms where the machine is idle enough to
+tell. The scheduler's are measured only.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ class OpenFlowPeers(LiveTarget):
         from tests.fuzz.openflow_peers.assaults import MOST_REACTION_SECONDS, percentile  # noqa: PLC0415  # likewise
 
         late = percentile(reactions, 0.99)
-        if late <= MOST_REACTION_SECONDS:
+        if self._application != "controller" or not late > MOST_REACTION_SECONDS:
             return
         if percentile(undisturbed, 0.99) > _BUSY * MOST_REACTION_SECONDS:
             report.figure(self.name, "judgement", "the machine is too busy to judge reactions")

@@ -30,6 +30,9 @@ _REST = 2.1
 
 _LONGEST_REACTION = 5.0
 _POLL_SECONDS = 0.002
+_QUIET_SECONDS = 0.3
+"""Without a switch that has got its tables: the scheduler gives new ones to all of them after each change."""
+
 _SETTLED_SECONDS = 20.0
 
 
@@ -82,6 +85,10 @@ class Victim(ABC):
     def reacted(self, events: Sequence[Event], cut: tuple[str, int], *, up: bool) -> float | None:
         """Return when the application had reacted to the change, None while it has not; the clock is `time.time`."""
 
+    def _wait_until_done(self) -> None:
+        """Wait while the application is still at work on the change before, which is no part of the next reaction."""
+        return
+
     def vitals(self) -> Vitals:
         """Raises DeadVictimError when it has ended."""
         folder = Path(f"/proc/{self.process.pid}")
@@ -122,7 +129,9 @@ class Victim(ABC):
             time.sleep(rest)
         self._cut_at[cut] = time.monotonic()
         reaction = self._switch(cut, up=False)
+        self._wait_until_done()
         self._switch(cut, up=True)
+        self._wait_until_done()
         return reaction
 
     def _switch(self, cut: tuple[str, int], *, up: bool) -> float:
@@ -192,6 +201,14 @@ class SchedulerVictim(Victim):
             if event["event"] == hedera_events.ROUTES_CHANGED and (cable in event["failed"]) is not up:
                 return float(event["time"])
         return None
+
+    def _wait_until_done(self) -> None:
+        deadline = time.monotonic() + _SETTLED_SECONDS
+        while time.monotonic() < deadline:
+            time.sleep(_QUIET_SECONDS / 5)
+            work = [event["time"] for event in self.process.events() if event["event"] == event_log.SWITCH_READY]
+            if max(work, default=0.0) < time.time() - _QUIET_SECONDS:
+                return
 
 
 @contextmanager
