@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -15,6 +16,8 @@ from typing import Any, Literal
 
 from kuijia_app import event_log
 from kuijia_app.tls import TlsFiles
+from te_solver.errors import quoted
+from testbed.bounded_output import LONGEST_OUTPUT, one_line, require_short
 from testbed.commands import MODULES
 from testbed.errors import TestbedError
 from testbed.processes import LISTENING, owns_socket
@@ -27,6 +30,10 @@ LISTEN_PORT = 6653
 START_TIMEOUT = 60.0
 _STOP_TIMEOUT = 5.0
 _POLL_INTERVAL = 0.005
+_LONGEST_EVENT = 1 << 20
+_LAST_WORDS = 1 << 16
+"""Bytes of the log, in which they are looked for."""
+
 SWITCH_STATES = (event_log.SWITCH_READY, event_log.SWITCH_GONE)
 
 
@@ -146,10 +153,22 @@ class ApplicationProcess(ABC):
         """Return all events so far, oldest first; a line still being written is left for the next call."""
         with self._reading, self._events_file.open("rb") as file:
             file.seek(self._events_read)
-            complete, newline, _ = file.read().rpartition(b"\n")
+            complete, newline, begun = file.read(LONGEST_OUTPUT).rpartition(b"\n")
+            require_short(len(begun), f"an event in {self._events_file}", _LONGEST_EVENT)
             self._events_read += len(complete) + len(newline)
-            self._events.extend(json.loads(line) for line in complete.splitlines())
+            self._events.extend(self._event(line) for line in complete.splitlines())
             return list(self._events)
+
+    def _event(self, line: bytes) -> Event:
+        try:
+            event = json.loads(line)
+        except (RecursionError, ValueError):
+            event = None
+        if not isinstance(event, dict) or "event" not in event:
+            raise TestbedError(
+                f"{self._events_file} has a line that is no event: {quoted(line.decode(errors='replace'))}"
+            )
+        return event
 
     def programmed_switches(self) -> list[str]:
         """Return the switches that are connected and have acknowledged their tables; none when the process is dead."""
@@ -208,5 +227,7 @@ class ApplicationProcess(ABC):
         return [str(manager), "--config-file", str(configuration), application]
 
     def _last_words(self) -> str:
-        lines = self._output_file.read_text(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it said nothing"
+        with self._output_file.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_WORDS))
+            lines = file.read(_LAST_WORDS).decode(errors="replace").strip().splitlines()
+        return one_line(lines[-1]) if lines else "it said nothing"

@@ -7,10 +7,11 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from testbed.bounded_output import exchange, one_line
 from testbed.errors import TestbedError
 
 COMMAND_TIMEOUT = 30.0
@@ -75,23 +76,34 @@ def run_batch(program: Literal["ip", "tc"], commands: Sequence[list[str]]) -> No
 
 def _finish(argv: Sequence[str], stdin: str | None, timeout: float) -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run(
-            located(argv),
-            input=stdin if stdin is not None else "",
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout,
-            check=False,
-            env={**os.environ, "PATH": search_path()},
-        )
+        return run_bounded(located(argv), stdin or "", timeout, {**os.environ, "PATH": search_path()})
     except (FileNotFoundError, PermissionError) as error:
         raise TestbedError(f"`{argv[0]}` cannot be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
         raise TestbedError(f"`{shlex.join(argv)}` did not end within {timeout:g} s") from error
 
 
+def run_bounded(
+    argv: Sequence[str], stdin: str, timeout: float, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end, whatever its exit status; bytes that are no text are replaced.
+
+    Raises:
+        OSError: it cannot be started.
+        OutputTooLongError: it writes more than `LONGEST_OUTPUT`.
+        subprocess.TimeoutExpired: it takes longer than `timeout` seconds.
+    """
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
+    output, errors = (_text(data) for data in exchange(process, stdin.encode(), timeout))
+    return subprocess.CompletedProcess(list(argv), process.returncode, output, errors)
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
+
+
 def _complaint(completed: subprocess.CompletedProcess[str]) -> str:
     """Return the program's own error output in one line, else its exit status."""
     lines = [line for line in completed.stderr.splitlines() if line and not _FAILED_BATCH_LINE.search(line)]
-    return "; ".join(line.strip() for line in lines[-3:]) or f"exit status {completed.returncode}"
+    return one_line("; ".join(line.strip() for line in lines[-3:])) or f"exit status {completed.returncode}"

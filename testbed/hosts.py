@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from testbed.clocks import OUR_CLOCK, ClockOffset
-from testbed.commands import COMMAND_TIMEOUT, located, run_batch
+from testbed.commands import COMMAND_TIMEOUT, located, run_batch, run_bounded
 from testbed.errors import TestbedError
 from testbed.network_namespace import network_of
 from testbed.programs import LocalProgram
@@ -74,9 +74,7 @@ class Host:
             TestbedError: it has not ended after `timeout` seconds.
         """
         try:
-            return subprocess.run(
-                self._in_namespace(argv), capture_output=True, text=True, errors="replace", timeout=timeout, check=False
-            )
+            return run_bounded(self._in_namespace(argv), "", timeout)
         except subprocess.TimeoutExpired as error:
             raise TestbedError(f"`{shlex.join(argv)}` on {self.name} did not end within {timeout:g} s") from error
 

@@ -7,13 +7,16 @@ numbers, and an error may be one more key beside an otherwise good report.
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 
+from testbed.bounded_output import one_line
 from testbed.errors import TestbedError
 
 _NOT_A_NUMBER = re.compile(r'(":\s*)-?(?:nan|inf(?:inity)?)(?=\s*[,}\]])', re.IGNORECASE)
 _EXCERPT = 120
+_LARGEST = 1e18
 
 
 class IperfError(TestbedError):
@@ -44,7 +47,7 @@ def parse_report(text: str, flow: str) -> tuple[Interval, ...]:
     """
     report = _first_object(text, flow)
     if report.get("error"):
-        raise IperfError(f"flow {flow}: iperf3 reports: {report['error']}")
+        raise IperfError(f"flow {flow}: iperf3 reports: {one_line(str(report['error']))}")
     entries = report.get("intervals")
     if not isinstance(entries, list) or not entries:
         raise IperfError(f"flow {flow}: the iperf3 report holds no intervals")
@@ -57,7 +60,7 @@ def reported_failure(text: str) -> str:
         error = _first_object(text, "").get("error")
     except IperfError:
         error = text.strip().partition("\n")[0][:_EXCERPT]
-    return str(error).removeprefix("error - ") if error else "it gives no reason"
+    return one_line(str(error)).removeprefix("error - ") if error else "it gives no reason"
 
 
 def _first_object(text: str, flow: str) -> dict[str, object]:
@@ -68,8 +71,10 @@ def _first_object(text: str, flow: str) -> dict[str, object]:
         raise IperfError(f"flow {flow}: iperf3 {detail} instead of a JSON report")
     try:
         value, _ = json.JSONDecoder().raw_decode(_NOT_A_NUMBER.sub(r"\1null", text[opening:]))
-    except json.JSONDecodeError as error:
-        raise IperfError(f"flow {flow}: the JSON report of iperf3 is cut short or malformed ({error})") from error
+    except (RecursionError, ValueError) as error:  # also of too many digits
+        raise IperfError(
+            f"flow {flow}: the JSON report of iperf3 is cut short or malformed ({one_line(str(error))})"
+        ) from error
     assert isinstance(value, dict), "a JSON value that opens with a brace is an object"
     return value
 
@@ -78,11 +83,18 @@ def _interval(entry: object, flow: str) -> Interval:
     total = entry.get("sum") if isinstance(entry, dict) else None
     if not isinstance(total, dict):
         raise IperfError(f"flow {flow}: an interval of the iperf3 report has no sum")
-    start, end, carried = (total.get(key) for key in ("start", "end", "bytes"))
-    if not (isinstance(start, int | float) and isinstance(end, int | float) and isinstance(carried, int | float)):
+    start, end, carried = (_number(total.get(key)) for key in ("start", "end", "bytes"))
+    if start is None or end is None or carried is None:
         raise IperfError(f"flow {flow}: an interval of the iperf3 report lacks a numeric start, end or bytes")
     if end < start or carried < 0:
         raise IperfError(
-            f"flow {flow}: an interval of the iperf3 report goes from {start} to {end} s with {carried} bytes"
+            f"flow {flow}: an interval of the iperf3 report goes from {start:g} to {end:g} s with {carried:g} bytes"
         )
-    return Interval(float(start), float(end), int(carried))
+    return Interval(start, end, int(carried))
+
+
+def _number(value: object) -> float | None:
+    """Return a finite number as it stands in JSON, None for all else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > _LARGEST:
+        return None
+    return None if math.isnan(value) else float(value)

@@ -18,6 +18,12 @@ from testbed.lab_service import SOCKET_NAME, Order
 from testbed.leftovers import remove_leftovers
 from testbed.run_directory import ROOT, labs, owner_of
 
+ANSWER_SECONDS = 600.0
+"""A new plan may take minutes to solve, and other clients' requests come first."""
+
+LONGEST_ANSWER = 1 << 26
+"""Bytes; the state of a lab of 50 switches has 100,000."""
+
 
 class LabRefusedError(KuijiaError):
     """The lab answered with an error, which keeps its exit status."""
@@ -99,16 +105,30 @@ def ask_lab(do: str, **details: object) -> Any:  # noqa: ANN401  # whatever JSON
     up = running_lab()
     if up is None:
         raise InputError("lab", "", "no lab is up", "one, started with `kuijia lab up`")
+    request = json.dumps({"do": do, **details}).encode() + b"\n"
     with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(ANSWER_SECONDS)
         try:
             connection.connect(str(up / SOCKET_NAME))
-            connection.sendall(json.dumps({"do": do, **details}).encode() + b"\n")
-            line = connection.makefile("rb").readline()
+            # A service that refuses the request may close before it has taken all of it.
+            with contextlib.suppress(BrokenPipeError):
+                connection.sendall(request)
+            line = connection.makefile("rb").readline(LONGEST_ANSWER + 1)
         except OSError as error:
-            raise TestbedError(f"lab {up.name} does not answer: {error.strerror}") from error
+            raise TestbedError(f"lab {up.name} does not answer: {error.strerror or error}") from error
     if not line:
         raise TestbedError(f"lab {up.name} died before it answered")
-    answer: dict[str, Any] = json.loads(line)
-    if "error" in answer:
-        raise LabRefusedError(answer["error"], answer["exit_status"])
-    return answer["result"]
+    return _result(up.name, line)
+
+
+def _result(lab: str, line: bytes) -> Any:  # noqa: ANN401  # JSON
+    try:
+        answer = json.loads(line) if len(line) <= LONGEST_ANSWER else None
+    except (RecursionError, ValueError):
+        answer = None
+    match answer:
+        case {"error": str(error), "exit_status": int(exit_status)}:
+            raise LabRefusedError(error, exit_status)
+        case {"result": result}:
+            return result
+    raise TestbedError(f"lab {lab} gave no answer of the form expected, but {len(line)} bytes of something else")

@@ -1,43 +1,54 @@
-"""Keeps a lab running in the background and does what is asked of it over a socket: the far end of `kuijia lab`.
+"""Keeps a lab running in the background and carries out requests that come over a socket: the far end of `kuijia lab`.
 
-`python -m testbed.lab_service` reads its order as JSON from standard input and tells of its progress on standard output
+`python -m testbed.lab_service` reads its order as JSON from standard input and reports its progress on standard output
 as JSON lines until the lab is up; it gives up when its parent process dies before. Then it serves one JSON request per
 connection: {"do": "status" | "topology" | "down"}, {"do": "fail" | "heal", "a": ..., "b": ...}, {"do": "update",
 "demands": [[SOURCE, TARGET, RATE, PRIORITY], ...], "source": ...} or {"do": "enter", "node": ...} is answered by
 {"result": ...} or {"error": ..., "exit_status": ...}.
+
+No request ends the service but "down", with one exception: a change of the lab that fails for a reason that nobody
+foresaw. Then the lab's state is not known; the service takes the lab down, says so to the client, to its log and to
+the system's log, and exits with status 1.
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import json
 import os
 import signal
 import socket
 import sys
-from dataclasses import asdict, dataclass
+import syslog
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
-from kuijia_app.options import pipeline_options
-from kuijia_app.pipeline import build_tables
-from te_solver.demands import Demand
-from te_solver.errors import InputError, KuijiaError, UnsoundError, key_path
+from te_solver.errors import InputError, KuijiaError, quoted
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_from_json, plan_to_json
+from testbed.errors import TestbedError
 from testbed.lab import Lab, LabOptions
+from testbed.lab_plans import plan_for
+from testbed.lab_reception import Reception
+from testbed.lab_requests import Down, Enter, Look, Request, Switch, Update, parse_request
 from testbed.run_directory import become_background_lab
 
 SOCKET_NAME = "lab.sock"
 LOG_NAME = "service.log"
-MAX_REQUEST = 1 << 24
+LONGEST_LOG = 1 << 20
+_LONGEST_MESSAGE = 2000
+_SHOWN_BYTES = 200
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _libc = ctypes.CDLL(None, use_errno=True)
 
-REQUEST_TIMEOUT = 5.0
-"""Seconds a client may take to say what it wants, and to take the answer: the next one is waiting."""
+
+class BrokenLabError(TestbedError):
+    """A change has left the lab in a state that nobody knows; it has been taken down."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +61,17 @@ class Order:
     def to_json(self) -> str:
         return json.dumps(asdict(self))
 
+    def read(self) -> tuple[Plan, LabOptions]:
+        """Return what the order stands for; raises InputError when it stands for nothing."""
+        types = {field.name: type(field.default) for field in fields(LabOptions) if field.default is not MISSING}
+        for name, value in self.options.items():
+            wanted = types.get(name)
+            if wanted is None:
+                raise InputError("order", quoted(name), "unknown option", f"one of {', '.join(types)}")
+            if type(value) is not wanted and not (wanted is float and type(value) is int):
+                raise InputError("order", name, f"found {quoted(repr(value))}", f"a value of type {wanted.__name__}")
+        return plan_from_json(self.plan, "plan"), LabOptions(**self.options)
+
 
 class _Terminated(BaseException):
     """Asked to end by a signal: not an error, and nothing on the way should catch it."""
@@ -61,23 +83,25 @@ def main() -> int:
     signal.signal(signal.SIGINT, _terminate)
     _signal_when_parent_dies(signal.SIGTERM)
     try:
-        order = Order(**json.load(sys.stdin))
-        plan = plan_from_json(order.plan, "plan")
+        plan, options = _read_order(sys.stdin)
         with (
             become_background_lab(),
-            Lab(plan, LabOptions(**order.options), lambda line: _tell(report=line)) as lab,
-            socket.socket(socket.AF_UNIX) as listener,
+            Lab(plan, options, lambda line: _tell(report=line)) as lab,
+            _listener(lab.directory / SOCKET_NAME) as listener,
+            Reception(listener, _refused) as reception,
         ):
-            listener.bind(str(lab.directory / SOCKET_NAME))
-            listener.listen()
             status = lab.status()
             _signal_when_parent_dies(None)
             _tell(ready=status)
             _detach(sys.stdout, Path(os.devnull))
             # Nobody reads what is said from now on; whoever started us must not wait for more of it.
             _detach(sys.stderr, lab.directory / LOG_NAME)
-            while answer_one(lab, listener):
+            while answer_one(lab, reception):
                 pass
+    except BrokenLabError as error:
+        # Its own log goes with the lab.
+        syslog.syslog(syslog.LOG_ERR, f"kuijia lab: {error}")
+        return error.exit_status
     except KuijiaError as error:
         _tell(error=str(error), exit_status=error.exit_status)
         return error.exit_status
@@ -87,6 +111,31 @@ def main() -> int:
     except _Terminated:
         return 0
     return 0
+
+
+def _read_order(file: TextIO) -> tuple[Plan, LabOptions]:
+    try:
+        match json.load(file):
+            case {"plan": dict(plan), "options": dict(options), **rest} if not rest:
+                return Order(plan, options).read()
+    except (RecursionError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError("order", "", "it is not JSON", "a plan and options") from error
+    raise InputError("order", "", "it is no order", "a JSON object with the members plan and options")
+
+
+def _listener(path: Path) -> socket.socket:
+    """Return a socket that listens, to which only its owner can connect."""
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(str(path))
+        path.chmod(0o600)
+        listener.listen()
+    except BaseException:
+        listener.close()
+        raise
+    return listener
 
 
 def _signal_when_parent_dies(signal_number: signal.Signals | None) -> None:
@@ -121,56 +170,86 @@ def _detach(stream: TextIO, path: Path) -> None:
         os.dup2(target.fileno(), stream.fileno())
 
 
-def answer_one(lab: Lab, listener: socket.socket) -> bool:
-    """Serve one request; False after the one that ends the service."""
-    connection, _ = listener.accept()
-    with connection:
-        connection.settimeout(REQUEST_TIMEOUT)
+def answer_one(lab: Lab, reception: Reception) -> bool:
+    """Carry one request out and answer it, or see a client off that made none; False after the last request.
+
+    Raises:
+        BrokenLabError: a change failed for a reason that nobody foresaw; the lab has been taken down.
+    """
+    client = reception.next()
+    if client is None:
+        return True
+    line = bytes(client.line)
+    try:
+        change = _prepared(lab, parse_request(line))
+    except KuijiaError as error:
+        reception.answer(client, _refusal(error))
+        return True
+    except Exception as error:  # noqa: BLE001  # whatever it is, nothing of the lab has been touched
+        _log_failure(line)
+        reception.answer(client, _refusal(_unforeseen(error)))
+        return True
+    try:
+        reception.answer(client, _answer({"result": change()}))
+    except KuijiaError as error:
+        reception.answer(client, _refusal(error))
+    except Exception as error:
+        _log_failure(line)
+        broken = BrokenLabError(f"{_unforeseen(error)}; the lab is taken down, as its state is not known")
         try:
-            request = json.loads(connection.makefile("rb").readline(MAX_REQUEST))
-        except (OSError, ValueError):
-            return True  # it has gone, says nothing or talks of something else: no reason to take the lab down
-        try:
-            answer = {"result": _do(lab, request)}
-        except KuijiaError as error:
-            answer = {"error": str(error), "exit_status": error.exit_status}
-        with contextlib.suppress(OSError):  # it has not waited for the answer
-            connection.sendall(json.dumps(answer).encode() + b"\n")
+            lab.stop()
+        finally:
+            reception.answer(client, _refusal(broken))
+        raise broken from error
     return lab.is_running
 
 
-def _do(lab: Lab, request: object) -> object:
+def _prepared(lab: Lab, request: Request) -> Callable[[], object]:
+    """Do what changes nothing of the lab; return what is left to do, which gives the result."""
     match request:
-        case {"do": "status"}:
-            return lab.status()
-        case {"do": "fail" | "heal" as what, "a": str(a), "b": str(b)}:
-            return asdict(lab.fail(a, b) if what == "fail" else lab.heal(a, b))
-        case {"do": "topology"}:
-            return plan_to_json(lab.plan)["topology"]
-        case {"do": "update", "demands": list(demands), "source": str(source)}:
-            return asdict(lab.update(_plan_for(lab, demands, source)))
-        case {"do": "enter", "node": str(node)}:
-            return lab.environment_of(node)
-        case {"do": "down"}:
-            lab.stop()
-            return None
-        case _:
-            raise InputError("lab", "", f"unknown request {request!r}", "status, fail, heal, update, enter or down")
+        case Look("topology"):
+            found = plan_to_json(lab.plan)["topology"]
+        case Look():
+            found = lab.status()
+        case Enter(node):
+            found = lab.environment_of(node)
+        case Switch("fail", a, b):
+            return lambda: asdict(lab.fail(a, b))
+        case Switch(_, a, b):
+            return lambda: asdict(lab.heal(a, b))
+        case Update():
+            plan = plan_for(lab, request)
+            return lambda: asdict(lab.update(plan))
+        case Down():
+            return lab.stop
+    return lambda: found
 
 
-def _plan_for(lab: Lab, rows: list[Any], source: str) -> Plan:
-    """The plan for other demands on the lab's network, solved as its first one was."""
-    # The optimiser takes a second to import, which a lab that is never updated should not cost.
-    from te_solver.solve import solve  # noqa: PLC0415
+def _answer(message: dict[str, Any]) -> bytes:
+    return json.dumps(message).encode() + b"\n"
 
-    factor = lab.options.demand_factor
-    demands = [Demand(start, end, rate * factor, priority) for start, end, rate, priority in rows]
-    plan = solve(lab.plan.topology, demands, lab.options.tunnels_per_pair, source=source)
-    try:
-        build_tables(plan, pipeline_options(lab.options.words))
-    except UnsoundError as error:
-        raise InputError(source, key_path(error.where), error.problem, error.expected) from error
-    return plan
+
+def _refusal(error: KuijiaError) -> bytes:
+    text = " ".join(str(error).splitlines())
+    if len(text) > _LONGEST_MESSAGE:
+        text = f"{text[:_LONGEST_MESSAGE]}..."
+    return _answer({"error": text, "exit_status": error.exit_status})
+
+
+def _refused(problem: str, expected: str) -> bytes:
+    return _refusal(InputError("lab", "", problem, expected))
+
+
+def _unforeseen(error: Exception) -> TestbedError:
+    return TestbedError(f"the lab failed at the request with {type(error).__name__}: {quoted(str(error))}")
+
+
+def _log_failure(line: bytes) -> None:
+    """Write the exception under way to standard error, which is the log, with the beginning of the request."""
+    if os.fstat(sys.stderr.fileno()).st_size > LONGEST_LOG:
+        return
+    sys.stderr.write(f"{time.strftime('%H:%M:%S')} failed at {line[:_SHOWN_BYTES]!r}\n{traceback.format_exc()}\n")
+    sys.stderr.flush()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
@@ -24,6 +25,18 @@ class ProcessIdentity:
     pid: int
     start_time: int
     boot_id: str
+
+    @classmethod
+    def from_json(cls, content: bytes) -> ProcessIdentity | None:
+        """Return the process that a record names, None when it is no record of one."""
+        try:
+            record = json.loads(content)
+        except (RecursionError, ValueError):
+            return None
+        match record:
+            case {"pid": int(pid), "start_time": int(start), "boot_id": str(boot), **rest} if not rest:
+                return cls(pid, start, boot)
+        return None
 
     def is_alive(self, proc: Path = PROC) -> bool:
         return self.boot_id == boot_id(proc) and self.start_time == start_time(self.pid, proc)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from te_solver.errors import quoted
+from testbed.bounded_output import require_short
 from testbed.errors import TestbedError
 from testbed.processes import SocketKind, owns_socket
 
@@ -27,7 +29,7 @@ class Program(Protocol):
         """Return its exit status; raises TestbedError if it has not ended after this many seconds."""
 
     def output(self) -> str:
-        """Return its output so far."""
+        """Return its output so far; raises TestbedError if that is more than `LONGEST_OUTPUT`."""
 
     def owns_socket(self, kind: SocketKind, local_port: int, remote_port: int = 0) -> bool:
         """Return True if this process itself has such a socket."""
@@ -69,7 +71,9 @@ class LocalProgram:
     def output(self) -> str:
         # Reads at an explicit offset: the file's own position is where the program writes.
         file = self._output.fileno()
-        return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
+        size = os.fstat(file).st_size
+        require_short(size, quoted(self._name))
+        return os.pread(file, size, 0).decode(errors="replace")
 
     def owns_socket(self, kind: SocketKind, local_port: int, remote_port: int = 0) -> bool:
         return owns_socket(self._popen.pid, kind, local_port, remote_port)

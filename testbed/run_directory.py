@@ -22,6 +22,7 @@ from typing import Literal
 from te_solver.errors import InputError
 from testbed.errors import TestbedError
 from testbed.processes import ProcessIdentity, end_processes_with_environment, own_identity
+from testbed.trusted_folders import read_record, require_trusted
 
 ROOT = Path("/run/kuijia")
 LAB_VARIABLE = "KUIJIA_LAB"
@@ -144,7 +145,8 @@ def become_background_lab(root: Path = ROOT) -> Iterator[None]:
 def _open_lock(root: Path, name: str) -> Iterator[int]:
     try:
         root.mkdir(mode=0o755, parents=True, exist_ok=True)
-        lock = os.open(root / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        require_trusted(root)
+        lock = os.open(root / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise _unwritable(root, error) from error
     try:
@@ -162,20 +164,25 @@ def owner_of(directory: Path) -> ProcessIdentity | None:
 
     Raises:
         InputError: the directory is not ours to read.
+        TestbedError: its record cannot be read.
     """
     try:
-        return ProcessIdentity(**json.loads((directory / _OWNER_FILE).read_text()))
+        return ProcessIdentity.from_json(read_record(directory / _OWNER_FILE))
     except FileNotFoundError:
         return None
     except PermissionError as error:
         raise InputError("lab", directory.name, "belongs to another user", "its owner or root") from error
+    except OSError as error:  # a link stands there, which no lab makes
+        raise TestbedError(f"{directory / _OWNER_FILE} cannot be read: {error.strerror}") from error
 
 
 def labs(root: Path = ROOT) -> list[Path]:
     """Directories of all labs, live or left over."""
     if not root.is_dir():
         return []
-    return sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
+    return sorted(
+        path for path in root.iterdir() if not path.is_symlink() and path.is_dir() and not path.name.startswith(".")
+    )
 
 
 def delete_lab(directory: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from testbed import transfer_program
+from testbed.bounded_output import LONGEST_MESSAGE, LONGEST_OUTPUT, require_short
 from testbed.errors import TestbedError
 from testbed.hosts import Host
 
@@ -88,7 +89,7 @@ def _start(host: Host, arguments: list[str], said: str) -> subprocess.Popen[byte
     pipe = subprocess.PIPE
     program = host.start(command, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT)
     assert program.stdout is not None
-    line = program.stdout.readline().decode().strip()
+    line = program.stdout.readline(LONGEST_MESSAGE).decode(errors="replace").strip()
     if line != said:
         raise TestbedError(f"the program that transfers data on {host.name} failed: {line or 'it said nothing'}")
     return program
@@ -98,7 +99,9 @@ def _collected(senders: Mapping[str, subprocess.Popen[bytes]], names: Mapping[st
     found = []
     for source, program in senders.items():
         assert program.stdout is not None
-        said = program.stdout.read().decode().strip()
+        output = program.stdout.read(LONGEST_OUTPUT + 1)
+        require_short(len(output), f"sending from {source}")
+        said = output.decode(errors="replace").strip()
         if program.returncode != 0:
             raise TestbedError(f"sending from {source} failed: {said or f'exit status {program.returncode}'}")
         found += [Transfer(source, names[address], began, ended) for address, began, ended in json.loads(said)]

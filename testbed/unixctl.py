@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from itertools import count
 from pathlib import Path
 from types import TracebackType
 
+from testbed.bounded_output import require_short
 from testbed.errors import TestbedError
 
 _TIMEOUT = 60.0
@@ -51,11 +53,15 @@ class ControlSocket:
 
     def _answer(self) -> dict[str, object]:
         received = b""
+        deadline = time.monotonic() + _TIMEOUT
         while True:
             chunk = self._socket.recv(_CHUNK)
             if not chunk:
                 raise TestbedError(f"{self._path} closed the connection")
             received += chunk
+            require_short(len(received), str(self._path))
+            if time.monotonic() > deadline:
+                raise TestbedError(f"{self._path} has not ended its answer after {_TIMEOUT:g} s")
             if not received.rstrip().endswith(b"}"):
                 continue
             try:

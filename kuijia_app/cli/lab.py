@@ -24,15 +24,15 @@ from kuijia_app.cli.inputs import (
 from kuijia_app.cli.table_options import add_table_options, option_words
 from kuijia_app.options import pipeline_options
 from kuijia_app.pipeline import build_tables
-from kuijia_app.queues import QueueLayout
 from te_solver.demands import Demand
-from te_solver.errors import InputError, KuijiaError, UnsoundError, key_path, quoted
+from te_solver.errors import InputError, KuijiaError, UnsoundError, key_path
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_to_json
 from te_solver.topology import Link, Topology
 from testbed.bfd import DEFAULT_INTERVAL_MS
 from testbed.commands import find_program, search_path
 from testbed.lab_client import ask_lab, remove_killed_lab, running_lab, start_lab
+from testbed.lab_plans import require_served
 from testbed.lab_service import Order
 from testbed.run_directory import LAB_VARIABLE
 
@@ -94,7 +94,7 @@ def _up(args: argparse.Namespace) -> int:
     demands = read_demands(args, topology)
     words = option_words(args)
     tables = pipeline_options(words)
-    _require_served(tables.layout, demands, args.demands)
+    require_served(tables.layout, demands, args.demands)
     # The optimiser takes a second to import, which neither --help nor bad input should cost.
     from te_solver.solve import solve  # noqa: PLC0415
 
@@ -113,15 +113,6 @@ def _up(args: argparse.Namespace) -> int:
     else:
         print(*_status_lines(status), "", *_usage(plan, status), sep="\n")
     return 0
-
-
-def _require_served(layout: QueueLayout, demands: Sequence[Demand], source: str) -> None:
-    """Raises InputError when the queues serve no class of one of the demands."""
-    served = [each.priority for each in layout.classes]
-    for demand in demands:
-        if demand.priority not in served:
-            expected = f"one that the queue layout {quoted(layout.name)} serves: {', '.join(map(str, served))}"
-            raise InputError(source, "", f"a demand of priority {demand.priority}", expected)
 
 
 def _status(args: argparse.Namespace) -> int:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from io import FileIO
 
 from te_solver.errors import KuijiaError
+from testbed.bounded_output import require_short
 from testbed.boxes.box_actions import BoxActions
 
 GREETING = "kuijia-agent"
@@ -55,4 +56,5 @@ def _lines(orders: FileIO, silence_seconds: float) -> Iterator[bytes]:
     begun = b""
     while select.select([orders], [], [], silence_seconds)[0] and (part := orders.read(_MOST_AT_ONCE)):
         *whole, begun = (begun + part).split(b"\n")
+        require_short(len(begun), "the other end")
         yield from filter(None, whole)

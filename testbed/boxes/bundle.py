@@ -25,6 +25,7 @@ MODULES_ON_BOX = (
     "testbed/boxes/controller_place.py",
     "testbed/boxes/record.py",
     "testbed/boxes/survey.py",
+    "testbed/bounded_output.py",
     "testbed/commands.py",
     "testbed/errors.py",
     "testbed/flow_keys.py",
@@ -39,6 +40,7 @@ MODULES_ON_BOX = (
     "testbed/processes.py",
     "testbed/programs.py",
     "testbed/send_buffer.py",
+    "testbed/trusted_folders.py",
     "testbed/unread_frames.py",
 )
 """Modules that import only each other and the standard library; a test runs them that way."""

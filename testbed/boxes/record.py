@@ -29,6 +29,7 @@ from testbed.boxes.changes import (
 from testbed.commands import run_command
 from testbed.errors import TestbedError
 from testbed.processes import boot_id
+from testbed.trusted_folders import require_trusted
 
 FOLDER = Path("/var/lib/kuijia/boxes")
 
@@ -77,6 +78,7 @@ class Record:
             TestbedError: somebody else has claimed it.
         """
         self.path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        require_trusted(self.path.parent)
         wanted = {self.path.with_suffix(".lock"): "it"}
         wanted |= {self.path.with_name(f"interface-{name.encode().hex()}.lock"): name for name in interfaces}
         with ExitStack() as stack:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shlex
 import subprocess
-import tempfile
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import IO, Any
 
+from testbed.bounded_output import LONGEST_OUTPUT, Tail, one_line
 from testbed.boxes.agent import GREETING, SIGN_OF_LIFE_SECONDS
 from testbed.boxes.bundle import BOOTSTRAP, bundle
 from testbed.boxes.inventory import Login
@@ -43,6 +45,18 @@ _FAILED = 255
 
 _MOST_CHATTER = 200
 """Lines that a box's login scripts may print."""
+
+_LONGEST_CHATTER = 4096
+"""Bytes of such a line; a longer one counts as several."""
+
+_NOT_STARTED = "does not start what is to be run there"
+
+SEND_SECONDS = 30.0
+"""Seconds that a box may take to take an order, or the agent."""
+
+_PATIENCE_SECONDS = 0.5
+_COMPLAINT_SECONDS = 1.0
+"""Seconds in which the last words of an SSH that has ended are to be had."""
 
 
 class BoxError(TestbedError):
@@ -96,8 +110,8 @@ class Connection:
 
     def __init__(self, name: str, login: Login) -> None:
         self.name = name
-        self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
-        self._answers: SimpleQueue[Mapping[str, Any] | None] = SimpleQueue()
+        self._answers: SimpleQueue[Mapping[str, Any] | str] = SimpleQueue()
+        self._awaited: set[int] = set()
         self._early: dict[int, Mapping[str, Any]] = {}
         self._last_order = 0
         self._is_greeted = False
@@ -106,12 +120,15 @@ class Connection:
                 ssh_command(login),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self._complaints,
+                stderr=subprocess.PIPE,
                 start_new_session=True,  # Ctrl-C is for us, who have things to put back
             )
         except OSError as error:
-            self._complaints.close()
             raise DeadBoxError(f"ssh cannot be run: {error.strerror}") from error
+        assert self._ssh.stdin is not None
+        assert self._ssh.stderr is not None
+        os.set_blocking(self._ssh.stdin.fileno(), False)
+        self._complaints = Tail(self._ssh.stderr, _MOST_COMPLAINTS, f"hears complaints of {name}")
         self._listener = threading.Thread(target=self._listen, name=f"listens to {name}", daemon=True)
         self._sending = threading.Lock()
         self._is_closing = threading.Event()
@@ -133,6 +150,7 @@ class Connection:
     def begin(self, action: str, /, **arguments: object) -> int:
         """Tell the box something and return at once; `result` has the answer."""
         self._last_order += 1
+        self._awaited.add(self._last_order)
         order = {"id": self._last_order, "action": action, "arguments": arguments}
         self._send(json.dumps(order).encode() + b"\n")
         return self._last_order
@@ -149,7 +167,7 @@ class Connection:
             self._early[answer["id"]] = answer
         answer = self._early.pop(order)
         if "error" in answer:
-            raise BoxError(f"{self.name}: {answer['error']}")
+            raise BoxError(f"{self.name}: {one_line(str(answer['error']))}")
         return answer["value"]
 
     def call(self, action: str, /, seconds: float = ANSWER_SECONDS, **arguments: object) -> Any:  # noqa: ANN401 - JSON
@@ -173,7 +191,7 @@ class Connection:
         if self._listener.ident is not None:
             self._listener.join()
         self._ssh.stdout.close()
-        self._complaints.close()
+        self._complaints.text(_COMPLAINT_SECONDS)
 
     def __enter__(self) -> Connection:
         return self
@@ -185,10 +203,19 @@ class Connection:
 
     def _send(self, data: bytes) -> None:
         assert self._ssh.stdin is not None
+        deadline = time.monotonic() + SEND_SECONDS
+        left = memoryview(data)
         try:
             with self._sending:
-                self._ssh.stdin.write(data)
-                self._ssh.stdin.flush()
+                while left:
+                    descriptor = self._ssh.stdin.fileno()
+                    _, ready, _ = select.select([], [descriptor], [], _PATIENCE_SECONDS)
+                    if ready:
+                        left = left[os.write(descriptor, left) :]
+                    elif time.monotonic() > deadline or self._is_closing.is_set():
+                        raise self._dead(f"does not take what it is sent for {SEND_SECONDS:g} s")
+        except BlockingIOError as error:  # less room than a pipe promises
+            raise self._dead("does not take what it is sent") from error
         except (BrokenPipeError, ValueError) as error:  # it is closed already
             raise self._dead() from error
 
@@ -197,9 +224,9 @@ class Connection:
             answer = self._answers.get(timeout=seconds)
         except Empty as error:
             raise self._dead(f"does not answer for {seconds:g} s") from error
-        if answer is None:
-            self._answers.put(None)  # for whoever asks next
-            raise self._dead()
+        if isinstance(answer, str):
+            self._answers.put(answer)  # for whoever asks next
+            raise self._dead(answer)
         return answer
 
     def _give_signs_of_life(self) -> None:
@@ -209,49 +236,62 @@ class Connection:
 
     def _listen(self) -> None:
         assert self._ssh.stdout is not None
-        greeted = False
-        chatter = 0
-        for line in self._ssh.stdout:
-            if greeted:
-                answer = _answer(line)
-                if answer is None:
-                    break
-                self._answers.put(answer)
-            elif line.decode(errors="replace").strip() == GREETING:
-                greeted = True
-                self._answers.put({})
-            elif (chatter := chatter + 1) > _MOST_CHATTER:
+        fault = self._heard(self._ssh.stdout)
+        self._answers.put(fault)
+        if fault:  # nothing that still comes is listened to, and SSH must not wait for somebody who takes it
+            self._ssh.kill()
+
+    def _heard(self, said: IO[bytes]) -> str:
+        """Hand on the answers; return why there are no more, nothing where the connection has ended."""
+        for _ in range(_MOST_CHATTER):
+            line = said.readline(_LONGEST_CHATTER)
+            if not line:
+                return ""
+            if line.decode(errors="replace").strip() == GREETING:
                 break
-        self._answers.put(None)
+        else:
+            return f"{_NOT_STARTED}, but says {_MOST_CHATTER} other lines"
+        self._answers.put({})
+        while line := said.readline(LONGEST_OUTPUT + 1):
+            if len(line) > LONGEST_OUTPUT:
+                return f"sends a line of more than {LONGEST_OUTPUT} bytes"
+            answer = _answer(line)
+            if answer is None:
+                return "has closed the connection, or sends what is no answer"
+            if answer["id"] not in self._awaited:
+                return "answers what it was not asked"
+            self._awaited.remove(answer["id"])
+            self._answers.put(answer)
+        return ""
 
     def _dead(self, how: str = "") -> DeadBoxError:
         """The error to raise, with what SSH said; without a word on how, the connection has ended."""
         with suppress(subprocess.TimeoutExpired):
             self._ssh.wait(1)
         how = how or self._end()
-        if self._complaints.closed:
-            return DeadBoxError(f"{self.name} {how}")
-        # Read at a place of its own: where SSH writes is where the file's own place is.
-        said = os.pread(self._complaints.fileno(), _MOST_COMPLAINTS, 0).decode(errors="replace").strip().splitlines()
+        said = self._complaints.text(_COMPLAINT_SECONDS).strip().splitlines()
         if any(_OTHER_HOST_KEY in line for line in said):
             how += ": its host key is another than the one that is known"
         earlier = [line.strip().rstrip(".") for line in said[:-1] if any(fault in line for fault in _KEY_FAULTS)]
         reasons = [*earlier, *(line.strip() for line in said[-1:])]
-        return DeadBoxError(f"{self.name} {how}" + (f": {'; '.join(reasons)}" if reasons else ""))
+        return DeadBoxError(f"{self.name} {how}" + (f": {one_line('; '.join(reasons))}" if reasons else ""))
 
     def _end(self) -> str:
         if self._is_greeted:
             return "has closed the connection"
-        return "cannot be reached" if self._ssh.returncode == _FAILED else "does not start what is to be run there"
+        return "cannot be reached" if self._ssh.returncode == _FAILED else _NOT_STARTED
 
 
 def _answer(line: bytes) -> Mapping[str, Any] | None:
     """What an agent says; None for what no agent of ours says."""
     try:
         answer = json.loads(line)
-    except ValueError:
+    except (RecursionError, ValueError):
         return None
-    return answer if isinstance(answer, dict) and "id" in answer and ("value" in answer or "error" in answer) else None
+    match answer:
+        case {"id": int(), "value": _} | {"id": int(), "error": str()}:
+            return dict(answer)
+    return None
 
 
 def _file_option(file: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ from testbed.processes import (
     own_identity,
     processes_with_argument,
 )
+from testbed.trusted_folders import fault_of_folder, read_record
 
 KERNEL = "linux.uml"
 PARENT = Path("/tmp")  # noqa: S108  # the guest has another /tmp; a socket in the folder must have a short name
@@ -53,11 +55,22 @@ def folder_parameter(folder: Path) -> str:
 
 def _remove_leftovers() -> None:
     for folder in PARENT.glob(f"{_PREFIX}*"):
-        with suppress(FileNotFoundError):  # another one removes it, or its owner is about to write these files
-            if folder.stat().st_uid != os.geteuid():
+        # Another one removes it, or its owner is about to write its record.
+        with suppress(FileNotFoundError):
+            # Anybody may lay something under such a name: a link, or a folder that others can write to.
+            if fault_of_folder(folder) is not None or folder.lstat().st_uid != os.geteuid():
                 continue
-            owner = ProcessIdentity(**json.loads((folder / _OWNER_FILE).read_text()))
-            if owner.is_alive():
+            owner = _owner_of(folder)
+            if owner is None or owner.is_alive():
                 continue
             end_guest(folder)
             shutil.rmtree(folder)
+
+
+def _owner_of(folder: Path) -> ProcessIdentity | None:
+    try:
+        return ProcessIdentity.from_json(read_record(folder / _OWNER_FILE))
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # a link, which we never make
+            return None
+        raise

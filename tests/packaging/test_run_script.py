@@ -111,7 +111,7 @@ def test_help_names_every_word_and_sets_nothing_up(clone: Clone, word: str) -> N
     outcome = clone.run(word)
     assert outcome.returncode == 0
     assert outcome.stderr == ""
-    assert all(f"\n  {known} " in outcome.stdout for known in ("demo", "test", "bench", "kuijia"))
+    assert all(f"\n  {known} " in outcome.stdout for known in ("demo", "test", "bench", "fuzz", "kuijia"))
     assert not (clone.path / ".venv").exists()
 
 
@@ -120,7 +120,7 @@ def test_an_unknown_word_is_refused_with_the_usage(clone: Clone) -> None:
     assert outcome.returncode == 2
     assert outcome.stdout == ""
     assert outcome.stderr.startswith("usage: ./run")
-    assert outcome.stderr.endswith("error: tset: no such word, expected demo, test, bench or kuijia\n")
+    assert outcome.stderr.endswith("error: tset: no such word, expected demo, test, bench, fuzz or kuijia\n")
     assert not (clone.path / ".venv").exists()
 
 
@@ -137,6 +137,29 @@ def test_bench_runs_the_benchmarks_of_the_clone_wherever_it_is_called_from(clone
     clone.write_program(".venv/bin/python", '#!/bin/sh\nexec /usr/bin/python3 "$@"\n')
     outcome = clone.run("bench", "te-resolve", "--json")
     assert outcome.stdout == "['te-resolve', '--json']\n"
+
+
+def test_fuzz_runs_the_fuzzers_of_the_clone_wherever_it_is_called_from(clone: Clone) -> None:
+    (clone.path / "tests" / "fuzz").mkdir(parents=True)
+    (clone.path / "tests" / "fuzz" / "__main__.py").write_text("import sys\nprint(sys.argv[1:])\n")
+    assert clone.run("kuijia").returncode == 7
+    clone.write_program(".venv/bin/python", '#!/bin/sh\nexec /usr/bin/python3 "$@"\n')
+    outcome = clone.run("fuzz", "--minutes", "2", "plan:json")
+    assert outcome.stdout == "['--minutes', '2', 'plan:json']\n"
+
+
+def test_fuzz_goes_on_without_what_guides_it_by_coverage(clone: Clone) -> None:
+    (clone.path / "tests" / "fuzz").mkdir(parents=True)
+    (clone.path / "tests" / "fuzz" / "__main__.py").write_text("print('fuzzing')\n")
+    (clone.path / "requirements" / "coverage.txt").write_text("atheris==0\n")
+    assert clone.run("kuijia").returncode == 7
+    clone.write_program(
+        ".venv/bin/python",
+        '#!/bin/sh\ncase "$*" in *pip*) exit 1 ;; *import*) exit 1 ;; esac\nexec /usr/bin/python3 "$@"\n',
+    )
+    outcome = clone.run("fuzz", "--coverage")
+    assert "note: atheris cannot be installed, so --coverage is not available" in outcome.stderr.splitlines()
+    assert outcome.stdout == "fuzzing\n"
 
 
 def test_the_first_run_sets_up_and_the_second_has_nothing_to_do(clone: Clone) -> None:

@@ -37,6 +37,30 @@ def test_a_line_that_is_still_being_written_is_left_for_the_next_call(log: Path,
     assert process.events() == [{"event": "one"}, {"event": "two"}]
 
 
+@pytest.mark.parametrize(
+    "line", [b"no JSON", b"[]", b'{"time": 1}', b"[" * 100_000, b'{"event": ' + b"7" * 5000 + b"}", b"\xff"]
+)
+def test_a_line_that_is_no_event_is_one_error_that_names_the_file(
+    log: Path, process: ControllerProcess, line: bytes
+) -> None:
+    log.write_bytes(line + b"\n")
+    with pytest.raises(TestbedError, match=f"^{log} has a line that is no event: '[^\n]*$") as caught:
+        process.events()
+    assert len(str(caught.value)) < 500
+
+
+def test_an_event_without_end_is_not_waited_for(log: Path, process: ControllerProcess) -> None:
+    log.write_bytes(b'{"event": "' + b"x" * (2 << 20))
+    with pytest.raises(TestbedError, match=f"^an event in {log} has more than 1048576 bytes to say$"):
+        process.events()
+
+
+def test_the_last_words_of_a_long_log_are_cut_out_of_its_end(log: Path, process: ControllerProcess) -> None:
+    log.with_name("controller.log").write_text("x" * 10_000_000 + "\nthe last word\n")
+    with pytest.raises(TestbedError, match=r"^the controller has died: the last word$"):
+        process.wait_for(lambda _: False, 0)
+
+
 def test_a_tunnel_is_dead_while_an_ingress_was_last_told_so(log: Path, process: ControllerProcess) -> None:
     def told(ingress: str, path_id: int, *, alive: bool) -> dict[str, object]:
         return {"event": "tunnel-liveness", "ingress": ingress, "path_id": path_id, "alive": alive}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 import tempfile
+import threading
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import pytest
 from te_solver.errors import InputError
 from testbed import lab_client
 from testbed.errors import TestbedError
-from testbed.lab_client import LabRefusedError, running_lab, start_lab
+from testbed.lab_client import LabRefusedError, ask_lab, running_lab, start_lab
 from testbed.lab_service import SOCKET_NAME, Order
 from testbed.processes import own_identity
 from testbed.run_directory import become_background_lab
@@ -76,6 +78,39 @@ def test_a_service_that_dies_at_once_is_told_of(monkeypatch: pytest.MonkeyPatch)
     long = Order(plan={"padding": "x" * 10_000_000}, options={})
     with pytest.raises(TestbedError, match=r"^the lab ended with status 1 before it was up$"):
         start_lab(long, lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        (b"", "lab 1-up died before it answered"),
+        (b"[" * 2000 + b"\n", "lab 1-up gave no answer of the form expected, but 2001 bytes of something else"),
+        (b'{"error": 7}\n', "lab 1-up gave no answer of the form expected, but 13 bytes of something else"),
+        (b'"' + b"x" * 5000 + b'"\n', "lab 1-up gave no answer of the form expected, but 4097 bytes of something else"),
+    ],
+)
+def test_an_answer_that_is_none_is_one_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: bytes, error: str
+) -> None:
+    up = make_lab(tmp_path, "1-up", with_socket=False)
+    monkeypatch.setattr(lab_client, "running_lab", lambda: up)
+    monkeypatch.setattr(lab_client, "LONGEST_ANSWER", 4096)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(up / SOCKET_NAME))
+        listener.listen()
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.makefile("rb").readline()
+                connection.sendall(said)
+
+        server = threading.Thread(target=serve)
+        server.start()
+        with pytest.raises(TestbedError) as failure:
+            ask_lab("status")
+        server.join()
+    assert str(failure.value) == error
 
 
 def test_only_one_lab_can_be_in_the_background(tmp_path: Path) -> None:

@@ -52,6 +52,49 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         RunDirectory.create(tmp_path / "file")
 
 
+@pytest.mark.parametrize("mode", [0o777, 0o775])
+def test_a_place_that_others_can_write_to_is_refused(tmp_path: Path, mode: int) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run").chmod(mode)
+    with pytest.raises(
+        TestbedError, match=f"^{tmp_path}/run can be written by others than its owner, expected a folder"
+    ):
+        RunDirectory.create(tmp_path / "run")
+    assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_a_link_in_the_place_of_run_directories_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir(mode=0o755)
+    (tmp_path / "run").symlink_to("elsewhere")
+    with pytest.raises(TestbedError, match=f"^{tmp_path}/run is no folder, expected"):
+        RunDirectory.create(tmp_path / "run")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_place_of_another_user_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir(mode=0o755)
+    os.chown(tmp_path / "run", 65534, -1)
+    with pytest.raises(TestbedError, match=f"^{tmp_path}/run belongs to user 65534, expected"):
+        RunDirectory.create(tmp_path / "run")
+
+
+def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / ".lock").symlink_to("made")
+    with pytest.raises(TestbedError, match=f"^{tmp_path} cannot be written: "):
+        RunDirectory.create(tmp_path)
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("record", [b"", b"{", b"[]", b"[" * 100_000, b'{"pid": "1"}', b"\xff"])
+def test_a_folder_with_a_record_of_nobody_is_no_lab(tmp_path: Path, record: bytes) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "owner.json").write_bytes(record)
+    assert owner_of(tmp_path / "notes") is None
+    assert reports_of_removal(tmp_path) == []
+    assert (tmp_path / "notes").is_dir()
+
+
 def test_the_journal_keeps_what_was_noted_in_order(tmp_path: Path) -> None:
     with RunDirectory.create(tmp_path) as run:
         assert run.noted() == []

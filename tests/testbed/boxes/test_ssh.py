@@ -164,6 +164,79 @@ def test_what_is_no_answer_ends_the_connection(ssh_stand_in: Path, said: str) ->
         connection.call("clock")
 
 
+ANSWERS_FOR_EVER = f"""
+import json, sys
+sys.stdin.buffer.readline()
+print({GREETING!r}, flush=True)
+while True:
+    print(json.dumps({{"id": %s, "value": "x" * 1000}}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "error"),
+    [
+        (
+            f"import sys; print({GREETING!r}, flush=True)\nwhile True: sys.stdout.write('x' * 65536)",
+            r"^switch a sends a line of more than 1000000 bytes$",
+        ),
+        (
+            "import sys\nwhile True: sys.stdout.write('x' * 65536)",
+            r"^switch a does not start what is to be run there, but",
+        ),
+        ("print('Welcome!', flush=True)\nwhile True: print('Welcome!')", r"^switch a does not start what is to be run"),
+        (ANSWERS_FOR_EVER % 1, r"^switch a answers what it was not asked$"),
+        (ANSWERS_FOR_EVER % 7, r"^switch a answers what it was not asked$"),
+        (
+            f"print({GREETING!r}); print('[' * 100000)",
+            r"^switch a has closed the connection, or sends what is no answer$",
+        ),
+        (f'print({GREETING!r}); print(\'{{"id": [], "value": 1}}\')', r"^switch a has closed the connection, or sends"),
+        (
+            f"print({GREETING!r}); print('{{\"id\": 1, \"value\": ' + '7' * 5000 + '}}')",
+            r"^switch a has closed the conn",
+        ),
+    ],
+)
+def test_a_box_that_says_too_much_is_one_error_that_names_it(
+    ssh_stand_in: Path, monkeypatch: pytest.MonkeyPatch, program: str, error: str
+) -> None:
+    monkeypatch.setattr("testbed.boxes.ssh.LONGEST_OUTPUT", 1_000_000)
+    ssh_stand_in.write_text(f"#!/bin/sh\nexec {SYSTEM_PYTHON} -c {shlex.quote(program)} 2>/dev/null\n")
+
+    def ask_twice() -> None:
+        with Connection("switch a", Login("box")) as connection:
+            connection.call("clock")
+            connection.call("clock")
+
+    with pytest.raises(DeadBoxError, match=error):
+        ask_twice()
+
+
+def test_complaints_without_end_fill_no_disk(ssh_stand_in: Path) -> None:
+    program = "import sys\nfor _ in range(2000): sys.stderr.write('x' * 65536)\nsys.exit('\\nthe last word')"
+    ssh_stand_in.write_text(f"#!/bin/sh\nexec {SYSTEM_PYTHON} -c {shlex.quote(program)}\n")
+    with pytest.raises(DeadBoxError, match=r"^switch a does not start what is to be run there: the last word$"):
+        Connection("switch a", Login("box"))
+
+
+def test_a_box_that_takes_nothing_is_dead(ssh_stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("testbed.boxes.ssh.SEND_SECONDS", 0.1)
+    monkeypatch.setattr("testbed.boxes.ssh.bundle", lambda: bytes(1 << 20))  # more than pipes hold
+    ssh_stand_in.write_text("#!/bin/sh\nexec sleep 60\n")
+    with pytest.raises(DeadBoxError, match=r"^switch a does not take what it is sent for 0\.1 s$"):
+        Connection("switch a", Login("box"))
+
+
+def test_an_error_of_a_box_is_one_line_that_is_not_long(ssh_stand_in: Path) -> None:
+    program = f"import json; print({GREETING!r}); print(json.dumps({{'id': 1, 'error': 'x\\n' * 10_000}}))"
+    ssh_stand_in.write_text(f"#!/bin/sh\n{SYSTEM_PYTHON} -c {shlex.quote(program)}\ncat >/dev/null\n")
+    with Connection("switch a", Login("box")) as connection, pytest.raises(BoxError) as caught:
+        connection.call("clock")
+    assert len(str(caught.value).splitlines()) == 1
+    assert len(str(caught.value)) < 1100
+
+
 def test_an_idle_connection_gives_signs_of_life(ssh_stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("testbed.boxes.ssh.SIGN_OF_LIFE_SECONDS", 0.05)
     # The stand-in answers when it has read three empty lines.

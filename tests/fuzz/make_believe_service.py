@@ -1,0 +1,31 @@
+"""Run as a program: the lab service at a socket, over a lab that does nothing. Arguments: SOCKET PATIENCE_SECONDS."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from testbed.lab_reception import Reception
+from testbed.lab_service import _listener, _refused, answer_one
+from tests.testbed.make_believe_lab import MakeBelieveLab
+
+
+class _LastingLab(MakeBelieveLab):
+    """Is not taken down."""
+
+    def stop(self) -> None:
+        pass
+
+
+def main() -> None:
+    path, patience = sys.argv[1:]
+    lab = _LastingLab(padding=10_000)
+    with _listener(Path(path)) as listener, Reception(listener, _refused, patience=float(patience)) as reception:
+        sys.stdout.write("listening\n")
+        sys.stdout.flush()
+        while answer_one(lab, reception):
+            pass
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""`python -m tests.fuzz`: a short run over all targets finds nothing, and the command says what it did."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.contract import ROOT
+
+CASES = 4_000
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def command(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.fuzz", *arguments],
+        cwd=ROOT,
+        env={**os.environ, **ONE_THREAD},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(*arguments: str) -> tuple[int, str, str]:
+    process = command(*arguments)
+    output, errors = process.communicate()
+    return process.returncode, output, errors
+
+
+def test_no_target_fails_in_a_short_run(tmp_path: Path) -> None:
+    status, output, errors = ended("--cases", str(CASES), "--seed", "20", "--json", "-o", str(tmp_path))
+    found = json.loads(output)
+    assert found["failures"] == [], errors
+    assert status == 0
+    assert sum(found["cases"].values()) == pytest.approx(CASES, rel=0.02)
+
+
+def test_the_targets_are_listed() -> None:
+    status, output, _ = ended("--list", "demands")
+    assert (status, output.split()) == (0, ["demands:csv", "demands:sndlib", "demands:sndlib-native", "demands:teavar"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["nothing"], "error: fuzz:TARGET: 'nothing' is unknown, expected one of topology:yaml"),
+        (["--minutes", "0"], "error: fuzz: argument --minutes: "),
+        (["--repeat", "missing", "plan:json"], "error: missing: cannot be read (No such file or directory)"),
+        (["--repeat", "missing", "demands"], "error: fuzz:--repeat: 4 targets are given"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments: list[str], complaint: str) -> None:
+    status, output, errors = ended(*arguments)
+    assert (status, output) == (2, "")
+    assert errors.startswith(complaint)
+
+
+def test_an_interrupted_run_says_what_it_did(tmp_path: Path) -> None:
+    process = command("--minutes", "60", "-o", str(tmp_path), "demands:csv")
+    assert process.stderr is not None
+    process.stderr.readline()  # the first line of progress
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate()
+    assert "interrupted" in errors.splitlines()
+    assert output.splitlines()[0].startswith("demands:csv: ")
+    assert process.returncode == 0
