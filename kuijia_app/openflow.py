@@ -58,8 +58,6 @@ class Messages:
 
     def can_name(self, key: FlowKey) -> bool:
         """Return True when a message can name the entry with this key; a switch may describe what none can."""
-        if isinstance(key.match, Match):
-            return True
         try:
             message = self._delete_flow(key)
             message.set_xid(0)

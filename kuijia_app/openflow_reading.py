@@ -131,10 +131,14 @@ def _match(match: Any) -> Match:
 
 def _network(destination: Any) -> IPv4Network:
     """Return the prefix of an address, or of an address and its mask; not all masks are those of prefixes."""
+    address, mask = (destination, "255.255.255.255") if isinstance(destination, str) else destination
     try:
-        return IPv4Network(destination if isinstance(destination, str) else "/".join(destination))
-    except (ValueError, TypeError) as error:
+        network = IPv4Network(f"{address}/{mask}")
+    except ValueError as error:
         raise _UnknownError from error
+    if str(network.netmask) != mask:  # it would take the inverse of a mask for the mask
+        raise _UnknownError
+    return network
 
 
 def _hashable(value: Any) -> Any:

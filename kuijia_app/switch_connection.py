@@ -11,9 +11,9 @@ from kuijia_app.identifiers import liveness_label
 from kuijia_app.openflow import Messages
 from kuijia_app.reconciliation import AddGroup, Change, ModifyGroup, Tables
 from kuijia_app.roles import DENIALS
-from kuijia_app.rules import Group, SwitchTables
+from kuijia_app.rules import Group, Match, SwitchTables
 from kuijia_app.sender import BATCH, Batch, Sender
-from kuijia_app.switch_limits import MOST_ENTRIES, Patience, SwitchFaultError
+from kuijia_app.switch_limits import MOST_ENTRIES, MOST_STRANGERS, Patience, SwitchFaultError
 
 Then = Callable[[], None]
 
@@ -43,6 +43,7 @@ class _Reading:
     groups_xid: int = 0
     flows_xid: int = 0
     entries: int = 0
+    strangers: int = 0
 
 
 @dataclass(frozen=True)
@@ -163,8 +164,15 @@ class SwitchConnection:
         if self._reading is None or xid != self._reading.flows_xid:
             return
         self._count(self._reading, statistics)
-        entries = (reading.read_flow(self.datapath.ofproto, each) for each in statistics if reading.is_ours(each))
-        self._reading.found.tables.flows.update((key, flow) for key, flow in entries if self._messages.can_name(key))
+        for each in filter(reading.is_ours, statistics):
+            key, entry = reading.read_flow(self.datapath.ofproto, each)
+            if not isinstance(key.match, Match):
+                self._reading.strangers += 1
+                if self._reading.strangers > MOST_STRANGERS:
+                    raise SwitchFaultError(f"it describes more than {MOST_STRANGERS} entries that no rule of ours is")
+                if not self._messages.can_name(key):
+                    continue
+            self._reading.found.tables.flows[key] = entry
 
     def error(self, message: Any) -> None:
         """The switch has refused a message; nothing comes of one that was never sent."""

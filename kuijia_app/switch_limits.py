@@ -11,6 +11,10 @@ plan may have `ENTRIES_PER_WANTED` times as many as are wanted of it, as plans b
 
 ENTRIES_PER_WANTED = 4
 
+MOST_STRANGERS = 10_000
+"""Flow entries of one description that carry our cookie but match by fields that no rule of ours has: each takes half
+a millisecond to find out whether a message can name it."""
+
 ANSWER_WITHIN = 10.0
 """Seconds without any progress after which a switch that owes answers is given up, like one that owes echoes."""
 

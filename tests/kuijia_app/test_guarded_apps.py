@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -21,7 +22,9 @@ from kuijia_app import event_log
 from kuijia_app.controller import KuijiaController
 from kuijia_app.ending import EXIT_STATUS
 from kuijia_app.guarded_app import GuardedApp
+from kuijia_app.identifiers import COOKIE
 from kuijia_app.options import OptionWords
+from kuijia_app.switch_limits import ANSWER_WITHIN
 from te_solver.plan_file import save_plan
 from testbed.application_process import ApplicationProcess, Event, Framework, Listening
 from testbed.controller_process import ControllerProcess
@@ -29,7 +32,13 @@ from testbed.errors import TestbedError
 from testbed.scheduler_process import SchedulerProcess
 from tests.kuijia_app.dummy_switches import free_port, wait_until
 from tests.kuijia_app.failing_application import OUTCRY
-from tests.kuijia_app.imitated_switch import ImitatedSwitch
+from tests.kuijia_app.imitated_switch import (
+    BARRIER_REPLY,
+    BARRIER_REQUEST,
+    FLOWS,
+    GROUP_DESCRIPTIONS,
+    ImitatedSwitch,
+)
 from tests.kuijia_app.plans import motivation_plan
 
 DEADLINE = 15.0
@@ -88,6 +97,18 @@ class Sabotaged:
     def send_signal(self, number: signal.Signals) -> None:
         assert self.process._process is not None
         self.process._process.send_signal(number)
+
+
+@contextmanager
+def running_application(application: str, framework: Framework, directory: Path) -> Iterator[Sabotaged]:
+    """The process as users start it."""
+    port = free_port()
+    process = make(application, directory, framework, port)
+    process.start()
+    try:
+        yield Sabotaged(process, port, directory)
+    finally:
+        process.stop()
 
 
 @contextmanager
@@ -217,6 +238,49 @@ def test_a_framework_that_listens_no_longer_ends_the_process(
         assert until(lambda: running.status() is not None)
         assert running.status() == EXIT_STATUS
         assert "listen" in running.log()
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("application", APPLICATIONS)
+def test_a_switch_that_never_answers_barriers_is_told_of_and_dropped(
+    application: str, framework: Framework, tmp_path: Path
+) -> None:
+    with running_application(application, framework, tmp_path) as running:
+        silent = frozenset({BARRIER_REQUEST})
+        with ImitatedSwitch(running.port, DATAPATH_ID, PORTS, silent) as switch:
+            assert switch.has_ended.wait(ANSWER_WITHIN + DEADLINE)
+        (dropped,) = [event for event in running.process.events() if event["event"] == event_log.SWITCH_DROPPED]
+        assert "has owed an answer for 10 s" in dropped["reason"]
+        assert "has owed an answer for 10 s" in running.log()
+        with ImitatedSwitch(running.port, DATAPATH_ID, PORTS) as switch:
+            ready = {"event": event_log.SWITCH_READY, "switch": dropped["switch"]}
+            assert until(lambda: any(ready.items() <= event.items() for event in running.process.events()))
+        assert running.status() is None
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("application", APPLICATIONS)
+def test_answers_that_nobody_asked_for_change_nothing(application: str, framework: Framework, tmp_path: Path) -> None:
+    """The mask 255.0.255.0 in an unasked statistics reply, among others, and then a port-status that is heard."""
+    fields = struct.pack("!IH", 0x80000A02, 0x0800)
+    fields += struct.pack("!I4s4s", 0x80001908, bytes([10, 0, 0, 0]), bytes([255, 0, 255, 0]))
+    match = struct.pack("!HH", 1, 4 + len(fields)) + fields
+    match += bytes(-len(match) % 8)
+    entry = struct.pack("!HBxIIHHHH4xQQQ", 48 + len(match), 0, 0, 0, 1, 0, 0, 0, COOKIE, 0, 0) + match
+    with (
+        running_application(application, framework, tmp_path) as running,
+        ImitatedSwitch(running.port, DATAPATH_ID, PORTS) as switch,
+    ):
+        assert switch.is_answered.wait(DEADLINE)
+        for xid in (0, 1, switch.asked[FLOWS], 2**31, 2**32 - 1):
+            switch.send_part(FLOWS, entry, xid)
+            switch.send_part(GROUP_DESCRIPTIONS, struct.pack("!HBxI", 8, 1, 5), xid)
+            switch.send(BARRIER_REPLY, xid=xid)
+        switch.send_port_status(1, live=False)
+        heard = {"event": event_log.PORT_STATUS, "port": 1, "live": False}
+        assert until(lambda: any(heard.items() <= event.items() for event in running.process.events()))
+        assert running.failures() == []
+        assert running.status() is None
 
 
 def test_every_handler_and_thread_is_known() -> None:
