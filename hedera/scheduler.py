@@ -157,7 +157,7 @@ class HederaScheduler(SwitchApplication):
         if port not in self._wiring.ports(switch):
             return
         live = event.msg.reason != ofproto.OFPPR_DELETE and is_live(ofproto, event.msg.desc)
-        self._log.write(event_log.PORT_STATUS, switch=switch, port=port, live=live)
+        self._note_port(switch, port, live=live, is_damped=self._damping.is_held((switch, port)))
         believed = self._damping.observed((switch, port), time.monotonic(), live=live)
         self._links.port_changed(switch, port, live=believed)
         self._route_around()

@@ -201,8 +201,8 @@ class KuijiaController(SwitchApplication):
         if port not in self._wiring.ports(switch):
             return
         live = event.msg.reason != ofproto.OFPPR_DELETE and is_live(ofproto, event.msg.desc)
-        self._log.write(event_log.PORT_STATUS, switch=switch, port=port, live=live)
         was_held = self._damping.is_held((switch, port))
+        self._note_port(switch, port, live=live, is_damped=was_held)
         believed = self._damping.observed((switch, port), time.monotonic(), live=live)
         if self._damping.is_held((switch, port)) and not was_held:
             self._log.write(event_log.PORT_DAMPED, switch=switch, port=port)

@@ -30,6 +30,7 @@ class SwitchApplication(GuardedApp):
         self._connections: dict[str, SwitchConnection] = {}
         self._generation = generation(time.time())
         self._is_displaced = False
+        self._noted_ports: dict[tuple[str, int], bool] = {}
 
     @on(ofp_event.EventOFPSwitchFeatures, handler.CONFIG_DISPATCHER)
     def switch_connected(self, event: Any) -> None:
@@ -136,6 +137,12 @@ class SwitchApplication(GuardedApp):
             self._is_displaced = True
             self._log.write(event_log.ROLE_LOST, switch=switch, error=reason)
             self.logger.error("switch %s obeys another controller now (%s): this one keeps quiet", switch, reason)
+
+    def _note_port(self, switch: str, port: int, *, live: bool, is_damped: bool) -> None:
+        """Note a port-status that says something new; a port that is held down may say so without an end."""
+        if not is_damped and self._noted_ports.get((switch, port)) != live:
+            self._noted_ports[switch, port] = live
+            self._log.write(event_log.PORT_STATUS, switch=switch, port=port, live=live)
 
     def _connection(self, datapath: Any) -> SwitchConnection | None:
         """Return the connection that is heard: its switch's present one, and not given up."""

@@ -320,7 +320,7 @@ def handled(application: KuijiaController, name: str, event: object) -> None:
     handler(event)
 
 
-def described(switch: FakeSwitch, kind: type) -> int:
+def described(switch: FakeSwitch, kind: Any) -> int:  # noqa: ANN401  # a class of the untyped parser
     """The id of the last question of a kind that it was sent."""
     return int([message.xid for message in switch.sent if isinstance(message, kind)][-1])
 
@@ -433,13 +433,37 @@ def test_ports_that_the_plan_does_not_have_leave_nothing_behind_and_cost_next_to
     assert (tmp_path / "events.jsonl").read_bytes() == before
 
 
-def test_a_flood_of_changes_of_one_port_leaves_the_ingress_a_few_messages(application: KuijiaController) -> None:
+def test_a_flood_of_changes_of_one_port_leaves_the_ingress_and_the_log_a_few_lines(
+    application: KuijiaController, tmp_path: Path
+) -> None:
     ingress, switch = connected(application, S1), connected(application, S2)
     before = len(ingress.sent)
     for number in range(20_000):
         switch.port_goes(2, live=number % 2 == 1)
         ingress.answer()
     assert len(ingress.sent) - before < 50
+    assert len(events(tmp_path, event_log.PORT_STATUS, event_log.TUNNEL_LIVENESS)) < 100
+
+
+def test_a_connection_is_dropped_without_waiting_for_room_in_our_own_queue(
+    application: KuijiaController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closing tells us so by an event: were it done in the loop's own thread, nobody would make room for it."""
+    switch = connected(application, S1)
+    closed = switch.close
+
+    def tell_and_close() -> None:
+        application._send_event(Tick(None), None)
+        closed()
+
+    monkeypatch.setattr(switch, "close", tell_and_close)
+    for _ in range(application.events.maxsize):
+        application._send_event(Tick(None), None)
+    application._drop(switch, "it is to go")
+    assert not switch.is_closed.is_set()
+    application.events.get()
+    application._events_sem.release()
+    assert switch.is_closed.wait(PATIENCE)
 
 
 def test_a_connection_that_takes_a_second_datapath_id_is_dropped(application: KuijiaController, tmp_path: Path) -> None:
