@@ -12,7 +12,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +98,7 @@ class HederaScheduler(SwitchApplication):
         self._awaited: set[str] = set()
         self._polled: dict[str, deque[int]] = {}
         self._are_all_read = False
-        self._ids = count(_OWN_IDS)
+        self._last_own_id = _OWN_IDS
         self._next_routing = 0.0
         self._started_at = self._next_poll = time.monotonic()
 
@@ -170,13 +169,15 @@ class HederaScheduler(SwitchApplication):
         if event.msg.xid < _OWN_IDS:
             connection.error(event.msg)
             return
+        if event.msg.xid > self._last_own_id:
+            return  # it refuses what it was never sent
         name = error_name(ofproto, event.msg)
         if name in DENIALS:
             self._displaced(connection.switch, name)
             return
         # An entry that came too late for its group: the next round puts what is wanted then.
         self._rounds.forget(connection.switch)
-        self._log.write(events.ENTRY_REFUSED, switch=connection.switch, error=name)
+        self._note_refusal(events.ENTRY_REFUSED, connection.switch, name)
 
     def _wanted(self, switch: str) -> SwitchTables:
         return self._tables[switch]
@@ -233,8 +234,7 @@ class HederaScheduler(SwitchApplication):
 
     def _switch_refused(self, switch: str, reason: str) -> None:
         self._refused[switch] = self._tables[switch]
-        self._log.write(event_log.SWITCH_REFUSED, switch=switch, error=reason)
-        self.logger.error("switch %s refused a message: %s", switch, reason)
+        self._note_refusal(event_log.SWITCH_REFUSED, switch, reason)
 
     def _route_around(self) -> None:
         """Have routes follow the links, if those that have failed are others than before.
@@ -302,5 +302,6 @@ class HederaScheduler(SwitchApplication):
 
     def _send(self, switch: str, messages: Iterable[Any]) -> None:
         for message in messages:
-            message.set_xid(next(self._ids))
+            self._last_own_id += 1
+            message.set_xid(self._last_own_id)
             self._connections[switch].datapath.send_msg(message)

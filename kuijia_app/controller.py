@@ -280,8 +280,7 @@ class KuijiaController(SwitchApplication):
             self._log.write(event_log.TUNNEL_LIVENESS, ingress=switch, path_id=label, alive=alive)
 
     def _switch_refused(self, switch: str, reason: str) -> None:
-        self._log.write(event_log.SWITCH_ERROR, switch=switch, error=reason)
-        self.logger.error("switch %s refused a message: %s", switch, reason)
+        self._note_refusal(event_log.SWITCH_ERROR, switch, reason)
         with self._rolling_out():
             given_up = [] if switch in self._refused else self._rollout.refused()
         if switch in self._refused:

@@ -144,6 +144,13 @@ class SwitchApplication(GuardedApp):
             self._noted_ports[switch, port] = live
             self._log.write(event_log.PORT_STATUS, switch=switch, port=port, live=live)
 
+    def _note_refusal(self, kind: str, switch: str, error: str) -> None:
+        """Note that the switch refuses a message, in an event of a kind; it may say so again and again."""
+        times = self._reports.occurred((kind, switch, error), time.monotonic())
+        if times is not None:
+            self._log.write(kind, switch=switch, error=error, times=times)
+            self.logger.error("switch %s refused a message (%d times): %s", switch, times, error)
+
     def _connection(self, datapath: Any) -> SwitchConnection | None:
         """Return the connection that is heard: its switch's present one, and not given up."""
         switch = self._wiring.switch_of(datapath.id or 0)

@@ -473,3 +473,14 @@ def test_a_connection_that_takes_a_second_datapath_id_is_dropped(application: Ku
     assert switch.is_closed.wait(PATIENCE)
     assert [event["switch"] for event in events(tmp_path, event_log.SWITCH_DROPPED)] == ["s1"]
     assert "s2" not in application._connections
+
+
+def test_a_switch_that_refuses_again_and_again_fills_no_log(application: KuijiaController, tmp_path: Path) -> None:
+    switch = connected(application, S1)
+    refused = switch.changes()[0]
+    for _ in range(200):
+        switch.refuse(refused, ofproto.OFPET_BAD_REQUEST, ofproto.OFPBRC_EPERM)
+        switch.answer()
+        switch.sent.clear()
+        switch._answered = 0
+    assert len(events(tmp_path, event_log.SWITCH_ERROR)) == 1

@@ -46,6 +46,9 @@ DEADLINE = 15.0
 
 APPLICATIONS: Mapping[str, type[GuardedApp]] = {"controller": KuijiaController, "scheduler": HederaScheduler}
 FRAMEWORKS: tuple[Framework, ...] = ("os-ken", "ryu")
+BAD_REQUEST, IS_SLAVE = 1, 10
+"""OpenFlow 1.3.5, 7.4.4."""
+
 DATAPATH_ID, PORTS = 2, (1, 2, 3, 4)
 """Of a switch that both networks have, s2 and c1."""
 
@@ -281,6 +284,43 @@ def test_answers_that_nobody_asked_for_change_nothing(application: str, framewor
         assert until(lambda: any(heard.items() <= event.items() for event in running.process.events()))
         assert running.failures() == []
         assert running.status() is None
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("text", ['{"a":' * 980 + "1" + "}" * 980, "[" * 100_000, '{"format": ' + "9" * 5000 + "}"])
+def test_a_plan_that_no_reader_can_take_is_refused_and_the_next_one_is_read(
+    text: str, framework: Framework, tmp_path: Path
+) -> None:
+    plan_file = tmp_path / "plan.json"
+
+    def told(running: Sabotaged, kind: str) -> list[Event]:
+        return [event for event in running.process.events() if event["event"] == kind]
+
+    with running_application("controller", framework, tmp_path) as running:
+        plan_file.write_text(text)
+        running.send_signal(signal.SIGHUP)
+        assert until(lambda: len(told(running, event_log.UPDATE_REFUSED)) == 1)
+        save_plan(motivation_plan((0.2, 0.3, 0.5)), plan_file)
+        running.send_signal(signal.SIGHUP)
+        assert until(lambda: len(told(running, event_log.UPDATE_STARTED)) == 2)
+        assert running.status() is None
+        assert running.failures() == []
+        (refused,) = told(running, event_log.UPDATE_REFUSED)
+        assert len(refused["reason"].splitlines()) == 1
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_scheduler_is_not_silenced_by_refusals_of_what_it_never_sent(framework: Framework, tmp_path: Path) -> None:
+    with (
+        running_application("scheduler", framework, tmp_path) as running,
+        ImitatedSwitch(running.port, DATAPATH_ID, PORTS) as switch,
+    ):
+        assert switch.is_answered.wait(DEADLINE)
+        for xid in (0, 2**31, 2**32 - 1):
+            switch.send_error(BAD_REQUEST, IS_SLAVE, xid)
+        switch.send_port_status(1, live=False)
+        assert until(lambda: any(event["event"] == event_log.PORT_STATUS for event in running.process.events()))
+        assert not any(event["event"] == event_log.ROLE_LOST for event in running.process.events())
 
 
 def test_every_handler_and_thread_is_known() -> None:
