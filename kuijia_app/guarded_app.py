@@ -28,6 +28,9 @@ from kuijia_app.watchdog import Watchdog
 _Body = TypeVar("_Body", bound=Callable[..., None])
 
 _LONGEST_ERROR = 300
+_LONGEST_TRACE = 10_000
+"""Characters."""
+
 _STDERR = 2
 _EXITS = f"exits with status {EXIT_STATUS}"
 
@@ -56,6 +59,7 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
         """Begin to work: called by either framework, in the main thread."""
         # Under Ryu an interrupt would be raised in whichever green thread runs, perhaps in a handler.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # the last resort of `end_process`
         super().start()
         for name, body in getmembers(self, lambda member: ismethod(member) and hasattr(member, "is_background")):
             self.threads.append(hub.spawn(self._run_for_ever, f"thread {name}", body))
@@ -99,8 +103,9 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
             self._exit(part, "raised", error)
         told = self._reports.occurred((handle.__name__, type(error)), time.monotonic())
         if told is not None:
-            self.logger.error("%s raised, its connection is dropped (%d times)", part, told, exc_info=error)
-        self._log.write(event_log.FAILURE, part=part, error=_text(error), given_up="connection")
+            self._log.write(event_log.FAILURE, part=part, error=_text(error), given_up="connection", times=told)
+            words = "%s raised, its connection is dropped (%d times)\n%s"
+            self.logger.error(words, part, told, _trace(error))
         self._drop(datapath, f"handler {handle.__name__} raised {_text(error)}")
 
     def _event_loop(self) -> None:
@@ -121,7 +126,7 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
     def _exit(self, part: str, problem: str, error: BaseException | None = None) -> NoReturn:
         def say() -> None:
             self._log.write(event_log.FAILURE, part=part, error=_text(error) if error else problem, given_up="process")
-            self.logger.critical("%s %s: the process %s", part, problem, _EXITS, exc_info=error)
+            self.logger.critical("%s %s: the process %s\n%s", part, problem, _EXITS, _trace(error) if error else "")
 
         end_process(say)
 
@@ -129,8 +134,7 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
         try:
             self._watchdog.watch()
         except BaseException as error:  # noqa: BLE001
-            trace = "".join(traceback.format_exception(error))
-            self._exit_natively("watchdog", f"raised {_text(error)}", trace)
+            self._exit_natively("watchdog", f"raised {_text(error)}", _trace(error))
 
     def _stalled(self, seconds: float) -> None:
         running = sys._current_frames().get(self._loop_thread or 0)  # noqa: SLF001  # documented, "for debugging"
@@ -171,6 +175,11 @@ def _text(error: BaseException) -> str:
     said = said if len(said) <= _LONGEST_ERROR else f"{said[:_LONGEST_ERROR]}..."
     places = traceback.extract_tb(error.__traceback__)
     return f"{said} at {places[-1].filename}:{places[-1].lineno} in {places[-1].name}" if places else said
+
+
+def _trace(error: BaseException) -> str:
+    """Return an exception's traceback; its message may hold what a peer said, so the beginning goes if it is long."""
+    return "".join(traceback.format_exception(error))[-_LONGEST_TRACE:]
 
 
 def _stack(frame: FrameType) -> str:

@@ -50,9 +50,25 @@ def _padded(content: bytes) -> bytes:
     return content + bytes(-len(content) % 8)
 
 
+_RULES = ("in_port", "eth_type", "ipv4_dst", "mpls_label", "ip_dscp")
+_FLOWS = ("ip_proto", "ipv4_src", "ipv4_dst", "tcp_src", "tcp_dst")
+
+
+@st.composite
+def _expected_field(draw: st.DrawFn, package: str, name: str) -> bytes:
+    """A field that our rules, or flows that are counted, do match by, now and then under a mask."""
+    known = next(each for each in ofproto_of(package).oxm_types if each.name == name)
+    size = known.type.size
+    value = draw(st.just(b"\x06") if name == "ip_proto" else st.binary(min_size=size, max_size=size))
+    mask = draw(st.just(b"") | st.just(b"") | st.binary(min_size=size, max_size=size))
+    return struct.pack("!I", known.num << 9 | bool(mask) << 8 | len(value + mask)) + value + mask
+
+
 @st.composite
 def _match(draw: st.DrawFn, package: str) -> bytes:
-    fields = b"".join(draw(st.lists(_field(package), max_size=6)))
+    names = draw(st.sampled_from([(), (), _FLOWS, _RULES]) | st.lists(st.sampled_from(_RULES), max_size=3))
+    fields = b"".join(draw(_expected_field(package, name)) for name in names)
+    fields += b"" if names else b"".join(draw(st.lists(_field(package), max_size=6)))
     return _padded(struct.pack("!HH", 1, 4 + len(fields)) + fields)
 
 
