@@ -7,7 +7,7 @@ the switches continue unchanged. A flow's first packet may be missing from its c
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address
 from typing import Any
 
@@ -133,18 +133,26 @@ class SchedulerMessages:
 
 
 def readings(statistics: Iterable[Any]) -> list[Reading]:
-    """Return the counters in a part of a reply; entries that do not belong to a flow are skipped."""
+    """Return the counters in a part of a reply; entries that belong to no flow are skipped, whatever they hold."""
     found = []
     for each in statistics:
-        fields = dict(each.match.items())
-        names = _PORT_FIELDS.get(fields.get("ip_proto", 0))
-        if names is None or not fields.keys() >= {"ipv4_src", "ipv4_dst", *names}:
-            continue
-        flow = FlowKey(
-            IPv4Address(fields["ipv4_src"]),
-            IPv4Address(fields["ipv4_dst"]),
-            fields["ip_proto"],
-            *(fields[name] for name in names),
-        )
-        found.append(Reading(flow, each.byte_count, each.duration_sec + each.duration_nsec / 1e9))
+        flow = _flow(dict(each.match.items()))
+        if flow is not None:
+            found.append(Reading(flow, each.byte_count, each.duration_sec + each.duration_nsec / 1e9))
     return found
+
+
+def _flow(fields: Mapping[str, Any]) -> FlowKey | None:
+    """Return the flow that a match names: each of its fields is there, and has no mask."""
+    protocol = fields.get("ip_proto")
+    names = _PORT_FIELDS.get(protocol) if isinstance(protocol, int) else None
+    if protocol is None or names is None:
+        return None
+    addresses = [fields.get(name) for name in ("ipv4_src", "ipv4_dst")]
+    source_port, target_port = (fields.get(name) for name in names)
+    if not isinstance(source_port, int) or not isinstance(target_port, int):
+        return None
+    if not all(isinstance(address, str) for address in addresses):
+        return None
+    source, target = map(IPv4Address, addresses)
+    return FlowKey(source, target, protocol, source_port, target_port)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hedera.flows import FlowKey
+from kuijia_app.switch_limits import MOST_ENTRIES, SwitchFaultError
 
 WINDOW = 1.0
 """Minimum seconds over which a rate is averaged: Open vSwitch updates counters every half second only."""
@@ -51,6 +52,7 @@ class _Counter:
 class _Switch:
     asked_at: float | None = None
     is_silent: bool = False
+    read: int = 0
     reading: dict[FlowKey, Reading] = field(default_factory=dict)
     counters: dict[FlowKey, _Counter] = field(default_factory=dict)
 
@@ -75,16 +77,26 @@ class Polls:
             if at - state.asked_at <= self._patience:
                 return False
             state.is_silent = True
-            state.counters, state.reading = {}, {}
+            state.counters, state.reading, state.read = {}, {}, 0
         state.asked_at = at
         return True
 
     def answered(self, switch: str, at: float, readings: Iterable[Reading], *, more: bool) -> None:
-        """Take a part of an answer; `more` is True if parts follow. Flows missing from a whole answer are forgotten."""
+        """Take a part of an answer; `more` is True if parts follow. Flows missing from a whole answer are forgotten.
+
+        Raises:
+            SwitchFaultError: the answer has too many parts or flows.
+        """
         state = self._switches.setdefault(switch, _Switch())
+        before = len(state.reading)
         state.reading.update((reading.flow, reading) for reading in readings)
+        # Also parts that bring nothing new could go on without an end.
+        state.read += max(1, len(state.reading) - before)
+        if state.read > MOST_ENTRIES:
+            raise SwitchFaultError(f"it counts more than {MOST_ENTRIES} flows")
         if more:
             return
+        state.read = 0
         whole, state.reading = state.reading, {}
         state.asked_at, state.is_silent = None, False
         state.counters = {flow: state.counters.get(flow, _Counter()) for flow in whole}

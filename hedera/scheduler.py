@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import deque
 from collections.abc import Iterable, Sequence
-from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +25,13 @@ from hedera.rounds import Rounds
 from hedera.tables import Routing
 from kuijia_app import event_log
 from kuijia_app.flap_damping import FlapDamping
+from kuijia_app.guarded_app import background
 from kuijia_app.openflow_reading import error_name
-from kuijia_app.roles import DENIALS, generation
+from kuijia_app.roles import DENIALS
 from kuijia_app.rules import Group, SwitchTables
-from kuijia_app.seam import FRAMEWORK, BaseApp, EventBase, cfg, handler, hub, ofp_event, ofproto, on, on_own
-from kuijia_app.switch_connection import ReadBack, Reports, SwitchConnection, is_live
+from kuijia_app.seam import FRAMEWORK, EventBase, Harm, cfg, handler, hub, ofp_event, ofproto, on, on_own
+from kuijia_app.switch_application import SwitchApplication
+from kuijia_app.switch_connection import ReadBack, is_live
 from te_solver.errors import InputError
 
 OPTION_GROUP = "hedera"
@@ -57,6 +58,9 @@ PATIENCE = 5.0
 _PATIENT_POLLS = 3
 """Periods after which a switch that has not answered is no longer believed to have the flows that it had."""
 
+_OPEN_POLLS = 8
+"""Polls of a switch whose answers are taken, the latest ones: a slow one may answer when it has been asked again."""
+
 _OWN_IDS = 1 << 30
 """Transaction ids of the scheduler's own messages count from here, those of `SwitchConnection` from 1."""
 
@@ -65,7 +69,7 @@ class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two unt
     """Time has passed."""
 
 
-class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one of two untyped ones
+class HederaScheduler(SwitchApplication):
     """Everything but the clock runs in the application's own thread, one event after the other."""
 
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
@@ -89,21 +93,16 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
         self._rounds = Rounds(self._centre, placement)
         self._routing = Routing(self._centre)
         self._tables = self._routing.tables()
-        self._connections: dict[str, SwitchConnection] = {}
-        self._datapaths: dict[str, Any] = {}
         self._settled: set[str] = set()
         self._refused: dict[str, SwitchTables] = {}
         self._awaited: set[str] = set()
-        self._is_displaced = False
-        self._ids = count(_OWN_IDS)
-        self._generation = generation(time.time())
+        self._polled: dict[str, deque[int]] = {}
+        self._are_all_read = False
+        self._last_own_id = _OWN_IDS
+        self._next_routing = 0.0
         self._started_at = self._next_poll = time.monotonic()
 
-    def start(self) -> None:
-        """Begin to work: called by either framework."""
-        super().start()
-        self.threads.append(hub.spawn(self._watch_clock))
-
+    @background
     def _watch_clock(self) -> None:
         while self.is_active:
             hub.sleep(TICK)
@@ -116,67 +115,37 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
             self._links.port_changed(switch, port, live=True)
         if now - self._started_at > PATIENCE:
             self._links.expect_all()
+        self._drop_silent(now)
         self._route_around()
+        if self._are_all_read:
+            self._run_round()
         if now >= self._next_poll:
             self._next_poll = max(self._next_poll + self._options.period, now)
             if self._awaited:
                 self._run_round()
             self._poll(now)
 
-    @on(ofp_event.EventOFPSwitchFeatures, handler.CONFIG_DISPATCHER)
-    def switch_connected(self, event: Any) -> None:
-        datapath = event.msg.datapath
-        switch = self._wiring.switch_of(event.msg.datapath_id)
-        if switch is None:
-            self._log.write(event_log.SWITCH_UNKNOWN, datapath_id=event.msg.datapath_id)
-            self.logger.warning("switch with datapath id %d is not in the network: left alone", event.msg.datapath_id)
-            return
-        reports = Reports(
-            read=partial(self._switch_read, switch),
-            done=partial(self._switch_done, switch),
-            group_done=_nobody_waits,
-            refused=partial(self._switch_refused, switch),
-            displaced=partial(self._displaced, switch),
-        )
-        self._settled.discard(switch)
-        self._refused.pop(switch, None)
-        self._datapaths[switch] = datapath
-        connection = self._connections[switch] = SwitchConnection(datapath, switch, reports)
-        connection.start(self._generation)
-
-    @on(ofp_event.EventOFPPortDescStatsReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
-    def ports_described(self, event: Any) -> None:
-        connection = self._connection(event.msg.datapath)
-        if connection is not None:
-            connection.ports_described(event.msg.body)
-
-    @on(ofp_event.EventOFPGroupDescStatsReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
-    def groups_described(self, event: Any) -> None:
-        connection = self._connection(event.msg.datapath)
-        if connection is not None:
-            connection.groups_described(event.msg.body)
-
-    @on(ofp_event.EventOFPFlowStatsReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
+    @on(ofp_event.EventOFPFlowStatsReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER, harms=Harm.CONNECTION)
     def flows_described(self, event: Any) -> None:
         message = event.msg
         connection = self._connection(message.datapath)
         if connection is None:
             return
         if message.xid < _OWN_IDS:
-            connection.flows_described(message.body)
+            connection.flows_described(message.xid, message.body)
+            return
+        switch = connection.switch
+        polled = self._polled.get(switch, deque())
+        if message.xid not in polled:
             return
         more = bool(message.flags & ofproto.OFPMPF_REPLY_MORE)
-        self._polls.answered(connection.switch, time.monotonic(), readings(message.body), more=more)
-        if not more and connection.switch in self._awaited:
-            self._awaited.discard(connection.switch)
-            if not self._awaited:
-                self._run_round()
-
-    @on(ofp_event.EventOFPBarrierReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
-    def barrier_replied(self, event: Any) -> None:
-        connection = self._connection(event.msg.datapath)
-        if connection is not None:
-            connection.acknowledged(event.msg.xid)
+        self._polls.answered(switch, time.monotonic(), readings(message.body), more=more)
+        if not more:
+            while polled.popleft() != message.xid:
+                pass
+            # The round comes with the next tick: nothing but the switch's own counters may be changed here.
+            self._are_all_read = self._are_all_read or self._awaited == {switch}
+            self._awaited.discard(switch)
 
     @on(ofp_event.EventOFPPortStatus, handler.MAIN_DISPATCHER)
     def port_status(self, event: Any) -> None:
@@ -184,8 +153,10 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
         if connection is None:
             return
         switch, port = connection.switch, event.msg.desc.port_no
+        if port not in self._wiring.ports(switch):
+            return
         live = event.msg.reason != ofproto.OFPPR_DELETE and is_live(ofproto, event.msg.desc)
-        self._log.write(event_log.PORT_STATUS, switch=switch, port=port, live=live)
+        self._note_port(switch, port, live=live, is_damped=self._damping.is_held((switch, port)))
         believed = self._damping.observed((switch, port), time.monotonic(), live=live)
         self._links.port_changed(switch, port, live=believed)
         self._route_around()
@@ -198,26 +169,36 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
         if event.msg.xid < _OWN_IDS:
             connection.error(event.msg)
             return
+        if event.msg.xid > self._last_own_id:
+            return  # it refuses what it was never sent
         name = error_name(ofproto, event.msg)
         if name in DENIALS:
             self._displaced(connection.switch, name)
             return
         # An entry that came too late for its group: the next round puts what is wanted then.
         self._rounds.forget(connection.switch)
-        self._log.write(events.ENTRY_REFUSED, switch=connection.switch, error=name)
+        self._note_refusal(events.ENTRY_REFUSED, connection.switch, name)
 
-    @on(ofp_event.EventOFPStateChange, handler.DEAD_DISPATCHER)
-    def switch_disconnected(self, event: Any) -> None:
-        connection = self._connection(event.datapath)
-        if connection is not None:
-            switch = connection.switch
-            del self._connections[switch], self._datapaths[switch]
-            self._settled.discard(switch)
-            self._polls.gone(switch)
-            self._rounds.forget(switch)
-            self._links.left(switch)
-            self._log.write(event_log.SWITCH_GONE, switch=switch)
-            self._route_around()
+    def _wanted(self, switch: str) -> SwitchTables:
+        return self._tables[switch]
+
+    def _begun(self, switch: str) -> None:
+        self._settled.discard(switch)
+        self._refused.pop(switch, None)
+        self._polled.pop(switch, None)
+
+    def _ended(self, switch: str) -> None:
+        self._settled.discard(switch)
+        self._polls.gone(switch)
+        self._rounds.forget(switch)
+        self._links.left(switch)
+        self._route_around()
+
+    def _answered(self) -> None:
+        """Do nothing: nobody waits for several switches."""
+
+    def _group_done(self, switch: str, group: Group) -> None:
+        """Do nothing: nobody is to be told of groups."""
 
     def _switch_read(self, switch: str, has: ReadBack) -> None:
         missing = sorted(set(self._wiring.ports(switch)) - has.ports.keys())
@@ -232,7 +213,7 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
             self._links.left(switch)
         self._route_around()
         if self._refused.get(switch) is not self._tables[switch]:
-            self._connections[switch].want(self._tables[switch])
+            self._want(self._connections[switch], self._tables[switch])
 
     def _switch_done(self, switch: str) -> None:
         if switch not in self._settled:
@@ -244,7 +225,7 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
             self._run_round()
 
     def _begin_counting(self, switch: str) -> None:
-        messages = SchedulerMessages(self._datapaths[switch])
+        messages = self._messages(switch)
         ports = [site.port for site in self._centre.hosts_of.get(switch, ())]
         self._rounds.forget(switch)
         self._send(
@@ -253,48 +234,46 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
 
     def _switch_refused(self, switch: str, reason: str) -> None:
         self._refused[switch] = self._tables[switch]
-        self._log.write(event_log.SWITCH_REFUSED, switch=switch, error=reason)
-        self.logger.error("switch %s refused a message: %s", switch, reason)
-
-    def _displaced(self, switch: str, reason: str) -> None:
-        if not self._is_displaced:
-            self._is_displaced = True
-            self._log.write(event_log.ROLE_LOST, switch=switch, error=reason)
-            self.logger.error("switch %s obeys another controller now (%s): this one keeps quiet", switch, reason)
-
-    def _connection(self, datapath: Any) -> SwitchConnection | None:
-        switch = self._wiring.switch_of(datapath.id or 0)
-        connection = None if switch is None else self._connections.get(switch)
-        return connection if connection is not None and connection.owns(datapath) else None
+        self._note_refusal(event_log.SWITCH_REFUSED, switch, reason)
 
     def _route_around(self) -> None:
-        """Have routes follow the links, if those that have failed are others than before."""
-        failed = self._links.take_changed()
+        """Have routes follow the links, if those that have failed are others than before.
+
+        Afterwards as long a time is left to everything else: the next tick does what is left.
+        """
+        began = time.monotonic()
+        failed = self._links.take_changed() if began >= self._next_routing else None
         if failed is None:
             return
         self._log.write(events.ROUTES_CHANGED, failed=sorted(sorted(cable) for cable in failed))
-        self._routing = Routing(self._centre, failed)
-        self._tables = self._routing.tables()
-        self._rounds.follow(self._routing, failed)
+        with self._watchdog.long_work():
+            self._routing = Routing(self._centre, failed)
+            self._tables = self._routing.tables()
+            self._rounds.follow(self._routing, failed)
         self._settled.clear()
         for switch, connection in self._connections.items():
-            connection.want(self._tables[switch])
+            self._want(connection, self._tables[switch])
+        ended = time.monotonic()
+        self._next_routing = ended + (ended - began)
 
     def _poll(self, now: float) -> None:
         """Ask the edge switches that do not owe an answer."""
         self._awaited = self._settled & self._edges
         for switch in self._awaited:
             if self._polls.ask(switch, now):
-                self._send(switch, [SchedulerMessages(self._datapaths[switch]).ask_for_counters()])
+                question = self._messages(switch).ask_for_counters()
+                self._send(switch, [question])
+                self._polled.setdefault(switch, deque(maxlen=_OPEN_POLLS)).append(question.xid)
 
     def _run_round(self) -> None:
         """Place elephants by what is known, unless a switch has not got the groups yet that entries use."""
-        self._awaited = set()
+        self._awaited, self._are_all_read = set(), False
         if self._is_displaced or not self._settled >= self._connections.keys() - self._refused.keys():
             return
         began = time.perf_counter()
         rates = self._polls.rates()
-        found = self._rounds.run(rates)
+        with self._watchdog.long_work():
+            found = self._rounds.run(rates)
         for switch in {entry.switch for entry in (*found.put, *found.deleted)} & self._connections.keys():
             self._send(switch, self._entries(switch, found.put, found.deleted))
         self._log.write(
@@ -310,7 +289,7 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
         )
 
     def _entries(self, switch: str, put: Sequence[ScheduledEntry], deleted: Sequence[ScheduledEntry]) -> Iterable[Any]:
-        messages = SchedulerMessages(self._datapaths[switch])
+        messages = self._messages(switch)
         for entry in deleted:
             if entry.switch == switch:
                 yield messages.delete(entry)
@@ -318,11 +297,11 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
             if entry.switch == switch:
                 yield messages.put(entry, self._options.idle_timeout)
 
+    def _messages(self, switch: str) -> SchedulerMessages:
+        return SchedulerMessages(self._connections[switch].datapath)
+
     def _send(self, switch: str, messages: Iterable[Any]) -> None:
         for message in messages:
-            message.set_xid(next(self._ids))
-            self._datapaths[switch].send_msg(message)
-
-
-def _nobody_waits(_group: Group) -> None:
-    """No group is ever changed for somebody to be told of."""
+            self._last_own_id += 1
+            message.set_xid(self._last_own_id)
+            self._connections[switch].datapath.send_msg(message)

@@ -12,24 +12,37 @@ import signal
 import sys
 import time
 from collections.abc import Iterable
-from functools import partial
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from kuijia_app import event_log
 from kuijia_app.flap_damping import FlapDamping, Lasting
+from kuijia_app.guarded_app import background
 from kuijia_app.identifiers import liveness_label
 from kuijia_app.liveness import LivenessChange, LivenessTracker
 from kuijia_app.options import Liveness, OptionWords, pipeline_options
 from kuijia_app.pipeline import build_tables, liveness_group
 from kuijia_app.plan_source import PlanSource, Reading
 from kuijia_app.reoptimisation import Reoptimisation
-from kuijia_app.roles import generation, misfit
+from kuijia_app.roles import misfit
 from kuijia_app.rollout import DEFAULT_DRAIN, Progress, Rollout
 from kuijia_app.routes import directions
 from kuijia_app.rules import Group, SwitchTables
-from kuijia_app.seam import FRAMEWORK, BaseApp, EventBase, cfg, handler, hub, ofp_event, ofproto, on, on_own
-from kuijia_app.switch_connection import ReadBack, Reports, SwitchConnection, is_live
+from kuijia_app.seam import (
+    FRAMEWORK,
+    SHARES_ONE_THREAD,
+    EventBase,
+    cfg,
+    handler,
+    hub,
+    ofp_event,
+    ofproto,
+    on,
+    on_own,
+)
+from kuijia_app.switch_application import SwitchApplication
+from kuijia_app.switch_connection import ReadBack, SwitchConnection, is_live
 from kuijia_app.wiring import Wiring
 from te_solver.errors import InputError, KuijiaError
 from te_solver.plan import Plan
@@ -68,22 +81,25 @@ BFD_SETTLE = 3.5
 """Seconds that BFD sessions over new paths have to come up before traffic is led there: three packets must arrive, and
 until then their ends send one a second (RFC 5880, 6.8.3)."""
 
+REOPTIMISED = "reoptimised"
+"""Name of an update to a plan that was solved anew; those of plan files are made of hexadecimal digits."""
+
 UNNOTICED = 0.2
 """Seconds after which a first link that is down at its far end alone is taken for one that the ingress cannot see."""
 
 
 class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones
-    """Time has passed; `plan` is what was read from the plan file meanwhile, if that was asked for."""
+    """Time has passed; `plan` is what was read from the plan file or solved anew meanwhile, if anything was."""
 
     def __init__(self, plan: Reading | None) -> None:
         super().__init__()
         self.plan = plan
 
 
-class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one of two untyped ones
+class KuijiaController(SwitchApplication):
     """Keeps every switch that connects at what the rollout wants of it, and the liveness groups of ingresses right.
 
-    Everything but the clock runs in the application's own thread, one event after the other.
+    Everything but the clock and the making of plans runs in the application's own thread, one event after the other.
     """
 
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
@@ -117,26 +133,40 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
         self._reoptimisation = Reoptimisation(options.reoptimise)
         self._first_port: dict[tuple[str, int], int] = {}
         self._note_first_ports(first.plan)
-        self._generation = generation(time.time())
-        self._connections: dict[int, SwitchConnection] = {}
+        self._failed_edges = self._tracker.failed_edges
         self._live_ports: dict[str, dict[int, bool]] = {}
         self._had: dict[str, SwitchTables] = {}
         self._refused: dict[str, SwitchTables] = {}
         self._left_alone: set[str] = set()
-        self._is_displaced = False
 
     def start(self) -> None:
         """Begin to work: called by either framework, in the main thread."""
-        super().start()
         signal.signal(signal.SIGHUP, lambda _number, _frame: self._source.ask())
         signal.signal(signal.SIGUSR1, lambda _number, _frame: self._source.ask_to_withdraw())
-        self.threads.append(hub.spawn(self._watch_clock))
+        super().start()
 
+    @background
     def _watch_clock(self) -> None:
         while self.is_active:
             hub.sleep(TICK)
-            # Reading a plan and building its tables may take a second, which nothing here waits for.
-            self.send_event(self.name, Tick(self._source.read_if_asked(self._rollout)))
+            self.send_event(self.name, Tick(None))
+
+    @background
+    def _make_plans(self) -> None:
+        # Reading or solving a plan and building its tables may take long, which nothing else waits for under os-ken.
+        while self.is_active:
+            hub.sleep(TICK)
+            with self._watchdog.long_work() if SHARES_ONE_THREAD else nullcontext():
+                made = self._source.read_if_asked(self._rollout) or self._solved_anew()
+            if made is not None:
+                self.send_event(self.name, Tick(made))
+
+    def _solved_anew(self) -> Reading | None:
+        rollout = self._rollout
+        found = self._reoptimisation.look(
+            rollout.in_force.plan, self._failed_edges, time.monotonic(), is_free=rollout.is_settled
+        )
+        return None if found is None else self._source.prepared(REOPTIMISED, found, rollout)
 
     @on_own(Tick)
     def time_passed(self, event: Tick) -> None:
@@ -145,62 +175,22 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
             self._port_changed(switch, port, live=True)
         unnoticed = self._unnoticed.observed(self._tracker.first_links_down_beyond, now)
         self._tell_ingresses(self._tracker.first_links_unnoticed(unnoticed))
-        if self._source.take_withdrawal():
-            self._note(self._rollout.refused(), "it was withdrawn")
-        if event.plan is not None and event.plan.is_current(self._rollout):
-            self._replace_plan(event.plan, now)
-        elif event.plan is not None:
-            self._source.ask()
-        self._reoptimise(now)
-        self._note(self._rollout.passed(now))
-        self._follow_rollout()
-
-    @on(ofp_event.EventOFPSwitchFeatures, handler.CONFIG_DISPATCHER)
-    def switch_connected(self, event: Any) -> None:
-        # Not the connection's `id`: under os-ken another thread sets it, perhaps after we are told.
-        datapath_id = event.msg.datapath_id
-        switch = self._wiring.switch_of(datapath_id)
-        if switch is None:
-            self._log.write(event_log.SWITCH_UNKNOWN, datapath_id=datapath_id)
-            self.logger.warning("switch with datapath id %d is not in the plan: left alone", datapath_id)
-            return
-        reports = Reports(
-            read=partial(self._switch_read, datapath_id),
-            done=partial(self._switch_done, switch),
-            group_done=partial(self._group_done, switch),
-            refused=partial(self._switch_refused, switch),
-            displaced=partial(self._displaced, switch),
-        )
-        self._refused.pop(switch, None)
-        self._left_alone.discard(switch)
-        self._had.pop(switch, None)
-        connection = self._connections[datapath_id] = SwitchConnection(event.msg.datapath, switch, reports)
-        connection.start(self._generation)
-
-    @on(ofp_event.EventOFPPortDescStatsReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
-    def ports_described(self, event: Any) -> None:
-        connection = self._connection(event.msg.datapath)
-        if connection is not None:
-            connection.ports_described(event.msg.body)
-
-    @on(ofp_event.EventOFPGroupDescStatsReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
-    def groups_described(self, event: Any) -> None:
-        connection = self._connection(event.msg.datapath)
-        if connection is not None:
-            connection.groups_described(event.msg.body)
-
-    @on(ofp_event.EventOFPFlowStatsReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
-    def flows_described(self, event: Any) -> None:
-        connection = self._connection(event.msg.datapath)
-        if connection is not None:
-            connection.flows_described(event.msg.body)
-
-    @on(ofp_event.EventOFPBarrierReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
-    def barrier_replied(self, event: Any) -> None:
-        connection = self._connection(event.msg.datapath)
-        if connection is not None:
-            connection.acknowledged(event.msg.xid)
+        self._failed_edges = self._tracker.failed_edges
+        self._drop_silent(now)
+        with self._rolling_out(event):
+            if self._source.take_withdrawal():
+                self._note(self._rollout.refused(), "it was withdrawn")
+            if event.plan is not None and event.plan.is_current(self._rollout):
+                self._replace_plan(event.plan, now)
+            elif event.plan is not None:
+                (self._reoptimisation if event.plan.name == REOPTIMISED else self._source).ask()
+            self._note(self._rollout.passed(now))
             self._follow_rollout()
+
+    def _rolling_out(self, event: Tick | None = None) -> AbstractContextManager[None]:
+        """Grant much time to the steps of an update: a large plan's tables are compared as a whole."""
+        is_quick = self._rollout.is_settled and (event is None or event.plan is None)
+        return nullcontext() if is_quick else self._watchdog.long_work()
 
     @on(ofp_event.EventOFPPortStatus, handler.MAIN_DISPATCHER)
     def port_status(self, event: Any) -> None:
@@ -208,9 +198,11 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
         if connection is None:
             return
         switch, port = connection.switch, event.msg.desc.port_no
+        if port not in self._wiring.ports(switch):
+            return
         live = event.msg.reason != ofproto.OFPPR_DELETE and is_live(ofproto, event.msg.desc)
-        self._log.write(event_log.PORT_STATUS, switch=switch, port=port, live=live)
         was_held = self._damping.is_held((switch, port))
+        self._note_port(switch, port, live=live, is_damped=was_held)
         believed = self._damping.observed((switch, port), time.monotonic(), live=live)
         if self._damping.is_held((switch, port)) and not was_held:
             self._log.write(event_log.PORT_DAMPED, switch=switch, port=port)
@@ -224,17 +216,22 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
             connection.error(event.msg)
             self._follow_rollout()
 
-    @on(ofp_event.EventOFPStateChange, handler.DEAD_DISPATCHER)
-    def switch_disconnected(self, event: Any) -> None:
-        connection = self._connection(event.datapath)
-        if connection is not None:
-            del self._connections[event.datapath.id]
-            self._log.write(event_log.SWITCH_GONE, switch=connection.switch)
-            self._note(self._rollout.left(connection.switch))
+    def _wanted(self, switch: str) -> SwitchTables:
+        return self._rollout.wanted(switch)
 
-    def _switch_read(self, datapath_id: int, has: ReadBack) -> None:
-        connection = self._connections[datapath_id]
-        switch = connection.switch
+    def _begun(self, switch: str) -> None:
+        self._refused.pop(switch, None)
+        self._left_alone.discard(switch)
+        self._had.pop(switch, None)
+
+    def _ended(self, switch: str) -> None:
+        self._note(self._rollout.left(switch))
+
+    def _answered(self) -> None:
+        self._follow_rollout()
+
+    def _switch_read(self, switch: str, has: ReadBack) -> None:
+        connection = self._connections[switch]
         problem = misfit(self._wiring, switch, has.ports, is_ours=bool(has.tables.flows))
         if problem is not None:
             self._log.write(event_log.SWITCH_UNFIT, switch=switch, problem=problem)
@@ -259,7 +256,7 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
         self._tell_ingresses(self._tracker.ports_described(switch, described))
         if switch in self._left_alone:
             return
-        connection.want(self._had[switch] if is_refused else self._rollout.wanted(switch))
+        self._want(connection, self._had[switch] if is_refused else self._rollout.wanted(switch))
 
     def _is_refused(self, switch: str) -> bool:
         """Whether the switch has refused just what would be wanted of it again."""
@@ -273,7 +270,8 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
         self._had[switch] = self._rollout.wanted(switch)
         self._log.write(event_log.SWITCH_READY, switch=switch, framework=FRAMEWORK)
         self.logger.info("switch %s is programmed", switch)
-        self._note(self._rollout.acknowledged(switch, time.monotonic()))
+        with self._rolling_out():
+            self._note(self._rollout.acknowledged(switch, time.monotonic()))
 
     def _group_done(self, switch: str, group: Group) -> None:
         label = liveness_label(group.group_id)
@@ -282,9 +280,9 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
             self._log.write(event_log.TUNNEL_LIVENESS, ingress=switch, path_id=label, alive=alive)
 
     def _switch_refused(self, switch: str, reason: str) -> None:
-        self._log.write(event_log.SWITCH_ERROR, switch=switch, error=reason)
-        self.logger.error("switch %s refused a message: %s", switch, reason)
-        given_up = [] if switch in self._refused else self._rollout.refused()
+        self._note_refusal(event_log.SWITCH_ERROR, switch, reason)
+        with self._rolling_out():
+            given_up = [] if switch in self._refused else self._rollout.refused()
         if switch in self._refused:
             # Not even what it had: there is no use in going on.
             self._left_alone.add(switch)
@@ -295,16 +293,6 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
             self._refused[switch] = self._rollout.wanted(switch)
             self._log.write(event_log.SWITCH_REFUSED, switch=switch, error=reason)
 
-    def _displaced(self, switch: str, reason: str) -> None:
-        if not self._is_displaced:
-            self._is_displaced = True
-            self._log.write(event_log.ROLE_LOST, switch=switch, error=reason)
-            self.logger.error("switch %s obeys another controller now (%s): this one keeps quiet", switch, reason)
-
-    def _connection(self, datapath: Any) -> SwitchConnection | None:
-        connection = self._connections.get(datapath.id)
-        return connection if connection is not None and connection.owns(datapath) else None
-
     def _port_changed(self, switch: str, port: int, *, live: bool) -> None:
         self._live_ports.setdefault(switch, {})[port] = live
         if switch not in self._refused:
@@ -313,7 +301,7 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
     def _tell_ingresses(self, changes: Iterable[LivenessChange]) -> None:
         """Fill or empty liveness groups; an ingress that has not been read yet is told when it has been."""
         for change in changes:
-            connection = self._connections.get(self._wiring.datapath_id(change.ingress))
+            connection = self._connections.get(change.ingress)
             if connection is not None and change.ingress not in self._left_alone:
                 self._tell(connection, change)
 
@@ -345,12 +333,6 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
         self._note_first_ports(version.plan)
         self._tell_ingresses(self._tracker.follow(self._rollout.plans))
 
-    def _reoptimise(self, now: float) -> None:
-        failed = self._tracker.failed_edges
-        found = self._reoptimisation.look(self._rollout.in_force.plan, failed, now, is_free=self._rollout.is_settled)
-        if found is not None:
-            self._replace_plan(self._source.prepared("reoptimised", found, self._rollout), now)
-
     def _note(self, progress: Iterable[Progress], reason: str = "") -> None:
         events = {"live": event_log.UPDATE_LIVE, "done": event_log.UPDATE_DONE, "refused": event_log.UPDATE_REFUSED}
         for each in progress:
@@ -371,9 +353,9 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
             self._tell_ingresses(self._tracker.follow(self._rollout.plans))
         self._left_alone -= changed
         for switch in changed:
-            connection = self._connections.get(self._wiring.datapath_id(switch))
+            connection = self._connections.get(switch)
             if connection is not None:
-                connection.want(self._rollout.wanted(switch))
+                self._want(connection, self._rollout.wanted(switch))
 
 
 def _plan_file() -> Path:

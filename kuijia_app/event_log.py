@@ -24,6 +24,14 @@ UPDATE_STARTED: Final = "update-started"
 UPDATE_LIVE: Final = "update-live"
 UPDATE_DONE: Final = "update-done"
 UPDATE_REFUSED: Final = "update-refused"
+SWITCH_DROPPED: Final = "switch-dropped"
+"""The controller has ended a switch's connection, for the reason named; the switch is read anew when it is back."""
+
+FAILURE: Final = "failure"
+"""Code of the application raised or hung: where, why, and what was given up for it."""
+
+LONGEST_TEXT = 1000
+"""Characters of a text in an event; peers choose some of them."""
 
 
 class EventLog:
@@ -46,7 +54,8 @@ class EventLog:
         if self._file is None:
             return
         # One write per line, unbuffered: a reader that follows the file never sees half an event.
-        line = json.dumps({"time": time.time(), "event": event, **details}).encode() + b"\n"
+        texts = {name: _cut(value) for name, value in details.items()}
+        line = json.dumps({"time": time.time(), "event": event, **texts}, default=repr).encode() + b"\n"
         try:
             complete = self._file.write(line) == len(line)
         except OSError:
@@ -55,3 +64,9 @@ class EventLog:
             logging.getLogger(__name__).error("%s cannot be written any more: no events from now on", self._file.name)
             self._file.close()
             self._file = None
+
+
+def _cut(value: object) -> object:
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        return f"{value[:LONGEST_TEXT]}..."
+    return value

@@ -12,9 +12,11 @@ from os_ken import cfg
 from os_ken.base.app_manager import AppManager
 from os_ken.lib import hub
 
+from kuijia_app.ending import end_process
 from kuijia_app.listening import require_free, require_usable
 from kuijia_app.tls import TlsFiles
-from te_solver.errors import KuijiaError
+
+_LOG = logging.getLogger(__name__)
 
 _HANDLED = (signal.SIGHUP, signal.SIGUSR1)
 """The signals that applications handle."""
@@ -33,9 +35,11 @@ def run_application(
     OPTION_GROUP names. With `tls`, switches connect by TLS alone. To be called in the main thread. An interrupt
     (SIGINT) ends the process at once: the framework has no way to end its threads, which would keep it alive.
 
+    When the framework stops to listen, or cannot start, the process exits with `kuijia_app.ending.EXIT_STATUS`, as its
+    threads would keep it alive.
+
     Raises:
         InputError: the address cannot be listened on, or the files are no key and certificates.
-        KuijiaError: the framework has stopped listening.
     """
     require_free(listen_host, listen_port)  # the framework listens in a thread whose failure nobody sees
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
@@ -55,9 +59,12 @@ def run_application(
     # is blocked here is so in all threads that are started now or by those.
     signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
     manager.load_apps([application])
-    contexts = manager.create_contexts()
-    services = manager.instantiate_apps(**contexts)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
-    hub.joinall(services)
-    manager.close()
-    raise KuijiaError(f"{listen_host}:{listen_port}: the controller has stopped listening")
+    try:
+        services = manager.instantiate_apps(**manager.create_contexts())
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
+        hub.joinall(services)
+    except SystemExit:  # an application refuses its options, before there are threads
+        raise
+    except BaseException:  # noqa: BLE001
+        end_process(lambda: _LOG.critical("%s cannot go on", application, exc_info=True))
+    end_process(lambda: _LOG.critical("%s:%d: the framework has stopped listening", listen_host, listen_port))

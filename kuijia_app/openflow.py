@@ -56,6 +56,16 @@ class Messages:
             case DeleteFlow(key):
                 return self._delete_flow(key)
 
+    def can_name(self, key: FlowKey) -> bool:
+        """Return True when a message can name the entry with this key; a switch may describe what none can."""
+        try:
+            message = self._delete_flow(key)
+            message.set_xid(0)
+            message.serialize()
+        except Exception:  # noqa: BLE001  # the parser raises whatever its encoders do
+            return False
+        return True
+
     def barrier(self) -> Any:
         return self._parser.OFPBarrierRequest(self._datapath)
 

@@ -1,7 +1,12 @@
-"""OpenFlow 1.3 messages back to rules: what a switch says it has, and the names of the errors it answers with."""
+"""OpenFlow 1.3 messages back to rules: what a switch says it has, and the names of the errors it answers with.
+
+A switch may say anything. What the parser has made an object of is read without an exception: it is one of our rules,
+or None.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from ipaddress import IPv4Network
 from typing import Any
@@ -67,7 +72,7 @@ def read_flow(ofproto: Any, statistics: Any) -> tuple[FlowKey, FlowEntry | None]
     try:
         match = _match(statistics.match)
     except _UnknownError:
-        fields = tuple(statistics.match.items())
+        fields = tuple((name, _hashable(value)) for name, value in statistics.match.items())
         return FlowKey(statistics.table_id, statistics.priority, fields), None
     key = FlowKey(statistics.table_id, statistics.priority, match)
     actions: tuple[Action, ...] = ()
@@ -116,29 +121,43 @@ def _bucket(ofproto: Any, bucket: Any) -> Bucket:
 
 def _match(match: Any) -> Match:
     fields = dict(match.items())
+    if len(fields) < len(match.items()):
+        raise _UnknownError  # a field twice
     destination = fields.pop("ipv4_dst", None)
-    if not fields.keys() <= set(_PLAIN_FIELDS) or any(isinstance(value, tuple) for value in fields.values()):
+    if not fields.keys() <= set(_PLAIN_FIELDS) or not all(isinstance(value, int) for value in fields.values()):
         raise _UnknownError
-    network = None
-    if destination is not None:
-        # Without a mask it is one address.
-        network = IPv4Network(destination if isinstance(destination, str) else "/".join(destination))
-    return Match(ipv4_dst=network, **fields)
+    return Match(ipv4_dst=None if destination is None else _network(destination), **fields)
+
+
+def _network(destination: Any) -> IPv4Network:
+    """Return the prefix of an address, or of an address and its mask; not all masks are those of prefixes."""
+    address, mask = (destination, "255.255.255.255") if isinstance(destination, str) else destination
+    try:
+        network = IPv4Network(f"{address}/{mask}")
+    except ValueError as error:
+        raise _UnknownError from error
+    if str(network.netmask) != mask:  # it would take the inverse of a mask for the mask
+        raise _UnknownError
+    return network
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(map(_hashable, value)) if isinstance(value, list | tuple) else value
 
 
 def _actions(ofproto: Any, actions: Iterable[Any]) -> tuple[Action, ...]:
     read: list[Action] = []
-    waiting = list(actions)
+    waiting = deque(actions)
     while waiting:
-        action = waiting.pop(0)
+        action = waiting.popleft()
         if action.type == ofproto.OFPAT_PUSH_MPLS and action.ethertype == ETH_TYPE_MPLS:
             read.append(PushLabel(_set_value(ofproto, waiting, "mpls_label"), _set_value(ofproto, waiting, "mpls_tc")))
         elif action.type == ofproto.OFPAT_POP_MPLS and action.ethertype == ETH_TYPE_IPV4:
             read.append(PopLabel())
         elif action.type == ofproto.OFPAT_SET_FIELD and action.key == "ip_dscp":
-            read.append(SetDscp(action.value))
+            read.append(SetDscp(_whole(action.value)))
         elif action.type == ofproto.OFPAT_SET_FIELD and action.key == "ip_ecn":
-            read.append(SetEcn(action.value))
+            read.append(SetEcn(_whole(action.value)))
         elif action.type == ofproto.OFPAT_SET_QUEUE:
             read.append(SetQueue(action.queue_id))
         elif action.type == ofproto.OFPAT_OUTPUT:
@@ -150,8 +169,13 @@ def _actions(ofproto: Any, actions: Iterable[Any]) -> tuple[Action, ...]:
     return tuple(read)
 
 
-def _set_value(ofproto: Any, waiting: list[Any], field: str) -> int:
+def _set_value(ofproto: Any, waiting: deque[Any], field: str) -> int:
     if not waiting or waiting[0].type != ofproto.OFPAT_SET_FIELD or waiting[0].key != field:
         raise _UnknownError
-    value: int = waiting.pop(0).value
+    return _whole(waiting.popleft().value)
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int):
+        raise _UnknownError
     return value

@@ -12,7 +12,7 @@ from pathlib import Path
 from kuijia_app.plan_update import renumber, require_same_network
 from kuijia_app.rollout import AllTables, Rollout, Version
 from kuijia_app.shared_file import replace_if
-from te_solver.errors import KuijiaError
+from te_solver.errors import KuijiaError, quoted
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, plan_text, save_plan
 
@@ -71,6 +71,10 @@ class PlanSource:
         """Have the update under way given up at the next occasion."""
         self._is_withdrawn = True
 
+    @property
+    def is_asked(self) -> bool:
+        return self._is_asked
+
     def take_withdrawal(self) -> bool:
         """Whether that was asked for since the last call."""
         is_withdrawn, self._is_withdrawn = self._is_withdrawn, False
@@ -91,18 +95,24 @@ class PlanSource:
                 return None
             name, plan = self._read()
             return self._numbered(name, plan, rollout)
-        except (KuijiaError, ValueError) as error:
-            return Reading(name, error, against)
-        except OSError as error:
-            return Reading(name, ValueError(f"{self._path}: cannot be read: {error.strerror}"), against)
+        except Exception as error:  # noqa: BLE001  # the plan in force stays, whatever the file holds
+            return Reading(name, self._refusal(error), against)
 
     def prepared(self, name: str, plan: Plan, rollout: Rollout) -> Reading:
         """The same for a plan that did not come from the file."""
         against = rollout.plans
         try:
             return self._numbered(name, plan, rollout)
-        except (KuijiaError, ValueError) as error:
-            return Reading(name, error, against)
+        except Exception as error:  # noqa: BLE001  # as above
+            return Reading(name, self._refusal(error), against)
+
+    def _refusal(self, error: Exception) -> KuijiaError | ValueError:
+        """Return the error in one line if it is one that readers raise, else one that names what was raised."""
+        if isinstance(error, KuijiaError | ValueError):
+            return error
+        if isinstance(error, OSError):
+            return ValueError(f"{self._path}: cannot be read: {error.strerror}")
+        return ValueError(f"{self._path}: cannot be used: {type(error).__name__} {quoted(str(error))}")
 
     def begun(self, version: Version, in_force: Plan) -> None:
         """An update has begun: until it is live its plan is in a file beside, with `.pending` added to its name.
@@ -158,7 +168,7 @@ class PlanSource:
     def _holds(self, plan: Plan) -> bool:
         try:
             return load_plan(self._path) == plan
-        except (KuijiaError, ValueError):
+        except Exception:  # noqa: BLE001  # a file that cannot be read, for whatever reason, holds no plan
             return False
 
     def _beside(self, suffix: str) -> Path:

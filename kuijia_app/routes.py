@@ -71,19 +71,3 @@ def classes_by_ends(all_directions: Iterable[Direction]) -> dict[tuple[str, str]
 def _route(tunnel: Tunnel, *, reverse: bool = False) -> Route:
     nodes = tunnel.nodes[::-1] if reverse else tunnel.nodes
     return Route(tunnel.path_id, nodes, tunnel.weight)
-
-
-def remotely_dead(
-    all_directions: Iterable[Direction], failed_edges: Iterable[frozenset[str]]
-) -> frozenset[tuple[str, int]]:
-    """Return the (ingress, label) of every route that a failed edge beyond its first one breaks.
-
-    A route's first edge is left out on purpose: the ingress watches that port itself, and recovers by itself.
-    """
-    failed = frozenset(failed_edges)
-    return frozenset(
-        (direction.ingress, route.label)
-        for direction in all_directions
-        for route in direction.routes
-        if not failed.isdisjoint(route.remote_edges)
-    )

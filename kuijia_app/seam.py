@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from enum import Enum
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -26,16 +27,44 @@ BaseApp: Any = getattr(import_module(f"{_PACKAGE}.base.app_manager"), _BASE_CLAS
 # Registers the options on listening and on connections; not to be imported before the application manager.
 import_module(f"{_PACKAGE}.controller.controller")
 
+SHARES_ONE_THREAD = FRAMEWORK == "ryu"
+"""Whether green threads of eventlet, in one thread of the operating system, are all that an application has."""
+
+
+def _unpatched(module: str) -> Any:
+    """Return a module of the standard library as it was before eventlet replaced its functions."""
+    return import_module("eventlet.patcher").original(module) if SHARES_ONE_THREAD else import_module(module)
+
+
+native_threading: Any = _unpatched("threading")
+native_time: Any = _unpatched("time")
+
 _Handler = TypeVar("_Handler", bound=Callable[..., None])
 
 
-def on(event: Any, *phases: str) -> Callable[[_Handler], _Handler]:
-    """Marks a method of the application as the handler of `event` while a switch is in one of `phases`."""
+class Harm(Enum):
+    """What may be left in disorder by a handler that raises."""
+
+    CONNECTION = "connection"
+    APPLICATION = "application"
+
+
+def on(event: Any, *phases: str, harms: Harm = Harm.APPLICATION) -> Callable[[_Handler], _Handler]:
+    """Mark a method of the application as the handler of `event` while a switch is in one of `phases`.
+
+    `harms` says what `GuardedApp` gives up when the method raises: CONNECTION only if the method changes nothing but
+    what is known of that connection.
+    """
     decorator: Callable[[_Handler], _Handler] = handler.set_ev_cls(event, list(phases))
-    return decorator
+
+    def mark(method: _Handler) -> _Handler:
+        vars(method)["harms"] = harms
+        return decorator(method)
+
+    return mark
 
 
 def on_own(event: Any) -> Callable[[_Handler], _Handler]:
-    """Marks a method of the application as the handler of an event that it sends to itself."""
+    """Mark a method of the application as the handler of an event that it sends to itself."""
     decorator: Callable[[_Handler], _Handler] = handler.set_ev_handler(event)
     return decorator

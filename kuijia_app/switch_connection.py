@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 
 from kuijia_app import openflow_reading as reading
@@ -12,8 +11,9 @@ from kuijia_app.identifiers import liveness_label
 from kuijia_app.openflow import Messages
 from kuijia_app.reconciliation import AddGroup, Change, ModifyGroup, Tables
 from kuijia_app.roles import DENIALS
-from kuijia_app.rules import Group, SwitchTables
+from kuijia_app.rules import Group, Match, SwitchTables
 from kuijia_app.sender import BATCH, Batch, Sender
+from kuijia_app.switch_limits import MOST_ENTRIES, MOST_STRANGERS, Patience, SwitchFaultError
 
 Then = Callable[[], None]
 
@@ -30,6 +30,20 @@ class ReadBack:
     tables: Tables = field(default_factory=Tables)
     ports: dict[int, bool] = field(default_factory=dict)
     emptied: set[int] = field(default_factory=set)
+
+
+@dataclass
+class _Reading:
+    """A description of the switch that is under way: its parts so far, and the ids of the questions.
+
+    The framework asks for ports, too, and the answer to either question serves.
+    """
+
+    found: ReadBack = field(default_factory=ReadBack)
+    groups_xid: int = 0
+    flows_xid: int = 0
+    entries: int = 0
+    strangers: int = 0
 
 
 @dataclass(frozen=True)
@@ -52,25 +66,48 @@ class Reports:
 
 
 class SwitchConnection:
-    """A connection of either framework. All methods are to be called in the application's own thread."""
+    """A connection of either framework. All methods are to be called in the application's own thread.
 
-    def __init__(self, datapath: Any, switch: str, reports: Reports) -> None:
+    Attributes:
+        switch: its name.
+        datapath: the framework's connection.
+        is_given_up: nothing is heard or sent any more, as it is about to be closed.
+    """
+
+    def __init__(self, datapath: Any, switch: str, reports: Reports, most_entries: int = MOST_ENTRIES) -> None:
+        """`most_entries` is how many ports, groups and entries the switch may describe at a time."""
         self.switch = switch
-        self._datapath = datapath
+        self.datapath = datapath
+        self.is_given_up = False
+        self._most_entries = most_entries
+        self._patience = Patience()
+        self._answers = 0
         self._messages = Messages(datapath)
         self._reports = reports
         # Ids of our own: those of the framework may repeat, as several threads count them up.
-        self._ids = count(1)
+        self._last_id = 0
         self._waiting: dict[int, Then] = {}
-        self._read_back: ReadBack | None = None
+        self._reading: _Reading | None = None
         self._sender: Sender | None = None
         self._bundles = True
         self._bundle_probe: int | None = None
         self._is_displaced = False
         self._was_done = False
 
-    def owns(self, datapath: Any) -> bool:
-        return self._datapath is datapath
+    def hears(self, datapath: Any) -> bool:
+        """Return True when this is the framework's connection, and it is not given up."""
+        return self.datapath is datapath and not self.is_given_up
+
+    def give_up(self) -> None:
+        """Hear and send nothing any more: the connection is about to be closed."""
+        self.is_given_up = True
+        self._reading = self._sender = None
+        self._waiting.clear()
+
+    def lost_patience(self, now: float) -> str | None:
+        """Return in words what the switch owes for too long, None while it does not; to be asked again and again."""
+        is_owed = bool(self._waiting)
+        return self._patience.lost(now, self._answers, is_owed=is_owed, is_reading=self._reading is not None)
 
     def start(self, generation: int) -> None:
         """Become the switch's master, find out whether it knows bundles, and read it."""
@@ -95,37 +132,53 @@ class SwitchConnection:
             self._proceed()
 
     def acknowledged(self, xid: int) -> None:
-        """A barrier has been replied to."""
+        """A barrier has been replied to; nothing comes of one that was never sent."""
         then = self._waiting.pop(xid, None)
         if then is not None:
+            self._answers += 1
             then()
 
-    def ports_described(self, ports: Iterable[Any]) -> None:
-        """A part of the switch's port list."""
-        if self._read_back is not None:
-            self._read_back.ports.update((port.port_no, is_live(self._datapath.ofproto, port)) for port in ports)
+    def ports_described(self, ports: Sequence[Any]) -> None:
+        """Take in a part of the switch's port list; raise SwitchFaultError when all parts are too much."""
+        if self._reading is not None:
+            self._count(self._reading, ports)
+            found = ((port.port_no, is_live(self.datapath.ofproto, port)) for port in ports)
+            self._reading.found.ports.update(found)
 
-    def groups_described(self, descriptions: Iterable[Any]) -> None:
-        """A part of its list of groups."""
-        if self._read_back is None:
+    def groups_described(self, xid: int, descriptions: Sequence[Any]) -> None:
+        """Take in a part of the answer to our question for groups; raise SwitchFaultError when it is too much."""
+        if self._reading is None or xid != self._reading.groups_xid:
             return
+        self._count(self._reading, descriptions)
+        found = self._reading.found
         for description in descriptions:
-            self._read_back.tables.groups[description.group_id] = reading.read_group(
-                self._datapath.ofproto, description
-            )
+            if description.group_id > self.datapath.ofproto.OFPG_MAX:
+                continue  # no group has such an id, and in a message it would mean all groups
+            found.tables.groups[description.group_id] = reading.read_group(self.datapath.ofproto, description)
             label = liveness_label(description.group_id)
             if label is not None and not description.buckets:
-                self._read_back.emptied.add(label)
+                found.emptied.add(label)
 
-    def flows_described(self, statistics: Iterable[Any]) -> None:
-        """A part of its list of flow entries."""
-        if self._read_back is not None:
-            entries = (reading.read_flow(self._datapath.ofproto, each) for each in statistics if reading.is_ours(each))
-            self._read_back.tables.flows.update(entries)
+    def flows_described(self, xid: int, statistics: Sequence[Any]) -> None:
+        """Take in a part of the answer to our question for entries; raise SwitchFaultError when it is too much."""
+        if self._reading is None or xid != self._reading.flows_xid:
+            return
+        self._count(self._reading, statistics)
+        for each in filter(reading.is_ours, statistics):
+            key, entry = reading.read_flow(self.datapath.ofproto, each)
+            if not isinstance(key.match, Match):
+                self._reading.strangers += 1
+                if self._reading.strangers > MOST_STRANGERS:
+                    raise SwitchFaultError(f"it describes more than {MOST_STRANGERS} entries that no rule of ours is")
+                if not self._messages.can_name(key):
+                    continue
+            self._reading.found.tables.flows[key] = entry
 
     def error(self, message: Any) -> None:
-        """The switch has refused a message."""
-        name = reading.error_name(self._datapath.ofproto, message)
+        """The switch has refused a message; nothing comes of one that was never sent."""
+        if not 0 < message.xid <= self._last_id:
+            return
+        name = reading.error_name(self.datapath.ofproto, message)
         if message.xid == self._bundle_probe:
             self._bundles = False
         elif name in DENIALS:
@@ -140,16 +193,28 @@ class SwitchConnection:
             self._read()
 
     def _read(self) -> None:
-        read_back = self._read_back = ReadBack()
+        messages = self._messages
+        ports, groups, flows = messages.port_descriptions(), messages.group_descriptions(), messages.own_flows()
+        under_way = self._reading = _Reading()
 
         def whole() -> None:
-            if self._read_back is read_back and not self._is_displaced:
-                self._read_back = None
-                self._sender = Sender(read_back.tables)
-                self._reports.read(read_back)
+            if self._reading is under_way and not self._is_displaced:
+                self._reading = None
+                self._sender = Sender(under_way.found.tables)
+                self._reports.read(under_way.found)
 
-        messages = self._messages
-        self._send([messages.port_descriptions(), messages.group_descriptions(), messages.own_flows()], then=whole)
+        self._send([ports])
+        under_way.groups_xid = self._next_id()
+        self._transmit(groups, under_way.groups_xid)
+        under_way.flows_xid = self._next_id()
+        self._transmit(flows, under_way.flows_xid)
+        self._send([], then=whole)
+
+    def _count(self, under_way: _Reading, part: Sequence[Any]) -> None:
+        self._answers += 1
+        under_way.entries += max(1, len(part))  # also an empty part could be followed by others without an end
+        if under_way.entries > self._most_entries:
+            raise SwitchFaultError(f"it describes more than {self._most_entries} ports, groups and entries")
 
     def _proceed(self) -> None:
         sender = self._sender
@@ -211,10 +276,11 @@ class SwitchConnection:
 
     def _transmit(self, message: Any, xid: int) -> None:
         message.set_xid(xid)
-        self._datapath.send_msg(message)
+        self.datapath.send_msg(message)
 
     def _next_id(self) -> int:
-        return next(self._ids)
+        self._last_id += 1
+        return self._last_id
 
 
 def is_live(ofproto: Any, port: Any) -> bool:

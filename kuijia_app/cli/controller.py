@@ -18,6 +18,12 @@ from te_solver.plan_file import load_plan
 
 HELP = "run the OpenFlow controller for a plan, until interrupted; SIGHUP has it read the plan file again"
 APPLICATION = "kuijia_app.controller"
+SUPERVISION = (
+    "Run it under a supervisor: when its own state may be wrong, or its loop hangs, it says why and exits with status "
+    "70, and one that is started anew takes over from what the switches have, without a lost packet. In a shell: "
+    "until kuijia %s ...; s=$?; [ $s -eq 0 ] || [ $s -eq 2 ]; do sleep 1; done. Under systemd: Restart=on-failure and "
+    "RestartPreventExitStatus=2. Status 2 means bad input."
+)
 DEFAULT_PORT = 6653
 LAST_PORT = 0xFFFF
 
@@ -48,6 +54,7 @@ def tls_files(args: argparse.Namespace) -> TlsFiles | None:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = SUPERVISION % "controller"
     parser.add_argument("plan", type=Path, metavar="PLAN", help="plan file, as `kuijia solve -o` writes it")
     add_table_options(parser)
     add_listening_options(parser)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from hedera.options import SHORTEST_PERIOD, SchedulerOptions, build
 from hedera.placement.registry import placement_names
 from kuijia_app.cli.common_options import whole_number
-from kuijia_app.cli.controller import add_listening_options, tls_files
+from kuijia_app.cli.controller import SUPERVISION, add_listening_options, tls_files
 from kuijia_app.cli.inputs import positive_number
 from kuijia_app.launcher import run_application
 
@@ -18,6 +18,7 @@ _DEFAULTS = SchedulerOptions()
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = SUPERVISION % "scheduler"
     network = parser.add_mutually_exclusive_group()
     network.add_argument(
         "topology", nargs="?", metavar="TOPOLOGY", help="topology file; nodes with one neighbour are hosts"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from kuijia_app import event_log
+from kuijia_app.ending import EXIT_STATUS
 from kuijia_app.options import OptionWords
 from kuijia_app.pipeline import build_tables
 from kuijia_app.plan_source import file_name_of_update
@@ -21,8 +23,9 @@ from testbed.application_process import Event, Framework, Listening
 from testbed.controller_process import ControllerProcess
 from testbed.errors import TestbedError
 from tests.kuijia_app.dummy_switches import PATIENCE, DummySwitches, free_port, wait_until
+from tests.kuijia_app.failing_application import OUTCRY
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
-from tests.kuijia_app.test_controller import both_frameworks, controller, events_of
+from tests.kuijia_app.test_controller import both_frameworks, controller, events_of, told
 
 pytestmark = pytest.mark.ovs
 
@@ -87,6 +90,40 @@ def test_a_switch_that_has_everything_is_sent_no_change(
             switches.connect(switch)
         process.wait_until_ready(switches.plan.topology.nodes)
         assert changes_sent(switches) == before
+
+
+@pytest.mark.parametrize("handler", ["time_passed", "port_status"])
+@both_frameworks
+def test_a_controller_that_fails_and_is_started_anew_by_its_supervisor_loses_no_packet_and_changes_nothing(
+    switches: DummySwitches, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, framework: Framework, handler: str
+) -> None:
+    trigger = tmp_path / "trigger"
+    method = f"kuijia_app.controller:KuijiaController.{handler}"
+    program = [sys.executable, "-m", "tests.kuijia_app.failing_application", "RAISE", method, str(trigger)]
+    command = ControllerProcess._command
+    monkeypatch.setattr(ControllerProcess, "_command", lambda process: [*program, *command(process)])
+    nodes = switches.plan.topology.nodes
+    with controller(switches, tmp_path, framework) as process:
+        before, sent = changes_sent(switches), switches.send_from_host("s1", "s4", FLOWS)
+        trigger.touch()
+        switches.set_port("s3", switches.wiring.host_port("s3"), "down")
+        wait_until(lambda: not process.is_alive, "it has ended")
+        assert process._process is not None
+        assert process._process.returncode == EXIT_STATUS
+        (failure,) = [event for event in process.events() if event["event"] == event_log.FAILURE]
+        assert OUTCRY in failure["error"]
+        assert switches.send_from_host("s1", "s4", FLOWS) == sent
+        trigger.unlink()
+        process.start()
+        for switch in nodes:
+            switches.disconnect(switch)
+            switches.connect(switch)
+            assert switches.send_from_host("s1", "s4", FLOWS[:50]) == sent[:50]
+        process.wait_until_ready(nodes)
+        assert changes_sent(switches) == before
+        assert switches.send_from_host("s1", "s4", FLOWS) == sent
+        switches.set_port("s2", switches.wiring.port("s2", "s4"), "down")
+        assert told(process, "s1", 16, alive=False)
 
 
 @both_frameworks

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.event_log import PORT_STATUS, EventLog
+from kuijia_app.event_log import LONGEST_TEXT, PORT_STATUS, SWITCH_DROPPED, EventLog
 
 
 def test_events_are_lines_of_json_with_their_time(tmp_path: Path) -> None:
@@ -24,3 +24,11 @@ def test_a_full_disk_silences_the_log_and_nothing_else(caplog: pytest.LogCapture
         log.write(PORT_STATUS, switch="s1")
         log.write(PORT_STATUS, switch="s1")
     assert caplog.messages == ["/dev/full cannot be written any more: no events from now on"]
+
+
+def test_what_a_peer_says_is_cut_and_what_is_no_json_is_written_as_text(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "events")
+    log.write(SWITCH_DROPPED, reason="x" * 10 * LONGEST_TEXT, switch=b"\xff")
+    event = json.loads((tmp_path / "events").read_text())
+    assert event["reason"] == "x" * LONGEST_TEXT + "..."
+    assert event["switch"] == repr(b"\xff")

@@ -125,3 +125,11 @@ def test_dead_is_what_the_failed_edges_beyond_the_first_hop_say_whatever_the_ord
         tracker.port_changed(switch, port, live=True)
     assert not tracker.failed_edges
     assert all(not tracker.dead_labels(node) for node in plan.topology.nodes)
+
+
+def test_a_port_that_leads_nowhere_is_not_remembered() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    for port in range(4, 20_000):
+        assert tracker.port_changed("s2", port, live=False) == ()
+    assert tracker._down_ports == set()
+    assert tracker.failed_edges == frozenset()

@@ -156,3 +156,22 @@ def test_a_file_that_is_missing_is_written_again(path: Path) -> None:
 def test_a_file_that_is_none_cannot_be_begun_with(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         PlanSource(tmp_path / "none.json", build_tables).first()
+
+
+@pytest.mark.parametrize("raised", [RecursionError("too deep"), MemoryError(), KeyError("x"), OSError(5, "broken")])
+def test_whatever_reading_a_file_raises_is_a_refusal_in_one_line(
+    path: Path, monkeypatch: pytest.MonkeyPatch, raised: Exception
+) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+
+    def fail(_: Path) -> Plan:
+        raise raised
+
+    monkeypatch.setattr(plan_source, "load_plan", fail)
+    reading = asked(source, rollout)
+    with pytest.raises(ValueError, match=str(path)) as refusal:
+        reading.version()
+    assert len(str(refusal.value).splitlines()) == 1
+    source.refused(reading.name, OLD)
+    assert rollout.in_force.plan == OLD

@@ -1,0 +1,76 @@
+"""Notices from a thread of its own that the application's event loop no longer turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+LOOK = 0.1
+"""Seconds between two looks."""
+
+LIMIT = 2.0
+"""Seconds within which the loop has to handle an event; its clock sends it many more."""
+
+LONG_LIMIT = 120.0
+"""The same while it does work that is known to take long."""
+
+
+class Stall:
+    """Counts looks at which nothing had moved since the one before; pure.
+
+    Time is counted in looks, not read from a clock: when the whole process stands still, as after SIGSTOP or on a
+    machine that swaps, there are no looks either, and that is nobody's fault.
+    """
+
+    def __init__(self) -> None:
+        self._beats = 0
+        self._still = 0
+        self._still_in_long_work = 0
+
+    def look(self, beats: int, *, in_long_work: bool) -> float | None:
+        """Take one look; return the limit in seconds for which `beats` has not changed, None before that."""
+        if beats != self._beats:
+            self._beats, self._still, self._still_in_long_work = beats, 0, 0
+        elif in_long_work:
+            self._still, self._still_in_long_work = 0, self._still_in_long_work + 1
+        else:
+            self._still += 1
+        if self._still * LOOK >= LIMIT:
+            return LIMIT
+        return LONG_LIMIT if self._still_in_long_work * LOOK >= LONG_LIMIT else None
+
+
+class Watchdog:
+    """Calls `stalled` with a number of seconds once the loop has not called `beat` for that long.
+
+    `watch` is the body of a thread, which has to be one of the operating system's own and to have its `sleep`: a green
+    thread would stand still together with the loop.
+    """
+
+    def __init__(self, stalled: Callable[[float], None], sleep: Callable[[float], None]) -> None:
+        self._stalled = stalled
+        self._sleep = sleep
+        self._beats = 0
+        self._long_works = 0
+
+    def beat(self) -> None:
+        """Note that the loop has handled an event."""
+        self._beats += 1
+
+    @contextmanager
+    def long_work(self) -> Iterator[None]:
+        """Grant the loop `LONG_LIMIT` while the block runs."""
+        self._long_works += 1
+        try:
+            yield
+        finally:
+            self._long_works -= 1
+
+    def watch(self) -> None:
+        """Look again and again, and never return."""
+        stall = Stall()
+        while True:
+            self._sleep(LOOK)
+            limit = stall.look(self._beats, in_long_work=self._long_works > 0)
+            if limit is not None:
+                self._stalled(limit)
