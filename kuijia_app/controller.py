@@ -18,6 +18,8 @@ from typing import Any
 
 from kuijia_app import event_log
 from kuijia_app.flap_damping import FlapDamping, Lasting
+from kuijia_app.gate.application import Report
+from kuijia_app.gate.server import stand_before
 from kuijia_app.identifiers import liveness_label
 from kuijia_app.liveness import LivenessChange, LivenessTracker
 from kuijia_app.options import Liveness, OptionWords, pipeline_options
@@ -47,6 +49,7 @@ OPTIONS = [
     cfg.StrOpt("events", help="file that events are appended to as JSON lines"),
     cfg.FloatOpt("drain", default=DEFAULT_DRAIN, help="seconds that the paths of a replaced plan are kept"),
     cfg.BoolOpt("reoptimise", default=False, help="after a failure solve anew on what is left, and apply it"),
+    cfg.StrOpt("tls_bind", help="file of the certificates that may speak for datapath ids"),
 ]
 cfg.CONF.register_opts(OPTIONS, group=OPTION_GROUP)
 
@@ -100,6 +103,7 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
             self._source = PlanSource(_plan_file(), self._tables_of)
             first = self._source.first()
             self._log = event_log.EventLog(Path(options.events) if options.events else None)
+            stand_before(self, self._is_known, options.tls_bind)
         except ValueError as error:
             # The frameworks would print a traceback.
             source = "" if isinstance(error, InputError) else f"{options.plan}: "
@@ -154,6 +158,13 @@ class KuijiaController(BaseApp):  # type: ignore[misc]  # the base class is one 
         self._reoptimise(now)
         self._note(self._rollout.passed(now))
         self._follow_rollout()
+
+    def _is_known(self, datapath_id: int) -> bool:
+        return self._wiring.switch_of(datapath_id) is not None
+
+    @on_own(Report)
+    def gate_reported(self, event: Report) -> None:
+        self._log.write(event.name, **event.details)
 
     @on(ofp_event.EventOFPSwitchFeatures, handler.CONFIG_DISPATCHER)
     def switch_connected(self, event: Any) -> None:
