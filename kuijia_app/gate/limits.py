@@ -29,7 +29,9 @@ class Limits:
         stranger_frames_rate: the same for a stranger.
         turn_frames: messages or parts taken from one switch before the next one has its turn.
         turn_time: time for all half-open connections before known switches have their turn again.
-        turn_accepted: connections accepted before known switches have their turn again.
+        turn_accepting: time for accepting connections before known switches have their turn again.
+        accepted_rate: connections accepted; more wait to be.
+        accepted_burst: how many may come at once.
         answer_ports: bytes of all parts of one description of ports.
         answer_entries: bytes of all parts of one description of groups or flow entries.
         asked: questions that may be unanswered; with more, the oldest is forgotten.
@@ -53,8 +55,10 @@ class Limits:
     frames_burst: float = 4000.0
     stranger_frames_rate: float = 10.0
     turn_frames: int = 16
-    turn_time: float = 0.003
-    turn_accepted: int = 32
+    turn_time: float = 0.002
+    turn_accepting: float = 0.002
+    accepted_rate: float = 1000.0
+    accepted_burst: float = 500.0
     answer_ports: int = 4 * 2**20
     answer_entries: int = 256 * 2**20
     asked: int = 64

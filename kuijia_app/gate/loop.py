@@ -16,6 +16,7 @@ from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.limits import LIMITS, Limits
 from kuijia_app.gate.listeners import Listener, NoRoomError
 from kuijia_app.gate.peer import Peer
+from kuijia_app.gate.rates import Allowance
 from kuijia_app.gate.readiness import Readiness
 from kuijia_app.gate.reception import Reception
 from kuijia_app.gate.restraint import Restraint
@@ -54,6 +55,7 @@ class Loop:
         self._limits = limits
         self._readiness = Readiness()
         self._listeners = {each.fd: each for each in (Listener(one, self._readiness.poller) for one in listening)}
+        self._arrivals = Allowance(limits.accepted_rate, limits.accepted_burst, time.monotonic())
         self._unfinished: dict[Peer, None] = {}
         self._next_tick = 0.0
         self._logger = logging.getLogger("kuijia.gate")
@@ -78,7 +80,9 @@ class Loop:
         known, others, listeners = self._sorted(events)
         for peer, mask in known.items():
             self._serve(peer, mask, now)
-        until = now + self._limits.turn_time
+        if known and (others or listeners):
+            hub.sleep(_BREATH)  # or the application would have to fight for its turn
+        until = time.monotonic() + self._limits.turn_time
         for peer, mask in others.items():
             if time.monotonic() >= until:
                 break
@@ -128,7 +132,11 @@ class Loop:
         return not peer.has_frame and not (peer.datapath is not None and self._reception.is_congested())
 
     def _accept(self, listener: Listener, now: float) -> None:
-        for _ in range(self._limits.turn_accepted):
+        until = time.monotonic() + self._limits.turn_accepting
+        while time.monotonic() < until:
+            if not self._arrivals.take(now):
+                listener.watch(reads=False)  # until the next tick
+                return
             try:
                 accepted = listener.accept()
             except NoRoomError:
