@@ -126,6 +126,29 @@ class ControllerRig(Rig):
         return ControllerProcess(folder, folder / "plan.json", OptionWords(), framework, listening)
 
 
+class BoundRig(ControllerRig):
+    """The same by TLS, with a file that binds certificates to datapath ids."""
+
+    def __init__(self, folder: Path, framework: Framework, tls: TlsFiles, binding: Path) -> None:
+        self._binding = binding
+        super().__init__(folder, framework, tls)
+
+    def _process(self, folder: Path, framework: Framework, listening: Listening) -> ApplicationProcess:
+        process = super()._process(folder, framework, listening)
+        command = process._command
+
+        def bound() -> list[str]:
+            words = command()
+            if framework == "os-ken":
+                return [*words, f"--tls-bind={self._binding}"]
+            with (folder / "ryu.conf").open("a") as configuration:
+                configuration.write(f"tls_bind = {self._binding}\n")  # its last section is that of the application
+            return words
+
+        process._command = bound  # type: ignore[method-assign]  # no option of its own, as labs need none
+        return process
+
+
 class SchedulerRig(Rig):
     """`hedera.scheduler` with the five switches of the smallest fat-tree."""
 

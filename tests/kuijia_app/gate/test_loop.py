@@ -109,7 +109,7 @@ def test_the_application_may_close_a_connection_from_any_thread_and_hears_of_its
             thread.join()
     with ImitatedSwitch(house.port, 2) as other:
         assert other.wait_for(lambda: other.was_sent(openflow.MULTIPART_REQUEST))
-    assert house.kinds().count(f"EventOFPStateChange {handler.DEAD_DISPATCHER}") == 1
+        assert house.kinds().count(f"EventOFPStateChange {handler.DEAD_DISPATCHER}") == 1
     assert not datapath.send(message(openflow.ECHO_REQUEST))
     assert not datapath.is_active
 
