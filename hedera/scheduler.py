@@ -132,7 +132,7 @@ class HederaScheduler(BaseApp):  # type: ignore[misc]  # the base class is one o
 
     @on_own(Report)
     def gate_reported(self, event: Report) -> None:
-        self._log.write(event.name, **event.details)
+        self._log.write(event.name, switch=self._wiring.switch_of(event.datapath_id), **event.details)
 
     @on(ofp_event.EventOFPSwitchFeatures, handler.CONFIG_DISPATCHER)
     def switch_connected(self, event: Any) -> None:

@@ -34,7 +34,8 @@ parse_message: Any = import_module(f"{_PACKAGE}.ofproto.ofproto_v1_3_parser").ms
 
 def replace_listening(listening: Callable[[], Callable[[], None]]) -> None:
     """Have the framework make and call `listening()` in the place of its own loop that accepts connections."""
-    import_module(f"{_PACKAGE}.controller.ofp_handler").OpenFlowController = listening
+    ofp_handler: Any = import_module(f"{_PACKAGE}.controller.ofp_handler")
+    ofp_handler.OpenFlowController = listening
 
 
 def wait_readable(descriptor: int, timeout: float) -> None:

@@ -70,14 +70,16 @@ class Answers:
             return
         if taken + len(frame.data) > limit:
             raise RefusedError(f"an answer of more than {limit} bytes")
-        yield from _cut(frame, kind, flags)
+        yield from _cut(frame, kind, flags, self._limits.entry)
 
 
-def _cut(frame: Frame, kind: int, flags: int) -> Iterator[Frame]:
+def _cut(frame: Frame, kind: int, flags: int, longest: int) -> Iterator[Frame]:
     data = bytearray(frame.data)
     start = end = _BODY
     count = 0
     for begins, ends, named in elements.entries(frame):
+        if ends - begins > longest:
+            raise RefusedError(f"a group or flow entry of more than {longest} bytes")
         for place in named:
             data[place : place + len(_UNNAMED)] = _UNNAMED
         if count == _PART_ENTRIES or (count and ends - start > _PART_BYTES):

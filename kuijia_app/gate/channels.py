@@ -69,8 +69,8 @@ class TlsChannel:
                 self.is_open = True
             while piece := self._tls.read(_PIECE):
                 messages += piece
-        except ssl.SSLWantReadError:
-            pass
+        except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
+            pass  # no more for now, or for ever, as the end of the connection itself will say
         except ssl.SSLError as error:
             raise RefusedError("TLS failed", (error.reason or "no reason").lower().replace("_", " ")) from error
         return bytes(messages)

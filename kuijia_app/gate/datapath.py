@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kuijia_app.gate.answers import Answers
-from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.frames import REPLY_MORE, Frame, Kind, Multipart
-from kuijia_app.gate.wire import Wire
+from kuijia_app.gate.wire import EndedError, Wire
 from kuijia_app.seam import app_manager, controller, handler, ofp_event, parse_message
 
 _FIRST_XID: Final = 1 << 31
@@ -50,7 +49,7 @@ class GatedDatapath(controller.Datapath):  # type: ignore[misc]  # the base clas
 
     def close(self) -> None:
         """Have the connection closed, soon; applications hear of it as when the switch ends it."""
-        self._wire.fail(RefusedError("the application has ended the connection"))
+        self._wire.fail(EndedError())
 
     def ended(self) -> None:
         """Tell applications that the connection has been closed; they hear of it once."""

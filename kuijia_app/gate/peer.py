@@ -101,7 +101,7 @@ class Peer:
             self._has_parts = False
             part = self._splitter.take()
         if part is not None:
-            self._allowance.take(now)
+            self._allowance.take(now, 1.0 + len(part.data) // self._limits.frame_share)
         return part
 
     def passed(self, frame: Frame) -> Frame | None:

@@ -12,11 +12,11 @@ class Allowance:
         self._left = burst
         self._at = now
 
-    def take(self, now: float) -> bool:
-        """Use one, unless none is left; return True when there was one."""
+    def take(self, now: float, cost: float = 1.0) -> bool:
+        """Use one, unless none is left; return True when there was one. What costs more is paid for afterwards."""
         if not self.has_any(now):
             return False
-        self._left -= 1.0
+        self._left -= cost
         return True
 
     def has_any(self, now: float) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from kuijia_app import event_log
@@ -93,7 +95,8 @@ class Reception:
 
         Whatever goes wrong concerns this connection alone, which is dropped.
         """
-        try:
+        until = time.monotonic() + self._limits.turn_frame_time
+        with self._concerning(peer, now):
             for _ in range(self._limits.turn_frames):
                 if not self.is_here(peer) or peer.is_leaving or not self._may_speak(peer, now):
                     return
@@ -101,20 +104,14 @@ class Reception:
                 if frame is None:
                     return
                 self._take(peer, frame, now)
-        except RefusedError as error:
-            self.drop(peer, error, now)
-        except Exception as error:  # noqa: BLE001  # the framework's parser raises anything
-            self.drop(
-                peer,
-                RefusedError(f"{type(error).__name__} in the framework", repr(str(error)[:_SHOWN_CHARACTERS])),
-                now,
-            )
+                if time.monotonic() >= until:
+                    return
 
     def drop(self, peer: Peer, why: RefusedError | EndedError, now: float) -> None:
         """Close a connection; one that is refused is logged, and reported when it was a switch of the application's."""
-        if not self.is_here(peer) or (peer.is_leaving and isinstance(why, RefusedError)):
+        if not self.is_here(peer):
             return
-        if isinstance(why, RefusedError):
+        if isinstance(why, RefusedError) and not peer.is_leaving:
             self._note(peer, why, now)
             if peer.greeting is not None and peer.greeting.reply and peer.wire.is_open:
                 self._show_out(peer, now)
@@ -126,7 +123,8 @@ class Reception:
             peer.datapath.ended()
         rival, peer.rival = peer.rival, None
         if rival is not None and self.is_here(rival):
-            self._admit(rival, now)
+            with self._concerning(rival, now):
+                self._admit(rival, now)
 
     def tend(self, now: float) -> None:
         """Look at the clock: ask for signs of life, and drop those whose time is over."""
@@ -147,6 +145,17 @@ class Reception:
         """Drop the oldest half-open connections, as descriptors have run out."""
         for peer in self._admission.oldest(count):
             self.drop(peer, RefusedError("too few descriptors"), now)
+
+    @contextmanager
+    def _concerning(self, peer: Peer, now: float) -> Iterator[None]:
+        """Drop a connection whose messages raise anything."""
+        try:
+            yield
+        except RefusedError as error:
+            self.drop(peer, error, now)
+        except Exception as error:  # noqa: BLE001  # the framework's parser raises anything
+            shown = repr(str(error)[:_SHOWN_CHARACTERS])
+            self.drop(peer, RefusedError(f"{type(error).__name__} in the framework", shown), now)
 
     def _greet(self, peer: Peer) -> None:
         if peer.wire.is_open and peer.greeting is not None and peer.greeting.reply:
@@ -186,7 +195,7 @@ class Reception:
         binding = self._application.binding
         if binding is not None and peer.wire.fingerprint not in binding.get(datapath_id, ()):
             shown = peer.wire.fingerprint or "none"
-            self._report(event_log.SWITCH_UNBOUND, peer, now, datapath_id=datapath_id, certificate=shown)
+            self._report(event_log.SWITCH_UNBOUND, peer, datapath_id, now, certificate=shown)
             raise RefusedError("its certificate is not bound to its datapath id", f"SHA-256 {shown}")
 
     def _admit(self, peer: Peer, now: float) -> None:
@@ -231,8 +240,7 @@ class Reception:
         if holder.rival is rival:
             holder.rival = None
         holder.rivals_refused += 1
-        details = {"datapath_id": holder.datapath_id, "refused": holder.rivals_refused}
-        self._report(event_log.SWITCH_DUPLICATE, rival, now, **details)
+        self._report(event_log.SWITCH_DUPLICATE, rival, rival.datapath_id, now, refused=holder.rivals_refused)
         self.drop(rival, RefusedError(_DUPLICATE), now)
 
     def _tend(self, peer: Peer, now: float, *, is_congested: bool) -> None:
@@ -265,8 +273,8 @@ class Reception:
         self._admission.prolonged(peer, now + _LEAVING)
 
     def _note(self, peer: Peer, why: RefusedError, now: float) -> None:
-        if peer.is_known:
-            self._report(event_log.SWITCH_DROPPED, peer, now, datapath_id=peer.datapath_id, reason=why.reason)
+        if peer.is_known and peer.datapath_id is not None:
+            self._report(event_log.SWITCH_DROPPED, peer, peer.datapath_id, now, reason=why.reason)
         named = "" if peer.datapath_id is None else f", datapath id {peer.datapath_id}"
         kind = f"{why.reason} {peer.datapath_id if peer.is_known else ''}"
         unsaid = self._lines.may_say(kind, now)
@@ -274,7 +282,7 @@ class Reception:
             more = f" ({unsaid} more like it before)" if unsaid else ""
             self._logger.warning("connection of %s%s ended: %s%s", peer.host, named, why, more)
 
-    def _report(self, event: str, peer: Peer, now: float, **details: object) -> None:
+    def _report(self, event: str, peer: Peer, datapath_id: int, now: float, **details: object) -> None:
         """Have an event written, each of one kind for one datapath id no more than once in a while."""
-        if self._events.may_say(f"{event} {details['datapath_id']}", now) is not None:
-            self._application.report(event, {**details, "address": peer.host})
+        if self._events.may_say(f"{event} {datapath_id}", now) is not None:
+            self._application.report(event, datapath_id, {"address": peer.host, **details})

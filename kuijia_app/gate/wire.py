@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, Protocol
 
 from kuijia_app.gate.channels import Channel
@@ -126,7 +127,7 @@ class Wire:
             self._reads = reads
             self._watch()
 
-    def fail(self, failure: RefusedError) -> None:
+    def fail(self, failure: RefusedError | EndedError) -> None:
         """Have the loop close the wire; any thread may."""
         with self._lock:
             self._failure = self._failure or failure
@@ -139,10 +140,7 @@ class Wire:
 
     def finish(self) -> None:
         """Tell the other side that nothing more will come."""
-        try:
-            self._socket.shutdown(socket.SHUT_WR)
-        except OSError:
-            return  # it has gone already
+        self._shut(socket.SHUT_WR)
 
     def close(self) -> None:
         with self._lock:
@@ -151,7 +149,12 @@ class Wire:
                 self._unsent.clear()
                 self._waits_since = None
                 self._poller.unregister(self.fd)
+                self._shut(socket.SHUT_RDWR)  # closing alone would leave it open where another process has it
                 self._socket.close()
+
+    def _shut(self, how: int) -> None:
+        with suppress(OSError):  # it has gone already
+            self._socket.shutdown(how)
 
     def _put(self, data: bytes) -> None:
         """Send or keep bytes of the channel; called with the lock held."""

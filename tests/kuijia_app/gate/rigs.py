@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from types import TracebackType
 
@@ -47,6 +48,7 @@ class Rig(ABC):
         self.port = free_port()
         self.switches: dict[str, ImitatedSwitch] = {}
         self.folder = folder
+        self._changes: dict[str, Iterator[tuple[int, bool]]] = {}
         self.process = self._process(folder, framework, Listening(self.port, tls=tls))
 
     @abstractmethod
@@ -90,10 +92,12 @@ class Rig(ABC):
         ]
 
     def reaction(self, name: str) -> float:
-        """Return the seconds that the application takes to hear of a port; it comes up, as it was."""
+        """Return the seconds that the application takes to hear of a port that goes or comes, another one each time."""
         seen = len(self.events(event_log.PORT_STATUS, switch=name))
+        every = [(port, live) for live in (False, True) for port in self.wiring.ports(name)]
+        port, live = next(self._changes.setdefault(name, cycle(every)))
         began = time.monotonic()
-        self.switches[name].send(port_status(1, live=True))
+        self.switches[name].send(port_status(port, live=live))
         wait_until(
             lambda: len(self.events(event_log.PORT_STATUS, switch=name)) > seen, f"the port of {name} is heard of"
         )

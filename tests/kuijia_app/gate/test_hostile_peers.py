@@ -107,7 +107,7 @@ def test_a_datapath_id_in_use_is_refused_while_the_first_lives(rig: Rig) -> None
                 assert not liar.was_sent(openflow.MULTIPART_REQUEST)
     told = rig.events(event_log.SWITCH_DUPLICATE)
     assert len(told) > seen
-    assert told[-1]["datapath_id"] == rig.wiring.datapath_id(name)
+    assert told[-1]["switch"] == name
     assert told[-1]["address"] == "127.0.0.1"
 
 

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,7 +41,7 @@ class House:
         listening = listen(socket.AF_INET, ("127.0.0.1", 0))
         self.port = listening.getsockname()[1]
         application = Application(
-            KNOWN.__contains__, lambda: self.backlog, lambda name, details: self.reports.append((name, details))
+            KNOWN.__contains__, lambda: self.backlog, lambda name, _, details: self.reports.append((name, details))
         )
         reception = Reception(application, time.monotonic(), 0.2, 10, self.limits)
         self._loop = Loop([listening], reception, limits=self.limits)
@@ -203,6 +204,18 @@ def test_a_switch_that_answers_no_echo_is_dropped(house: House) -> None:
         switch.answers = False
         assert switch.wait_until_ended()
     assert any(details.get("reason") == "it does not answer echo requests" for _, details in house.reports)
+
+
+@pytest.mark.parametrize("house", [{"half_open_of_address": 4}], indirect=True)
+def test_those_who_are_told_why_they_are_refused_are_few_as_well(house: House) -> None:
+    hello = message(openflow.HELLO, version=1)
+    with ExitStack() as connections:
+        for _ in range(12):
+            refused = connections.enter_context(socket.create_connection(("127.0.0.1", house.port), PATIENCE))
+            refused.sendall(hello)
+            refused.settimeout(PATIENCE)
+            assert refused.recv(8)[1] == openflow.HELLO
+            assert len(house._loop._reception.peers) <= 4
 
 
 def test_a_loop_that_fails_ends_the_process_with_a_reason() -> None:
