@@ -25,6 +25,7 @@ from hedera.rounds import Rounds
 from hedera.tables import Routing
 from kuijia_app import event_log
 from kuijia_app.flap_damping import FlapDamping
+from kuijia_app.gate.server import stand_before
 from kuijia_app.guarded_app import background
 from kuijia_app.openflow_reading import error_name
 from kuijia_app.roles import DENIALS
@@ -44,6 +45,7 @@ OPTIONS = [
     cfg.FloatOpt("period", default=_DEFAULTS.period, help="seconds between two rounds"),
     cfg.IntOpt("idle_timeout", default=_DEFAULTS.idle_timeout, help="seconds an entry outlives its flow"),
     cfg.StrOpt("events", help="file that events are appended to as JSON lines"),
+    cfg.StrOpt("tls_bind", help="file of the certificates that may speak for datapath ids"),
 ]
 cfg.CONF.register_opts(OPTIONS, group=OPTION_GROUP)
 cfg.CONF.set_default("echo_request_interval", 1.0)
@@ -81,6 +83,7 @@ class HederaScheduler(SwitchApplication):
             self._options = SchedulerOptions(**{name: getattr(given, name) for name in vars(_DEFAULTS)})
             self._centre, placement = build(self._options)
             self._log = event_log.EventLog(Path(given.events) if given.events else None)
+            stand_before(self, self._is_known, given.tls_bind)
         except InputError as error:
             # The frameworks would print a traceback.
             print(f"error: {error}", file=sys.stderr)  # noqa: T201

@@ -18,6 +18,7 @@ from typing import Any
 
 from kuijia_app import event_log
 from kuijia_app.flap_damping import FlapDamping, Lasting
+from kuijia_app.gate.server import stand_before
 from kuijia_app.guarded_app import background
 from kuijia_app.identifiers import liveness_label
 from kuijia_app.liveness import LivenessChange, LivenessTracker
@@ -60,6 +61,7 @@ OPTIONS = [
     cfg.StrOpt("events", help="file that events are appended to as JSON lines"),
     cfg.FloatOpt("drain", default=DEFAULT_DRAIN, help="seconds that the paths of a replaced plan are kept"),
     cfg.BoolOpt("reoptimise", default=False, help="after a failure solve anew on what is left, and apply it"),
+    cfg.StrOpt("tls_bind", help="file of the certificates that may speak for datapath ids"),
 ]
 cfg.CONF.register_opts(OPTIONS, group=OPTION_GROUP)
 
@@ -116,6 +118,7 @@ class KuijiaController(SwitchApplication):
             self._source = PlanSource(_plan_file(), self._tables_of)
             first = self._source.first()
             self._log = event_log.EventLog(Path(options.events) if options.events else None)
+            stand_before(self, self._is_known, options.tls_bind)
         except ValueError as error:
             # The frameworks would print a traceback.
             source = "" if isinstance(error, InputError) else f"{options.plan}: "

@@ -24,8 +24,33 @@ hub: Any = import_module(f"{_PACKAGE}.lib.hub")
 EventBase: Any = import_module(f"{_PACKAGE}.controller.event").EventBase
 BaseApp: Any = getattr(import_module(f"{_PACKAGE}.base.app_manager"), _BASE_CLASS)
 
+app_manager: Any = import_module(f"{_PACKAGE}.base.app_manager")
+
 # Registers the options on listening and on connections; not to be imported before the application manager.
-import_module(f"{_PACKAGE}.controller.controller")
+controller: Any = import_module(f"{_PACKAGE}.controller.controller")
+
+parse_message: Any = import_module(f"{_PACKAGE}.ofproto.ofproto_v1_3_parser").msg_parser
+"""Makes an object of a message of OpenFlow 1.3, whose lengths it trusts."""
+
+
+def replace_listening(listening: Callable[[], Callable[[], None]]) -> None:
+    """Have the framework make and call `listening()` in the place of its own loop that accepts connections."""
+    ofp_handler: Any = import_module(f"{_PACKAGE}.controller.ofp_handler")
+    ofp_handler.OpenFlowController = listening
+
+
+def wait_readable(descriptor: int, timeout: float) -> None:
+    """Let other green threads, which only Ryu has, run until a descriptor is readable or `timeout` seconds are over."""
+    try:
+        import_module("eventlet.hubs").trampoline(descriptor, read=True, timeout=timeout, timeout_exc=TimeoutError)
+    except TimeoutError:
+        return
+
+
+def unpatched(module: str) -> Any:
+    """Return a module of the standard library as it is, without what eventlet makes of it."""
+    return import_module("eventlet.patcher").original(module) if FRAMEWORK == "ryu" else import_module(module)
+
 
 SHARES_ONE_THREAD = FRAMEWORK == "ryu"
 """Whether green threads of eventlet, in one thread of the operating system, are all that an application has."""

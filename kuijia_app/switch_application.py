@@ -8,10 +8,11 @@ from functools import partial
 from typing import Any
 
 from kuijia_app import event_log
+from kuijia_app.gate.application import Report
 from kuijia_app.guarded_app import GuardedApp
 from kuijia_app.roles import generation
 from kuijia_app.rules import Group, SwitchTables
-from kuijia_app.seam import Harm, handler, ofp_event, on
+from kuijia_app.seam import Harm, handler, ofp_event, on, on_own
 from kuijia_app.switch_connection import ReadBack, Reports, SwitchConnection
 from kuijia_app.switch_limits import ENTRIES_PER_WANTED, MOST_ENTRIES, SwitchFaultError
 from kuijia_app.wiring import Wiring
@@ -31,6 +32,10 @@ class SwitchApplication(GuardedApp):
         self._generation = generation(time.time())
         self._is_displaced = False
         self._noted_ports: dict[tuple[str, int], bool] = {}
+
+    @on_own(Report)
+    def gate_reported(self, event: Report) -> None:
+        self._log.write(event.name, switch=self._wiring.switch_of(event.datapath_id), **event.details)
 
     @on(ofp_event.EventOFPSwitchFeatures, handler.CONFIG_DISPATCHER)
     def switch_connected(self, event: Any) -> None:
@@ -99,6 +104,9 @@ class SwitchApplication(GuardedApp):
             del self._connections[connection.switch]
             self._log.write(event_log.SWITCH_GONE, switch=connection.switch)
             self._ended(connection.switch)
+
+    def _is_known(self, datapath_id: int) -> bool:
+        return self._wiring.switch_of(datapath_id) is not None
 
     @abstractmethod
     def _wanted(self, switch: str) -> SwitchTables:

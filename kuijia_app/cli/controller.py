@@ -9,6 +9,7 @@ from pathlib import Path
 from kuijia_app.cli.common_options import whole_number
 from kuijia_app.cli.inputs import positive_number
 from kuijia_app.cli.table_options import add_table_options, option_words
+from kuijia_app.gate.binding import load_binding
 from kuijia_app.launcher import run_application
 from kuijia_app.options import pipeline_options
 from kuijia_app.rollout import DEFAULT_DRAIN
@@ -41,6 +42,9 @@ def add_listening_options(parser: argparse.ArgumentParser) -> None:
     tls.add_argument("--tls-key", type=Path, metavar="FILE", help="our private key, in PEM")
     tls.add_argument("--tls-certificate", type=Path, metavar="FILE", help="our certificate")
     tls.add_argument("--tls-ca", type=Path, metavar="FILE", help="who signs the switches' certificates")
+    tls.add_argument(
+        "--tls-bind", type=Path, metavar="FILE", help="lines `DATAPATH-ID SHA256-FINGERPRINT`: who may be which switch"
+    )
     parser.add_argument("--events", type=Path, help="append what happens to this file, one JSON object a line")
 
 
@@ -50,7 +54,17 @@ def tls_files(args: argparse.Namespace) -> TlsFiles | None:
     missing = [name for name, file in files.items() if file is None]
     if missing and len(missing) < len(files):
         raise InputError("option", missing[0], "is missing", f"{', '.join(files)} together")
+    if missing and args.tls_bind is not None:
+        raise InputError("option", "--tls-bind", "switches do not connect by TLS", f"{', '.join(files)} besides")
     return None if missing else TlsFiles(*files.values())
+
+
+def binding_option(args: argparse.Namespace) -> dict[str, object]:
+    """What `--tls-bind` says to the application; raises InputError when the file cannot be used."""
+    if args.tls_bind is None:
+        return {}
+    load_binding(args.tls_bind)  # a bad one is refused here, before there is a framework
+    return {"tls_bind": str(args.tls_bind)}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -78,4 +92,5 @@ def run(args: argparse.Namespace) -> int:
     options.update(drain=args.drain, reoptimise=args.reoptimise)
     if args.events is not None:
         options["events"] = str(args.events)
-    run_application(APPLICATION, args.host, args.port, options, tls_files(args))
+    tls = tls_files(args)
+    run_application(APPLICATION, args.host, args.port, {**options, **binding_option(args)}, tls)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from hedera.options import SHORTEST_PERIOD, SchedulerOptions, build
 from hedera.placement.registry import placement_names
 from kuijia_app.cli.common_options import whole_number
-from kuijia_app.cli.controller import SUPERVISION, add_listening_options, tls_files
+from kuijia_app.cli.controller import SUPERVISION, add_listening_options, binding_option, tls_files
 from kuijia_app.cli.inputs import positive_number
 from kuijia_app.launcher import run_application
 
@@ -65,4 +65,5 @@ def run(args: argparse.Namespace) -> int:
     options = SchedulerOptions(**{name: getattr(args, name) for name in names})
     build(options)  # bad ones are refused here, in one line, not in a thread of the framework
     events = {} if args.events is None else {"events": str(args.events)}
-    run_application(APPLICATION, args.host, args.port, {**asdict(options), **events}, tls_files(args))
+    tls = tls_files(args)
+    run_application(APPLICATION, args.host, args.port, {**asdict(options), **events, **binding_option(args)}, tls)

@@ -1,0 +1,95 @@
+"""Answers of a switch to questions for its ports, groups and flow entries, if it was asked, cut into short parts; pure.
+
+Parsing a message of 64 KB takes tens of milliseconds, for which other switches would wait. So a long part of an answer
+goes on as several short ones, which OpenFlow allows for (OpenFlow 1.3.5, 7.3.5).
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from kuijia_app.gate import elements
+from kuijia_app.gate.errors import RefusedError
+from kuijia_app.gate.frames import HEADER, MULTIPART_HEADER, REPLY_MORE, Frame, Kind, Multipart
+from kuijia_app.gate.limits import LIMITS, Limits
+
+_PART_ENTRIES: Final = 16
+_PART_BYTES: Final = 2048
+
+_PASSED_ON: Final = frozenset(Multipart)
+
+_UNNAMED: Final = struct.pack("!I", 0xFFFFFFFF)
+"""An experimenter that no parser knows."""
+
+_BODY: Final = HEADER.size + MULTIPART_HEADER.size
+
+
+class Answers:
+    """The questions that one switch has been asked, and how much it has answered to each.
+
+    The asking and the taking may happen on two threads.
+    """
+
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._taken: dict[tuple[int, int], int] = {}
+
+    def asked(self, message: bytes | bytearray) -> None:
+        """Note a message that is sent to the switch, in case it is a question."""
+        if message[1] == Kind.MULTIPART_REQUEST and len(message) >= _BODY:
+            (xid,) = struct.unpack_from("!I", message, 4)
+            (kind,) = struct.unpack_from("!H", message, HEADER.size)
+            with self._lock:
+                self._taken.pop((kind, xid), None)
+                self._taken[kind, xid] = 0
+                if len(self._taken) > self._limits.asked:
+                    del self._taken[next(iter(self._taken))]
+
+    def parts(self, frame: Frame) -> Iterator[Frame]:
+        """Check a multipart reply while it is cut into short ones, in order; nothing comes of one that was not asked.
+
+        Actions of experimenters lose the experimenter's name, so that no parser of theirs sees them: no application
+        of ours knows any.
+
+        Raises:
+            MalformedError: a length in it is wrong.
+            RefusedError: the answer does not end.
+        """
+        kind, flags = elements.multipart_type(frame)
+        limit = self._limits.answer_ports if kind == Multipart.PORT_DESC else self._limits.answer_entries
+        with self._lock:
+            taken = self._taken.pop((kind, frame.xid), None)
+            if taken is not None and flags & REPLY_MORE:
+                self._taken[kind, frame.xid] = taken + len(frame.data)
+        if taken is None or kind not in _PASSED_ON:
+            return
+        if taken + len(frame.data) > limit:
+            raise RefusedError(f"an answer of more than {limit} bytes")
+        yield from _cut(frame, kind, flags, self._limits.entry)
+
+
+def _cut(frame: Frame, kind: int, flags: int, longest: int) -> Iterator[Frame]:
+    data = bytearray(frame.data)
+    start = end = _BODY
+    count = 0
+    for begins, ends, named in elements.entries(frame):
+        if ends - begins > longest:
+            raise RefusedError(f"a group or flow entry of more than {longest} bytes")
+        for place in named:
+            data[place : place + len(_UNNAMED)] = _UNNAMED
+        if count == _PART_ENTRIES or (count and ends - start > _PART_BYTES):
+            yield _part(frame, kind, flags | REPLY_MORE, data[start:begins])
+            start, count = begins, 0
+        end = ends
+        count += 1
+    yield _part(frame, kind, flags, data[start:end])
+
+
+def _part(frame: Frame, kind: int, flags: int, entries: bytearray) -> Frame:
+    header = HEADER.pack(frame.version, frame.kind, _BODY + len(entries), frame.xid)
+    return replace(frame, data=header + MULTIPART_HEADER.pack(kind, flags) + bytes(entries))

@@ -1,0 +1,98 @@
+"""What goes over a connection: plain bytes, or those of TLS, which are worked on in memory; bytes in, bytes out."""
+
+from __future__ import annotations
+
+import hashlib
+import ssl
+from typing import Protocol
+
+from kuijia_app.gate.errors import RefusedError
+
+_PIECE = 64 * 1024
+
+
+class Channel(Protocol):
+    """One side of a connection. One call at a time."""
+
+    @property
+    def is_open(self) -> bool:
+        """True once messages may be sent."""
+        ...
+
+    @property
+    def fingerprint(self) -> str | None:
+        """SHA-256 of the certificate that the other side has shown, in lower-case hexadecimal digits."""
+        ...
+
+    def received(self, data: bytes) -> bytes:
+        """Return the messages in what came over the wire; raises RefusedError when that is nonsense."""
+        ...
+
+    def sent(self, data: bytes) -> bytes:
+        """Return what to put on the wire for these messages, and for what the channel itself has to say."""
+        ...
+
+
+class PlainChannel:
+    """No TLS."""
+
+    is_open = True
+    fingerprint = None
+
+    def received(self, data: bytes) -> bytes:
+        return data
+
+    def sent(self, data: bytes) -> bytes:
+        return data
+
+
+class TlsChannel:
+    """The server's side of TLS."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self.is_open = False
+
+    @property
+    def fingerprint(self) -> str | None:
+        certificate = self._tls.getpeercert(binary_form=True) if self.is_open else None
+        return None if certificate is None else hashlib.sha256(certificate).hexdigest()
+
+    def received(self, data: bytes) -> bytes:
+        self._incoming.write(data)
+        messages = bytearray()
+        try:
+            if not self.is_open:
+                self._tls.do_handshake()
+                self.is_open = True
+            while piece := self._tls.read(_PIECE):
+                messages += piece
+        except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
+            pass  # no more for now, or for ever, as the end of the connection itself will say
+        except ssl.SSLError as error:
+            raise RefusedError("TLS failed", (error.reason or "no reason").lower().replace("_", " ")) from error
+        return bytes(messages)
+
+    def sent(self, data: bytes) -> bytes:
+        if data:
+            self._tls.write(data)
+        return self._outgoing.read()
+
+
+def server_context(key: str, certificate: str, authority: str | None, ciphers: str | None = None) -> ssl.SSLContext:
+    """Return the settings for switches that connect by TLS; they must show a certificate of `authority` unless None.
+
+    Raises:
+        OSError: a file is not usable.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.options |= ssl.OP_NO_RENEGOTIATION
+    context.load_cert_chain(certificate, key)
+    if authority is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(authority)
+    if ciphers is not None:
+        context.set_ciphers(ciphers)
+    return context

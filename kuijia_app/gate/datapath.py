@@ -1,0 +1,70 @@
+"""A connected switch as the framework and applications see it: the framework's class on a wire that never blocks."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kuijia_app.gate.answers import Answers
+from kuijia_app.gate.frames import REPLY_MORE, Frame, Kind, Multipart
+from kuijia_app.gate.wire import EndedError, Wire
+from kuijia_app.seam import app_manager, controller, handler, ofp_event, parse_message
+
+_FIRST_XID: Final = 1 << 31
+"""Transaction ids of the gate and of the framework count from here, so that they are none of an application's."""
+
+
+class GatedDatapath(controller.Datapath):  # type: ignore[misc]  # the base class is one of two untyped ones
+    """Inherits what applications use: `send_msg`, `set_xid`, `ofproto`, `ofproto_parser`.
+
+    The framework's own handlers of messages are never called: what they do is done here, within limits.
+    """
+
+    def __init__(self, wire: Wire, answers: Answers, address: tuple[Any, ...], datapath_id: int) -> None:
+        # The framework's class would make queues, and set a time-out for its threads.
+        super(controller.Datapath, self).__init__()
+        self._wire = wire
+        self._answers = answers
+        self.address = address
+        self.is_active = True
+        self.xid = _FIRST_XID
+        self.id = datapath_id
+        self.ports: dict[int, Any] = {}
+        self.ofp_brick = app_manager.lookup_service_brick(ofp_event.NAME)
+        self.state = None
+        self.set_state(handler.HANDSHAKE_DISPATCHER)
+        self.set_state(handler.CONFIG_DISPATCHER)
+
+    @property
+    def is_described(self) -> bool:
+        """True once the switch has described its ports."""
+        return bool(self.state == handler.MAIN_DISPATCHER)
+
+    def send(self, buf: bytes | bytearray, close_socket: bool = False) -> bool:  # noqa: FBT001, FBT002  # inherited
+        """Send a message or keep it until the switch reads; return False when the connection has ended."""
+        self._answers.asked(buf)
+        is_sent = self._wire.send(bytes(buf))
+        if close_socket:
+            self.close()
+        return is_sent
+
+    def close(self) -> None:
+        """Have the connection closed, soon; applications hear of it as when the switch ends it."""
+        self._wire.fail(EndedError())
+
+    def ended(self) -> None:
+        """Tell applications that the connection has been closed; they hear of it once."""
+        self.is_active = False
+        self.set_state(handler.DEAD_DISPATCHER)
+
+    def ask_for_ports(self) -> None:
+        """Put the question whose answer ends the first phase of a connection."""
+        self.send_msg(self.ofproto_parser.OFPPortDescStatsRequest(self, 0))
+
+    def pass_on(self, frame: Frame) -> None:
+        """Give a message that has been checked to applications; raises what the framework's parser does."""
+        message = parse_message(self, frame.version, frame.kind, len(frame.data), frame.xid, frame.data)
+        if self.ofp_brick is not None:
+            self.ofp_brick.send_event_to_observers(ofp_event.ofp_msg_to_ev(message), self.state)
+        is_ports = frame.kind == Kind.MULTIPART_REPLY and message.type == Multipart.PORT_DESC
+        if is_ports and not message.flags & REPLY_MORE and not self.is_described:
+            self.set_state(handler.MAIN_DISPATCHER)

@@ -1,0 +1,22 @@
+"""The reason to end a connection."""
+
+from __future__ import annotations
+
+_SHOWN_BYTES = 32
+
+
+class RefusedError(Exception):
+    """A connection is to be ended for `reason`, one of few; `detail` is about this case, printable and short."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        self.reason = reason
+        self.detail = detail
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+
+
+class MalformedError(RefusedError):
+    """A message breaks the rules of OpenFlow 1.3; `detail` shows how it begins."""
+
+    def __init__(self, reason: str, frame: bytes = b"") -> None:
+        shown = frame[:_SHOWN_BYTES].hex(" ", 4)
+        super().__init__(reason, f"begins with {shown}" if shown else "")

@@ -1,0 +1,121 @@
+"""A stream of bytes cut into the messages of OpenFlow 1.3, each with a header whose length can be; pure."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from kuijia_app.gate.errors import MalformedError
+
+VERSION: Final = 4
+"""OpenFlow 1.3 (OpenFlow 1.3.5, 7.1.1)."""
+
+HEADER: Final = struct.Struct("!BBHI")
+"""Version, type, length, transaction id (OpenFlow 1.3.5, 7.1.1)."""
+
+MULTIPART_HEADER: Final = struct.Struct("!HH4x")
+"""Type and flags, after the header (OpenFlow 1.3.5, 7.3.5)."""
+
+REPLY_MORE: Final = 1
+"""Flag of a multipart reply that another part follows (OpenFlow 1.3.5, 7.3.5)."""
+
+LONGEST: Final = 0xFFFF
+
+
+class Kind(IntEnum):
+    """Types of messages (OpenFlow 1.3.5, 7.1.1)."""
+
+    HELLO = 0
+    ERROR = 1
+    ECHO_REQUEST = 2
+    ECHO_REPLY = 3
+    EXPERIMENTER = 4
+    FEATURES_REQUEST = 5
+    FEATURES_REPLY = 6
+    GET_CONFIG_REPLY = 8
+    PACKET_IN = 10
+    FLOW_REMOVED = 11
+    PORT_STATUS = 12
+    MULTIPART_REQUEST = 18
+    MULTIPART_REPLY = 19
+    BARRIER_REPLY = 21
+    QUEUE_GET_CONFIG_REPLY = 23
+    ROLE_REPLY = 25
+    GET_ASYNC_REPLY = 27
+
+
+class Multipart(IntEnum):
+    """Types of multipart messages whose replies are passed on (OpenFlow 1.3.5, 7.3.5)."""
+
+    FLOW = 1
+    GROUP_DESC = 7
+    PORT_DESC = 13
+
+
+UNUSED: Final = frozenset(
+    {
+        Kind.EXPERIMENTER,
+        Kind.GET_CONFIG_REPLY,
+        Kind.PACKET_IN,
+        Kind.FLOW_REMOVED,
+        Kind.QUEUE_GET_CONFIG_REPLY,
+        Kind.ROLE_REPLY,
+        Kind.GET_ASYNC_REPLY,
+    }
+)
+"""What a switch may send and no application of ours reads: it is dropped unparsed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One whole message; `data` begins with its header."""
+
+    version: int
+    kind: int
+    xid: int
+    data: bytes
+
+
+class Splitter:
+    """Cuts a stream into messages of at most `longest` bytes."""
+
+    def __init__(self, longest: int = LONGEST) -> None:
+        self.longest = longest
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        self._buffer += data
+
+    @property
+    def has_frame(self) -> bool:
+        """True when the next message is there in whole, or its header cannot be one."""
+        if len(self._buffer) < HEADER.size:
+            return False
+        length = HEADER.unpack_from(self._buffer)[2]
+        return not HEADER.size <= length <= self.longest or len(self._buffer) >= length
+
+    def take(self) -> Frame | None:
+        """Return the next message, or None while it is not there in whole.
+
+        Raises:
+            MalformedError: the length in its header is below the header's own or above the longest.
+        """
+        if len(self._buffer) < HEADER.size:
+            return None
+        version, kind, length, xid = HEADER.unpack_from(self._buffer)
+        if length < HEADER.size:
+            raise MalformedError("a message shorter than its header", bytes(self._buffer[:64]))
+        if length > self.longest:
+            raise MalformedError(f"a message of more than {self.longest} bytes", bytes(self._buffer[:64]))
+        if len(self._buffer) < length:
+            return None
+        data = bytes(self._buffer[:length])
+        del self._buffer[:length]
+        return Frame(version, kind, xid, data)
+
+
+def message(kind: Kind, xid: int, body: bytes = b"") -> bytes:
+    """Return a message of OpenFlow 1.3."""
+    return HEADER.pack(VERSION, kind, HEADER.size + len(body), xid) + body

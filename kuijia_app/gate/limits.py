@@ -1,0 +1,78 @@
+"""Limits on what switches, and whoever pretends to be one, may cost; `docs/controller.md` lists them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Times in seconds, sizes in bytes, rates per second.
+
+    A connection is half-open until its switch has named its datapath id. A *stranger* is a switch whose datapath id the
+    application does not know: it is left alone, connected.
+
+    Attributes:
+        half_open: half-open connections; with more, the oldest of the address that has the most is dropped.
+        half_open_of_address: the same for one address.
+        strangers: strangers that stay connected; more are refused.
+        strangers_of_address: the same for one address.
+        strangers_rate: strangers that are announced to the application a second.
+        tls_handshake: time for the handshake of TLS.
+        handshake: time from there, or from the connection, until the datapath id is known.
+        description: time from there until the ports are described.
+        greeting_frames: messages before the datapath id is known.
+        greeting_length: the longest message before the datapath id is known.
+        frames_rate: messages, or parts of long ones, taken from one switch; above that it waits. A long one counts for
+            one more for each `frame_share` bytes.
+        frames_burst: how many it may be ahead of its rate.
+        frame_share: see above.
+        stranger_frames_rate: the same for a stranger.
+        turn_frames: messages or parts taken from one switch before the next one has its turn.
+        turn_frame_time: time for one switch before the next one has its turn.
+        turn_time: time for all half-open connections before known switches have their turn again.
+        turn_accepting: time for accepting connections before known switches have their turn again.
+        accepted_rate: connections accepted; more wait to be.
+        accepted_burst: how many may come at once.
+        answer_ports: bytes of all parts of one description of ports.
+        answer_entries: bytes of all parts of one description of groups or flow entries.
+        entry: bytes of one group or flow entry in such a description.
+        asked: questions that may be unanswered; with more, the oldest is forgotten.
+        unsent: bytes that wait for a switch to read them.
+        stalled: time without the switch reading any of what waits for it.
+        silence: time without a sign of life after which another connection may take a switch's datapath id.
+        backlog: events that wait for the application, above which no switch is read.
+    """
+
+    half_open: int = 256
+    half_open_of_address: int = 128
+    strangers: int = 64
+    strangers_of_address: int = 16
+    strangers_rate: float = 10.0
+    tls_handshake: float = 5.0
+    handshake: float = 5.0
+    description: float = 10.0
+    greeting_frames: int = 16
+    greeting_length: int = 2048
+    frames_rate: float = 4000.0
+    frames_burst: float = 16000.0
+    frame_share: int = 256
+    stranger_frames_rate: float = 10.0
+    turn_frames: int = 16
+    turn_frame_time: float = 0.002
+    turn_time: float = 0.002
+    turn_accepting: float = 0.002
+    accepted_rate: float = 1000.0
+    accepted_burst: float = 500.0
+    answer_ports: int = 4 * 2**20
+    answer_entries: int = 64 * 2**20
+    entry: int = 32 * 1024
+    asked: int = 64
+    unsent: int = 16 * 2**20
+    stalled: float = 5.0
+    silence: float = 5.0
+    backlog: int = 32
+
+
+LIMITS: Final = Limits()

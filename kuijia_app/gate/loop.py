@@ -1,0 +1,173 @@
+"""The one loop that reads and writes all connections: known switches first, everybody else in turns that are short."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import ssl
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any, Final
+
+from kuijia_app.ending import end_process
+from kuijia_app.gate.channels import PlainChannel, TlsChannel
+from kuijia_app.gate.errors import RefusedError
+from kuijia_app.gate.limits import LIMITS, Limits
+from kuijia_app.gate.listeners import Listener, NoRoomError
+from kuijia_app.gate.peer import Peer
+from kuijia_app.gate.rates import Allowance
+from kuijia_app.gate.readiness import Readiness
+from kuijia_app.gate.reception import Reception
+from kuijia_app.gate.restraint import Restraint
+from kuijia_app.gate.wire import READABLE, WRITABLE, EndedError, Wire
+from kuijia_app.seam import FRAMEWORK, hub
+
+_TICK: Final = 0.1
+"""Seconds between two looks at the clock."""
+
+_BREATH: Final = 0.001
+"""Seconds that an application that has much to do is left alone for."""
+
+_SWITCH_INTERVAL: Final = 0.0005
+"""Seconds after which a thread that computes lets another one go on: Python's own 0.005 would add to every reaction."""
+
+_READ_SIZE: Final = 64 * 1024
+_GREETING_READ_SIZE: Final = 4 * 1024
+_ROOM: Final = 16
+"""Half-open connections that are dropped when descriptors have run out."""
+
+_LINE_PERIOD: Final = 10.0
+
+
+class Loop:
+    """Serves the connections of `listening` sockets until the process ends; with `tls`, by TLS alone."""
+
+    def __init__(
+        self,
+        listening: Iterable[socket.socket],
+        reception: Reception,
+        tls: ssl.SSLContext | None = None,
+        limits: Limits = LIMITS,
+    ) -> None:
+        self._reception = reception
+        self._tls = tls
+        self._limits = limits
+        self._readiness = Readiness()
+        self._listeners = {each.fd: each for each in (Listener(one, self._readiness.poller) for one in listening)}
+        self._arrivals = Allowance(limits.accepted_rate, limits.accepted_burst, time.monotonic())
+        self._unfinished: dict[Peer, None] = {}
+        self._next_tick = 0.0
+        self._logger = logging.getLogger("kuijia.gate")
+        self._lines = Restraint(_LINE_PERIOD)
+
+    def __call__(self) -> None:
+        """Run; when the loop itself fails, the process ends, as nobody would hear a switch any more."""
+        if FRAMEWORK == "os-ken":
+            sys.setswitchinterval(_SWITCH_INTERVAL)
+        try:
+            while True:
+                self.turn()
+        except Exception:  # noqa: BLE001  # whatever it is, the process cannot do its work
+            end_process(lambda: self._logger.critical("the loop that serves switches has failed", exc_info=True))
+
+    def turn(self) -> None:
+        """Wait until something is to be done, and do some of it."""
+        is_busy = bool(self._unfinished)
+        events = self._readiness.wait(0.0 if is_busy else max(self._next_tick - time.monotonic(), 0.0))
+        now = time.monotonic()
+        known, others, listeners = self._sorted(events)
+        for peer, mask in known.items():
+            self._serve(peer, mask, now)
+        if known and (others or listeners):
+            hub.sleep(_BREATH)  # or the application would have to fight for its turn
+        until = time.monotonic() + self._limits.turn_time
+        for peer, mask in others.items():
+            if time.monotonic() >= until:
+                break
+            self._serve(peer, mask, now)
+        for listener in listeners:
+            self._accept(listener, now)
+        if now >= self._next_tick:
+            self._tick(now)
+        if self._reception.is_congested():
+            hub.sleep(_BREATH)
+
+    def _sorted(self, events: list[tuple[int, int]]) -> tuple[dict[Peer, int], dict[Peer, int], list[Listener]]:
+        """Return what is to be served: known switches, others, and sockets with new connections."""
+        ready = dict.fromkeys(self._unfinished, 0)
+        listeners = []
+        for fd, mask in events:
+            peer = self._reception.peer_at(fd)
+            if peer is not None:
+                ready[peer] = mask
+            elif fd in self._listeners:
+                listeners.append(self._listeners[fd])
+        known = {peer: mask for peer, mask in ready.items() if peer.is_known}
+        return known, {peer: mask for peer, mask in ready.items() if not peer.is_known}, listeners
+
+    def _serve(self, peer: Peer, mask: int, now: float) -> None:
+        reception = self._reception
+        self._unfinished.pop(peer, None)
+        try:
+            if mask & WRITABLE:
+                peer.wire.flush()
+            if mask & ~WRITABLE and self._may_read(peer, mask):
+                data = peer.wire.read(_GREETING_READ_SIZE if peer.datapath is None else _READ_SIZE)
+                if not peer.is_leaving:
+                    reception.received(peer, data, now)
+            if peer.wire.failure is not None:
+                raise peer.wire.failure
+        except (EndedError, RefusedError) as error:
+            reception.drop(peer, error, now)
+        if reception.is_here(peer):
+            reception.serve(peer, now)
+        if reception.is_here(peer) and peer.has_frame and not peer.is_paused:
+            self._unfinished[peer] = None
+
+    def _may_read(self, peer: Peer, mask: int) -> bool:
+        if mask & ~(READABLE | WRITABLE):
+            return True  # the connection has ended or failed
+        return not peer.has_frame and not (peer.datapath is not None and self._reception.is_congested())
+
+    def _accept(self, listener: Listener, now: float) -> None:
+        until = time.monotonic() + self._limits.turn_accepting
+        while time.monotonic() < until:
+            if not self._arrivals.take(now):
+                listener.watch(reads=False)  # until the next tick
+                return
+            try:
+                accepted = listener.accept()
+            except NoRoomError:
+                self._make_room(listener, now)
+                return
+            if accepted is None:
+                return
+            self._take_in(*accepted, now)
+
+    def _make_room(self, listener: Listener, now: float) -> None:
+        listener.watch(reads=False)  # until the next tick
+        if self._lines.may_say("no room", now) is not None:
+            self._logger.error("too few descriptors: half-open connections are dropped for new ones")
+        self._reception.make_room(_ROOM, now)
+
+    def _take_in(self, connected: socket.socket, address: tuple[Any, ...], now: float) -> None:
+        channel = PlainChannel() if self._tls is None else TlsChannel(self._tls)
+        wire = Wire(connected, channel, self._readiness.poller, self._hurry, time.monotonic, self._limits)
+        self._reception.arrived(Peer(wire, address, now, self._limits), now)
+
+    def _hurry(self) -> None:
+        """Have the clock looked at now, as a wire has failed; any thread may."""
+        self._next_tick = 0.0
+        self._readiness.wake()
+
+    def _tick(self, now: float) -> None:
+        self._next_tick = now + _TICK
+        self._reception.tend(now)
+        for listener in self._listeners.values():
+            listener.watch(reads=True)
+        self._unfinished = {
+            peer: None
+            for peer in self._reception.peers
+            if peer.has_frame and not peer.is_paused and not peer.is_leaving
+        }

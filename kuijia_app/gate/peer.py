@@ -1,0 +1,165 @@
+"""One connection as the gate sees it: its messages cut and counted, its signs of life."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from kuijia_app.gate import elements
+from kuijia_app.gate.answers import Answers
+from kuijia_app.gate.errors import MalformedError
+from kuijia_app.gate.frames import HEADER, LONGEST, UNUSED, VERSION, Frame, Kind, Splitter, message
+from kuijia_app.gate.greeting import Greeting
+from kuijia_app.gate.limits import LIMITS, Limits
+from kuijia_app.gate.rates import Allowance
+from kuijia_app.gate.wire import Wire
+
+if TYPE_CHECKING:
+    from kuijia_app.gate.datapath import GatedDatapath
+
+_CHECKED: Final = frozenset({Kind.ERROR, Kind.PORT_STATUS, Kind.BARRIER_REPLY})
+_DROPPED: Final = UNUSED | {Kind.HELLO, Kind.FEATURES_REPLY}
+
+
+class Peer:
+    """Whoever has connected.
+
+    Attributes:
+        greeting: until the datapath id is known.
+        datapath: from then on, if the application knows the switch.
+        is_stranger: the application does not know it.
+        is_leaving: it has been refused, and is given a moment to read why.
+        rival: another connection that claims the same datapath id, and waits.
+        claim: the description of features of a rival.
+        rivals_refused: how many there were.
+        heard_at: when something came from it last, in seconds.
+        named_at: when it named its datapath id.
+        is_paused: it has said more than it may, or waits as a rival: nothing is read for now.
+    """
+
+    def __init__(self, wire: Wire, address: tuple[Any, ...], now: float, limits: Limits = LIMITS) -> None:
+        self.wire = wire
+        self.address = address
+        self.host = str(address[0])
+        self.greeting: Greeting | None = Greeting(limits)
+        self.answers = Answers(limits)
+        self.datapath: GatedDatapath | None = None
+        self.is_stranger = False
+        self.is_leaving = False
+        self.rival: Peer | None = None
+        self.claim: Frame | None = None
+        self.rivals_refused = 0
+        self.heard_at = now
+        self.named_at = now
+        self.is_paused = False
+        self.is_greeted = False
+        self._limits = limits
+        self._splitter = Splitter(limits.greeting_length)
+        self._parts: Iterator[Frame] = iter(())
+        self._has_parts = False
+        self._allowance = Allowance(limits.frames_rate, limits.frames_burst, now)
+        self._echo_ids = count(1)
+        self._echoes: dict[int, float] = {}
+        self._next_echo = now
+
+    @property
+    def is_known(self) -> bool:
+        """True when it is a switch of the application's."""
+        return self.datapath is not None and not self.is_stranger
+
+    @property
+    def has_frame(self) -> bool:
+        """True when there is something to take already."""
+        return self._has_parts or self._splitter.has_frame
+
+    def fed(self, data: bytes, now: float) -> None:
+        """Take bytes in that came from it."""
+        self.heard_at = now
+        self._splitter.feed(data)
+
+    def named(self, datapath: GatedDatapath, now: float, *, is_stranger: bool) -> None:
+        """Pass from the greeting to what follows it."""
+        self.datapath = datapath
+        self.is_stranger = is_stranger
+        self.greeting = None
+        self.claim = None
+        self.named_at = self._next_echo = now
+        self._splitter.longest = LONGEST
+        if is_stranger:
+            rate = self._limits.stranger_frames_rate
+            self._allowance = Allowance(rate, 2 * rate, now)
+
+    def may_speak(self, now: float) -> bool:
+        return self._allowance.has_any(now)
+
+    def take(self, now: float) -> Frame | None:
+        """Return the next message, short ones made of a long answer, or None while there is none; counts it."""
+        part = next(self._parts, None)
+        if part is None:
+            self._has_parts = False
+            part = self._splitter.take()
+        if part is not None:
+            self._allowance.take(now, 1.0 + len(part.data) // self._limits.frame_share)
+        return part
+
+    def passed(self, frame: Frame) -> Frame | None:
+        """Return the message if it is one for applications; others are answered here, dropped or refused.
+
+        Raises:
+            MalformedError: a length is wrong, or a switch may send no such message.
+            RefusedError: an answer does not end.
+        """
+        if frame.version != VERSION:
+            raise MalformedError("a message of another version than OpenFlow 1.3", frame.data)
+        if frame.kind in _CHECKED:
+            elements.check(frame)
+            return None if self.is_stranger else frame
+        if frame.kind == Kind.MULTIPART_REPLY:
+            if self._has_parts:
+                return frame
+            if not self.is_stranger:
+                self._parts = self.answers.parts(frame)
+                self._has_parts = True
+        elif frame.kind == Kind.ECHO_REQUEST:
+            self.wire.send(message(Kind.ECHO_REPLY, frame.xid, frame.data[HEADER.size :]))
+        elif frame.kind == Kind.ECHO_REPLY:
+            self._echoes.pop(frame.xid, None)
+        elif frame.kind not in _DROPPED:
+            raise MalformedError("a message that no switch may send", frame.data)
+        return None
+
+    def probe(self, now: float) -> None:
+        """Ask it for a sign of life (OpenFlow 1.3.5, 6.3.5)."""
+        xid = next(self._echo_ids)
+        self._echoes[xid] = now
+        self.wire.send(message(Kind.ECHO_REQUEST, xid))
+
+    def tend(self, now: float, interval: float) -> None:
+        """Ask for signs of life each `interval` seconds."""
+        if now >= self._next_echo:
+            self._next_echo = now + interval
+            self.probe(now)
+
+    @property
+    def unanswered(self) -> int:
+        """Return how many questions for a sign of life wait for an answer."""
+        return len(self._echoes)
+
+    def silent_for(self, now: float) -> float:
+        """Return for how many seconds it has given no sign of life although it was asked for one."""
+        asked_at = next(iter(self._echoes.values()), now)
+        return now - max(asked_at, self.heard_at)
+
+    def is_late(self, now: float) -> bool:
+        """Return True when it should have described its ports long ago."""
+        late = now - self.named_at > self._limits.description
+        return late and self.datapath is not None and self.is_known and not self.datapath.is_described
+
+    @property
+    def datapath_id(self) -> int | None:
+        """The datapath id it has, or claims."""
+        if self.datapath is not None:
+            return int(self.datapath.id)
+        return None if self.claim is None else int(struct.unpack_from("!Q", self.claim.data, HEADER.size)[0])

@@ -1,0 +1,288 @@
+"""Who is let in: takes what connections say, decides by the limits, and closes those that break the rules."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from kuijia_app import event_log
+from kuijia_app.gate.admission import Admission, Verdict
+from kuijia_app.gate.application import Application
+from kuijia_app.gate.datapath import GatedDatapath
+from kuijia_app.gate.errors import RefusedError
+from kuijia_app.gate.frames import Frame
+from kuijia_app.gate.limits import LIMITS, Limits
+from kuijia_app.gate.peer import Peer
+from kuijia_app.gate.restraint import Restraint
+from kuijia_app.gate.wire import EndedError
+
+_LEAVING: Final = 1.0
+"""Seconds that a refused connection has for reading why."""
+
+_LINE_PERIOD: Final = 10.0
+"""Seconds between two lines in the log that give one reason."""
+
+_EVENT_PERIOD: Final = 1.0
+"""Seconds between two events of one kind about one datapath id."""
+
+_SHOWN_CHARACTERS: Final = 80
+
+_SILENT: Final = "it gives no sign of life while another connection claims its datapath id"
+_NO_ANSWER: Final = "it does not answer echo requests"
+_DUPLICATE: Final = "its datapath id is in use"
+
+
+class Reception:
+    """Holds all connections. All methods are for the loop's thread.
+
+    `echo_interval` is in seconds; more than `unanswered` echo requests without an answer end a connection, 0 asks for
+    none.
+    """
+
+    def __init__(
+        self, application: Application, now: float, echo_interval: float, unanswered: int, limits: Limits = LIMITS
+    ) -> None:
+        self._application = application
+        self._echo_interval = echo_interval
+        self._unanswered = unanswered
+        self._limits = limits
+        self._admission: Admission[Peer] = Admission(application.is_known, now, limits)
+        self._logger = logging.getLogger("kuijia.gate")
+        self._lines = Restraint(_LINE_PERIOD)
+        self._events = Restraint(_EVENT_PERIOD)
+        self._peers: dict[int, Peer] = {}
+
+    @property
+    def peers(self) -> Collection[Peer]:
+        """All connections."""
+        return self._peers.values()
+
+    def peer_at(self, fd: int) -> Peer | None:
+        """Return the connection with this descriptor."""
+        return self._peers.get(fd)
+
+    def is_here(self, peer: Peer) -> bool:
+        """Return True while a connection has not been closed."""
+        return self._peers.get(peer.wire.fd) is peer
+
+    def is_congested(self) -> bool:
+        """Return True while the application has more to do than it should wait for."""
+        return self._application.backlog() >= self._limits.backlog
+
+    def arrived(self, peer: Peer, now: float) -> None:
+        """Take a new connection in."""
+        self._peers[peer.wire.fd] = peer
+        limit = self._limits.handshake if peer.wire.is_open else self._limits.tls_handshake
+        dropped = self._admission.arrived(peer, peer.host, now + limit)
+        if dropped is not None:
+            self.drop(dropped, RefusedError("too many half-open connections"), now)
+        self._greet(peer)
+
+    def received(self, peer: Peer, data: bytes, now: float) -> None:
+        """Take in what a connection has sent."""
+        peer.fed(data, now)
+        if not peer.is_greeted and peer.wire.is_open:
+            self._admission.prolonged(peer, now + self._limits.handshake)
+            self._greet(peer)
+        if data and peer.rival is not None and self.is_here(peer.rival):
+            self._refuse_duplicate(peer.rival, now)
+
+    def serve(self, peer: Peer, now: float) -> None:
+        """Give a connection its turn: so many of its messages are taken, the rest waits.
+
+        Whatever goes wrong concerns this connection alone, which is dropped.
+        """
+        until = time.monotonic() + self._limits.turn_frame_time
+        with self._concerning(peer, now):
+            for _ in range(self._limits.turn_frames):
+                if not self.is_here(peer) or peer.is_leaving or not self._may_speak(peer, now):
+                    return
+                frame = peer.take(now)
+                if frame is None:
+                    return
+                self._take(peer, frame, now)
+                if time.monotonic() >= until:
+                    return
+
+    def drop(self, peer: Peer, why: RefusedError | EndedError, now: float) -> None:
+        """Close a connection; one that is refused is logged, and reported when it was a switch of the application's."""
+        if not self.is_here(peer):
+            return
+        if isinstance(why, RefusedError) and not peer.is_leaving:
+            self._note(peer, why, now)
+            if peer.greeting is not None and peer.greeting.reply and peer.wire.is_open:
+                self._show_out(peer, now)
+                return
+        del self._peers[peer.wire.fd]
+        self._admission.left(peer)
+        peer.wire.close()
+        if peer.datapath is not None:
+            peer.datapath.ended()
+        rival, peer.rival = peer.rival, None
+        if rival is not None and self.is_here(rival):
+            with self._concerning(rival, now):
+                self._admit(rival, now)
+
+    def tend(self, now: float) -> None:
+        """Look at the clock: ask for signs of life, and drop those whose time is over."""
+        for peer in self._admission.overdue(now):
+            if peer.is_leaving:
+                self.drop(peer, EndedError(), now)
+            elif peer.claim is not None:
+                self._refuse_duplicate(peer, now)
+            else:
+                what = "its features" if peer.wire.is_open else "TLS"
+                self.drop(peer, RefusedError(f"no end of {what} in time"), now)
+        is_congested = self.is_congested()
+        for peer in list(self.peers):
+            if self.is_here(peer):
+                self._tend(peer, now, is_congested=is_congested)
+
+    def make_room(self, count: int, now: float) -> None:
+        """Drop the oldest half-open connections, as descriptors have run out."""
+        for peer in self._admission.oldest(count):
+            self.drop(peer, RefusedError("too few descriptors"), now)
+
+    @contextmanager
+    def _concerning(self, peer: Peer, now: float) -> Iterator[None]:
+        """Drop a connection whose messages raise anything."""
+        try:
+            yield
+        except RefusedError as error:
+            self.drop(peer, error, now)
+        except Exception as error:  # noqa: BLE001  # the framework's parser raises anything
+            shown = repr(str(error)[:_SHOWN_CHARACTERS])
+            self.drop(peer, RefusedError(f"{type(error).__name__} in the framework", shown), now)
+
+    def _greet(self, peer: Peer) -> None:
+        if peer.wire.is_open and peer.greeting is not None and peer.greeting.reply:
+            peer.is_greeted = True
+            peer.wire.send(bytes(peer.greeting.reply))
+            peer.greeting.reply.clear()
+
+    def _may_speak(self, peer: Peer, now: float) -> bool:
+        if peer.claim is not None or (peer.datapath is not None and self.is_congested()):
+            return False
+        if not peer.may_speak(now):
+            self._pause(peer, paused=True)
+            return False
+        return True
+
+    @staticmethod
+    def _pause(peer: Peer, *, paused: bool) -> None:
+        if peer.is_paused != paused:
+            peer.is_paused = paused
+            peer.wire.watch(reads=not paused)
+
+    def _take(self, peer: Peer, frame: Frame, now: float) -> None:
+        if peer.datapath is not None:
+            passed = peer.passed(frame)
+            if passed is not None:
+                peer.datapath.pass_on(passed)
+            return
+        assert peer.greeting is not None
+        peer.greeting.take(frame)
+        self._greet(peer)
+        if peer.greeting.datapath_id is not None:
+            peer.claim = frame
+            self._require_bound(peer, peer.greeting.datapath_id, now)
+            self._admit(peer, now)
+
+    def _require_bound(self, peer: Peer, datapath_id: int, now: float) -> None:
+        binding = self._application.binding
+        if binding is not None and peer.wire.fingerprint not in binding.get(datapath_id, ()):
+            shown = peer.wire.fingerprint or "none"
+            self._report(event_log.SWITCH_UNBOUND, peer, datapath_id, now, certificate=shown)
+            raise RefusedError("its certificate is not bound to its datapath id", f"SHA-256 {shown}")
+
+    def _admit(self, peer: Peer, now: float) -> None:
+        assert peer.claim is not None
+        datapath_id = peer.datapath_id
+        assert datapath_id is not None
+        verdict = self._admission.named(peer, datapath_id, now)
+        if verdict is Verdict.DUPLICATE:
+            self._dispute(peer, datapath_id, now)
+        elif verdict is Verdict.TOO_MANY_STRANGERS:
+            self.drop(peer, RefusedError("too many switches that the application does not know"), now)
+        else:
+            self._let_in(peer, peer.claim, datapath_id, now, is_stranger=verdict is Verdict.STRANGER)
+
+    def _let_in(self, peer: Peer, features: Frame, datapath_id: int, now: float, *, is_stranger: bool) -> None:
+        self._pause(peer, paused=False)
+        datapath = GatedDatapath(peer.wire, peer.answers, peer.address, datapath_id)
+        peer.named(datapath, now, is_stranger=is_stranger)
+        datapath.pass_on(features)
+        if not is_stranger:
+            datapath.ask_for_ports()
+
+    def _dispute(self, peer: Peer, datapath_id: int, now: float) -> None:
+        """Two connections have one datapath id: the first keeps it if it gives a sign of life."""
+        holder = self._admission.holder(datapath_id)
+        assert holder is not None
+        if holder.rival is not None and self.is_here(holder.rival):
+            self._refuse_duplicate(peer, now)
+            return
+        holder.rival = peer
+        self._admission.prolonged(peer, now + 2 * self._limits.silence)
+        self._pause(peer, paused=True)
+        if holder.silent_for(now) > self._limits.silence:
+            self.drop(holder, RefusedError(_SILENT), now)
+        elif not holder.wire.failure:
+            holder.probe(now)
+
+    def _refuse_duplicate(self, rival: Peer, now: float) -> None:
+        assert rival.datapath_id is not None
+        holder = self._admission.holder(rival.datapath_id)
+        assert holder is not None
+        if holder.rival is rival:
+            holder.rival = None
+        holder.rivals_refused += 1
+        self._report(event_log.SWITCH_DUPLICATE, rival, rival.datapath_id, now, refused=holder.rivals_refused)
+        self.drop(rival, RefusedError(_DUPLICATE), now)
+
+    def _tend(self, peer: Peer, now: float, *, is_congested: bool) -> None:
+        if peer.wire.failure is not None:
+            self.drop(peer, peer.wire.failure, now)
+        elif peer.wire.is_stalled(now):
+            self.drop(peer, RefusedError("it does not read what it is sent"), now)
+        elif peer.datapath is None:
+            return
+        elif peer.is_paused or is_congested:
+            peer.heard_at = now  # it may have spoken: nobody listens
+            if peer.is_paused and peer.may_speak(now):
+                self._pause(peer, paused=False)
+        elif peer.is_late(now):
+            self.drop(peer, RefusedError("it does not describe its ports"), now)
+        elif peer.rival is not None and peer.silent_for(now) > self._limits.silence:
+            self.drop(peer, RefusedError(_SILENT), now)
+        elif self._unanswered and peer.unanswered > self._unanswered:
+            self.drop(peer, RefusedError(_NO_ANSWER), now)
+        elif self._unanswered:
+            peer.tend(now, self._echo_interval)
+
+    def _show_out(self, peer: Peer, now: float) -> None:
+        """Tell a refused connection why, and close it soon."""
+        self._greet(peer)
+        peer.wire.finish()
+        peer.is_leaving = True
+        peer.claim = None
+        self._pause(peer, paused=False)
+        self._admission.prolonged(peer, now + _LEAVING)
+
+    def _note(self, peer: Peer, why: RefusedError, now: float) -> None:
+        if peer.is_known and peer.datapath_id is not None:
+            self._report(event_log.SWITCH_DROPPED, peer, peer.datapath_id, now, reason=why.reason)
+        named = "" if peer.datapath_id is None else f", datapath id {peer.datapath_id}"
+        kind = f"{why.reason} {peer.datapath_id if peer.is_known else ''}"
+        unsaid = self._lines.may_say(kind, now)
+        if unsaid is not None:
+            more = f" ({unsaid} more like it before)" if unsaid else ""
+            self._logger.warning("connection of %s%s ended: %s%s", peer.host, named, why, more)
+
+    def _report(self, event: str, peer: Peer, datapath_id: int, now: float, **details: object) -> None:
+        """Have an event written, each of one kind for one datapath id no more than once in a while."""
+        if self._events.may_say(f"{event} {datapath_id}", now) is not None:
+            self._application.report(event, datapath_id, {"address": peer.host, **details})

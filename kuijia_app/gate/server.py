@@ -1,0 +1,111 @@
+"""The gate set up from the framework's options, in the place of the framework's own listening."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import resource
+import ssl
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from kuijia_app.gate.application import application_of
+from kuijia_app.gate.binding import Binding, load_binding
+from kuijia_app.gate.channels import server_context
+from kuijia_app.gate.limits import LIMITS, Limits
+from kuijia_app.gate.listeners import listen
+from kuijia_app.gate.loop import Loop
+from kuijia_app.gate.reception import Reception
+from kuijia_app.listening import address_of, cannot_listen
+from kuijia_app.seam import cfg, replace_listening
+from te_solver.errors import InputError
+
+DEFAULT_PORTS: Final = (6653, 6633)
+"""The ports of OpenFlow, new and old, on which the frameworks listen when they are given none."""
+
+_SHARE_OF_DESCRIPTORS: Final = 4
+"""The part of the process's descriptors, one in so many, that half-open connections may take."""
+
+
+def stand_before(app: Any, is_known: Callable[[int], bool], tls_bind: str | None) -> None:  # noqa: ANN401  # an application of either framework
+    """Let switches in to `app` through the gate alone; to be called before the framework begins to listen.
+
+    `is_known` says of a datapath id whether the application has such a switch. `tls_bind` is the path of a file as
+    `load_binding` reads it.
+
+    Raises:
+        InputError: the file cannot be used, or switches do not connect by TLS.
+    """
+    binding = None if not tls_bind else _binding(Path(tls_bind))
+    application = application_of(app, is_known, binding)
+
+    def listening() -> Loop:
+        options = cfg.CONF
+        limits = _within_descriptors(LIMITS)
+        now = time.monotonic()
+        interval, unanswered = options.echo_request_interval, options.maximum_unreplied_echo_requests
+        reception = Reception(application, now, interval, unanswered, limits)
+        try:
+            return Loop(_listening_sockets(), reception, _tls_context(), limits)
+        except InputError as error:
+            # The frameworks would print a traceback.
+            print(f"error: {error}", file=sys.stderr)  # noqa: T201
+            os._exit(InputError.exit_status)  # the application's threads would outlive this one
+
+    replace_listening(listening)
+
+
+def _binding(path: Path) -> Binding:
+    if not _uses_tls():
+        raise InputError("option", "tls_bind", "switches do not connect by TLS", "a key and certificates besides")
+    return load_binding(path)
+
+
+def _uses_tls() -> bool:
+    return cfg.CONF.ctl_privkey is not None and cfg.CONF.ctl_cert is not None
+
+
+def _listening_sockets() -> list[Any]:
+    options = cfg.CONF
+    if options.ofp_switch_address_list:
+        problem = "the controller connects to no switches"
+        raise InputError("[DEFAULT]", "ofp_switch_address_list", problem, "switches that connect to it")
+    asked_for = options.ofp_ssl_listen_port if _uses_tls() else options.ofp_tcp_listen_port
+    ports = (asked_for,) if asked_for else DEFAULT_PORTS
+    sockets = []
+    for port in ports:
+        family, address = address_of(options.ofp_listen_host, port)
+        try:
+            sockets.append(listen(family, address))
+        except OSError as error:
+            raise cannot_listen(options.ofp_listen_host, port, error) from error
+    return sockets
+
+
+def _tls_context() -> ssl.SSLContext | None:
+    options = cfg.CONF
+    if not _uses_tls():
+        return None
+    try:
+        return server_context(options.ctl_privkey, options.ctl_cert, options.ca_certs, options.ciphers)
+    except OSError as error:
+        problem = f"not usable for TLS: {error}"
+        raise InputError(
+            "[DEFAULT]", "ctl_cert", problem, "a key, its certificate and those of the authority"
+        ) from error
+
+
+def _within_descriptors(limits: Limits) -> Limits:
+    """Return the limits, less half-open connections where the process may have few descriptors."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most == resource.RLIM_INFINITY:
+        return limits
+    share = max(most // _SHARE_OF_DESCRIPTORS, 1)
+    return dataclasses.replace(
+        limits,
+        half_open=min(limits.half_open, share),
+        half_open_of_address=min(limits.half_open_of_address, max(share // 2, 1)),
+    )

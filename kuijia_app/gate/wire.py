@@ -1,0 +1,188 @@
+"""The socket of one switch: read by the loop, written by any thread without ever waiting."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, Protocol
+
+from kuijia_app.gate.channels import Channel
+from kuijia_app.gate.errors import RefusedError
+from kuijia_app.gate.limits import LIMITS, Limits
+
+# Those of epoll(7); eventlet takes their names out of the module `select`.
+READABLE: Final = 0x001
+WRITABLE: Final = 0x004
+
+_PIECE: Final = 256 * 1024
+
+
+class Poller(Protocol):
+    """The part of `select.epoll` that is used here."""
+
+    def register(self, fd: int, eventmask: int) -> None: ...
+    def modify(self, fd: int, eventmask: int) -> None: ...
+    def unregister(self, fd: int) -> None: ...
+
+
+class EndedError(Exception):
+    """The other side has ended the connection, or the network has."""
+
+
+class Wire:
+    """A connected socket that never blocks, its channel and the bytes that wait to be sent.
+
+    `failed` is called once, on the thread that finds out, when what waits can no longer be sent; the loop is to close
+    the wire then. `clock` gives the time in seconds.
+    """
+
+    def __init__(
+        self,
+        connected: socket.socket,
+        channel: Channel,
+        poller: Poller,
+        failed: Callable[[], None],
+        clock: Callable[[], float],
+        limits: Limits = LIMITS,
+    ) -> None:
+        self._socket = connected
+        self._channel = channel
+        self._poller = poller
+        self._failed = failed
+        self._clock = clock
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._unsent = bytearray()
+        self._waits_since: float | None = None
+        self._reads = True
+        self._mask = READABLE
+        self._closed = False
+        self._failure: RefusedError | EndedError | None = None
+        self.fd = connected.fileno()
+        poller.register(self.fd, self._mask)
+
+    @property
+    def is_open(self) -> bool:
+        """True once messages may be sent."""
+        return self._channel.is_open
+
+    @property
+    def fingerprint(self) -> str | None:
+        """See `Channel.fingerprint`."""
+        with self._lock:
+            return self._channel.fingerprint
+
+    @property
+    def failure(self) -> RefusedError | EndedError | None:
+        """The reason why the loop is to close the wire."""
+        return self._failure
+
+    def read(self, size: int) -> bytes:
+        """Return messages that have come, nothing when none have.
+
+        Raises:
+            EndedError: the connection has ended.
+            RefusedError: what has come is no TLS.
+        """
+        try:
+            data = self._socket.recv(size)
+        except (BlockingIOError, InterruptedError):
+            return b""
+        except OSError as error:
+            raise EndedError from error
+        if not data:
+            raise EndedError
+        with self._lock:
+            try:
+                return self._channel.received(data)
+            finally:
+                self._put(self._channel.sent(b""))
+
+    def send(self, data: bytes) -> bool:
+        """Send as much as goes, keep the rest in order; return False when the wire is closed or fails."""
+        failed = False
+        with self._lock:
+            if self._closed or self._failure is not None:
+                return False
+            self._put(self._channel.sent(data))
+            failed = self._failure is not None
+        if failed:
+            self._failed()
+        return not failed
+
+    def flush(self) -> None:
+        """Send what waits, as far as it goes."""
+        with self._lock:
+            if self._unsent and not self._closed:
+                with memoryview(self._unsent) as unsent:
+                    sent = self._send(unsent[:_PIECE])
+                del self._unsent[:sent]
+                self._note_unsent(sent)
+
+    def watch(self, *, reads: bool) -> None:
+        """Begin or cease to wait for what comes."""
+        with self._lock:
+            self._reads = reads
+            self._watch()
+
+    def fail(self, failure: RefusedError | EndedError) -> None:
+        """Have the loop close the wire; any thread may."""
+        with self._lock:
+            self._failure = self._failure or failure
+        self._failed()
+
+    def is_stalled(self, now: float) -> bool:
+        """Return True when the other side has read nothing of what waits for too long."""
+        since = self._waits_since
+        return since is not None and now - since > self._limits.stalled
+
+    def finish(self) -> None:
+        """Tell the other side that nothing more will come."""
+        self._shut(socket.SHUT_WR)
+
+    def close(self) -> None:
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._unsent.clear()
+                self._waits_since = None
+                self._poller.unregister(self.fd)
+                self._shut(socket.SHUT_RDWR)  # closing alone would leave it open where another process has it
+                self._socket.close()
+
+    def _shut(self, how: int) -> None:
+        with suppress(OSError):  # it has gone already
+            self._socket.shutdown(how)
+
+    def _put(self, data: bytes) -> None:
+        """Send or keep bytes of the channel; called with the lock held."""
+        if data and not self._closed:
+            sent = 0 if self._unsent else self._send(data)
+            self._unsent += data[sent:]
+            self._note_unsent(sent)
+
+    def _send(self, data: bytes | memoryview) -> int:
+        try:
+            return self._socket.send(data)
+        except (BlockingIOError, InterruptedError):
+            return 0
+        except OSError:
+            self._failure = self._failure or EndedError()
+            return 0
+
+    def _note_unsent(self, sent: int) -> None:
+        if not self._unsent:
+            self._waits_since = None
+        elif sent or self._waits_since is None:
+            self._waits_since = self._clock()
+        if len(self._unsent) > self._limits.unsent:
+            self._failure = self._failure or RefusedError("it does not read what it is sent")
+        self._watch()
+
+    def _watch(self) -> None:
+        mask = (READABLE if self._reads else 0) | (WRITABLE if self._unsent else 0)
+        if mask != self._mask and not self._closed:
+            self._mask = mask
+            self._poller.modify(self.fd, mask)

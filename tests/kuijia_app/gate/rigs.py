@@ -1,0 +1,198 @@
+"""The controller or the scheduler as a process, under either framework, with imitated switches of its whole network."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from types import TracebackType
+
+from hedera.options import SchedulerOptions, build
+from kuijia_app import event_log
+from kuijia_app.options import OptionWords
+from kuijia_app.tls import TlsFiles
+from kuijia_app.wiring import Wiring
+from te_solver.plan_file import save_plan
+from testbed.application_process import ApplicationProcess, Event, Framework, Listening
+from testbed.controller_process import ControllerProcess
+from testbed.scheduler_process import SchedulerProcess
+from tests.kuijia_app.dummy_switches import free_port, wait_until
+from tests.kuijia_app.gate.imitated_switch import PATIENCE, ImitatedSwitch, message, port_status
+from tests.kuijia_app.plans import motivation_plan
+
+FRAMEWORKS: tuple[Framework, ...] = ("os-ken", "ryu")
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What a process holds: memory in MB."""
+
+    memory: float
+    threads: int
+    descriptors: int
+
+
+class Rig(ABC):
+    """An application with all its switches connected."""
+
+    wiring: Wiring
+
+    def __init__(self, folder: Path, framework: Framework, tls: TlsFiles | None = None) -> None:
+        self.framework = framework
+        self.port = free_port()
+        self.switches: dict[str, ImitatedSwitch] = {}
+        self.folder = folder
+        self._changes: dict[str, Iterator[tuple[int, bool]]] = {}
+        self.process = self._process(folder, framework, Listening(self.port, tls=tls))
+
+    @abstractmethod
+    def _process(self, folder: Path, framework: Framework, listening: Listening) -> ApplicationProcess: ...
+
+    def __enter__(self) -> Rig:
+        self.process.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.stop()
+        for switch in self.switches.values():
+            switch.close()
+
+    def connect(self, name: str, tls: ssl.SSLContext | None = None) -> ImitatedSwitch:
+        """Connect a switch of the network, in the place of the one that was."""
+        datapath_id = self.wiring.datapath_id(name)
+        self.switches[name] = ImitatedSwitch(self.port, datapath_id, self.wiring.ports(name), tls=tls)
+        return self.switches[name]
+
+    def connect_all(self, tls: ssl.SSLContext | None = None) -> None:
+        for name in self.wiring.topology.nodes:
+            self.connect(name, tls)
+        self.process.wait_until_ready(self.switches)
+
+    def claim(self, name: str) -> ImitatedSwitch:
+        """Connect another switch with the datapath id of one of the network."""
+        return ImitatedSwitch(self.port, self.wiring.datapath_id(name), self.wiring.ports(name))
+
+    def ready(self, name: str) -> int:
+        """Return how often a switch has been programmed."""
+        return len(self.events(event_log.SWITCH_READY, switch=name))
+
+    def events(self, kind: str, **details: object) -> list[Event]:
+        return [
+            event
+            for event in self.process.events()
+            if event["event"] == kind and all(event.get(name) == value for name, value in details.items())
+        ]
+
+    def reaction(self, name: str) -> float:
+        """Return the seconds that the application takes to hear of a port that goes or comes, another one each time."""
+        seen = len(self.events(event_log.PORT_STATUS, switch=name))
+        every = [(port, live) for live in (False, True) for port in self.wiring.ports(name)]
+        port, live = next(self._changes.setdefault(name, cycle(every)))
+        began = time.monotonic()
+        self.switches[name].send(port_status(port, live=live))
+        wait_until(
+            lambda: len(self.events(event_log.PORT_STATUS, switch=name)) > seen, f"the port of {name} is heard of"
+        )
+        return time.monotonic() - began
+
+    def assert_well(self) -> None:
+        """All switches are connected and heard."""
+        for name, switch in self.switches.items():
+            assert not switch.has_ended, f"{name} has been dropped: {self.log()[-2000:]}"
+            self.reaction(name)
+
+    def footprint(self) -> Footprint:
+        pid = self.process.pid
+        assert pid is not None
+        status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+        memory = int(status["VmRSS"].split()[0]) / 1024
+        return Footprint(memory, int(status["Threads"]), len(list(Path(f"/proc/{pid}/fd").iterdir())))
+
+    def log(self) -> str:
+        return (self.folder / "controller.log").read_text(errors="replace")
+
+
+class ControllerRig(Rig):
+    """`kuijia_app.controller` with the four switches of the paper's example."""
+
+    def _process(self, folder: Path, framework: Framework, listening: Listening) -> ApplicationProcess:
+        plan = motivation_plan()
+        self.wiring = Wiring(plan.topology)
+        save_plan(plan, folder / "plan.json")
+        return ControllerProcess(folder, folder / "plan.json", OptionWords(), framework, listening)
+
+
+class BoundRig(ControllerRig):
+    """The same by TLS, with a file that binds certificates to datapath ids."""
+
+    def __init__(self, folder: Path, framework: Framework, tls: TlsFiles, binding: Path) -> None:
+        self._binding = binding
+        super().__init__(folder, framework, tls)
+
+    def _process(self, folder: Path, framework: Framework, listening: Listening) -> ApplicationProcess:
+        process = super()._process(folder, framework, listening)
+        command = process._command
+
+        def bound() -> list[str]:
+            words = command()
+            if framework == "os-ken":
+                return [*words, f"--tls-bind={self._binding}"]
+            with (folder / "ryu.conf").open("a") as configuration:
+                configuration.write(f"tls_bind = {self._binding}\n")  # its last section is that of the application
+            return words
+
+        process._command = bound  # type: ignore[method-assign]  # no option of its own, as labs need none
+        return process
+
+
+class SchedulerRig(Rig):
+    """`hedera.scheduler` with the five switches of the smallest fat-tree."""
+
+    def _process(self, folder: Path, framework: Framework, listening: Listening) -> ApplicationProcess:
+        self.wiring = build(SchedulerOptions(fat_tree=2))[0].wiring
+        return SchedulerProcess(folder, {"fat_tree": 2}, framework, listening)
+
+
+def hostile(port: int, data: bytes = b"", *, greets: bool = True) -> socket.socket:
+    """Return a connection that has sent something, as much of it as was taken."""
+    connected = socket.create_connection(("127.0.0.1", port), PATIENCE)
+    with suppress(OSError):  # it may be refused before all is sent
+        connected.sendall((message(0) if greets else b"") + data)
+    return connected
+
+
+def was_ended(connected: socket.socket, timeout: float = PATIENCE) -> bool:
+    """Return True once the other side has ended a connection."""
+    connected.settimeout(timeout)
+    try:
+        while connected.recv(1 << 16):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+@contextmanager
+def many(port: int, number: int, data: bytes = b"", *, greets: bool = True) -> Iterator[list[socket.socket]]:
+    """So many connections that stay as long as they may; some may not come about at all."""
+    connections = []
+    try:
+        for _ in range(number):
+            try:
+                connections.append(hostile(port, data, greets=greets))
+            except OSError:
+                continue
+        yield connections
+    finally:
+        for each in connections:
+            each.close()

@@ -1,0 +1,127 @@
+"""Limits on connections keep strangers and half-open ones few, and never a switch of the application's out."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kuijia_app.gate.admission import Admission, Verdict
+from kuijia_app.gate.limits import Limits
+
+HERE, THERE = "192.0.2.1", "192.0.2.2"
+KNOWN = range(1, 1000)
+
+
+def admission(**limits: float) -> Admission[int]:
+    return Admission(KNOWN.__contains__, 0.0, Limits(**limits))  # type: ignore[arg-type]  # some are whole numbers
+
+
+def test_a_whole_network_of_one_address_gets_in_however_small_the_limits() -> None:
+    gate = admission(half_open=2, half_open_of_address=2, strangers=0)
+    for key in KNOWN:
+        assert gate.arrived(key, HERE, 5.0) is None
+        assert gate.named(key, key, 0.0) is Verdict.KNOWN
+
+
+def test_the_oldest_half_open_connection_of_a_full_address_makes_room() -> None:
+    gate = admission(half_open=10, half_open_of_address=3)
+    assert gate.arrived(0, THERE, 5.0) is None
+    assert [gate.arrived(key, HERE, 5.0) for key in (1, 2, 3)] == [None] * 3
+    assert gate.arrived(4, HERE, 5.0) == 1
+
+
+def test_of_too_many_half_open_connections_the_address_with_most_gives_one_up() -> None:
+    gate = admission(half_open=4, half_open_of_address=4)
+    for key, address in enumerate((THERE, HERE, HERE, HERE)):
+        assert gate.arrived(key, address, 5.0) is None
+    assert gate.arrived(4, THERE, 5.0) == 1
+
+
+def test_half_open_connections_are_overdue_at_their_deadline_unless_given_longer() -> None:
+    gate = admission()
+    gate.arrived(1, HERE, 5.0)
+    gate.arrived(2, HERE, 5.0)
+    gate.prolonged(2, 9.0)
+    assert gate.overdue(4.9) == []
+    assert gate.overdue(5.0) == [1]
+    assert gate.overdue(9.0) == [1, 2]
+
+
+def test_a_datapath_id_belongs_to_who_names_it_first_until_that_one_leaves() -> None:
+    gate = admission()
+    for key in (1, 2):
+        gate.arrived(key, HERE, 5.0)
+    assert gate.named(1, 7, 0.0) is Verdict.KNOWN
+    assert gate.named(2, 7, 0.0) is Verdict.DUPLICATE
+    assert gate.holder(7) == 1
+    gate.left(1)
+    assert gate.holder(7) is None
+    assert gate.named(2, 7, 0.0) is Verdict.KNOWN
+
+
+@pytest.mark.parametrize(
+    ("limits", "let_in"),
+    [
+        ({"strangers": 3.0}, 3),
+        ({"strangers_of_address": 2.0}, 2),
+        ({"strangers_rate": 4.0}, 4),
+    ],
+)
+def test_strangers_are_few_and_come_slowly(limits: dict[str, float], let_in: int) -> None:
+    gate = admission(**limits)
+    verdicts = []
+    for key in range(10):
+        gate.arrived(key, HERE, 5.0)
+        verdicts.append(gate.named(key, 5000 + key, 0.0))
+    assert verdicts == [Verdict.STRANGER] * let_in + [Verdict.TOO_MANY_STRANGERS] * (10 - let_in)
+
+
+def test_the_place_of_a_stranger_that_left_is_free() -> None:
+    gate = admission(strangers=1)
+    for key in range(3):
+        gate.arrived(key, HERE, 5.0)
+        assert gate.named(key, 5000, 0.0) is Verdict.STRANGER
+        gate.left(key)
+        gate.left(key)
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_limits_hold_whatever_comes_and_goes(data: st.DataObject) -> None:
+    limits = Limits(half_open=5, half_open_of_address=3, strangers=4, strangers_of_address=3, strangers_rate=1e9)
+    gate: Admission[int] = Admission(KNOWN.__contains__, 0.0, limits)
+    keys = count()
+    half_open: dict[int, str] = {}
+    strangers: dict[int, str] = {}
+    for _ in range(data.draw(st.integers(1, 60))):
+        match data.draw(st.sampled_from(["arrive", "name", "leave"])):
+            case "arrive":
+                key, address = next(keys), data.draw(st.sampled_from([HERE, THERE, "192.0.2.3"]))
+                half_open[key] = address
+                dropped = gate.arrived(key, address, 5.0)
+                if dropped is not None:
+                    assert dropped != key
+                    del half_open[dropped]
+                    gate.left(dropped)
+            case "name" if half_open:
+                key = data.draw(st.sampled_from(sorted(half_open)))
+                verdict = gate.named(key, data.draw(st.integers(995, 1010)), 0.0)
+                if verdict in (Verdict.KNOWN, Verdict.STRANGER):
+                    address = half_open.pop(key)
+                    if verdict is Verdict.STRANGER:
+                        strangers[key] = address
+            case "leave" if half_open or strangers:
+                key = data.draw(st.sampled_from(sorted([*half_open, *strangers])))
+                half_open.pop(key, None)
+                strangers.pop(key, None)
+                gate.left(key)
+            case _:
+                continue
+        assert gate.half_open == len(half_open) <= limits.half_open
+        assert len(strangers) <= limits.strangers
+        for address in (HERE, THERE):
+            assert list(half_open.values()).count(address) <= limits.half_open_of_address
+            assert list(strangers.values()).count(address) <= limits.strangers_of_address

@@ -1,0 +1,237 @@
+"""The loop in this process, with a stand-in for the application: what is passed on, and how connections end."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from kuijia_app import event_log
+from kuijia_app.gate.application import Application
+from kuijia_app.gate.limits import LIMITS, Limits
+from kuijia_app.gate.listeners import listen
+from kuijia_app.gate.loop import Loop
+from kuijia_app.gate.reception import Reception
+from kuijia_app.seam import app_manager, handler
+from tests.kuijia_app.dummy_switches import PATIENCE, wait_until
+from tests.kuijia_app.gate import imitated_switch as openflow
+from tests.kuijia_app.gate.imitated_switch import ImitatedSwitch, message, port_status
+
+KNOWN = frozenset({1, 2})
+
+
+@dataclass
+class House:
+    """A running loop and what comes of it; it stands in for the framework's place where events are handed on."""
+
+    limits: Limits = LIMITS
+    backlog: int = 0
+    passed: list[tuple[str, Any]] = field(default_factory=list)
+    reports: list[tuple[str, dict[str, object]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        listening = listen(socket.AF_INET, ("127.0.0.1", 0))
+        self.port = listening.getsockname()[1]
+        application = Application(
+            KNOWN.__contains__, lambda: self.backlog, lambda name, _, details: self.reports.append((name, details))
+        )
+        reception = Reception(application, time.monotonic(), 0.2, 10, self.limits)
+        self._loop = Loop([listening], reception, limits=self.limits)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def send_event_to_observers(self, event: Any, state: str) -> None:  # noqa: ANN401  # the framework's own
+        kind = f"{type(event).__name__} {state}" if hasattr(event, "state") else type(event).__name__
+        self.passed.append((kind, event))
+
+    def kinds(self) -> list[str]:
+        return [kind for kind, _ in self.passed]
+
+    def datapath(self) -> Any:  # noqa: ANN401  # the framework's own
+        wait_until(lambda: f"EventOFPStateChange {handler.MAIN_DISPATCHER}" in self.kinds(), "a switch is there")
+        return next(event.msg.datapath for kind, event in self.passed if kind == "EventOFPSwitchFeatures")
+
+    def close(self) -> None:
+        self._stop.set()
+        self._loop._hurry()
+        self._thread.join(PATIENCE)
+        for peer in list(self._loop._reception.peers):
+            peer.wire.close()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._loop.turn()
+
+
+@pytest.fixture
+def house(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[House]:
+    limits = replace(LIMITS, **getattr(request, "param", {}))
+    bricks: dict[str, Any] = {}
+    monkeypatch.setattr(app_manager, "SERVICE_BRICKS", bricks)
+    house = House(limits)
+    bricks["ofp_event"] = house
+    yield house
+    house.close()
+
+
+def test_a_switch_becomes_known_by_its_features_and_its_ports(house: House) -> None:
+    with ImitatedSwitch(house.port, 1, [1, 2]):
+        datapath = house.datapath()
+    assert datapath.id == 1
+    states = [handler.HANDSHAKE_DISPATCHER, handler.CONFIG_DISPATCHER]
+    assert house.kinds()[:5] == [
+        *(f"EventOFPStateChange {state}" for state in states),
+        "EventOFPSwitchFeatures",
+        "EventOFPPortDescStatsReply",
+        f"EventOFPStateChange {handler.MAIN_DISPATCHER}",
+    ]
+
+
+@pytest.mark.parametrize("threads", [1, 8])
+def test_the_application_may_close_a_connection_from_any_thread_and_hears_of_its_end_once(
+    house: House, threads: int
+) -> None:
+    with ImitatedSwitch(house.port, 1) as switch:
+        datapath = house.datapath()
+        closing = [threading.Thread(target=datapath.close) for _ in range(threads)]
+        for thread in closing:
+            thread.start()
+        assert switch.wait_until_ended()
+        for thread in closing:
+            thread.join()
+    with ImitatedSwitch(house.port, 2) as other:
+        assert other.wait_for(lambda: other.was_sent(openflow.MULTIPART_REQUEST))
+        assert house.kinds().count(f"EventOFPStateChange {handler.DEAD_DISPATCHER}") == 1
+    assert not datapath.send(message(openflow.ECHO_REQUEST))
+    assert not datapath.is_active
+
+
+def test_messages_that_nobody_reads_are_not_parsed(house: House) -> None:
+    with ImitatedSwitch(house.port, 1) as switch:
+        house.datapath()
+        for kind in (4, 8, 10, 11, 23, 25, 27):
+            switch.send(message(kind, b"nonsense"))
+        switch.send(openflow.multipart(openflow.TABLE, b"nonsense"))
+        switch.send(port_status(1, live=True))
+        wait_until(lambda: house.kinds()[-1] == "EventOFPPortStatus", "the last message has come")
+        assert not switch.has_ended
+        assert len(house.passed) == 6
+
+
+def test_what_a_parser_makes_of_a_message_ends_that_connection_alone(
+    house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("x" * 1000)
+
+    with ImitatedSwitch(house.port, 2) as other, ImitatedSwitch(house.port, 1) as switch:
+        house.datapath()
+        wait_until(lambda: house.kinds().count("EventOFPPortDescStatsReply") == 2, "both are there")
+        with monkeypatch.context() as patched:
+            patched.setattr("kuijia_app.gate.datapath.parse_message", fail)
+            switch.send(port_status(1, live=True))
+            assert switch.wait_until_ended()
+        other.send(port_status(1, live=True))
+        wait_until(lambda: house.kinds()[-1] == "EventOFPPortStatus", "the other is heard")
+    (line,) = [record.getMessage() for record in caplog.records if "KeyError" in record.getMessage()]
+    assert len(line) < 200
+    assert (event_log.SWITCH_DROPPED, "KeyError in the framework") in [
+        (name, details.get("reason")) for name, details in house.reports
+    ]
+
+
+def test_while_the_application_is_busy_switches_wait_and_are_not_given_up(house: House) -> None:
+    with ImitatedSwitch(house.port, 1) as switch:
+        house.datapath()
+        house.backlog = LIMITS.backlog
+        switch.send(port_status(1, live=True) * 100)
+        with ImitatedSwitch(house.port, 77) as stranger:
+            assert stranger.wait_for(lambda: stranger.was_sent(openflow.FEATURES_REQUEST))
+        assert "EventOFPPortStatus" not in house.kinds()
+        house.backlog = 0
+        wait_until(lambda: house.kinds().count("EventOFPPortStatus") == 100, "it is heard then")
+        assert not switch.has_ended
+
+
+@pytest.mark.parametrize("house", [{"frames_rate": 50.0, "frames_burst": 60.0}], indirect=True)
+def test_a_switch_that_says_more_than_its_share_waits_and_loses_nothing(house: House) -> None:
+    with ImitatedSwitch(house.port, 1) as switch, ImitatedSwitch(house.port, 2) as other:
+        wait_until(lambda: house.kinds().count("EventOFPPortDescStatsReply") == 2, "both are there")
+        switch.send(port_status(1, live=True) * 100)
+        other.send(message(openflow.ERROR, bytes(8)))
+        wait_until(lambda: "EventOFPErrorMsg" in house.kinds(), "the other is heard")
+        assert house.kinds().count("EventOFPPortStatus") < 100
+        wait_until(lambda: house.kinds().count("EventOFPPortStatus") == 100, "all is heard in the end")
+        assert not switch.has_ended
+
+
+@pytest.mark.parametrize("house", [{"silence": 0.5}], indirect=True)
+def test_the_first_of_two_switches_keeps_its_id_as_long_as_it_gives_signs_of_life(house: House) -> None:
+    with ImitatedSwitch(house.port, 1) as first:
+        house.datapath()
+        for _ in range(3):
+            with ImitatedSwitch(house.port, 1) as second:
+                assert second.wait_until_ended()
+        first.answers = False
+        with ImitatedSwitch(house.port, 1) as second:
+            assert second.wait_for(lambda: second.was_sent(openflow.MULTIPART_REQUEST))
+            assert first.wait_until_ended()
+            assert not second.has_ended
+    assert [details["refused"] for name, details in house.reports if name == event_log.SWITCH_DUPLICATE][:1] == [1]
+
+
+@pytest.mark.parametrize("house", [{"description": 0.3}], indirect=True)
+def test_a_switch_that_never_describes_its_ports_is_dropped(house: House) -> None:
+    with ImitatedSwitch(house.port, 1, greets=False) as switch:
+        switch.answers = False
+        switch.send(message(0) + openflow.features(1))
+        assert switch.wait_until_ended()
+    assert any(details.get("reason") == "it does not describe its ports" for _, details in house.reports)
+
+
+def test_a_switch_that_answers_no_echo_is_dropped(house: House) -> None:
+    with ImitatedSwitch(house.port, 1) as switch:
+        house.datapath()
+        switch.answers = False
+        assert switch.wait_until_ended()
+    assert any(details.get("reason") == "it does not answer echo requests" for _, details in house.reports)
+
+
+@pytest.mark.parametrize("house", [{"half_open_of_address": 4}], indirect=True)
+def test_those_who_are_told_why_they_are_refused_are_few_as_well(house: House) -> None:
+    hello = message(openflow.HELLO, version=1)
+    with ExitStack() as connections:
+        for _ in range(12):
+            refused = connections.enter_context(socket.create_connection(("127.0.0.1", house.port), PATIENCE))
+            refused.sendall(hello)
+            refused.settimeout(PATIENCE)
+            assert refused.recv(8)[1] == openflow.HELLO
+            assert len(house._loop._reception.peers) <= 4
+
+
+def test_a_loop_that_fails_ends_the_process_with_a_reason() -> None:
+    program = """
+import logging, sys, threading
+from kuijia_app.gate.loop import Loop
+from kuijia_app.gate.reception import Reception
+from kuijia_app.gate.application import Application
+logging.basicConfig()
+loop = Loop([], Reception(Application(lambda _: True, lambda: 0, print), 0.0, 1.0, 10))
+loop._tick = lambda now: 1 / 0
+threading.Thread(target=loop).start()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert ended.returncode == 1
+    assert "the loop that serves switches has failed" in ended.stderr
+    assert "ZeroDivisionError" in ended.stderr

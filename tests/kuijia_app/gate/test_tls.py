@@ -1,0 +1,113 @@
+"""By TLS, too, nobody is waited for, and a certificate speaks for its own datapath ids alone."""
+
+from __future__ import annotations
+
+import hashlib
+import ssl
+from pathlib import Path
+
+import pytest
+
+from kuijia_app import event_log
+from kuijia_app.cli.main import main
+from kuijia_app.gate.limits import LIMITS
+from kuijia_app.tls import TlsFiles
+from te_solver.plan_file import save_plan
+from testbed.application_process import Framework
+from tests.certificates import make_certificate
+from tests.kuijia_app.dummy_switches import free_port, wait_until
+from tests.kuijia_app.gate.imitated_switch import ImitatedSwitch
+from tests.kuijia_app.gate.rigs import FRAMEWORKS, BoundRig, ControllerRig, hostile, was_ended
+from tests.kuijia_app.plans import motivation_plan
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("keys")
+    for name in ("controller", "switch", "other"):
+        make_certificate(folder, name)
+    return folder
+
+
+def files(keys: Path) -> TlsFiles:
+    return TlsFiles(keys / "controller.key", keys / "controller.pem", keys / "ca.pem")
+
+
+def shown(keys: Path, name: str) -> ssl.SSLContext:
+    """What a switch with this certificate connects with."""
+    context = ssl.create_default_context(cafile=keys / "ca.pem")
+    context.check_hostname = False
+    context.load_cert_chain(keys / f"{name}.pem", keys / f"{name}.key")
+    return context
+
+
+def fingerprint(keys: Path, name: str) -> str:
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert((keys / f"{name}.pem").read_text())).hexdigest()
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_handshakes_that_hang_keep_nobody_out_and_end(keys: Path, tmp_path: Path, framework: Framework) -> None:
+    with ControllerRig(tmp_path, framework, files(keys)) as rig:
+        hanging = [hostile(rig.port, greets=False) for _ in range(20)]
+        hanging += [hostile(rig.port, b"\x16\x03\x01\x02\x00\x01", greets=False) for _ in range(20)]
+        before = rig.footprint().threads
+        rig.connect_all(shown(keys, "switch"))
+        assert all(was_ended(each, 2 * LIMITS.tls_handshake + 5.0) for each in hanging)
+        nonsense = hostile(rig.port, b"\x00" * 100, greets=False)
+        assert was_ended(nonsense)
+        assert rig.footprint().threads == before
+        assert not any(switch.has_ended for switch in rig.switches.values())
+        for each in (*hanging, nonsense):
+            each.close()
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_certificate_speaks_for_the_ids_that_it_is_bound_to_and_for_no_others(
+    keys: Path, tmp_path: Path, framework: Framework
+) -> None:
+    binding = tmp_path / "bind.txt"
+    own, other = fingerprint(keys, "switch"), fingerprint(keys, "other")
+    binding.write_text(f"1 {own}\n2 {own}\n3 {own}  # and 4 is nobody's\n2 {other}\n")
+    with BoundRig(tmp_path, framework, files(keys), binding) as rig:
+        with ImitatedSwitch(rig.port, 1, rig.wiring.ports("s1"), tls=shown(keys, "other")) as liar:
+            assert liar.wait_until_ended()
+        with ImitatedSwitch(rig.port, 4, rig.wiring.ports("s4"), tls=shown(keys, "switch")) as unbound:
+            assert unbound.wait_until_ended()
+        for name in ("s1", "s2", "s3"):
+            rig.connect(name, shown(keys, "other" if name == "s2" else "switch"))
+        rig.process.wait_until_ready(["s1", "s2", "s3"])
+        wait_until(lambda: len(rig.events(event_log.SWITCH_UNBOUND)) == 2, "both are told of")
+        told = {event["datapath_id"]: event["certificate"] for event in rig.events(event_log.SWITCH_UNBOUND)}
+    assert told == {1: other, 4: own}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("1 12:34\n", "bind.txt:1: found '12:34', expected 64 hexadecimal digits"),
+        (None, "none.txt: cannot be read (No such file or directory), expected lines"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["controller", "scheduler"])
+def test_a_bad_file_of_bindings_is_refused_in_one_line(
+    keys: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str, text: str | None, complaint: str
+) -> None:
+    path = tmp_path / ("none.txt" if text is None else "bind.txt")
+    if text is not None:
+        path.write_text(text)
+    tls = [f"--tls-key={keys}/controller.key", f"--tls-certificate={keys}/controller.pem", f"--tls-ca={keys}/ca.pem"]
+    assert main([*verb_words(tmp_path, verb), *tls, f"--tls-bind={path}"]) == 2
+    said = capsys.readouterr().err
+    assert complaint in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("verb", ["controller", "scheduler"])
+def test_bindings_without_tls_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str) -> None:
+    assert main([*verb_words(tmp_path, verb), "--tls-bind=bind.txt"]) == 2
+    assert "error: option:--tls-bind: switches do not connect by TLS" in capsys.readouterr().err
+
+
+def verb_words(folder: Path, verb: str) -> list[str]:
+    save_plan(motivation_plan(), folder / "plan.json")
+    return [verb, *([str(folder / "plan.json")] if verb == "controller" else []), f"--port={free_port()}"]

@@ -1,0 +1,144 @@
+"""A wire sends in order from any thread, never waits, and says when the other side does not read."""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from kuijia_app.gate.channels import PlainChannel
+from kuijia_app.gate.errors import RefusedError
+from kuijia_app.gate.limits import Limits
+from kuijia_app.gate.wire import EndedError, Wire
+from tests.kuijia_app.dummy_switches import PATIENCE
+
+
+@dataclass
+class Bench:
+    """A wire, the socket at its other end and a clock that is set by hand."""
+
+    limits: Limits = field(default_factory=Limits)
+    now: float = 0.0
+    failures: int = 0
+
+    def __post_init__(self) -> None:
+        ours, self.other = socket.socketpair()
+        ours.setblocking(False)
+        self.other.settimeout(PATIENCE)
+        self.epoll = select.epoll()
+        self.wire = Wire(ours, PlainChannel(), self.epoll, self.failed, lambda: self.now, self.limits)
+
+    def failed(self) -> None:
+        self.failures += 1
+
+    def fill(self) -> int:
+        """Send until some has to wait; return how many bytes."""
+        sent = 0
+        while not self.is_waiting():
+            assert self.wire.send(bytes(10_000))
+            sent += 10_000
+        return sent
+
+    def is_waiting(self) -> bool:
+        return not any(mask & select.EPOLLOUT for _, mask in self.epoll.poll(0)) and self.wire._waits_since is not None
+
+    def close(self) -> None:
+        self.wire.close()
+        self.other.close()
+        self.epoll.close()
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    bench = Bench()
+    yield bench
+    bench.close()
+
+
+def received(bench: Bench, length: int) -> bytes:
+    data = bytearray()
+    while len(data) < length:
+        bench.wire.flush()
+        data += bench.other.recv(1 << 20)
+    return bytes(data)
+
+
+def test_messages_of_several_threads_arrive_whole_and_each_thread_s_in_order(bench: Bench) -> None:
+    each, threads = 2000, 4
+
+    def send(thread: int) -> None:
+        for number in range(each):
+            assert bench.wire.send(struct.pack("!II", thread, number) * 20)
+
+    running = [threading.Thread(target=send, args=(thread,)) for thread in range(threads)]
+    for thread in running:
+        thread.start()
+    data = received(bench, each * threads * 160)
+    for thread in running:
+        thread.join()
+    messages = [data[place : place + 160] for place in range(0, len(data), 160)]
+    assert all(message == message[:8] * 20 for message in messages)
+    pairs = [struct.unpack_from("!II", message) for message in messages]
+    for thread_number in range(threads):
+        assert [number for thread, number in pairs if thread == thread_number] == list(range(each))
+
+
+def test_a_switch_that_does_not_read_is_noticed_after_a_while_and_not_before(bench: Bench) -> None:
+    bench.fill()
+    bench.now = bench.limits.stalled
+    assert not bench.wire.is_stalled(bench.now)
+    bench.now += 0.1
+    assert bench.wire.is_stalled(bench.now)
+    bench.other.recv(1 << 20)
+    bench.wire.flush()
+    assert not bench.wire.is_stalled(bench.now)
+
+
+def test_what_waits_is_bounded_and_sending_returns_at_once() -> None:
+    bench = Bench(Limits(unsent=100_000))
+    try:
+        began = time.monotonic()
+        count = bench.fill()
+        while bench.wire.send(bytes(10_000)):
+            count += 10_000
+        assert time.monotonic() - began < 5.0
+        assert isinstance(bench.wire.failure, RefusedError)
+        assert bench.failures == 1
+        assert not bench.wire.send(b"more")
+    finally:
+        bench.close()
+
+
+def test_a_connection_that_ends_is_noticed_by_who_reads_and_who_sends(bench: Bench) -> None:
+    bench.other.sendall(b"last words")
+    bench.other.close()
+    assert bench.wire.read(100) == b"last words"
+    with pytest.raises(EndedError):
+        bench.wire.read(100)
+    assert not (bench.wire.send(b"a") and bench.wire.send(b"b"))
+    assert isinstance(bench.wire.failure, EndedError)
+
+
+def test_it_may_be_closed_while_others_send_and_twice(bench: Bench) -> None:
+    stop = threading.Event()
+
+    def send() -> None:
+        while not stop.is_set():
+            bench.wire.send(b"x" * 100)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    bench.other.recv(1)
+    bench.wire.close()
+    bench.wire.close()
+    stop.set()
+    sender.join(PATIENCE)
+    assert not sender.is_alive()
+    assert not bench.wire.send(b"x")
+    assert bench.epoll.poll(0) == []
