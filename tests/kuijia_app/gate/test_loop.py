@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from kuijia_app import event_log
+from kuijia_app.ending import EXIT_STATUS
 from kuijia_app.gate.application import Application
 from kuijia_app.gate.limits import LIMITS, Limits
 from kuijia_app.gate.listeners import listen
@@ -232,6 +233,6 @@ threading.Thread(target=loop).start()
     ended = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
-    assert ended.returncode == 1
+    assert ended.returncode == EXIT_STATUS
     assert "the loop that serves switches has failed" in ended.stderr
     assert "ZeroDivisionError" in ended.stderr
