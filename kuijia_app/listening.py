@@ -1,4 +1,4 @@
-"""Where a controller listens: whether it can, found out before there is one."""
+"""Addresses that a controller can listen on, found out before there is one."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Verdict(Enum):
-    """What becomes of a connection whose switch has named its datapath id."""
+    """Decision about a connection whose switch has named its datapath id."""
 
     KNOWN = auto()
     STRANGER = auto()

@@ -1,4 +1,4 @@
-"""What the gate has to know of the application behind it, and how it tells the application what it refused."""
+"""The application behind the gate, as far as the gate knows it, and the events that the gate has it write down."""
 
 from __future__ import annotations
 

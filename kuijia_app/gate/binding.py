@@ -1,4 +1,4 @@
-"""Which certificates may speak for which datapath ids, as a file says."""
+"""Certificates and the datapath ids that they may speak for, from a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes over a connection: plain bytes, or those of TLS, which are worked on in memory; bytes in, bytes out."""
+"""Channels for messages over a connection, plain or by TLS, which is worked on in memory; bytes in, bytes out."""
 
 from __future__ import annotations
 

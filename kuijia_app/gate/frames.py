@@ -65,7 +65,7 @@ UNUSED: Final = frozenset(
         Kind.GET_ASYNC_REPLY,
     }
 )
-"""What a switch may send and no application of ours reads: it is dropped unparsed."""
+"""Messages that a switch may send and no application of ours reads: they are dropped unparsed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from kuijia_app.gate.frames import HEADER, VERSION, Frame, Kind, message
 from kuijia_app.gate.limits import LIMITS, Limits
 
 HELLO: Final = message(Kind.HELLO, 1)
-"""What a connection begins with on our side; without a bitmap it offers OpenFlow 1.3 alone."""
+"""Our first message; without a bitmap it offers OpenFlow 1.3 alone."""
 
 _FEATURES_REQUEST: Final = message(Kind.FEATURES_REQUEST, 2)
 
@@ -19,7 +19,7 @@ _HELLO_FAILED: Final = struct.pack("!HH", 0, 0)
 """Type and code of the error that versions are incompatible (OpenFlow 1.3.5, 7.5.4.1)."""
 
 _WITHOUT_VERSION: Final = frozenset({Kind.HELLO, Kind.ERROR})
-"""What may carry another version: it is sent before one is agreed on."""
+"""Messages that may carry another version, as they are sent before one is agreed on."""
 
 
 class Greeting:

@@ -24,7 +24,7 @@ _DROPPED: Final = UNUSED | {Kind.HELLO, Kind.FEATURES_REPLY}
 
 
 class Peer:
-    """Whoever has connected.
+    """The other side of one connection.
 
     Attributes:
         greeting: until the datapath id is known.

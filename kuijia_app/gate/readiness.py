@@ -9,7 +9,7 @@ from kuijia_app.seam import FRAMEWORK, hub, unpatched, wait_readable
 
 
 class Readiness:
-    """Which descriptors can be read or written. `wake` is for any thread, the rest for one."""
+    """Descriptors that can be read or written. `wake` is for any thread, the rest for one."""
 
     def __init__(self) -> None:
         self._epoll = unpatched("select").epoll()

@@ -1,4 +1,4 @@
-"""Who is let in: takes what connections say, decides by the limits, and closes those that break the rules."""
+"""Reception of connections: takes their messages, lets in by the limits, and closes those that break the rules."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ FRAMEWORKS: tuple[Framework, ...] = ("os-ken", "ryu")
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a process holds: memory in MB."""
+    """Resources that a process holds; memory is in MB."""
 
     memory: float
     threads: int

@@ -1,4 +1,4 @@
-"""What passes the checks is what the frameworks write, and nothing that their parsers would not get through."""
+"""The checks pass all that the frameworks write, and nothing that their parsers would not get through."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def files(keys: Path) -> TlsFiles:
 
 
 def shown(keys: Path, name: str) -> ssl.SSLContext:
-    """What a switch with this certificate connects with."""
+    """Return the settings of a switch with this certificate."""
     context = ssl.create_default_context(cafile=keys / "ca.pem")
     context.check_hostname = False
     context.load_cert_chain(keys / f"{name}.pem", keys / f"{name}.key")
