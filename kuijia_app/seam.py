@@ -56,13 +56,8 @@ SHARES_ONE_THREAD = FRAMEWORK == "ryu"
 """Whether green threads of eventlet, in one thread of the operating system, are all that an application has."""
 
 
-def _unpatched(module: str) -> Any:
-    """Return a module of the standard library as it was before eventlet replaced its functions."""
-    return import_module("eventlet.patcher").original(module) if SHARES_ONE_THREAD else import_module(module)
-
-
-native_threading: Any = _unpatched("threading")
-native_time: Any = _unpatched("time")
+native_threading: Any = unpatched("threading")
+native_time: Any = unpatched("time")
 
 _Handler = TypeVar("_Handler", bound=Callable[..., None])
 

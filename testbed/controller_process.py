@@ -26,6 +26,7 @@ _ERRORS = (
     event_log.ROLE_LOST,
     event_log.PORT_DAMPED,
     event_log.UPDATE_REFUSED,
+    event_log.FAILURE,
 )
 
 
