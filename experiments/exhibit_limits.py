@@ -24,7 +24,7 @@ def refuse_unshowable(exhibit: Exhibit, source: str | Path) -> None:
     """Raise InputError, with `source` and the key, for an exhibit that is beyond the limits of this module."""
     for key in ("name", "backend"):
         text = getattr(exhibit, key)
-        if not is_file_name(f"{text}.{key}") or text.startswith("."):
+        if not is_file_name(text) or text.startswith("."):
             raise InputError(source, key, f"{quoted(text)} cannot be in a file's name", "a name such as fig10")
     _refuse_long_lists(exhibit, source)
     for key in ("name", "backend", "title", "reproduces", "axis", "quantity"):

@@ -23,8 +23,8 @@ from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, defaults_of, experiment
 from kuijia_app.options import Liveness
-from te_solver.errors import InputError
-from te_solver.text import parse_number
+from te_solver.errors import InputError, shown
+from te_solver.text import parse_number, parse_whole
 
 NETWORK = "fig1"
 INGRESS, EGRESS = "s1", "s4"
@@ -250,21 +250,28 @@ def positive_number(text: str) -> float:
     """A command-line argument; argparse turns the error into its message."""
     value = parse_number(text)
     if value is None or not (math.isfinite(value) and value > 0):
-        raise argparse.ArgumentTypeError(f"{text} is not a number greater than zero")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a number greater than zero")
     return value
+
+
+MOST_COUNTED = 1_000_000
+"""Repetitions and the like; more would not come to an end."""
 
 
 def positive_count(text: str) -> int:
     """A command-line argument; argparse turns the error into its message."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number from one on")
-    return int(text)
+    count = parse_whole(text)
+    if count is None or count < 1:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a whole number from one on")
+    if count > MOST_COUNTED:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is more than {MOST_COUNTED}")
+    return count
 
 
 def _schemes(text: str) -> tuple[str, ...]:
     chosen = tuple(text.split(","))
     if not set(chosen) <= set(SCHEMES) or len(set(chosen)) < len(chosen):
-        raise argparse.ArgumentTypeError(f"{text} is not a list of different schemes among {', '.join(SCHEMES)}")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a list of different schemes among {', '.join(SCHEMES)}")
     return chosen
 
 

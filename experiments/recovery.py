@@ -12,6 +12,7 @@ from experiments.motivation import positive_count
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
+from te_solver.errors import shown
 
 NETWORKS = {"gscale": ("1", "11"), "fig1": ("s1", "s4")}
 """Network to ingress and egress of the flow: of its demands, the pair whose tunnels with traffic are the longest."""
@@ -131,5 +132,5 @@ def recovery(settings: Settings, args: argparse.Namespace, output: OutputFolder,
 def _modes(text: str) -> tuple[str, ...]:
     chosen = tuple(text.split(","))
     if not set(chosen) <= MODES.keys() or len(set(chosen)) < len(chosen):
-        raise argparse.ArgumentTypeError(f"{text} is not a list of different modes among {', '.join(MODES)}")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a list of different modes among {', '.join(MODES)}")
     return chosen

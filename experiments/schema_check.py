@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from jsonschema import Draft202012Validator
@@ -14,5 +15,6 @@ def refuse_fault(data: object, validator: Draft202012Validator, source: str | Pa
     """Raise InputError for the first place at which data break a schema; its source is `source`, its place the key."""
     fault = min(first_faults(validator, data), key=lambda error: error.json_path, default=None)
     if fault is not None:
+        assert isinstance(fault.schema, Mapping), "a fault is found by the part of our schema for its place"
         place = key_path(tuple(fault.absolute_path))
         raise InputError(source, place, "breaks the schema", str(fault.schema.get("description", fault.message)))

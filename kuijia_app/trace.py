@@ -14,14 +14,17 @@ from kuijia_app.model.switch import EntryStep, GroupStep, Step
 from kuijia_app.ofctl_text import actions_text, instructions_text, match_text
 from kuijia_app.options import PipelineOptions
 from kuijia_app.queues import DSCP_NETWORK_CONTROL
-from te_solver.errors import InputError, quoted
+from te_solver.errors import InputError, quoted, shown
 from te_solver.failures import Failure
 from te_solver.topology import Topology
 
 _MOST_DIGITS = 9
+_LONGEST = 4096
+"""Characters of a packet's text."""
+
 PACKET_SYNTAX = "SOURCE->TARGET [slot=N] [class=N | dscp=N | control] [ecn=N]"
 
-_ENDS = re.compile(r"(?P<source>.+?)\s*->\s*(?P<target>.+?)(?P<words>(?:\s+(?:\w+=\S*|control))*)\s*")
+_WORD = re.compile(r"\w+=\S*|control")
 
 _ENDINGS = {
     End.LEFT: "delivered to the host",
@@ -54,23 +57,32 @@ def parse_packet(text: str, topology: Topology, options: PipelineOptions) -> Ask
     Raises:
         InputError: it is none, or names what topology or layout lack.
     """
-    found = _ENDS.fullmatch(text.strip())
-    if found is None:
-        raise InputError("packet", "", quoted(text), PACKET_SYNTAX)
-    for end in (found["source"], found["target"]):
+    source, target, words = _parts(text)
+    for end in (source, target):
         if not topology.has_node(end):
-            raise InputError("packet", "", f"unknown node {quoted(end)}", f"a node of {topology.name}")
-    if found["source"] == found["target"]:
-        raise InputError("packet", "", f"from {found['source']} to itself", "two different nodes")
+            raise InputError("packet", "", f"unknown node {quoted(end)}", f"a node of {shown(topology.name)}")
+    if source == target:
+        raise InputError("packet", "", f"from {shown(source)} to itself", "two different nodes")
     values: dict[str, int] = {}
-    for word in found["words"].split():
+    for word in words:
         name, value = _word(word, options)
         if name in values:
             raise InputError("packet", "", f"{quoted(word)} says the {name} again", PACKET_SYNTAX)
         values[name] = value
-    return AskedPacket(
-        found["source"], found["target"], values.get("slot", 0), values.get("dscp", 0), values.get("ecn", 0)
-    )
+    return AskedPacket(source, target, values.get("slot", 0), values.get("dscp", 0), values.get("ecn", 0))
+
+
+def _parts(text: str) -> tuple[str, str, list[str]]:
+    """Return source, target and the words after it; names may have spaces themselves."""
+    source, arrow, rest = text[: _LONGEST + 1].partition("->")
+    target = rest.strip()
+    words: list[str] = []
+    while len(parts := target.rsplit(maxsplit=1)) == 2 and _WORD.fullmatch(parts[1]):
+        target = parts[0]
+        words.insert(0, parts[1])
+    if not (arrow and source.strip() and target) or len(text) > _LONGEST:
+        raise InputError("packet", "", quoted(text), PACKET_SYNTAX)
+    return source.strip(), target, words
 
 
 def _word(word: str, options: PipelineOptions) -> tuple[str, int]:

@@ -17,12 +17,21 @@ from te_solver.topology import Topology
 
 Rates = npt.NDArray[np.float64]
 
+MOST_NODES = 2000
+"""Of a network whose pairs all get a demand, which are four million."""
+
 SPREAD_AROUND_MEAN = 0.1
 """Standard deviation of each of the two humps of `bimodal`, as a share of its mean."""
 
 
 def connected_pairs(topology: Topology) -> list[tuple[str, str]]:
-    """The ordered pairs of nodes with a path between them, in the order of the topology."""
+    """Return the ordered pairs of nodes with a path between them, in the order of the topology.
+
+    Raises:
+        UnsoundError: there are more than `MOST_NODES`.
+    """
+    if len(topology.nodes) > MOST_NODES:
+        raise UnsoundError((), f"{topology.name} has {len(topology.nodes)} nodes", f"at most {MOST_NODES}")
     reachability = Reachability(topology)
     return [pair for pair in permutations(topology.nodes, 2) if reachability.connects(*pair)]
 

@@ -22,6 +22,9 @@ _WRITABLE = "a path that can be written to"
 LONGEST_NAME = 255
 """Bytes of a file's name, on all file systems that Linux has."""
 
+_MOST_DIGITS = 40
+"""Of a whole number: seeds have up to 128 bits, and longer ones than 4,300 digits Python refuses."""
+
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -162,6 +165,11 @@ def parse_number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def parse_whole(text: str) -> int | None:
+    """Return the whole number, zero or more, that a user wrote in digits alone; None when it is none or too long."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
 def require_number(text: str, source: str | Path, place: str | int, what: str, expected: str) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from experiments.gscale.cases import DEMANDS, LINKS, REPETITIONS, TRAFFICS, Case, Edge, Traffic, grid
-from te_solver.errors import InputError
+from te_solver.errors import InputError, shown
 from te_solver.text import parse_number
 
 DEFAULT_DEMANDS = (0.8, 1.2, 1.6)
@@ -71,7 +71,7 @@ def _list_of(known: Sequence[_T], parse: Callable[[str], _T | None]) -> Callable
         values = [parse(word) for word in text.split(",")]
         chosen = tuple(value for value in values if value is not None and value in known)
         if len(set(chosen)) < len(values):
-            raise argparse.ArgumentTypeError(f"{text} is not a list of different ones of {_listed(known)}")
+            raise argparse.ArgumentTypeError(f"{shown(text)} is not a list of different ones of {_listed(known)}")
         return chosen
 
     return parsed

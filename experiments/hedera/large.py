@@ -10,6 +10,8 @@ from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
 from simulator.flow.ramp import Ramp
+from te_solver.errors import quoted
+from te_solver.text import parse_whole
 
 _PORTS, _QUICK_PORTS = 32, 8
 _FEWEST_PORTS, _MOST_PORTS = 4, 64
@@ -68,15 +70,18 @@ def ramp_from(args: argparse.Namespace) -> Ramp | None:
 
 
 def _ports(text: str) -> int:
-    if not text.isdecimal() or int(text) % 2 or not _FEWEST_PORTS <= int(text) <= _MOST_PORTS:
-        raise argparse.ArgumentTypeError(f"{text!r}, expected an even number from {_FEWEST_PORTS} to {_MOST_PORTS}")
-    return int(text)
+    ports = parse_whole(text)
+    if ports is None or ports % 2 or not _FEWEST_PORTS <= ports <= _MOST_PORTS:
+        raise argparse.ArgumentTypeError(
+            f"{quoted(text)}, expected an even number from {_FEWEST_PORTS} to {_MOST_PORTS}"
+        )
+    return ports
 
 
 def _part(text: str) -> float:
     part = positive_number(text)
     if part > 1:
-        raise argparse.ArgumentTypeError(f"{text!r}, expected a number above 0, at most 1")
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected a number above 0, at most 1")
     return part
 
 

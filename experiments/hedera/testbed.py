@@ -11,6 +11,7 @@ from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
 from hedera.matrices import authors_matrices
 from hedera.options import SHORTEST_PERIOD
+from te_solver.errors import shown
 from testbed.queues import MAX_CAPACITY, MIN_CAPACITY
 
 NON_BLOCKING, ONE_TREE = "non-blocking", "one-tree"
@@ -136,19 +137,19 @@ def hedera_testbed(settings: Settings, args: argparse.Namespace, output: OutputF
 def _schemes(text: str) -> tuple[str, ...]:
     chosen = tuple(text.split(","))
     if not set(chosen) <= set(SCHEMES[1:]) or len(set(chosen)) < len(chosen):
-        raise argparse.ArgumentTypeError(f"{text} is not a list of different ones of {','.join(SCHEMES[1:])}")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a list of different ones of {','.join(SCHEMES[1:])}")
     return chosen
 
 
 def _emulated_rate(text: str) -> float:
     rate = positive_number(text)
     if not MIN_CAPACITY <= rate <= MAX_CAPACITY:
-        raise argparse.ArgumentTypeError(f"{text} is not {MIN_CAPACITY:g} to {MAX_CAPACITY:g} Mbit/s")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not {MIN_CAPACITY:g} to {MAX_CAPACITY:g} Mbit/s")
     return rate
 
 
 def _possible_period(text: str) -> float:
     period = positive_number(text)
     if period < SHORTEST_PERIOD:
-        raise argparse.ArgumentTypeError(f"{text} is not {SHORTEST_PERIOD:g} seconds or more")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not {SHORTEST_PERIOD:g} seconds or more")
     return period

@@ -9,7 +9,8 @@ from simulator.packet.network import Network
 from simulator.packet.queues import Fifo, Queueing
 from simulator.packet.topologies import Bottleneck, LeafSpine, dumbbell, fat_tree, single_switch
 from te_solver.connectivity import connected_parts
-from te_solver.errors import InputError, quoted
+from te_solver.errors import InputError, quoted, shown
+from te_solver.text import parse_whole
 from te_solver.topology import Topology
 
 FORMS = ("leaf-spine:LEAVES,SPINES,HOSTS", "fat-tree:PORTS", "dumbbell:PAIRS", "single-switch:HOSTS")
@@ -19,6 +20,7 @@ DEFAULT_DELAY = 1e-6
 MOST_HOSTS = 10_000
 _MOST_SWITCHES = 1000
 _MOST_PORTS = 32
+_MOST_FABRIC_CABLES = 100_000
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,9 @@ def generated(name: str, links: Links) -> Network:
         leaves, spines, hosts = _numbers(name, text, ("leaves", "spines", "hosts per leaf"), _MOST_SWITCHES)
         if leaves * hosts > MOST_HOSTS:
             raise InputError("network", name, f"has {leaves * hosts} hosts", f"at most {MOST_HOSTS}")
+        if leaves * spines > _MOST_FABRIC_CABLES:
+            problem = f"has {leaves * spines} cables between switches"
+            raise InputError("network", name, problem, f"at most {_MOST_FABRIC_CABLES}")
         return LeafSpine(leaves, spines, hosts, rate, fabric, delay).network(Fifo())
     if kind == "dumbbell":
         (pairs,) = _numbers(name, text, ("pairs of hosts",), MOST_HOSTS // 2)
@@ -127,8 +132,10 @@ def _numbers(name: str, text: str, what: Sequence[str], most: int) -> list[int]:
     if len(words) != len(what) or not all(word.isascii() and word.isdecimal() for word in words):
         form = next(each for each in FORMS if each.partition(":")[0] == name.partition(":")[0])
         raise InputError("network", name, f"has not {', '.join(what)} behind its colon", f"{form} in whole numbers")
-    numbers = [int(word) for word in words]
-    for number, of in zip(numbers, what, strict=True):
-        if not 1 <= number <= most:
-            raise InputError("network", name, f"{number} {of}", f"1 to {most}")
+    numbers: list[int] = []
+    for word, of in zip(words, what, strict=True):
+        number = parse_whole(word)
+        if number is None or not 1 <= number <= most:
+            raise InputError("network", name, f"{shown(word)} {of}", f"1 to {most}")
+        numbers.append(number)
     return numbers

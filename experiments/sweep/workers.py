@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kuijia_app.cli.common_options import whole_number
-from te_solver.errors import InputError
+from te_solver.errors import InputError, quoted
 from te_solver.parallel import processors
 
 _ADDRESS = re.compile(r"(tcp|tls)://[^\s/]+:\d+")
@@ -53,5 +53,5 @@ def refuse_workers(args: argparse.Namespace, problem: str, sweeps: Sequence[str]
 
 def _address(text: str) -> str:
     if not _ADDRESS.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text!r}, expected an address such as tcp://host:8786")
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected an address such as tcp://host:8786")
     return text

@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
+from te_solver.errors import quoted
+from te_solver.text import parse_whole
+
 
 def add_common_options(parser: argparse.ArgumentParser, *, below_another: bool = False) -> None:
     """Add --json, -v and --seed; `below_another` when a parser above has them too, whose values are then kept."""
@@ -28,9 +31,10 @@ def whole_number(
     """For `type=` of argparse: a number from `first` to `last`; errors say what it is a number `of`."""
 
     def number(text: str) -> int:
-        if not (text.isascii() and text.isdecimal() and first <= int(text) and (last is None or int(text) <= last)):
+        value = parse_whole(text)
+        if value is None or value < first or (last is not None and value > last):
             wanted = expected or f"a whole number from {first} to {last}"
-            raise argparse.ArgumentTypeError(f"{text!r}{of}, expected {wanted}")
-        return int(text)
+            raise argparse.ArgumentTypeError(f"{quoted(text)}{of}, expected {wanted}")
+        return value
 
     return number

@@ -13,6 +13,7 @@ from kuijia_app.ofctl_text import LONGEST_STEM, file_stem, flows_text, groups_te
 from kuijia_app.slots import cut_slots
 from kuijia_app.table_sizes import TableSize, table_size
 from te_solver.errors import InputError, quoted
+from te_solver.reading import reading, reason_of
 from te_solver.text import require_writable, write_text
 
 _SUFFIXES = (".flows", ".groups")
@@ -79,7 +80,8 @@ def _require_usable(folder: Path, files: Collection[Path]) -> None:
     """All files can be written, and none of another plan's would stand among them."""
     for path in files:
         require_writable(path)
-    others = sorted(path.name for path in folder.iterdir() if path.suffix in _SUFFIXES and path not in files)
+    with reading(folder, "a folder to write to"):
+        others = sorted(path.name for path in folder.iterdir() if path.suffix in _SUFFIXES and path not in files)
     if others:
         raise InputError(folder, others[0], "is a table of another plan", "a folder without such files")
 
@@ -87,5 +89,5 @@ def _require_usable(folder: Path, files: Collection[Path]) -> None:
 def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(folder, "", f"cannot be made ({error.strerror})", "a folder to write to") from error
+    except (OSError, ValueError) as error:  # ValueError: the path has a NUL
+        raise InputError(folder, "", f"cannot be made ({reason_of(error)})", "a folder to write to") from error

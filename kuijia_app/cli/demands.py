@@ -21,9 +21,10 @@ from te_solver.demand_generators import (
 )
 from te_solver.demands import Demand
 from te_solver.demands_file import save_demands
-from te_solver.errors import InputError, UnsoundError
+from te_solver.errors import InputError, UnsoundError, quoted
 from te_solver.formats.demands_csv import demands_csv
 from te_solver.formats.notes import counted
+from te_solver.text import parse_number
 from te_solver.topology import Topology
 
 HELP = "make demands for a network: gravity, uniform, bimodal or random pairs"
@@ -140,10 +141,7 @@ def _as_json(
 
 
 def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r}, expected a number from 0 to 1")
-    return share
+    share = parse_number(text)
+    if share is None or not 0 <= share <= 1:
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected a number from 0 to 1")
+    return abs(share)  # -0 is 0

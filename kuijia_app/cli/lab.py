@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from kuijia_app.cli.common_options import add_common_options
+from kuijia_app.cli.common_options import add_common_options, whole_number
 from kuijia_app.cli.inputs import (
     add_demands,
     add_topology,
@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_table_options(up)
     up.add_argument(
         "--bfd-interval",
-        type=int,
+        type=whole_number(0, expected="a whole number of milliseconds"),
         default=DEFAULT_INTERVAL_MS,
         metavar="MS",
         help="between two packets of a BFD session, with --liveness bfd (default: %(default)s ms)",

@@ -14,6 +14,7 @@ from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Experiment, Settings, all_experiments, find_experiment, refuse_unheeded
 from experiments.sweep.workers import add_workers, refuse_workers
+from kuijia_app.cli.common_options import whole_number
 from kuijia_app.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from te_solver.errors import InputError, InterruptedWorkError, KuijiaError
 
@@ -69,7 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--slots",
-        type=int,
+        type=whole_number(0, expected="a number of slots"),
         choices=SLOT_COUNTS,
         default=DEFAULT_SLOT_COUNT,
         help=f"hash slots per pair of sites (default: {DEFAULT_SLOT_COUNT})",

@@ -15,7 +15,7 @@ from kuijia_app.cli.common_options import whole_number
 from kuijia_app.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
 from kuijia_app.cli.plan_summary import plan_summary
 from te_solver.demands import Demand
-from te_solver.errors import InputError, UnsoundError
+from te_solver.errors import InputError, UnsoundError, quoted
 from te_solver.plan import MAX_TUNNELS_PER_PAIR, Plan
 from te_solver.plan_file import plan_text
 from te_solver.programs.registry import FFC, MAX_THROUGHPUT, objective_names
@@ -170,5 +170,5 @@ def _require_usable(args: argparse.Namespace) -> None:
 def _picture(text: str) -> Path:
     path = Path(text)
     if path.suffix not in _PICTURES:
-        raise argparse.ArgumentTypeError(f"{text!r}, expected a name that ends in {', '.join(_PICTURES)}")
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected a name that ends in {', '.join(_PICTURES)}")
     return path

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+from kuijia_app.cli.common_options import whole_number
 from kuijia_app.options import Form, Liveness, OptionWords, PipelineOptions, Scheme, Tagging, pipeline_options
 from kuijia_app.pipeline import build_tables
 from kuijia_app.queue_layouts import LAYOUTS, PLAIN, layout_file
@@ -43,7 +44,7 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--slots",
-        type=int,
+        type=whole_number(0, expected="a number of slots"),
         choices=SLOT_COUNTS,
         default=DEFAULT_SLOT_COUNT,
         help="hash slots per pair and class (default: %(default)s)",

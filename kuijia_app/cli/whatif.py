@@ -17,7 +17,7 @@ from kuijia_app.cli.common_options import whole_number
 from kuijia_app.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
 from kuijia_app.cli.whatif_failures import FAILURES, chosen_failures, chosen_probabilities
 from te_solver.demands import Demand
-from te_solver.errors import InputError, UnsoundError
+from te_solver.errors import InputError, UnsoundError, quoted
 from te_solver.failure_probabilities import PUBLISHED
 from te_solver.failures import Failure
 from te_solver.plan import MAX_TUNNELS_PER_PAIR
@@ -231,5 +231,5 @@ def _outcomes(
 def _names(text: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     if "" in names:
-        raise argparse.ArgumentTypeError(f"{text!r}, expected names separated by commas")
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected names separated by commas")
     return names

@@ -9,6 +9,7 @@ from pathlib import Path
 from simulator.flow_sizes.distribution import FlowSizes
 from simulator.flow_sizes.reading import parse_flow_sizes, read_flow_sizes
 from te_solver.errors import InputError
+from te_solver.reading import reading
 
 _FOLDER = files(__package__).joinpath("data")
 
@@ -40,7 +41,8 @@ def find_flow_sizes(name_or_path: str) -> FlowSizes:
     if name_or_path in published_names():
         return published_flow_sizes(name_or_path)
     path = Path(name_or_path)
-    if not path.exists():
-        expected = f"a file of flow sizes, or one of {', '.join(published_names())}"
-        raise InputError(name_or_path, "", "there is no such file", expected)
+    expected = f"a file of flow sizes, or one of {', '.join(published_names())}"
+    with reading(name_or_path, expected):
+        if not path.exists():
+            raise InputError(name_or_path, "", "there is no such file", expected)
     return read_flow_sizes(path)

@@ -59,7 +59,7 @@ def read_json(path: Path, what: str, expected: str, take_constant: Callable[[str
 def _is_within(data: object, most: int) -> bool:
     """Return whether data have no more levels of lists and objects; without recursion."""
     level = [data]
-    for _ in range(most + 1):
+    for _ in range(most):
         level = [
             inside
             for each in level
@@ -68,7 +68,7 @@ def _is_within(data: object, most: int) -> bool:
         ]
         if not level:
             return True
-    return False
+    return not any(isinstance(each, list | dict) for each in level)
 
 
 def _require_unicode(data: object, path: Path) -> None:

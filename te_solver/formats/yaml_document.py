@@ -16,7 +16,7 @@ _NULL_TAG = "tag:yaml.org,2002:null"
 _NULL_WORDS = ("", "~", "null", "Null", "NULL")
 
 LARGEST_BYTES = 16 * 2**20
-"""A topology of a hundred thousand links has some 8 MB."""
+"""More than the most values of a file usually take."""
 
 
 class YamlDocument:

@@ -10,8 +10,8 @@ import yaml
 
 from te_solver.reading import DEEPEST
 
-MOST_VALUES = 300_000
-"""Keys, texts, lists and mappings of a file."""
+MOST_VALUES = 200_000
+"""Keys, texts, lists and mappings of a file; a topology of twenty thousand links has fewer."""
 
 _QUICK_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Event = Any

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections import Counter
 from itertools import combinations, permutations
 
@@ -80,3 +81,11 @@ def test_a_summary_counts_what_there_is() -> None:
     assert (summary.least_degree, summary.mean_degree, summary.greatest_degree) == (0, 1, 2)
     assert (summary.parts, summary.diameter) == ([3, 2, 1], 2)
     assert summary.disjoint_paths.pairs == {0: 25, 1: 5}
+
+
+def test_paths_of_a_network_with_very_many_parts_are_sampled_in_time() -> None:
+    nodes = tuple(f"n{number}" for number in range(20_000))
+    started = time.process_time()
+    paths = DisjointPathCounter(Topology("parts", nodes, (Link("n0", "n1", 1.0), Link("n1", "n0", 1.0)))).of_all_pairs()
+    assert not paths.exact
+    assert time.process_time() - started < 5

@@ -129,3 +129,21 @@ class HalfFull:
 
     def write(self, line: bytes) -> int | None:
         return self._file.write(line[: len(line) // 2])
+
+
+@pytest.mark.parametrize(
+    ("found", "put"), [(b"0.1", b"0.2"), (b"1e-17", b"1e-18"), (b"[2,", b"[1, 3, 4,"), (b", ", b",")]
+)
+def test_a_result_that_was_damaged_is_named(path: Path, found: bytes, put: bytes) -> None:
+    header, *lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(header + b"".join(lines).replace(found, put))
+    with pytest.raises(InputError, match=r"fig4.checkpoint:[23]: is no finished case"):
+        Checkpoint(path, SWEEP)
+
+
+@pytest.mark.parametrize("line", [b"[" * 100_000, b"9" * 5000, b'{"a":' * 5000])
+def test_a_file_that_parsers_stumble_over_is_refused(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "fig4.checkpoint"
+    path.write_bytes(line + b"\n")
+    with pytest.raises(InputError, match="is no checkpoint of a sweep"):
+        Checkpoint(path, SWEEP)

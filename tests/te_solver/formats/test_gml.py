@@ -95,3 +95,15 @@ def test_a_directed_graph_has_links_in_one_direction(tmp_path: Path) -> None:
 )
 def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, content: str | bytes, said: str) -> None:
     assert complaint(tmp_path / "x.gml", content) == said
+
+
+@pytest.mark.parametrize("reference", [f"&#{'9' * 4301};", f"&#x{'f' * 9000};", f"&#{'9' * 11}"])
+def test_a_character_reference_without_end_is_refused(tmp_path: Path, reference: str) -> None:
+    told = complaint(tmp_path / "net.gml", f'graph [\nnode [ id 0 label "{reference}" ] ]')
+    assert told.startswith(":2: the character reference '&#")
+    assert told.endswith(("..., expected at most 10 digits", "', expected at most 10 digits"))
+
+
+def test_character_references_of_no_character_are_shown_as_such(tmp_path: Path) -> None:
+    text = 'graph [ node [ id 0 label "&#1114112;" ] node [ id 1 label "&#66;" ] edge [ source 0 target 1 ] ]'
+    assert read(tmp_path / "net.gml", text)[0].nodes == ("\N{REPLACEMENT CHARACTER}", "B")

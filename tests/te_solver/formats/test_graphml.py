@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,13 @@ def test_hyperedges_are_nodes(tmp_path: Path) -> None:
 )
 def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, content: str, said: str) -> None:
     assert complaint(tmp_path / "x.graphml", content) == said
+
+
+def test_defaults_that_nobody_reads_cost_nothing(tmp_path: Path) -> None:
+    keys = "".join(f'<key id="k{number}" attr.name="a{number}"><default>x</default></key>' for number in range(8000))
+    nodes = "".join(f'<node id="{number}"/>' for number in range(15_000))
+    edges = "".join(f'<edge source="0" target="{number}"/>' for number in range(1, 8000))
+    started = time.process_time()
+    topology, _ = read(tmp_path / "net.graphml", f"<graphml>{keys}<graph>{nodes}{edges}</graph></graphml>")
+    assert len(topology.nodes) == 15_000
+    assert time.process_time() - started < 10

@@ -1,0 +1,95 @@
+"""No pattern that the program matches text against takes exponential time, whatever the text."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("experiments", "hedera", "kuijia_app", "simulator", "te_solver", "testbed")
+FUNCTIONS = {
+    f"re.{name}" for name in ("compile", "match", "search", "fullmatch", "sub", "split", "findall", "finditer")
+}
+MOST_SECONDS = 60
+"""For all texts of a pattern, which a pattern without backtracking reads in a fraction of a second."""
+
+REPEATED = [
+    "a",
+    "1",
+    " ",
+    ".",
+    "-",
+    "_",
+    ":",
+    "/",
+    "#",
+    '"',
+    "(",
+    "[",
+    "a.",
+    "a ",
+    "a-",
+    "1.",
+    ' "',
+    "a=",
+    "->",
+    "a:",
+    ".1",
+    "a/",
+]
+PUMPED = f"""
+import json, re, sys
+pattern = re.compile(*json.load(sys.stdin))
+prefixes = ["", "a", '"', "# interpolation", "model name", "&#", "set(ipv4(", "OpenSSH_1", ".a.1"]
+for repeated in {REPEATED!r}:
+    for prefix in prefixes:
+        for end in ("", "!", "\\0", " !", "\\n"):
+            text = prefix + repeated * 1500 + end
+            pattern.fullmatch(text), pattern.match(text), pattern.search(text[:600] + end)
+"""
+
+
+def patterns() -> Iterator[tuple[str, str, int]]:
+    """Give the place, text and flags of each pattern that stands as a constant in the program."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if not (isinstance(node, ast.Call) and ast.unparse(node.func) in FUNCTIONS):
+                    continue
+                if isinstance(node.args[0], ast.Constant):
+                    words = (each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute))
+                    flags = sum(getattr(re, word) for word in words if word.isupper())
+                    yield f"{path.relative_to(ROOT)}:{node.lineno}", str(node.args[0].value), flags
+
+
+ALL = list(patterns())
+
+
+def test_patterns_are_found() -> None:
+    assert len(ALL) > 20
+    assert any(place.startswith("te_solver/formats/topology_yaml.py") for place, _, _ in ALL)
+
+
+@pytest.mark.parametrize(("pattern", "flags"), [each[1:] for each in ALL], ids=[each[0] for each in ALL])
+def test_no_text_takes_a_pattern_exponential_time(pattern: str, flags: int) -> None:
+    subprocess.run(
+        [sys.executable, "-c", PUMPED],
+        input=json.dumps([pattern, flags]),
+        text=True,
+        check=True,
+        timeout=MOST_SECONDS,
+    )
+
+
+def test_a_pattern_of_exponential_time_would_be_seen() -> None:
+    with pytest.raises(subprocess.TimeoutExpired):
+        subprocess.run(
+            [sys.executable, "-c", PUMPED], input=json.dumps([r"\w+([ .-]?\w+)*", 0]), text=True, check=True, timeout=5
+        )
