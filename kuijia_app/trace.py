@@ -19,8 +19,8 @@ from te_solver.failures import Failure
 from te_solver.topology import Topology
 
 _MOST_DIGITS = 9
-_LONGEST = 4096
-"""Characters of a packet's text."""
+_MOST_WORDS = 16
+"""After the nodes of a packet, which can have three."""
 
 PACKET_SYNTAX = "SOURCE->TARGET [slot=N] [class=N | dscp=N | control] [ecn=N]"
 
@@ -74,13 +74,13 @@ def parse_packet(text: str, topology: Topology, options: PipelineOptions) -> Ask
 
 def _parts(text: str) -> tuple[str, str, list[str]]:
     """Return source, target and the words after it; names may have spaces themselves."""
-    source, arrow, rest = text[: _LONGEST + 1].partition("->")
+    source, arrow, rest = text.partition("->")
     target = rest.strip()
     words: list[str] = []
-    while len(parts := target.rsplit(maxsplit=1)) == 2 and _WORD.fullmatch(parts[1]):
+    while len(words) < _MOST_WORDS and len(parts := target.rsplit(maxsplit=1)) == 2 and _WORD.fullmatch(parts[1]):
         target = parts[0]
         words.insert(0, parts[1])
-    if not (arrow and source.strip() and target) or len(text) > _LONGEST:
+    if not (arrow and source.strip() and target):
         raise InputError("packet", "", quoted(text), PACKET_SYNTAX)
     return source.strip(), target, words
 

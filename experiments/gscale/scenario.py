@@ -14,8 +14,6 @@ from experiments.gscale.cases import DEMANDS, HIGH, LINKS, LOW, Case, Edge
 from te_solver.demands import Demand
 from te_solver.networks import shipped_network
 from te_solver.plan import Plan
-from te_solver.programs.program import Options
-from te_solver.solve import solve
 from te_solver.topology import Topology
 from te_solver.topology_file import load_topology
 
@@ -114,6 +112,10 @@ def _measures(plan: Plan) -> bool:
 @lru_cache(maxsize=256)
 def unit_plan(classes: int, demand: float, pairs: Sequence[Edge]) -> Plan:
     """The plan for links of which 1 Mbit/s may be planned, with one class of traffic or two."""
+    # The solver takes seconds to import, which reading results should not cost.
+    from te_solver.programs.program import Options  # noqa: PLC0415
+    from te_solver.solve import solve  # noqa: PLC0415
+
     return solve(gscale(), _demands(classes, demand, pairs), TUNNELS, options=Options(spread=True))
 
 
