@@ -107,7 +107,7 @@ def _study(args: argparse.Namespace, assumptions: list[str]) -> Study:
         network = generated(args.topology, links)
         names = node_names(network, None)
     else:
-        if ":" in args.topology and not args.topology.startswith(PREFIX) and not Path(args.topology).exists():
+        if ":" in args.topology and not args.topology.startswith(PREFIX) and not _is_there(args.topology):
             raise InputError("network", args.topology, "unknown", f"{', '.join(FORMS)}, or a topology file")
         _refuse(args, ("fabric_rate",), "leaf-spine or dumbbell")
         topology = read_topology(args, assumptions)
@@ -120,6 +120,13 @@ def _study(args: argparse.Namespace, assumptions: list[str]) -> Study:
     traffic = Traffic(values.sizes(args.sizes), pattern, arrivals, Reference(args.load_of), args.flows)
     until = LONGEST if args.until is None else args.until
     return Study(network, names, traffic, _tcp(args), args.buffer, args.mark, until, args.classes, args.details)
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except OSError:  # such as a name that is too long for a file
+        return False
 
 
 def _tcp(args: argparse.Namespace) -> Tcp:

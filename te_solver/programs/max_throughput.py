@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cvxpy as cp
 
 from te_solver.plan import Plan
@@ -10,6 +12,12 @@ from te_solver.programs.program import Allocation, Objective, Program
 from te_solver.programs.scale import Scale
 from te_solver.programs.spread import most_even
 from te_solver.programs.tunnel_rates import TunnelRates
+
+MANY_TUNNELS = 30_000
+"""From so many on, the primal simplex method is used.
+
+The dual one takes minutes for 20,000 demands that all fit; the primal one seconds.
+"""
 
 
 class MaxThroughput(Program):
@@ -37,6 +45,8 @@ class MaxThroughput(Program):
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
         del carried  # `room` excludes it
         tunnels, solver = self._tunnels, self.options.solver
+        if self.incidence.links.shape[1] >= MANY_TUNNELS:
+            solver = replace(solver, primal=True)
         tunnels.put(room, demand)
 
         def within() -> Vector:

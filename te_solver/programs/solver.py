@@ -16,6 +16,8 @@ from te_solver.errors import SolverError, UnsoundError, quoted
 HIGHS_OPTIONS: dict[str, object] = {"solver": "simplex", "threads": 1, "random_seed": 0}
 """Options of HiGHS; simplex in one thread returns the same optimal vertex every time."""
 
+_PRIMAL_SIMPLEX = {"simplex_strategy": 4}
+
 _FIRST_ORDER_TOLERANCE = 1e-9
 _FIRST_ORDER_STEPS = 200_000
 
@@ -41,9 +43,15 @@ _PACKAGES = {cp.HIGHS: "highspy"}
 
 @dataclass(frozen=True)
 class Solver:
-    """A solver that CVXPY can use, by CVXPY's name for it."""
+    """A solver that CVXPY can use.
+
+    Attributes:
+        name: CVXPY's for it.
+        primal: use the primal simplex method instead of the dual one; only HiGHS heeds it.
+    """
 
     name: str = cp.HIGHS
+    primal: bool = False
 
     @classmethod
     def named(cls, name: str) -> Solver:
@@ -75,13 +83,19 @@ class Solver:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # of inaccurate solutions, which the status reports
-                problem.solve(solver=self.name, warm_start=False, **_OPTIONS.get(self.name, {}))
+                problem.solve(solver=self.name, warm_start=False, **self._options)
         except cp.SolverError as error:
             raise SolverError(f"{_title(self.name)} failed: {' '.join(str(error).split())}") from error
         if problem.status != cp.OPTIMAL:
             raise SolverError(f"{_title(self.name)} gave up with status {problem.status}, no plan was made")
         in_solver = problem.solver_stats.solve_time
         return time.perf_counter() - started if in_solver is None else float(in_solver)
+
+    @property
+    def _options(self) -> Mapping[str, object]:
+        if self.primal and self.name == cp.HIGHS:
+            return {"highs_options": {**HIGHS_OPTIONS, **_PRIMAL_SIMPLEX}}
+        return _OPTIONS.get(self.name, {})
 
 
 def _title(name: str) -> str:

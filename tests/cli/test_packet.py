@@ -162,6 +162,7 @@ def test_a_load_of_one_is_allowed_with_a_warning(capsys: pytest.CaptureFixture[s
         (("leaf-spine:0,4,4",), "network:leaf-spine:0,4,4: 0 leaves, expected 1 to 1000"),
         (("leaf-spine:999,4,999",), "network:leaf-spine:999,4,999: has 998001 hosts"),
         (("leafspine:4",), "network:leafspine:4: unknown, expected leaf-spine:LEAVES,SPINES,HOSTS, fat-tree:PORTS"),
+        (("leaf:" + "x" * 300,), "network:leaf:xxxxx"),
         (("fat-tree:3",), "network:fat-tree:3: 3 ports cannot be halved"),
         (("nowhere",), "nowhere: no such file or shipped network"),
         (("apart.yaml",), "apart.yaml: no path leads from a to c"),

@@ -12,6 +12,8 @@ from tests.fuzz.contract import fault_of_message
 from tests.fuzz.targets import BrokenContractError
 
 _GOOD, _FAILED, _BAD_INPUT = 0, 1, 2
+_FAULT = "error: kuijia has a fault: "
+"""What the command says instead of a traceback."""
 
 
 class RefusedError(KuijiaError):
@@ -43,6 +45,9 @@ def _judge(status: object, said: str) -> list[str]:
     """Return what was said besides notes and warnings, line by line."""
     if status not in (_GOOD, _FAILED, _BAD_INPUT):
         raise BrokenContractError(f"exit status {status}")
+    if _FAULT in said:
+        fault = said.partition(_FAULT)[2].strip()
+        raise BrokenContractError(f"fault {fault.partition(':')[0]}: {fault[:200]!a}")
     told = [line for line in said.split("\n") if line and not line.startswith(("note: ", "warning: "))]
     if status == _BAD_INPUT and (len(told) != 1 or not told[0].startswith("error: ")):
         raise BrokenContractError(f"exit status 2 with {len(told)} lines: {said[:120]!a}")

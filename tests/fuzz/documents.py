@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -16,7 +17,7 @@ from experiments.output import OutputFolder
 from experiments.report import report_of
 from experiments.report_pages import markdown_page
 from experiments.result import Check, load_result, result_to_json
-from experiments.sweep.checkpoint import FORMAT, Checkpoint
+from experiments.sweep.checkpoint import Checkpoint
 from kuijia_app.options import OptionWords, pipeline_options
 from kuijia_app.pipeline import build_tables
 from kuijia_app.queue_layout_file import load_layout
@@ -116,9 +117,12 @@ def _record_examples() -> list[str]:
 
 
 def _checkpoint_examples() -> list[str]:
-    return [
-        f'{json.dumps({"format": FORMAT, **_SWEEP})}\n[2, [0.1]]\n[0, {{"a": 1e-17}}]\n',
-    ]
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint = Checkpoint(Path(folder, "fig4.checkpoint"), _SWEEP)
+        checkpoint.add(2, "[0.1]")
+        checkpoint.add(0, '{"a": 1e-17}')
+        checkpoint.close()
+        return [checkpoint.path.read_text(encoding="utf-8")]
 
 
 class ReportTarget(FileTarget):

@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from experiments.progress import Progress
-from te_solver.errors import InputError
+from te_solver.errors import KuijiaError
 from tests.fuzz.pool import Pool
 from tests.fuzz.report import Report
 from tests.fuzz.targets import CaseTarget
@@ -52,7 +52,7 @@ def found(act: Callable[[Path], object], folder: Path, cases: int = 3, seconds: 
 
 
 def refuse(message: str) -> None:
-    raise InputError("file", 3, message, "another")
+    raise KuijiaError(message)
 
 
 def fail(_folder: Path) -> None:

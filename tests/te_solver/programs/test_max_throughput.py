@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from te_solver.demands import Demand
 from te_solver.programs.incidence import Incidence, Vector
-from te_solver.programs.max_throughput import maximise_throughput
+from te_solver.programs.max_throughput import MANY_TUNNELS, maximise_throughput
 from te_solver.topology import Link, Topology
 from tests.te_solver.programs.problems import (
     RHOMBUS,
@@ -33,10 +35,12 @@ def reference(case: Case) -> tuple[float, float]:
     return throughput, rows.minimum(case.hops)
 
 
+@pytest.mark.parametrize("many_tunnels", [MANY_TUNNELS, 0], ids=["dual simplex", "primal simplex"])
 @settings(max_examples=60)
-@given(cases())
-def test_the_throughput_is_that_of_an_independent_program_by_the_fewest_hops(case: Case) -> None:
-    rates = allocate(case)
+@given(case=cases())
+def test_the_throughput_is_that_of_an_independent_program_by_the_fewest_hops(case: Case, many_tunnels: int) -> None:
+    with mock.patch("te_solver.programs.max_throughput.MANY_TUNNELS", many_tunnels):
+        rates = allocate(case)
     throughput, hops = reference(case)
     assert rates.sum() == pytest.approx(throughput, rel=1e-6, abs=1e-6)
     assert rates @ case.hops == pytest.approx(hops, rel=1e-6, abs=1e-6)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from te_solver.demands import Demand
 from te_solver.errors import SolverError, UnsoundError
 from te_solver.programs.incidence import Incidence
+from te_solver.programs.max_throughput import MANY_TUNNELS
 from te_solver.programs.program import Options, Program
 from te_solver.programs.registry import find_objective, objective_names
 from te_solver.programs.solver import HIGHS_OPTIONS, Solver
@@ -122,6 +125,25 @@ def test_a_solver_that_gives_up_is_reported_with_its_status(monkeypatch: pytest.
     with pytest.raises(SolverError) as raised:
         compiled("max-throughput", case).solve(case.capacity, case.demand)
     assert str(raised.value) == "HiGHS gave up with status user_limit, no plan was made"
+
+
+@pytest.mark.parametrize(("many_tunnels", "strategy"), [(MANY_TUNNELS, None), (3, 4)])
+def test_only_a_program_of_many_tunnels_is_solved_by_primal_simplex(
+    many_tunnels: int, strategy: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    solve = cp.Problem.solve
+
+    def noted(problem: cp.Problem, **options: Any) -> object:  # noqa: ANN401  # CVXPY's own
+        asked.append(options["highs_options"].get("simplex_strategy"))
+        return solve(problem, **options)
+
+    monkeypatch.setattr("te_solver.programs.max_throughput.MANY_TUNNELS", many_tunnels)
+    monkeypatch.setattr(cp.Problem, "solve", noted)
+    case = Case.of(RHOMBUS, [Demand("s", "t", 30)], 3)
+    allocation = compiled("max-throughput", case).solve(case.capacity, case.demand)
+    assert allocation.granted.tolist() == pytest.approx([30])
+    assert asked == [strategy, strategy]
 
 
 def test_a_solver_that_fails_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
