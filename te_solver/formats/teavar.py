@@ -131,7 +131,12 @@ def _node(path: Path, line: int, text: str) -> int:
 def _node_names(path: Path, note: Note) -> list[str]:
     if not path.exists():
         return []
-    names = [text.strip() for _, text in read_lines(path, "names of nodes")][1:]
+    names: list[str] = []
+    for line, text in read_lines(path, "names of nodes"):
+        names.append(text.strip())
+        if len(names) > _LARGEST_NODE + 1:  # the first line is a heading
+            raise InputError(path, line, "too many names of nodes", f"at most {_LARGEST_NODE}")
+    names = names[1:]
     while names and not names[-1]:
         names.pop()
     if names:

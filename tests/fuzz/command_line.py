@@ -46,8 +46,8 @@ def _judge(status: object, said: str) -> list[str]:
     if status not in (_GOOD, _FAILED, _BAD_INPUT):
         raise BrokenContractError(f"exit status {status}")
     if _FAULT in said:
-        fault = said.partition(_FAULT)[2].strip()
-        raise BrokenContractError(f"fault {fault.partition(':')[0]}: {fault[:200]!a}")
+        what = said.partition(_FAULT)[2].strip()
+        raise BrokenContractError(f"fault {what.partition(':')[0]}: {what[:200]!a}")
     told = [line for line in said.split("\n") if line and not line.startswith(("note: ", "warning: "))]
     if status == _BAD_INPUT and (len(told) != 1 or not told[0].startswith("error: ")):
         raise BrokenContractError(f"exit status 2 with {len(told)} lines: {said[:120]!a}")

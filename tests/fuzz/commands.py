@@ -21,6 +21,7 @@ from tests.fuzz.documents import exhibit_examples, plan_examples
 from tests.fuzz.targets import CaseTarget
 
 _MOST_OPTIONS = 4
+_LARGEST_LEGAL = 999
 
 _WORK: Mapping[str, Sequence[str]] = {
     "solve": ("kuijia_app.cli.solve._plan",),
@@ -97,6 +98,10 @@ _FORMS = (
     "nothing:1",
     "dumbbell:0",
 )
+
+
+_MOST: Mapping[str, int] = {"fat_tree": 32}
+"""Numbers that good arguments may have here; larger legal ones ask for long work."""
 
 
 class WorkBeginsError(KuijiaError):
@@ -184,6 +189,13 @@ def _option(random: Random, action: argparse.Action) -> list[str]:
 
 def _value(random: Random, action: argparse.Action) -> str:
     """Return a value for an argument, good ones among them so that the next argument is looked at, too."""
+    value = _any_value(random, action)
+    most = _MOST.get(action.dest)
+    legal = most is not None and value.isdecimal() and len(value) <= len(str(_LARGEST_LEGAL))
+    return str(min(int(value), most)) if most is not None and legal else value
+
+
+def _any_value(random: Random, action: argparse.Action) -> str:
     kind = random.random()
     good: Sequence[str] = ()
     if action.choices is not None:

@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
@@ -28,7 +27,7 @@ LIFETIME = 5_000
 """Cases after which a worker is replaced, so that what it keeps does not add up."""
 
 BLOCKED_SECONDS = 60.0
-"""Wall time after which a case that takes no CPU time is ended."""
+"""Wall time after which a case is ended that has taken no CPU time in it."""
 
 ATTEMPTS = 3
 """Times that a case has to be too slow before it is called so: machines are busy with other things too."""
@@ -43,6 +42,18 @@ class _Worker:
     state: Any
     job: Job | None = None
     cases: int = 0
+    ticks: int = 0
+    moved: float = field(default_factory=time.monotonic)
+    blocked: bool = False
+
+    def look(self) -> None:
+        """End the process when its case has taken no CPU time for long; a busy machine gives every case a little."""
+        ticks, now = _ticks(self.process.pid), time.monotonic()
+        if not self.state[0] or ticks != self.ticks:
+            self.ticks, self.moved = ticks, now
+        elif now - self.moved > BLOCKED_SECONDS:
+            self.blocked = True
+            self.process.kill()
 
 
 @dataclass
@@ -91,9 +102,8 @@ class Pool:
             pipes = {worker.pipe: worker for worker in self._workers}
             for ready in connection.wait(list(pipes), timeout=_LOOK_SECONDS):
                 self._hear(pipes[ready])
-            for worker in list(self._workers):
-                if worker.state[1] and time.monotonic() - worker.state[1] > BLOCKED_SECONDS:
-                    worker.process.kill()
+            for worker in self._workers:
+                worker.look()
 
     def _employ(self, home: Path, next_job: Callable[[], Job | None]) -> None:
         """Give jobs to workers without one; a suspected case gets a worker of its own."""
@@ -139,7 +149,7 @@ class Pool:
     def _start(self, home: Path) -> _Worker:
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
-        state = context.RawArray("d", 2)
+        state = context.RawArray("q", 2)
         self._started += 1
         arguments = (theirs, self.targets, self.seed, state, home / str(self._started))
         process = context.Process(target=serve, args=arguments, daemon=True)
@@ -190,10 +200,8 @@ class Pool:
 
     def _bury(self, worker: _Worker, job: Job) -> None:
         """A worker has ended inside a case: judge that case, and go on with the others of its job."""
-        number = int(worker.state[0])
-        blocked = bool(worker.state[1]) and time.monotonic() - worker.state[1] > BLOCKED_SECONDS
-        with suppress(ValueError):
-            worker.process.join()
+        number = int(worker.state[1])
+        worker.process.join()
         status = worker.process.exitcode
         self._end(worker)
         target = self.targets[job.target]
@@ -204,7 +212,7 @@ class Pool:
             rest = job.first + job.count - number - 1
             if rest:
                 self._urgent.append(replace(job, first=number + 1, count=rest))
-        broken = _of_end(target, status, blocked=blocked)
+        broken = _of_end(target, status, blocked=worker.blocked)
         known = self.report.causes[target.name, broken.cause] >= KEPT
         if status == -signal.SIGPROF and job.attempt + 1 < ATTEMPTS and not known:
             self._suspect(Job(job.target, 0, 1, content, job.attempt + 1))
@@ -222,6 +230,15 @@ def _of_end(target: CaseTarget, status: int | None, *, blocked: bool) -> Broken:
     if blocked:
         return Broken(f"no end after {BLOCKED_SECONDS:g} s", "blocked")
     return Broken(f"ended the process with status {status}", f"status {status}")
+
+
+def _ticks(pid: int | None) -> int:
+    """Return the CPU time that a process has had, in ticks of the clock; proc(5), fields 14 and 15."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:  # it has ended, which its pipe tells
+        return 0
+    return int(fields[11]) + int(fields[12])
 
 
 def _fast_folder() -> str | None:

@@ -60,11 +60,11 @@ class Outcome:
 
 
 def serve(
-    connection: Connection, targets: Sequence[CaseTarget], seed: int, state: MutableSequence[float], home: Path
+    connection: Connection, targets: Sequence[CaseTarget], seed: int, state: MutableSequence[int], home: Path
 ) -> None:
     """Run the jobs that come over a connection until it is closed.
 
-    `state` holds the number of the case under way, and when it began by `time.monotonic()`.
+    `state` holds 1 while a case is under way and else 0, and the number of that case.
     """
     folder = _settle(home)
     guard = Guard()
@@ -94,7 +94,7 @@ def _settle(home: Path) -> Path:
 
 
 def _work(
-    job: Job, targets: Sequence[CaseTarget], seed: int, state: MutableSequence[float], folder: Path, guard: Guard
+    job: Job, targets: Sequence[CaseTarget], seed: int, state: MutableSequence[int], folder: Path, guard: Guard
 ) -> Outcome:
     target = targets[job.target]
     outcome = Outcome()
@@ -102,13 +102,13 @@ def _work(
         content = job.content
         if content is None:
             content = target.make(random_of(seed, target.name, number))
-        state[0], state[1] = number, time.monotonic()
+        state[0], state[1] = 1, number
         signal.setitimer(signal.ITIMER_PROF, target.seconds)
         began = time.process_time()
         broken = examine(target, content, folder, guard)
         spent = time.process_time() - began
         signal.setitimer(signal.ITIMER_PROF, 0)
-        state[1] = 0.0
+        state[0] = 0
         _empty(folder)
         outcome.done += 1
         outcome.spent += spent

@@ -40,6 +40,13 @@ def test_names_of_nodes_stand_in_a_file_beside(tmp_path: Path) -> None:
     assert f"node names are those of {tmp_path / 'nodes.txt'}" in notes
 
 
+def test_more_names_than_nodes_can_have_numbers_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "nodes.txt").write_text("String_node_names\n" + "a\n" * 100_001)
+    (tmp_path / "links.txt").write_text(TRIANGLE)
+    with pytest.raises(InputError, match=r"nodes.txt:100002: too many names of nodes, expected at most 100000$"):
+        load_topology(tmp_path / "links.txt")
+
+
 def test_nodes_may_be_counted_from_zero(tmp_path: Path) -> None:
     topology, _ = read(tmp_path / "topology.txt", HEADINGS + "0 2 10 0\n2 0 10 0\n")
     assert topology.nodes == ("0", "1", "2")
