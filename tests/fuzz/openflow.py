@@ -110,7 +110,8 @@ class OpenFlowPeers(LiveTarget):
         """Return a round no longer than the time and the cases that are left."""
         from tests.fuzz.openflow_peers.assaults import Assault  # noqa: PLC0415  # imports what is attacked
 
-        connections = min(_ROUND, max(len(KINDS), int((deadline - time.monotonic()) * _RATE)))
+        in_time = min((deadline - time.monotonic()) * _RATE, _ROUND)  # without a deadline any number is
+        connections = max(len(KINDS), int(in_time))
         messages = _MESSAGES
         if report.most_cases is not None:
             left = report.most_cases - report.cases[self.name]
