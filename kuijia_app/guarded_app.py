@@ -34,6 +34,9 @@ _LONGEST_TRACE = 10_000
 _STDERR = 2
 _EXITS = f"exits with status {EXIT_STATUS}"
 
+_EVENT_LOOP = "event loop"
+_GATE = "gate"
+
 
 def background(body: _Body) -> _Body:
     """Mark a method of an application as the body of a thread, which runs from `start` on and never returns."""
@@ -52,8 +55,9 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
         self._log = event_log.EventLog(None)
         self._reports = BackOff()
         self._watchdog = Watchdog(self._stalled, native_time.sleep)
-        self._loop_thread: int | None = None
-        self._loop_greenlet: Any = None
+        self._watchdog.expect(_EVENT_LOOP)
+        self._loop_threads: dict[str, int] = {}
+        self._loop_greenlets: dict[str, Any] = {}
 
     def start(self) -> None:
         """Begin to work: called by either framework, in the main thread."""
@@ -73,6 +77,12 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
         """Register a handler, guarded."""
         super().register_handler(event_class, self._guarded(handler))
 
+    def gate_turned(self) -> None:
+        """Note that the gate's loop has turned; to be called by that loop, each time."""
+        if _GATE not in self._loop_threads:
+            self._note_loop(_GATE)
+        self._watchdog.beat(_GATE)
+
     @abstractmethod
     def _drop(self, datapath: Any, reason: str) -> None:
         """End a switch's connection, and hear nothing of it any more; it may be none of a switch that is known."""
@@ -88,7 +98,7 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
                 handle(event)
             except BaseException as error:  # noqa: BLE001  # the frameworks would hide it
                 self._run("guard", partial(self._handler_failed, handle, event, error))
-            self._watchdog.beat()
+            self._watchdog.beat(_EVENT_LOOP)
 
         return guarded
 
@@ -109,9 +119,14 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
         self._drop(datapath, f"handler {handle.__name__} raised {_text(error)}")
 
     def _event_loop(self) -> None:
-        self._loop_thread = native_threading.get_ident()
-        self._loop_greenlet = hub.getcurrent() if SHARES_ONE_THREAD else None
-        self._run_for_ever("event loop", super()._event_loop)
+        self._note_loop(_EVENT_LOOP)
+        self._run_for_ever(_EVENT_LOOP, super()._event_loop)
+
+    def _note_loop(self, loop: str) -> None:
+        """Note in which thread a loop runs, to be called in it."""
+        if SHARES_ONE_THREAD:
+            self._loop_greenlets[loop] = hub.getcurrent()
+        self._loop_threads[loop] = native_threading.get_ident()
 
     def _run_for_ever(self, part: str, body: Callable[[], None]) -> NoReturn:
         self._run(part, body)
@@ -136,11 +151,11 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
         except BaseException as error:  # noqa: BLE001
             self._exit_natively("watchdog", f"raised {_text(error)}", _trace(error))
 
-    def _stalled(self, seconds: float) -> None:
-        running = sys._current_frames().get(self._loop_thread or 0)  # noqa: SLF001  # documented, "for debugging"
-        frames = [running, getattr(self._loop_greenlet, "gr_frame", None)]
+    def _stalled(self, loop: str, seconds: float) -> None:
+        running = sys._current_frames().get(self._loop_threads.get(loop, 0))  # noqa: SLF001  # documented, "for debugging"
+        frames = [running, getattr(self._loop_greenlets.get(loop), "gr_frame", None)]
         stacks = [_stack(frame) for frame in frames if frame is not None]
-        self._exit_natively("event loop", f"has not turned for {seconds:g} s", "and then\n".join(stacks))
+        self._exit_natively(loop, f"has not turned for {seconds:g} s", "and then\n".join(stacks))
 
     def _exit_natively(self, part: str, problem: str, trace: str) -> NoReturn:
         """Exit from a thread that eventlet does not know, and whose locks, as those of loggers, it cannot wait for."""

@@ -1,7 +1,8 @@
-"""Notices from a thread of its own that the application's event loop no longer turns."""
+"""Notices from a thread of its own that a loop of the application, or of the gate before it, no longer turns."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -9,10 +10,10 @@ LOOK = 0.1
 """Seconds between two looks."""
 
 LIMIT = 2.0
-"""Seconds within which the loop has to handle an event; its clock sends it many more."""
+"""Seconds within which a loop has to turn: a clock sees to it that each has something to do many times a second."""
 
 LONG_LIMIT = 120.0
-"""The same while it does work that is known to take long."""
+"""The same while work is done that is known to take long."""
 
 
 class Stall:
@@ -41,25 +42,29 @@ class Stall:
 
 
 class Watchdog:
-    """Calls `stalled` with a number of seconds once the loop has not called `beat` for that long.
+    """Calls `stalled` with the name of a loop and a number of seconds once it has not called `beat` for that long.
 
     `watch` is the body of a thread, which has to be one of the operating system's own and to have its `sleep`: a green
     thread would stand still together with the loop.
     """
 
-    def __init__(self, stalled: Callable[[float], None], sleep: Callable[[float], None]) -> None:
+    def __init__(self, stalled: Callable[[str, float], None], sleep: Callable[[float], None]) -> None:
         self._stalled = stalled
         self._sleep = sleep
-        self._beats = 0
+        self._beats: dict[str, int] = {}
         self._long_works = 0
 
-    def beat(self) -> None:
-        """Note that the loop has handled an event."""
-        self._beats += 1
+    def expect(self, loop: str) -> None:
+        """Watch a loop from now on, even if it never turns."""
+        self._beats[loop] = 0
+
+    def beat(self, loop: str) -> None:
+        """Note that a loop has turned; it is watched from the first time on. One thread for each loop may call this."""
+        self._beats[loop] = self._beats.get(loop, 0) + 1
 
     @contextmanager
     def long_work(self) -> Iterator[None]:
-        """Grant the loop `LONG_LIMIT` while the block runs."""
+        """Grant all loops `LONG_LIMIT` while the block runs: one may wait for another."""
         self._long_works += 1
         try:
             yield
@@ -68,9 +73,10 @@ class Watchdog:
 
     def watch(self) -> None:
         """Look again and again, and never return."""
-        stall = Stall()
+        stalls: defaultdict[str, Stall] = defaultdict(Stall)
         while True:
             self._sleep(LOOK)
-            limit = stall.look(self._beats, in_long_work=self._long_works > 0)
-            if limit is not None:
-                self._stalled(limit)
+            for loop, beats in list(self._beats.items()):
+                limit = stalls[loop].look(beats, in_long_work=self._long_works > 0)
+                if limit is not None:
+                    self._stalled(loop, limit)

@@ -7,7 +7,7 @@ import socket
 import ssl
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from kuijia_app.ending import end_process
@@ -41,7 +41,10 @@ _LINE_PERIOD: Final = 10.0
 
 
 class Loop:
-    """Serves the connections of `listening` sockets until the process ends; with `tls`, by TLS alone."""
+    """Serves the connections of `listening` sockets until the process ends; with `tls`, by TLS alone.
+
+    `turned` is called after each turn, of which there are ten a second at least.
+    """
 
     def __init__(
         self,
@@ -49,7 +52,9 @@ class Loop:
         reception: Reception,
         tls: ssl.SSLContext | None = None,
         limits: Limits = LIMITS,
+        turned: Callable[[], None] = lambda: None,
     ) -> None:
+        self._turned = turned
         self._reception = reception
         self._tls = tls
         self._limits = limits
@@ -68,6 +73,7 @@ class Loop:
         try:
             while True:
                 self.turn()
+                self._turned()
         except Exception:  # noqa: BLE001  # whatever it is, the process cannot do its work
             end_process(lambda: self._logger.critical("the loop that serves switches has failed", exc_info=True))
 

@@ -116,6 +116,8 @@ class Reception:
             if peer.greeting is not None and peer.greeting.reply and peer.wire.is_open:
                 self._show_out(peer, now)
                 return
+        if isinstance(why, EndedError) and peer.claim is not None:
+            self._count_duplicate(peer, now)
         del self._peers[peer.wire.fd]
         self._admission.left(peer)
         peer.wire.close()
@@ -230,10 +232,14 @@ class Reception:
         self._pause(peer, paused=True)
         if holder.silent_for(now) > self._limits.silence:
             self.drop(holder, RefusedError(_SILENT), now)
-        elif not holder.wire.failure:
+        elif not holder.unanswered:  # or whoever claims often enough would make it one that owes too many answers
             holder.probe(now)
 
     def _refuse_duplicate(self, rival: Peer, now: float) -> None:
+        self._count_duplicate(rival, now)
+        self.drop(rival, RefusedError(_DUPLICATE), now)
+
+    def _count_duplicate(self, rival: Peer, now: float) -> None:
         assert rival.datapath_id is not None
         holder = self._admission.holder(rival.datapath_id)
         assert holder is not None
@@ -241,7 +247,6 @@ class Reception:
             holder.rival = None
         holder.rivals_refused += 1
         self._report(event_log.SWITCH_DUPLICATE, rival, rival.datapath_id, now, refused=holder.rivals_refused)
-        self.drop(rival, RefusedError(_DUPLICATE), now)
 
     def _tend(self, peer: Peer, now: float, *, is_congested: bool) -> None:
         if peer.wire.failure is not None:

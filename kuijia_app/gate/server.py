@@ -19,6 +19,7 @@ from kuijia_app.gate.limits import LIMITS, Limits
 from kuijia_app.gate.listeners import listen
 from kuijia_app.gate.loop import Loop
 from kuijia_app.gate.reception import Reception
+from kuijia_app.guarded_app import GuardedApp
 from kuijia_app.listening import address_of, cannot_listen
 from kuijia_app.seam import cfg, replace_listening
 from te_solver.errors import InputError
@@ -30,7 +31,7 @@ _SHARE_OF_DESCRIPTORS: Final = 4
 """The part of the process's descriptors, one in so many, that half-open connections may take."""
 
 
-def stand_before(app: Any, is_known: Callable[[int], bool], tls_bind: str | None) -> None:  # noqa: ANN401  # an application of either framework
+def stand_before(app: GuardedApp, is_known: Callable[[int], bool], tls_bind: str | None) -> None:
     """Let switches in to `app` through the gate alone; to be called before the framework begins to listen.
 
     `is_known` says of a datapath id whether the application has such a switch. `tls_bind` is the path of a file as
@@ -49,7 +50,7 @@ def stand_before(app: Any, is_known: Callable[[int], bool], tls_bind: str | None
         interval, unanswered = options.echo_request_interval, options.maximum_unreplied_echo_requests
         reception = Reception(application, now, interval, unanswered, limits)
         try:
-            return Loop(_listening_sockets(), reception, _tls_context(), limits)
+            return Loop(_listening_sockets(), reception, _tls_context(), limits, app.gate_turned)
         except InputError as error:
             # The frameworks would print a traceback.
             print(f"error: {error}", file=sys.stderr)  # noqa: T201

@@ -219,6 +219,22 @@ def test_a_loop_that_hangs_ends_the_process_after_two_seconds_with_its_stack(
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("application", APPLICATIONS)
+def test_a_gate_that_hangs_ends_the_process_after_two_seconds_with_its_stack(
+    application: str, framework: Framework, tmp_path: Path
+) -> None:
+    turn = "kuijia_app.gate.loop:Loop.turn"
+    with sabotaged(application, turn, framework, tmp_path, "HANG", at_once=False) as running:
+        assert provoke(running) is False
+        (tmp_path / "trigger").touch()
+        assert until(lambda: running.status() is not None)
+        assert running.status() == EXIT_STATUS
+        (failure,) = running.failures()
+        assert failure["error"] == "has not turned for 2 s"
+        assert "seam.native_time.sleep(600)" in running.log()
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_process_that_was_stopped_for_longer_goes_on(framework: Framework, tmp_path: Path) -> None:
     handler = next(each for each in methods_with("controller", "callers") if each.endswith("time_passed"))
     with sabotaged("controller", handler, framework, tmp_path, at_once=False) as running:

@@ -44,13 +44,28 @@ def test_the_watchdog_counts_its_own_looks_and_no_clock() -> None:
     class StalledError(Exception):
         pass
 
-    def stalled(seconds: float) -> None:
-        raise StalledError(seconds)
+    def stalled(part: str, seconds: float) -> None:
+        raise StalledError(part, seconds)
 
     watchdog = Watchdog(stalled, slept.append)
-    with pytest.raises(StalledError, match="2"):
+    watchdog.expect("event loop")
+    with pytest.raises(StalledError, match=r"event loop.*2"):
         watchdog.watch()
     assert slept == [LOOK] * round(LIMIT / LOOK)
+
+
+def test_a_part_that_stands_still_is_noticed_beside_one_that_turns() -> None:
+    class StalledError(Exception):
+        pass
+
+    def stalled(part: str, _: float) -> None:
+        raise StalledError(part)
+
+    watchdog = Watchdog(stalled, lambda _: watchdog.beat("event loop"))
+    watchdog.expect("event loop")
+    watchdog.beat("gate")
+    with pytest.raises(StalledError, match="gate"):
+        watchdog.watch()
 
 
 def test_long_work_ends_with_its_block() -> None:
@@ -63,7 +78,7 @@ def test_long_work_ends_with_its_block() -> None:
         looks.append(watchdog._long_works > 0)
         raise EnoughError
 
-    watchdog = Watchdog(lambda _: None, sleep)
+    watchdog = Watchdog(lambda _part, _seconds: None, sleep)
     with pytest.raises(EnoughError), watchdog.long_work():
         watchdog.watch()
     with pytest.raises(EnoughError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -187,6 +188,24 @@ def test_the_first_of_two_switches_keeps_its_id_as_long_as_it_gives_signs_of_lif
             assert second.wait_for(lambda: second.was_sent(openflow.MULTIPART_REQUEST))
             assert first.wait_until_ended()
             assert not second.has_ended
+    assert [details["refused"] for name, details in house.reports if name == event_log.SWITCH_DUPLICATE][:1] == [1]
+
+
+def test_claims_that_are_withdrawn_at_once_are_counted_and_cost_a_slow_switch_nothing(house: House) -> None:
+    peers = house._loop._reception.peers
+    with ImitatedSwitch(house.port, 1) as slow:
+        house.datapath()
+        slow.answers = False
+        for _ in range(30):
+            with socket.create_connection(("127.0.0.1", house.port), PATIENCE) as claim:
+                claim.sendall(message(openflow.HELLO) + openflow.features(1))
+                wait_until(lambda: any(peer.claim is not None for peer in list(peers)), "the claim is heard")
+                claim.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            wait_until(lambda: len(peers) == 1, "the claim is gone")
+        slow.answers = True
+        slow.send(port_status(1, live=True))
+        wait_until(lambda: house.kinds()[-1] == "EventOFPPortStatus", "the slow switch is heard")
+        assert not slow.has_ended
     assert [details["refused"] for name, details in house.reports if name == event_log.SWITCH_DUPLICATE][:1] == [1]
 
 
