@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
+import os
 import time
+from io import FileIO
 from pathlib import Path
 from typing import Final
 
@@ -39,17 +42,18 @@ LONGEST_TEXT = 1000
 class EventLog:
     """Appends events to a file, each with its wall-clock time in seconds; without a path it keeps silent.
 
-    A file that can no longer be written, as its disk is full, is given up: failover must go on without it.
+    A file that can no longer be written, as its disk is full, is given up: failover must go on without it. So is a pipe
+    whose reader does not keep up.
 
     Raises:
-        InputError: the file cannot be written.
+        InputError: the file cannot be written, or is a pipe that nobody reads.
     """
 
     def __init__(self, path: Path | None) -> None:
         try:
-            self._file = None if path is None else path.open("ab", buffering=0)
+            self._file = None if path is None else FileIO(path, "a", opener=_open_without_waiting)
         except OSError as error:
-            problem = f"cannot be written: {error.strerror}"
+            problem = "nobody reads this pipe" if error.errno == errno.ENXIO else f"cannot be written: {error.strerror}"
             raise InputError(str(path), "", problem, "a file in a folder that exists") from error
 
     def write(self, event: str, **details: object) -> None:
@@ -66,6 +70,10 @@ class EventLog:
             logging.getLogger(__name__).error("%s cannot be written any more: no events from now on", self._file.name)
             self._file.close()
             self._file = None
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK, 0o666)
 
 
 def _cut(value: object) -> object:

@@ -12,9 +12,12 @@ from pathlib import Path
 from kuijia_app.plan_update import renumber, require_same_network
 from kuijia_app.rollout import AllTables, Rollout, Version
 from kuijia_app.shared_file import replace_if
-from te_solver.errors import KuijiaError, quoted
+from te_solver.errors import InputError, KuijiaError, quoted
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, plan_text, save_plan
+from te_solver.text import read_bytes
+
+_EXPECTED = "a plan in JSON"
 
 BuildTables = Callable[[Plan], AllTables]
 
@@ -167,7 +170,7 @@ class PlanSource:
 
     def _holds(self, plan: Plan) -> bool:
         try:
-            return load_plan(self._path) == plan
+            return self._path.is_file() and load_plan(self._path) == plan
         except Exception:  # noqa: BLE001  # a file that cannot be read, for whatever reason, holds no plan
             return False
 
@@ -189,8 +192,14 @@ class PlanSource:
 
 
 def file_name_of_update(path: Path) -> str:
-    """What the events of an update to the plan in this file are named by."""
-    return _name_of(path.read_bytes())
+    """Return what the events of an update to the plan in this file are named by.
+
+    Raises:
+        InputError: it cannot be read, or has no end, as a pipe that nobody writes to, or is too large.
+    """
+    if path.exists() and not path.is_file():
+        raise InputError(path, "", "is no regular file", _EXPECTED)
+    return _name_of(read_bytes(path, _EXPECTED))
 
 
 def _name_of(content: bytes) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from te_solver.partial_file import partial_beside, sync_folder
+from te_solver.text import LARGEST_FILE
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -29,27 +30,31 @@ def replace_if(
     Args:
         path: of the file; a symbolic link stays one.
         content: the new one.
-        may_replace: of what the file holds.
+        may_replace: of what the file holds; what has no end, or more than `LARGEST_FILE` bytes, stays unasked.
         replaced_as: where what was replaced goes; it is dropped by default.
 
     Raises:
         OSError: the file cannot be read or written, or what was replaced cannot be kept.
     """
     target = path.resolve()
-    if target.exists() and not may_replace(target.read_bytes()):
+    if target.exists() and not _allows(target, may_replace):
         return False
     with partial_beside(target, lambda partial: partial.write_bytes(content)) as ours:
         put = ours.stat().st_ino
         while not _exchanged(ours, target):
             if _linked(ours, target):
                 return True
-        if not may_replace(ours.read_bytes()):
+        if not _allows(ours, may_replace):
             _put_back(ours, target, put)
             return False
         sync_folder(target.parent)
         if replaced_as is not None:
             ours.replace(replaced_as)
         return True
+
+
+def _allows(path: Path, may_replace: Callable[[bytes], bool]) -> bool:
+    return path.is_file() and path.stat().st_size <= LARGEST_FILE and may_replace(path.read_bytes())
 
 
 def _put_back(taken: Path, target: Path, put: int) -> None:

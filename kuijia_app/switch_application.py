@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from collections import defaultdict
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,11 @@ from kuijia_app.seam import Harm, handler, ofp_event, on, on_own
 from kuijia_app.switch_connection import ReadBack, Reports, SwitchConnection
 from kuijia_app.switch_limits import ENTRIES_PER_WANTED, MOST_ENTRIES, SwitchFaultError
 from kuijia_app.wiring import Wiring
+
+MOST_ERRORS = 16
+"""Different errors of one switch that are told of each by itself; a switch can make up four thousand million."""
+
+_OTHER_ERRORS = "other errors"
 
 
 class SwitchApplication(GuardedApp):
@@ -31,6 +37,7 @@ class SwitchApplication(GuardedApp):
         self._connections: dict[str, SwitchConnection] = {}
         self._generation = generation(time.time())
         self._is_displaced = False
+        self._noted_errors: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         self._noted_ports: dict[tuple[str, int], bool] = {}
 
     @on_own(Report)
@@ -154,7 +161,10 @@ class SwitchApplication(GuardedApp):
 
     def _note_refusal(self, kind: str, switch: str, error: str) -> None:
         """Note that the switch refuses a message, in an event of a kind; it may say so again and again."""
-        times = self._reports.occurred((kind, switch, error), time.monotonic())
+        noted = self._noted_errors[kind, switch]
+        if len(noted) < MOST_ERRORS:
+            noted.add(error)
+        times = self._reports.occurred((kind, switch, error if error in noted else _OTHER_ERRORS), time.monotonic())
         if times is not None:
             self._log.write(kind, switch=switch, error=error, times=times)
             self.logger.error("switch %s refused a message (%d times): %s", switch, times, error)

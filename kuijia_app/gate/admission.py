@@ -21,6 +21,7 @@ class Verdict(Enum):
     STRANGER = auto()
     DUPLICATE = auto()
     TOO_MANY_STRANGERS = auto()
+    TOO_OFTEN = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,8 @@ class _HalfOpen:
 class Admission(Generic[Key]):
     """Counts connections, each called by a key of its own.
 
-    Switches that the application knows (`is_known`) are never counted against a limit: there is one for each id.
+    Switches that the application knows (`is_known`) are never counted against a limit, as there is one for each id; but
+    each may connect only so often.
     """
 
     def __init__(self, is_known: Callable[[int], bool], now: float, limits: Limits = LIMITS) -> None:
@@ -43,6 +45,7 @@ class Admission(Generic[Key]):
         self._holders: dict[int, Key] = {}
         self._named: dict[Key, tuple[int, str]] = {}
         self._strangers: Counter[str] = Counter()
+        self._returns: dict[tuple[int, str], Allowance] = {}
         self._announcements = Allowance(limits.strangers_rate, limits.strangers_rate, now)
 
     @property
@@ -82,6 +85,8 @@ class Admission(Generic[Key]):
             return Verdict.DUPLICATE
         address = self._half_open[key].address
         known = self._is_known(datapath_id)
+        if known and not self._may_return(datapath_id, address, now):
+            return Verdict.TOO_OFTEN
         if not known:
             limits = self._limits
             full = self._strangers.total() >= limits.strangers
@@ -101,6 +106,17 @@ class Admission(Generic[Key]):
             del self._holders[datapath_id]
             if address:
                 self._less(self._strangers, address)
+
+    def _may_return(self, datapath_id: int, address: str, now: float) -> bool:
+        """Count for each address by itself, or who comes too often would keep out the switch whose name it uses."""
+        limits = self._limits
+        allowance = self._returns.pop((datapath_id, address), None)
+        if allowance is None:
+            allowance = Allowance(limits.returns_rate, limits.returns_burst, now)
+            if len(self._returns) >= limits.returns_remembered:
+                del self._returns[next(iter(self._returns))]
+        self._returns[datapath_id, address] = allowance
+        return allowance.take(now)
 
     def _oldest_of(self, address: str) -> Key:
         return next(key for key, connection in self._half_open.items() if connection.address == address)

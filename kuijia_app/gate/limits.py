@@ -16,6 +16,9 @@ class Limits:
     Attributes:
         half_open: half-open connections; with more, the oldest of the address that has the most is dropped.
         half_open_of_address: the same for one address.
+        returns_rate: how often a second one known switch may connect from one address; above that it is refused.
+        returns_burst: how often at once.
+        returns_remembered: switches and addresses for which that is counted; with more, those seen longest ago are not.
         strangers: strangers that stay connected; more are refused.
         strangers_of_address: the same for one address.
         strangers_rate: strangers that are announced to the application a second.
@@ -47,6 +50,9 @@ class Limits:
 
     half_open: int = 256
     half_open_of_address: int = 128
+    returns_rate: float = 1.0
+    returns_burst: float = 10.0
+    returns_remembered: int = 10_000
     strangers: int = 64
     strangers_of_address: int = 16
     strangers_rate: float = 10.0

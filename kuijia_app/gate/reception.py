@@ -33,6 +33,7 @@ _SHOWN_CHARACTERS: Final = 80
 _SILENT: Final = "it gives no sign of life while another connection claims its datapath id"
 _NO_ANSWER: Final = "it does not answer echo requests"
 _DUPLICATE: Final = "its datapath id is in use"
+_TOO_OFTEN: Final = "its switch connects too often"
 
 
 class Reception:
@@ -209,6 +210,8 @@ class Reception:
             self._dispute(peer, datapath_id, now)
         elif verdict is Verdict.TOO_MANY_STRANGERS:
             self.drop(peer, RefusedError("too many switches that the application does not know"), now)
+        elif verdict is Verdict.TOO_OFTEN:
+            self.drop(peer, RefusedError(_TOO_OFTEN), now)
         else:
             self._let_in(peer, peer.claim, datapath_id, now, is_stranger=verdict is Verdict.STRANGER)
 

@@ -17,13 +17,15 @@ from pathlib import Path
 
 import pytest
 
-from hedera.scheduler import HederaScheduler
+from hedera.events import ENTRY_REFUSED
+from hedera.scheduler import _OWN_IDS, HederaScheduler
 from kuijia_app import event_log
 from kuijia_app.controller import KuijiaController
 from kuijia_app.ending import EXIT_STATUS
 from kuijia_app.guarded_app import GuardedApp
 from kuijia_app.identifiers import COOKIE
 from kuijia_app.options import OptionWords
+from kuijia_app.switch_application import MOST_ERRORS
 from kuijia_app.switch_limits import ANSWER_WITHIN
 from te_solver.plan_file import save_plan
 from testbed.application_process import ApplicationProcess, Event, Framework, Listening
@@ -340,6 +342,25 @@ def test_a_scheduler_is_not_silenced_by_refusals_of_what_it_never_sent(framework
         switch.send_port_status(1, live=False)
         assert until(lambda: any(event["event"] == event_log.PORT_STATUS for event in running.process.events()))
         assert not any(event["event"] == event_log.ROLE_LOST for event in running.process.events())
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_switch_that_refuses_in_ever_other_words_is_told_of_a_few_times(framework: Framework, tmp_path: Path) -> None:
+    def told(running: Sabotaged, kind: str) -> list[Event]:
+        return [event for event in running.process.events() if event["event"] == kind]
+
+    with (
+        running_application("scheduler", framework, tmp_path) as running,
+        ImitatedSwitch(running.port, DATAPATH_ID, PORTS) as switch,
+    ):
+        assert until(lambda: bool(told(running, event_log.SWITCH_READY)))
+        for code in range(500):
+            switch.send_error(BAD_REQUEST, 1000 + code, xid=_OWN_IDS + 1)
+        switch.send_port_status(1, live=False)
+        assert until(lambda: bool(told(running, event_log.PORT_STATUS)))
+        refusals = told(running, ENTRY_REFUSED)
+        assert len({event["error"] for event in refusals}) == len(refusals) == MOST_ERRORS + 1
+        assert running.log().count("refused a message") == MOST_ERRORS + 1
 
 
 def test_every_handler_and_thread_is_known() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,31 @@ def test_a_reading_is_out_of_date_once_another_plan_has_been_proposed(path: Path
     assert reading.is_current(rollout)
     rollout.propose(reading.version(), 0.0)
     assert not reading.is_current(rollout)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "huge"])
+def test_what_cannot_be_read_to_an_end_is_refused_at_once_and_left_as_it_is(path: Path, kind: str) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        with path.open("wb") as file:
+            file.truncate(1 << 40)
+    before = path.lstat()
+    source.ask()
+    reading = source.read_if_asked(rollout)
+    assert reading is not None
+    with pytest.raises(ValueError, match=r"plan\.json") as refused:
+        reading.version()
+    assert len(str(refused.value).splitlines()) == 1
+    source.refused(reading.name, rollout.in_force.plan)
+    assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)
 
 
 @pytest.mark.parametrize("text", ["", "{", None])

@@ -50,6 +50,29 @@ def test_half_open_connections_are_overdue_at_their_deadline_unless_given_longer
     assert gate.overdue(9.0) == [1, 2]
 
 
+def test_a_switch_that_connects_too_often_is_refused_and_those_of_other_addresses_are_not() -> None:
+    gate = admission(returns_rate=1.0, returns_burst=3.0)
+
+    def returns(key: int, address: str, now: float) -> Verdict:
+        gate.arrived(key, address, now + 5.0)
+        verdict = gate.named(key, 7, now)
+        gate.left(key)
+        return verdict
+
+    assert [returns(key, HERE, 0.0) for key in range(5)] == [Verdict.KNOWN] * 3 + [Verdict.TOO_OFTEN] * 2
+    assert returns(5, THERE, 0.0) is Verdict.KNOWN
+    assert [returns(key, HERE, 1.0) for key in (6, 7)] == [Verdict.KNOWN, Verdict.TOO_OFTEN]
+
+
+def test_no_number_of_addresses_has_returns_counted_without_an_end() -> None:
+    gate = admission(returns_remembered=10)
+    for key in range(1000):
+        gate.arrived(key, f"192.0.2.{key}", 5.0)
+        assert gate.named(key, 7, 0.0) is Verdict.KNOWN
+        gate.left(key)
+    assert len(gate._returns) == 10
+
+
 def test_a_datapath_id_belongs_to_who_names_it_first_until_that_one_leaves() -> None:
     gate = admission()
     for key in (1, 2):

@@ -191,6 +191,21 @@ def test_the_first_of_two_switches_keeps_its_id_as_long_as_it_gives_signs_of_lif
     assert [details["refused"] for name, details in house.reports if name == event_log.SWITCH_DUPLICATE][:1] == [1]
 
 
+@pytest.mark.parametrize("house", [{"returns_rate": 0.01, "returns_burst": 3.0}], indirect=True)
+def test_one_that_comes_and_goes_under_a_known_id_is_soon_not_told_of(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(3):
+        with ImitatedSwitch(house.port, 1) as switch:
+            assert switch.wait_for(lambda: switch.was_sent(openflow.MULTIPART_REQUEST))
+        wait_until(lambda: not house._loop._reception.peers, "it is gone")
+    for _ in range(3):
+        with ImitatedSwitch(house.port, 1) as switch:
+            assert switch.wait_until_ended()
+    assert house.kinds().count("EventOFPSwitchFeatures") == 3
+    assert [line for line in caplog.messages if line.endswith("its switch connects too often")]
+
+
 def test_claims_that_are_withdrawn_at_once_are_counted_and_cost_a_slow_switch_nothing(house: House) -> None:
     peers = house._loop._reception.peers
     with ImitatedSwitch(house.port, 1) as slow:
