@@ -1,17 +1,11 @@
-"""Connectivity of a network: parts, reachable nodes, distances and edge-disjoint paths."""
+"""Connectivity of a network: parts, reachable nodes and distances."""
 
 from __future__ import annotations
 
-import random
-from collections import Counter, deque
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import deque
 from functools import cached_property
-from itertools import permutations
 
 from te_solver.topology import Topology
-
-Arc = tuple[int, int]
 
 
 def connected_parts(topology: Topology) -> list[tuple[str, ...]]:
@@ -61,127 +55,6 @@ class Reachability:
             # If every link has its reverse, all reached nodes reach the same nodes.
             self._from.update(dict.fromkeys(nodes if self._both_ways else [source], nodes))
         return self._from[source]
-
-
-@dataclass(frozen=True)
-class DisjointPaths:
-    """Number of pairs of nodes by their number of edge-disjoint paths.
-
-    `pairs` is keyed by the number of paths; it counts ordered pairs if `ordered`, else unordered ones. If `exact` is
-    False it counts a sample.
-    """
-
-    pairs: dict[int, int]
-    ordered: bool
-    exact: bool
-
-    @property
-    def edge_connectivity(self) -> int | None:
-        """Fewest edges whose loss separates some pair; None if `pairs` is only a sample."""
-        return min(self.pairs) if self.exact else None
-
-
-class DisjointPathCounter:
-    """Counter of edge-disjoint paths in one topology; a cable counts once, in either direction."""
-
-    def __init__(self, topology: Topology) -> None:
-        position = {node: number for number, node in enumerate(topology.nodes)}
-        self._neighbours = [[position[other] for other in topology.neighbours[node]] for node in topology.nodes]
-        self._links = {(position[link.source], position[link.target]) for link in topology.links}
-        self._both_ways = all((head, tail) in self._links for tail, head in self._links)
-
-    def of_all_pairs(self, effort: int = 20_000_000, sample: int = 500) -> DisjointPaths:
-        """Count over all pairs, or over `sample` random ones if that took more than `effort` steps over links."""
-        nodes = len(self._neighbours)
-        arcs = sum(map(len, self._neighbours))
-        if self._both_ways and (arcs + nodes) * max(arcs, nodes) <= effort:
-            return DisjointPaths(self._by_cut_tree(), ordered=False, exact=True)
-        pairs = nodes * (nodes - 1)
-        exact = pairs * arcs * 2 <= effort
-        chosen = permutations(range(nodes), 2) if exact else _random_pairs(nodes, min(sample, effort // arcs + 1))
-        counts = Counter(self._separate(source, target)[0] for source, target in chosen)
-        return DisjointPaths(dict(sorted(counts.items())), ordered=True, exact=exact)
-
-    def _by_cut_tree(self) -> dict[int, int]:
-        """Count by a tree of n - 1 cuts: every pair's minimum cut is the least edge between them in the tree.
-
-        Gusfield, Very simple methods for all pairs network flow analysis, SIAM Journal on Computing 19, 1990.
-        """
-        nodes = len(self._neighbours)
-        parent = [0] * nodes
-        cut = [0] * nodes
-        for node in range(1, nodes):
-            paths, side = self._separate(node, parent[node])
-            cut[node] = paths
-            for other in range(node + 1, nodes):
-                if other in side and parent[other] == parent[node]:
-                    parent[other] = node
-        return _pairs_by_least_edge(parent, cut)
-
-    def _separate(self, source: int, target: int) -> tuple[int, set[int]]:
-        """Return the number of edge-disjoint paths and the nodes on the source's side of a minimum cut (Menger)."""
-        flow: set[Arc] = set()
-        paths = 0
-        while True:
-            before = self._search(source, target, flow)
-            if target not in before:
-                return paths, set(before)
-            head = target
-            while head != source:
-                tail = before[head]
-                if (head, tail) in flow:
-                    flow.remove((head, tail))
-                else:
-                    flow.add((tail, head))
-                head = tail
-            paths += 1
-
-    def _search(self, source: int, target: int, flow: set[Arc]) -> dict[int, int]:
-        """Return the nodes reached in the residual network, each with its predecessor, until `target` is found."""
-        before = {source: source}
-        queue = deque([source])
-        while queue:
-            tail = queue.popleft()
-            for head in self._neighbours[tail]:
-                if head in before:
-                    continue
-                arc = (tail, head)
-                if (head, tail) in flow or (arc in self._links and arc not in flow):
-                    before[head] = tail
-                    if head == target:
-                        return before
-                    queue.append(head)
-        return before
-
-
-def _pairs_by_least_edge(parent: list[int], weight: list[int]) -> dict[int, int]:
-    """Return for each weight the number of node pairs whose path in the tree has it as its least; node 0 is the root.
-
-    The heaviest edges are joined first: an edge is the least of exactly the pairs that it joins.
-    """
-    group = list(range(len(parent)))
-    size = [1] * len(parent)
-    pairs: Counter[int] = Counter()
-
-    def root(node: int) -> int:
-        while group[node] != node:
-            group[node] = group[group[node]]
-            node = group[node]
-        return node
-
-    for node in sorted(range(1, len(parent)), key=lambda each: -weight[each]):
-        a, b = root(node), root(parent[node])
-        pairs[weight[node]] += size[a] * size[b]
-        group[a] = b
-        size[b] += size[a]
-    return dict(sorted(pairs.items()))
-
-
-def _random_pairs(nodes: int, count: int) -> Iterable[Arc]:
-    choice = random.Random(1)
-    for _ in range(count):
-        source, target = choice.sample(range(nodes), 2)
-        yield source, target
 
 
 def hop_diameter(topology: Topology, most_steps: int = 20_000_000) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -149,10 +148,16 @@ class NetworkDraft:
         if 0 < unlabelled < len(names):
             self._note(f"{counted(unlabelled, 'node')} without a label: named by id")
         changed: dict[str, str] = {}
+        holders: dict[str, list[str]] = {}
+        fresh = names
         # A name with its id at the end can meet another label, never another name with an id: this comes to an end.
-        while repeated := {name for name, count in Counter(names.values()).items() if count > 1}:
-            changed |= {identity: f"{name} ({ids[identity]})" for identity, name in names.items() if name in repeated}
-            names |= changed
+        while fresh:
+            for identity, name in fresh.items():
+                holders.setdefault(name, []).append(identity)
+            repeated = [name for name in dict.fromkeys(fresh.values()) if len(holders[name]) > 1]
+            fresh = {identity: f"{name} ({ids[identity]})" for name in repeated for identity in holders.pop(name)}
+            changed |= fresh
+        names |= changed
         if changed:
             example = next(iter(changed.values()))
             shared = counted(len(changed), "node")

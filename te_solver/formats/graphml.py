@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from te_solver.errors import InputError, UnsoundError, quoted
@@ -84,21 +85,23 @@ class _Reader:
     def _add_edge(self, edge: Element, default: str) -> None:
         ends = self._required(edge, "source"), self._required(edge, "target")
         own = {"true": "directed", "false": "undirected"}.get(edge.attributes.get("directed", ""))
-        self._add(edge, ends, directed=(own or default) == "directed")
+        self._add(edge, [ends], directed=(own or default) == "directed")
 
     def _add_hyperedge(self, hyperedge: Element, number: int) -> None:
         middle = hyperedge.attributes.get("id", f"hyperedge {number}")
         self._draft.add_node(middle, place=hyperedge.line)
-        for endpoint in hyperedge.all("endpoint"):
-            self._add(hyperedge, (middle, self._required(endpoint, "node")), directed=False)
+        ends = [(middle, self._required(endpoint, "node")) for endpoint in hyperedge.all("endpoint")]
+        self._add(hyperedge, ends, directed=False)
 
-    def _add(self, element: Element, ends: tuple[str, str], *, directed: bool) -> None:
+    def _add(self, element: Element, edges: Iterable[tuple[str, str]], *, directed: bool) -> None:
+        """Add the edges that one element stands for; they have its attributes."""
         attributes = self._attributes(element, "edge")
         try:
             capacity, delay = edge_capacity(attributes), edge_delay(attributes)
         except UnsoundError as error:
             raise InputError(self._path, element.line, error.problem, error.expected) from error
-        self._draft.add_edge(*ends, capacity, delay, directed=directed, place=element.line)
+        for ends in edges:
+            self._draft.add_edge(*ends, capacity, delay, directed=directed, place=element.line)
 
     def _required(self, element: Element, attribute: str) -> str:
         if attribute not in element.attributes:

@@ -85,6 +85,7 @@ class Pool:
         target.prepare()
         self._urgent.append(Job(self.targets.index(target), 0, 1, content))
         self._attend(lambda: self._urgent.popleft() if self._urgent else None)
+        self.report.count(target.name)
 
     def _attend(self, next_job: Callable[[], Job | None]) -> None:
         with tempfile.TemporaryDirectory(prefix="kuijia-fuzz-", dir=_fast_folder()) as home:

@@ -158,5 +158,6 @@ def test_a_kept_case_can_be_repeated(tmp_path: Path) -> None:
     target = OneCase(act, 10.0)
     Pool([target], 1, report, processes=1).repeat(target, b"good")
     assert report.failures == []
+    assert report.cases["one"] == 1
     Pool([target], 1, report, processes=1).repeat(target, b"bad")
     assert [failure.traceback.splitlines()[-1] for failure in report.failures] == ["KeyError: 'bad'"]

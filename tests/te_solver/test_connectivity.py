@@ -8,7 +8,8 @@ import networkx as nx
 import pytest
 from hypothesis import given
 
-from te_solver.connectivity import DisjointPathCounter, DisjointPaths, Reachability, connected_parts, hop_diameter
+from te_solver.connectivity import Reachability, connected_parts, hop_diameter
+from te_solver.disjoint_paths import DisjointPathCounter, DisjointPaths
 from te_solver.networks import shipped_network
 from te_solver.topology import Link, Topology
 from te_solver.topology_file import load_topology
@@ -89,3 +90,24 @@ def test_paths_of_a_network_with_very_many_parts_are_sampled_in_time() -> None:
     paths = DisjointPathCounter(Topology("parts", nodes, (Link("n0", "n1", 1.0), Link("n1", "n0", 1.0)))).of_all_pairs()
     assert not paths.exact
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        list(combinations(range(240), 2)),
+        [(number, number + 1) for number in range(25_000)],
+        [(end, number) for number in range(2, 14_000) for end in (0, 1)],
+    ],
+    ids=["clique", "path", "two hubs"],
+)
+def test_paths_of_a_large_network_are_sampled_in_time(edges: list[tuple[int, int]]) -> None:
+    links = [Link(str(a), str(b), 1.0) for each in edges for a, b in (each, each[::-1])]
+    nodes = tuple(map(str, sorted({end for edge in edges for end in edge})))
+    counter = DisjointPathCounter(Topology("large", nodes, tuple(links)))
+    started = time.process_time()
+    found = counter.of_all_pairs()
+    assert not found.exact
+    assert found.pairs.keys() <= {1, 2, 239}
+    assert sum(found.pairs.values()) > 50
+    assert time.process_time() - started < 3

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,3 +133,16 @@ def test_what_is_no_network_is_refused() -> None:
     assert str(raised.value) == (
         "file: 2 nodes and no link between two of them, expected a network of at least two nodes and one link"
     )
+
+
+def test_labels_that_meet_names_with_ids_again_and_again_take_no_longer() -> None:
+    rounds = 500
+    network = NetworkDraft("file", "net", None, lambda _note: None)
+    labels = ["a", *("a" + " (1)" * times for times in range(rounds)), *map(str, range(50_000))]
+    for number, label in enumerate(labels, start=1):
+        network.add_node(str(number), label)
+    network.add_edge("1", "2", 1)
+    started = time.process_time()
+    topology = network.topology()
+    assert topology.nodes[:3] == ("a" + " (1)" * rounds, "a (2)", "a (1) (3)")
+    assert time.process_time() - started < 4

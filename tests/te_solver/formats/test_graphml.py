@@ -144,3 +144,11 @@ def test_defaults_that_nobody_reads_cost_nothing(tmp_path: Path) -> None:
     topology, _ = read(tmp_path / "net.graphml", f"<graphml>{keys}<graph>{nodes}{edges}</graph></graphml>")
     assert len(topology.nodes) == 15_000
     assert time.process_time() - started < 10
+
+
+def test_ends_of_a_hyperedge_take_time_by_their_number_only(tmp_path: Path) -> None:
+    hyperedge = "<hyperedge>" + '<endpoint node="1"/>' * 40_000 + "</hyperedge>"
+    started = time.process_time()
+    topology, _ = read(tmp_path / "net.graphml", f'<graphml><graph><node id="1"/>{hyperedge}</graph></graphml>')
+    assert topology.nodes == ("1", "hyperedge 1")
+    assert time.process_time() - started < 10
