@@ -109,10 +109,11 @@ class HederaScheduler(SwitchApplication):
     def _watch_clock(self) -> None:
         while self.is_active:
             hub.sleep(TICK)
-            self.send_event(self.name, Tick())
+            self._tell_time(Tick())
 
     @on_own(Tick)
     def time_passed(self, _event: Tick) -> None:
+        self._is_tick_waiting = False
         now = time.monotonic()
         for switch, port in self._damping.released(now):
             self._links.port_changed(switch, port, live=True)

@@ -152,7 +152,7 @@ class KuijiaController(SwitchApplication):
     def _watch_clock(self) -> None:
         while self.is_active:
             hub.sleep(TICK)
-            self.send_event(self.name, Tick(None))
+            self._tell_time(Tick(None))
 
     @background
     def _make_plans(self) -> None:
@@ -173,6 +173,7 @@ class KuijiaController(SwitchApplication):
 
     @on_own(Tick)
     def time_passed(self, event: Tick) -> None:
+        self._is_tick_waiting = False
         now = time.monotonic()
         for switch, port in self._damping.released(now):
             self._port_changed(switch, port, live=True)

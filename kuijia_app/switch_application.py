@@ -13,7 +13,7 @@ from kuijia_app.gate.application import Report
 from kuijia_app.guarded_app import GuardedApp
 from kuijia_app.roles import generation
 from kuijia_app.rules import Group, SwitchTables
-from kuijia_app.seam import Harm, handler, ofp_event, on, on_own
+from kuijia_app.seam import EventBase, Harm, handler, ofp_event, on, on_own
 from kuijia_app.switch_connection import ReadBack, Reports, SwitchConnection
 from kuijia_app.switch_limits import ENTRIES_PER_WANTED, MOST_ENTRIES, SwitchFaultError
 from kuijia_app.wiring import Wiring
@@ -37,6 +37,7 @@ class SwitchApplication(GuardedApp):
         self._connections: dict[str, SwitchConnection] = {}
         self._generation = generation(time.time())
         self._is_displaced = False
+        self._is_tick_waiting = False
         self._noted_errors: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         self._noted_ports: dict[tuple[str, int], bool] = {}
 
@@ -114,6 +115,12 @@ class SwitchApplication(GuardedApp):
 
     def _is_known(self, datapath_id: int) -> bool:
         return self._wiring.switch_of(datapath_id) is not None
+
+    def _tell_time(self, tick: EventBase) -> None:
+        """Send ourselves a tick, unless one waits: while we are busy the gate reads no switch for a queue of ticks."""
+        if not self._is_tick_waiting:
+            self._is_tick_waiting = True
+            self.send_event(self.name, tick)
 
     @abstractmethod
     def _wanted(self, switch: str) -> SwitchTables:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import inspect
 import signal
+import socket
 import struct
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,15 @@ from testbed.errors import TestbedError
 from testbed.scheduler_process import SchedulerProcess
 from tests.kuijia_app.dummy_switches import free_port, wait_until
 from tests.kuijia_app.failing_application import OUTCRY
+from tests.kuijia_app.gate.imitated_switch import (
+    ECHO_REPLY,
+    ECHO_REQUEST,
+    HELLO,
+    PORT_DESC,
+    features,
+    message,
+    multipart,
+)
 from tests.kuijia_app.imitated_switch import (
     BARRIER_REPLY,
     BARRIER_REQUEST,
@@ -234,6 +244,27 @@ def test_a_gate_that_hangs_ends_the_process_after_two_seconds_with_its_stack(
         (failure,) = running.failures()
         assert failure["error"] == "has not turned for 2 s"
         assert "seam.native_time.sleep(600)" in running.log()
+
+
+def test_while_the_event_loop_is_busy_switches_have_their_echoes_answered(tmp_path: Path) -> None:
+    """Under Ryu it is busy in the only thread."""
+    handler = next(each for each in methods_with("scheduler", "callers") if each.endswith("time_passed"))
+    answered: list[float] = []
+    with (
+        sabotaged("scheduler", handler, "os-ken", tmp_path, "HANG", at_once=False) as running,
+        socket.create_connection(("127.0.0.1", running.port), DEADLINE) as switch,
+    ):
+        switch.sendall(message(HELLO) + features(DATAPATH_ID) + multipart(PORT_DESC))
+        began = time.monotonic()
+        (tmp_path / "trigger").touch()
+        switch.settimeout(0.05)
+        while running.status() is None and time.monotonic() < began + DEADLINE:
+            with suppress(OSError):
+                switch.sendall(message(ECHO_REQUEST, xid=4711))
+                while said := switch.recv(1 << 16):
+                    if message(ECHO_REPLY, xid=4711) in said:
+                        answered.append(time.monotonic() - began)
+    assert max(answered) > 1.5
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
