@@ -82,7 +82,7 @@ class DisjointPathCounter:
                     parent[other] = node
         return _pairs_by_least_edge(parent, cut)
 
-    def _flow(self, source: int, target: int) -> Any:  # a result of scipy's, which its stubs do not name
+    def _flow(self, source: int, target: int) -> Any:  # noqa: ANN401  # scipy names no type
         """Return a maximum flow: as each link carries one path at most, its value is their number (Menger)."""
         return maximum_flow(self._links, source, target)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from experiments.progress import Progress
 from kuijia_app.cli.common_options import whole_number
+from kuijia_app.cli.notes import print_notes
 from te_solver.connectivity import Reachability
 from te_solver.demands import Demand
 from te_solver.demands_file import DEMAND_FORMATS, line_of_demand, load_demands
@@ -100,7 +101,7 @@ def read_topology(args: argparse.Namespace, notes: list[str] | None = None) -> T
     source = _file(name) or shipped_network(name)
     assumed: list[str] = []
     topology = load_topology(source, args.topology_format, args.default_capacity, assumed.append)
-    _print_notes(name, assumed)
+    print_notes(name, assumed)
     if notes is not None:
         notes += assumed
     return topology
@@ -135,7 +136,7 @@ def read_demands(args: argparse.Namespace, topology: Topology) -> tuple[Demand, 
         raise InputError(name, line_of_demand(source, apart[0], args.demand_format) or "", problem, expected)
     if apart:
         demands = _without(demands, set(apart), topology, name, notes)
-    _print_notes(name, notes)
+    print_notes(name, notes)
     return demands
 
 
@@ -145,12 +146,6 @@ def positive_number(text: str) -> float:
     if number is None or not (math.isfinite(number) and number > 0):
         raise argparse.ArgumentTypeError(f"{quoted(text)}, expected a finite number greater than zero")
     return number
-
-
-def _print_notes(source: str, notes: list[str]) -> None:
-    """Tell what was assumed, once it is known that the input can be used: an error stands alone."""
-    for note in notes:
-        print(f"note: {source}: {note}", file=sys.stderr)
 
 
 def _without(

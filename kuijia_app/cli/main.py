@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NoReturn, Protocol
 
 from kuijia_app.cli.common_options import add_common_options
+from kuijia_app.cli.notes import notes_held_back
 from te_solver.errors import LONGEST_FAILURE, InterruptedWorkError, KuijiaError, one_line
 
 VERBS = {
@@ -74,7 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             if isinstance(stream, io.TextIOWrapper):  # names of nodes may have letters that a terminal lacks
                 stream.reconfigure(errors="backslashreplace")
         args = _parse(list(sys.argv[1:] if argv is None else argv))
-        status: int = args.run(args)
+        with notes_held_back():
+            status: int = args.run(args)
         if sys.stdout is not None:
             sys.stdout.flush()
     except KuijiaError as error:

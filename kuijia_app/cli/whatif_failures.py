@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from te_solver.errors import InputError, UnsoundError
+from kuijia_app.cli.notes import print_notes
+from te_solver.errors import InputError, UnsoundError, quoted
 from te_solver.failure_probabilities import PUBLISHED, FailureProbabilities, from_counts
 from te_solver.failures import Failure, link_pairs, single_links, single_nodes
 from te_solver.failures_file import load_failures
@@ -37,7 +37,7 @@ def chosen_failures(which: str, topology: Topology, sample: int | None, seed: in
     elif Path(which).suffix:
         kinds = [("failures in the file", load_failures(Path(which), topology))]
     else:
-        raise InputError("option", "--failures", f"{which!r} is unknown", f"{', '.join(FAILURES)} or a CSV file")
+        raise InputError("option", "--failures", f"{quoted(which)} is unknown", f"{', '.join(FAILURES)} or a CSV file")
     for name, of_kind in kinds:
         if not of_kind:
             raise InputError("option", "--failures", "nothing fails", f"a network with {name}")
@@ -59,11 +59,10 @@ def chosen_probabilities(which: str, topology: Topology, failures: Sequence[Fail
             raise InputError("option", "--probabilities", error.problem, error.expected) from error
     if not Path(which).suffix:
         expected = f"{', '.join(PUBLISHED)} or a CSV file"
-        raise InputError("option", "--probabilities", f"{which!r} is unknown", expected)
+        raise InputError("option", "--probabilities", f"{quoted(which)} is unknown", expected)
     notes: list[str] = []
     found = load_probabilities(Path(which), topology, failures, notes.append)
-    for note in notes:
-        print(f"note: {which}: {note}", file=sys.stderr)
+    print_notes(which, notes)
     return found
 
 

@@ -109,3 +109,17 @@ def test_a_seed_that_is_none_is_refused(capsys: pytest.CaptureFixture[str], seed
         main(["topology", "describe", "gscale", f"--seed={seed}"])
     assert raised.value.code == 2
     assert capsys.readouterr().err.endswith(f"argument --seed: {seed!r}, expected a whole number, zero or more\n")
+
+
+def test_an_error_stands_alone_after_a_topology_with_notes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "net.gml").write_text("graph [ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 ] ]")
+    (folder / "bad.csv").write_text("source,target,rate\n0,2,1\n")
+    assert main(["solve", "net.gml", "bad.csv"]) == 2
+    assert capsys.readouterr().err == "error: bad.csv:2: unknown node '2', expected a node of net\n"
+
+
+def test_the_name_of_a_file_does_not_break_the_line_of_a_note(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "a\nb\x1b").write_text("0 1 0 0 0 1 0 1 0")
+    (folder / "net.yaml").write_text("nodes: [a, b, c]\nlinks: [{a: a, b: b, capacity: 1}, {a: b, b: c, capacity: 1}]")
+    assert main(["solve", "net.yaml", "a\nb\x1b", "--demand-format", "teavar"]) == 0
+    assert capsys.readouterr().err == "note: a b\\x1b: demands are taken as Mbit/s\n"
