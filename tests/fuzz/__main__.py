@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -135,4 +136,5 @@ def _show(report: Report, seed: int, seconds: float, *, as_json: bool) -> None:
 if __name__ == "__main__":
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # worker processes are as many as there are cores
         os.environ.setdefault(name, "1")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # which ends a run with its summary, too
     sys.exit(main())

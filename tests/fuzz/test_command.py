@@ -66,11 +66,12 @@ def test_bad_arguments_are_refused(arguments: list[str], complaint: str) -> None
     assert errors.startswith(complaint)
 
 
-def test_an_interrupted_run_says_what_it_did(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_says_what_it_did(sent: signal.Signals, tmp_path: Path) -> None:
     process = command("--minutes", "60", "-o", str(tmp_path), "demands:csv")
     assert process.stderr is not None
     process.stderr.readline()  # the first line of progress
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     output, errors = process.communicate()
     assert "interrupted" in errors.splitlines()
     assert output.splitlines()[0].startswith("demands:csv: ")
