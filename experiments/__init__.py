@@ -1,1 +1,1 @@
-"""The published experiments, one module per table or figure, and how their results are judged and shown."""
+"""The published experiments, one module per table or figure, and the code that judges and shows their results."""

@@ -1,4 +1,4 @@
-"""Holds what two backends say of the same run to each other: what flows lose, and which tunnels and queues they use."""
+"""Compares the results of two backends for the same run: losses, tunnels and queues of flows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from experiments.result import FlowResult, Result
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that one backend computed and another one measured otherwise.
+    """A value that was computed and measured differently.
 
     Attributes:
-        what: of which flows, and what of them.
+        what: flows and quantity.
         computed, measured: a loss from 0 to 1 or below for a gain, or the nodes of a tunnel, a role, a queue.
     """
 
@@ -29,19 +29,19 @@ class Difference:
 def compare(
     computed: Result, measured: Result, margin: float, together: Sequence[Sequence[str]] | None = None
 ) -> list[Difference]:
-    """Where two results of the same run differ.
+    """Return the differences between two results of the same run.
 
-    Roles, tunnels and queues must be the same, where they were seen; losses may be `margin` apart.
+    Roles, tunnels and queues must be equal where both were seen; losses may differ by `margin`.
 
     Args:
-        computed: by the fluid model.
-        measured: on another backend.
-        margin: of the share that is lost, 0.03 for three percentage points.
-        together: the flows whose loss is taken as one, such as TCP flows that share a link by chance; by default
-            each flow is taken by itself. Flows that are not named are not compared in what they lose.
+        computed: result of the fluid model.
+        measured: result of another backend.
+        margin: in parts of the lost share: 0.03 is three percentage points.
+        together: groups of flows whose loss is compared as one, such as TCP flows that share a link by chance; by
+            default each flow is compared by itself. Losses of flows in no group are not compared.
 
     Raises:
-        ValueError: the results are of different runs.
+        ValueError: the results belong to different runs.
     """
     for name in ("experiment", "scheme", "parameters"):
         ours, theirs = getattr(computed, name), getattr(measured, name)
@@ -74,7 +74,7 @@ def _losses(computed: Result, measured: Result, margin: float, groups: Sequence[
 
 
 def loss_of(flows: Iterable[FlowResult]) -> float | None:
-    """The part that flows lose together, as `FlowResult.loss` defines it for one; None where nothing was sent."""
+    """Return the share that flows lose together, as `FlowResult.loss` defines it for one; None if nothing was sent."""
     had = kept = 0.0
     for flow in flows:
         had += flow.before if flow.sent is None else flow.sent

@@ -1,4 +1,4 @@
-"""Refuses to make one table or figure of runs that were not measured alike, or of one run twice; pure."""
+"""Rejects results measured under different settings, and duplicates of one run; pure."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from experiments.result import Result
 from te_solver.errors import InputError
 
 StoredResult = tuple[Path, Result]
-"""A result with the file it is from."""
+"""A result with the file it was read from."""
 
 
 def refuse_mixture(stored: Iterable[StoredResult]) -> None:
-    """Hold valid runs of one experiment and backend against each other.
+    """Raise if valid runs of one experiment and backend were measured differently.
 
-    Repetitions may have pairs of their own, and TCP may have been watched for another time than UDP.
+    Each repetition may have its own pairs, and the measurement times of TCP and UDP may differ.
 
     Raises:
-        InputError: two differ in what they were measured with, or are the same run; it names both files and what
-            differs.
+        InputError: two runs differ in their settings, or are the same run; the message names both files and the
+            difference.
     """
     first: dict[tuple[str, str], tuple[Path, object]] = {}
     runs: dict[str, Path] = {}
@@ -36,7 +36,7 @@ def refuse_mixture(stored: Iterable[StoredResult]) -> None:
 
 
 def _measured_with(result: Result) -> Iterator[tuple[str, str, object]]:
-    """What must not differ: its key, among which runs, its value."""
+    """Yield the settings that must agree: key, scope (the runs that it must agree among), value."""
     yield "capacity", "", result.capacity
     yield "seed", "", result.seed
     settings = result.manifest.get("settings", {})
@@ -50,7 +50,7 @@ def _measured_with(result: Result) -> Iterator[tuple[str, str, object]]:
 
 
 def timing_told(timing: Mapping[str, object] | None) -> dict[str, object] | None:
-    """Of a manifest's timing what matters: how long labels are watched changes nothing that is measured."""
+    """Return the relevant part of a manifest's timing: the time spent watching labels does not affect results."""
     return None if timing is None else {name: value for name, value in timing.items() if name != "observe"}
 
 

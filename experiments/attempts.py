@@ -1,4 +1,4 @@
-"""Repeats a run that a busy machine disturbed and, when that does not help, all runs on slower links."""
+"""Repeats a run that a busy machine disturbed and, if that does not help, repeats all runs on slower links."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Protocol, TypeVar
 from experiments.result import Result
 
 ATTEMPTS = 3
-"""How often a run is made when the machine is too busy for it to be believed."""
+"""Attempts at a run before a busy machine's result is taken as it is."""
 
 
 class Measured(Protocol):
-    """What a run has measured.
+    """Result of a run.
 
     Attributes:
-        invalid: why it should not be believed, in words; nothing for a good one.
+        invalid: reasons not to trust it, in words; empty for a good result.
     """
 
     @property
@@ -27,12 +27,12 @@ _Measured = TypeVar("_Measured", bound=Measured)
 
 
 def believable(run: Callable[[], _Measured], name: str, say: Callable[[str], None]) -> _Measured:
-    """The first result of `run` on a machine that was not too busy, else that of the last attempt.
+    """Return the first result of `run` from a machine that was not too busy, else that of the last attempt.
 
     Args:
         run: measures once.
-        name: of the run, for people.
-        say: tells the user why it is repeated.
+        name: of the run, for messages.
+        say: prints why the run is repeated.
     """
     for attempt in range(1, ATTEMPTS):
         result = run()
@@ -45,13 +45,13 @@ def believable(run: Callable[[], _Measured], name: str, say: Callable[[str], Non
 def runs_on_links_it_can_carry(
     capacities: Sequence[float], measure: Callable[[float], Iterator[Result]], say: Callable[[str], None]
 ) -> list[Result]:
-    """The results for the first capacity of which each can be believed, else those for the last capacity.
+    """Return the results for the first capacity at which all are valid, else those for the last capacity.
 
     Args:
-        capacities: of links in Mbit/s, at least one, each tried when the machine was too busy for the one before.
-        measure: measures one result after the other on links of a capacity; is not asked on after one that is invalid
-            when there is another capacity.
-        say: tells the user why everything is measured again.
+        capacities: of links in Mbit/s, at least one; the next is tried when the machine was too busy for the last one.
+        measure: yields the results for a capacity one by one; iteration stops at the first invalid one while another
+            capacity is left.
+        say: prints why everything is measured again.
     """
     for capacity, lower in pairwise(capacities):
         results = []

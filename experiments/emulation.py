@@ -21,16 +21,16 @@ from testbed.offered_rate import BURST_SECONDS, PACED_SECONDS, OfferedRate, limi
 
 SHOW_SECONDS = 0.5
 _SHOWN_FLOWS = 8
-"""As many as a line of text holds."""
+"""Flows that fit on a line of text."""
 
 _PACING_HEADROOM = 1.02
-"""Lets a UDP flow that was held up catch up in the end."""
+"""Factor by which a UDP flow may exceed its rate to catch up after a delay."""
 
 _NOTICE_SECONDS = 2.0
-"""What a cut may take until the lab has noticed it; the flows last that much longer."""
+"""Seconds the lab may take to notice a cut; flows last that much longer."""
 
 _END_SECONDS = 1.0
-"""Between the end of the last window and that of the flows."""
+"""Seconds from the end of the last window to the end of the flows."""
 
 Show = Callable[[str], None]
 Marks = Mapping[FlowKey, Mark]
@@ -38,10 +38,10 @@ Marks = Mapping[FlowKey, Mark]
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds: for the flows to get going, of the window before the cut, for them to settle, of the window after it.
+    """Durations in seconds: `warmup` of the flows, `before` and `after` the windows around the cut, `settle` after it.
 
-    `interval` is that of the goodput series. At the beginning and after the cut the flows are watched for their labels,
-    for `observe` seconds at most: one starved in the victims' queue may not be seen in that time.
+    `interval` is that of the goodput series. The labels of flows are watched at the beginning and after the cut, for at
+    most `observe` seconds; a flow starved in the victims' queue may not be seen in that time.
     """
 
     warmup: float
@@ -53,7 +53,7 @@ class Timing:
 
     @property
     def total(self) -> int:
-        """How long the flows last, in whole seconds."""
+        """Duration of the flows in whole seconds."""
         before = max(self.warmup, self.observe) + self.before
         after = _NOTICE_SECONDS + max(self.settle, self.observe) + self.after
         return math.ceil(before + after + _END_SECONDS)
@@ -61,7 +61,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Sending:
-    """How hosts send by TCP: the congestion control, and for how many seconds a flow may catch up with its limit."""
+    """TCP settings of the hosts: congestion control, and the seconds for which a flow may catch up with its limit."""
 
     congestion_control: str = "cubic"
     burst_seconds: float = BURST_SECONDS
@@ -69,7 +69,7 @@ class Sending:
 
 @dataclass(frozen=True)
 class Cut:
-    """The link to cut; `without_controller` kills the controller before the window that precedes the cut."""
+    """Link to cut; `without_controller` kills the controller before the window that precedes the cut."""
 
     link: tuple[str, str]
     without_controller: bool = False
@@ -77,7 +77,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class MeasuredFlow:
-    """What a flow is to be, and the ports with which it is that."""
+    """A wanted flow and the ports that make the ingress hash it as wanted."""
 
     wanted: WantedFlow
     key: FlowKey
@@ -85,13 +85,13 @@ class MeasuredFlow:
 
 @dataclass(frozen=True)
 class Recording:
-    """What was seen during a run; times in seconds since the epoch.
+    """Observations of a run; times in seconds since the epoch.
 
     Attributes:
-        started_at: when all flows were connected.
-        before, after: the windows to average over, start and end.
-        goodput: by name of the flow.
-        marks_before, marks_after: what labels the ingress was seen to give.
+        started_at: time when all flows were connected.
+        before, after: averaging windows, start and end.
+        goodput: by flow name.
+        marks_before, marks_after: labels seen at the ingress.
     """
 
     started_at: float
@@ -117,15 +117,15 @@ def record_failure(
 
     Args:
         lab: idle, with all links up.
-        flows: what runs; at most one for each source port of a site.
-        cut: what is cut and how.
-        timing: how long everything takes.
-        sending: how the hosts send.
-        show: told the present goodput of all flows, several times a second.
-        react: done as soon as the lab has noticed the cut.
+        flows: flows to run; at most one for each source port of a site.
+        cut: the link and the way to cut it.
+        timing: duration of each phase.
+        sending: TCP settings of the hosts.
+        show: receives the present goodput of all flows, several times a second.
+        react: called as soon as the lab has noticed the cut.
 
     Raises:
-        TestbedError: a flow failed, or the cut took too long to be noticed.
+        TestbedError: a flow failed, or the lab noticed the cut too late.
     """
     for site in sorted({flow.wanted.source for flow in flows}):
         limits = [_limit(flow, sending) for flow in flows if flow.wanted.source == site]
@@ -169,10 +169,10 @@ def record_failure(
 def evaluate(
     recording: Recording, flows: Sequence[MeasuredFlow], cut: Cut, layout: QueueLayout = PLAIN_LAYOUT
 ) -> tuple[FlowResult, ...]:
-    """What each flow got, with its role, the tunnels it was seen to use and whether it was in a queue for victims.
+    """Return the result of each flow: goodput, role, tunnels seen, and whether it was in a victims' queue.
 
     Raises:
-        TestbedError: a flow was seen on another tunnel than wanted, or its goodput is not known of a whole window.
+        TestbedError: a flow was seen on another tunnel than wanted, or its goodput is unknown for part of a window.
     """
     paths = {flow.wanted.name: FlowPaths(flow.wanted.tunnel.nodes, flow.wanted.backup.nodes) for flow in flows}
     role = roles(paths, cut.link)
@@ -217,14 +217,14 @@ def failure_of(recording: Recording, cut: Cut) -> Failure:
 
 
 def windows_of(recording: Recording) -> tuple[Window, Window]:
-    """The windows before and after, in seconds since the run began."""
+    """Return the windows before and after, in seconds since the run began."""
     zero = recording.started_at
     before, after = (Window(start - zero, end - zero) for start, end in (recording.before, recording.after))
     return before, after
 
 
 def _limit(flow: MeasuredFlow, sending: Sending) -> OfferedRate:
-    """What tc lets through: TCP flows fill it, UDP flows send their rate by themselves and are only spread by it."""
+    """Return the rate that tc enforces: TCP flows fill it; UDP flows pace themselves and are only smoothed by it."""
     if flow.key.protocol == "tcp":
         return OfferedRate(flow.key.source_port, flow.wanted.offered, sending.burst_seconds)
     return OfferedRate(flow.key.source_port, flow.wanted.offered * _PACING_HEADROOM, PACED_SECONDS)
@@ -249,7 +249,7 @@ def _iperf_flow(flow: MeasuredFlow, sending: Sending) -> IperfFlow:
 def _observe(
     lab: Lab, flows: Sequence[MeasuredFlow], seconds: float, broken: Collection[int] = frozenset()
 ) -> dict[FlowKey, Mark]:
-    """The labels that flows leave their ingress with; those of `broken` tunnels, used a little longer, do not count."""
+    """Return the labels of flows at their ingress, ignoring those of `broken` tunnels, which stay in use a little."""
     sites = sorted({flow.wanted.source for flow in flows})
     with lab.fabric.observe(*sites) as observer:
         return observer.watch([flow.key for flow in flows], seconds, broken)
@@ -267,7 +267,7 @@ def _follow(run: IperfRun, until: float, phase: str, show: Show) -> None:
 
 
 def _series(goodput: Goodput, zero: float) -> Series:
-    """Rounded to what the clocks are good for, and to 1 kbit/s."""
+    """Return the goodput series, rounded to the clocks' accuracy and to 1 kbit/s."""
     return Series(
         start=tuple(round(each.start - zero, 3) for each in goodput.intervals),
         end=tuple(round(each.end - zero, 3) for each in goodput.intervals),

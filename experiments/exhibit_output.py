@@ -1,4 +1,4 @@
-"""Writes tables and figures as text, JSON and picture, and makes an experiment's outcome of them."""
+"""Writes tables and figures as text, JSON and picture, and turns them into an experiment's outcome."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from te_solver.picture_file import picture_bytes
 def write_exhibits(
     experiment: str, exhibits: Sequence[Exhibit], settings: Settings, output: OutputFolder, failures: Iterable[str] = ()
 ) -> Outcome:
-    """Write `NAME.json`, `NAME.txt` and `NAME.svg` of each.
+    """Write `NAME.json`, `NAME.txt` and `NAME.svg` of each exhibit and return the outcome.
 
-    Missed are the bars of the exhibits, and `failures`: what could not be measured, in words.
+    The outcome's `missed` lists the missed bars of the exhibits and `failures`: measurements that failed, in words.
     """
     for exhibit in exhibits:
         output.write_json(f"{exhibit.name}.json", exhibit_to_json(exhibit))

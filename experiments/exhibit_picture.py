@@ -1,4 +1,4 @@
-"""Draws a table or figure: ours with its spread, the published numbers over it; into files only, never on a screen."""
+"""Draws a table or figure: our numbers with their spread, the published ones on top; into files, not on a screen."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _COLOURS = ("tab:red", "tab:blue", "tab:orange", "tab:cyan", "tab:purple", "tab:
 _INCHES = (5.6, 3.9)
 _LABEL_LETTERS = 18
 _GROUP = 0.8
-"""Width of the bars that stand together, in parts of the distance to the next."""
+"""Total width of the bars of one column, as a share of the distance between columns."""
 
 
 def exhibit_figure(exhibit: Exhibit) -> Figure:
-    """Curves over numbers, bars over names; published numbers are hollow marks in the colour of their line."""
+    """Return curves over numbers or bars over names; published numbers are hollow marks in the colour of their line."""
     figure = Figure(figsize=_INCHES, dpi=150, layout="constrained")
     axes = figure.subplots()
     if all(isinstance(x, float | int) for x in exhibit.columns):

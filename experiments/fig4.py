@@ -1,4 +1,4 @@
-"""Fig. 4 of the paper: what original weights lose beside weights computed anew for every failure (section 4.2)."""
+"""Fig. 4 of the paper: throughput lost with the original weights and with recomputed weights (section 4.2)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from experiments.registry import Outcome, Settings, experiment, no_options
 from experiments.sweep.workers import workers_from
 
 FULL_GRAPHS = FULL_RUNS = 10
-"""Those of the paper: ten random graphs, ten draws of pairs on each."""
+"""Numbers of the paper: ten random graphs, ten draws of pairs on each."""
 
 _GRAPHS, _RUNS = 2, 2
 _QUICK_GRAPHS, _QUICK_RUNS = 1, 1
@@ -25,7 +25,7 @@ _QUICK_GRAPHS, _QUICK_RUNS = 1, 1
     sweeps=True,
 )
 def fig4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    # The optimiser takes seconds to import, which listing the experiments should not cost.
+    # The optimiser takes seconds to import; listing the experiments must not need it.
     from experiments.fig4_run import run_figure  # noqa: PLC0415
 
     size = (_GRAPHS, _RUNS)

@@ -1,4 +1,4 @@
-"""Figure 4 as an exhibit, made of the file that its experiment writes; pure."""
+"""Makes figure 4 an exhibit from the file that its experiment wrote; pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _VALIDATOR = Draft202012Validator(
 
 
 def figure_4_from_json(data: Mapping[str, Any], source: str | Path) -> Exhibit:
-    """The figure that JSON data holds; raises InputError, with `source` and the key, when they are damaged."""
+    """Return the figure that JSON data holds; raises InputError with `source` and the key when the data are damaged."""
     refuse_fault(data, _VALIDATOR, source)
     demands = data["demands"]
     for name in _CURVES:

@@ -1,4 +1,4 @@
-"""Runs Fig. 4: random graphs, demands rising from light to heavy, every link failed under both ways of rerouting."""
+"""Runs Fig. 4: random graphs, demands from light to heavy, every link failed under both ways of rerouting."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from testbed.manifest import describe_program, package_versions
 SCHEMES = {"kuijia": "original weights", "precomputed": "precomputed weights"}
 NODES, EDGES, PAIRS, TUNNELS = 100, 200, 40, 3
 DEMANDS = tuple(round(0.8 + 0.2 * step, 1) for step in range(12))
-"""Of every pair, in parts of a link: the paper's 0.8 to 3.0 Gbit/s, for links that are taken to have 1 Gbit/s."""
+"""Demands of every pair, in parts of a link: the paper's 0.8 to 3.0 Gbit/s if links have 1 Gbit/s, as assumed."""
 
 COMPARABLE = 0.02
-"""What original weights may lose more than precomputed ones, of the throughput: "highly comparable", in a number."""
+"""Share of the throughput that original weights may lose beyond precomputed ones: "highly comparable" as a number."""
 
 PUBLISHED = "the performance of using original weights is highly comparable to that of precomputing new weights"
 
@@ -48,16 +48,16 @@ class Draw:
 
 
 Losses = dict[str, list[float]]
-"""Scheme to the mean over all failed links of the part of the throughput that is lost, for each demand."""
+"""Scheme to the share of throughput lost for each demand, averaged over all failed links."""
 
 
 def run_figure(
     settings: Settings, graphs: int, runs: int, workers: Workers, output: OutputFolder, progress: Progress
 ) -> Outcome:
-    """Compute all draws, a case of the sweep each; write the curves as text, JSON and picture."""
+    """Compute all draws, each as a case of the sweep; write the curves as text, JSON and picture."""
     with swept(figure_sweep(settings, graphs, runs), workers, output, progress) as found:
         data = {**summary(found), "seed": settings.seed, "capacity": settings.capacity}
-        # Without times: the file is the same whoever computed it, and however often it was interrupted.
+        # The file has no times, so that it does not depend on who computed it or on interruptions.
         data["manifest"] = {**describe_program(), "packages": package_versions(), "settings": asdict(settings)}
         text = table_text(data)
         output.write_json("fig4.json", data)
@@ -77,43 +77,43 @@ def _as_it_is(settings: Settings) -> Settings:
 
 
 def losses_of(settings: Settings, draw: Draw) -> Losses:
-    """Each demand under each scheme, every link failed in turn."""
+    """Return the loss of each scheme at each demand, with every link failed in turn."""
     losses: Losses = {name: [] for name in SCHEMES}
     for traffic in traffic_of(settings, draw):
         failures = tuple(single_links(traffic.plan.topology))
         for name, of_demands in losses.items():
-            # What is lost is the same over whichever of the tunnels victims go that have room for them.
+            # The loss is the same whichever tunnels with enough room the victims use.
             of_demands.append(mean_loss(traffic, make_scheme(name, WarmThroughput(fewest_hops=False)), failures))
     return losses
 
 
 def traffic_of(settings: Settings, draw: Draw) -> Iterator[PlannedTraffic]:
-    """What is sent before anything fails, for one demand after the other."""
+    """Yield the traffic before any failure, for one demand after the other."""
     topology = random_graph(settings.capacity, seed=[settings.seed, draw.graph])
     random = np.random.default_rng([settings.seed, draw.graph, draw.run])
     pairs = random_pairs(topology, random)
     tunnels = dict(zip(pairs, TunnelFinder(topology).tunnels_of_pairs(pairs, TUNNELS), strict=True))
     for demand in DEMANDS:
         demands = [Demand(*pair, demand * settings.capacity) for pair in pairs]
-        # A planner of their own: of plans that are equally good, which one it makes depends on those it made before.
+        # Each demand has its own planner: among equally good plans, the choice depends on the plans made before.
         yield PlannedTraffic.of(Planner(topology, tunnels, demands).plan())
 
 
 def mean_loss(traffic: PlannedTraffic, scheme: Scheme, failures: Iterable[Failure]) -> float:
-    """The part of the throughput that a failure costs, the mean over the failures."""
+    """Return the mean over the failures of the share of throughput lost."""
     model = FailureModel(traffic)
     before = float(model.before.goodput.sum())
 
     def loss(failure: Failure) -> float:
         if not traffic.sent[~traffic.damage(failure).alive].any():
-            return 0.0  # nobody is a victim, and no scheme here does anything
+            return 0.0  # there are no victims, so no scheme reroutes anything
         return 1 - float(model.impact(scheme.reroute(traffic, failure)).goodput.sum()) / before
 
     return fmean(map(loss, failures))
 
 
 def random_graph(capacity: float, seed: Sequence[int]) -> Topology:
-    """The first connected one of random graphs of this size: pairs without a path would have nothing to lose."""
+    """Return the first connected random graph of this size: pairs without a path would have nothing to lose."""
     random = np.random.default_rng(seed)
     while True:
         graph = nx.gnm_random_graph(NODES, EDGES, seed=int(random.integers(2**31)))
@@ -125,7 +125,7 @@ def random_graph(capacity: float, seed: Sequence[int]) -> Topology:
 
 
 def random_pairs(topology: Topology, random: np.random.Generator) -> list[tuple[str, str]]:
-    """Different ordered pairs, each as likely as any other."""
+    """Return different ordered pairs, all equally likely."""
     nodes = topology.nodes
     chosen = random.choice(len(nodes) * (len(nodes) - 1), PAIRS, replace=False)
     pairs = []
@@ -136,7 +136,7 @@ def random_pairs(topology: Topology, random: np.random.Generator) -> list[tuple[
 
 
 def summary(found: Sequence[Losses]) -> dict[str, object]:
-    """The curves, means over all draws, and the largest distance between them."""
+    """Return the curves (means over all draws) and the largest gap between them."""
     curves = {
         name: [fmean(of_draws) for of_draws in zip(*(losses[name] for losses in found), strict=True)]
         for name in SCHEMES
@@ -155,7 +155,7 @@ def summary(found: Sequence[Losses]) -> dict[str, object]:
 
 
 def table_text(data: dict[str, object]) -> str:
-    """The curves as a table; the paper's own have no numbers that can be read."""
+    """Return the curves as a table; the paper prints no numbers for its own."""
     curves = data["loss"]
     assert isinstance(curves, dict)
     lines = [

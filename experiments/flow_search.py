@@ -1,4 +1,4 @@
-"""Finds, in a running lab, flows that the ingress hashes to the tunnels an experiment wants them on."""
+"""Finds flows in a running lab that the ingress hashes to the tunnels an experiment wants them on."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from testbed.lab import Lab
 
 FIRST_SERVER_PORT = 5201
 SOURCE_PORTS = range(10000, 30000)
-"""Below those that the kernel hands out by itself (ip_local_port_range)."""
+"""Source ports below those that the kernel assigns itself (ip_local_port_range)."""
 
 DEFAULT_CODE_POINT = 0
-"""Of packets that no host has marked (RFC 2474)."""
+"""DSCP value of packets that no host has marked (RFC 2474)."""
 
 MISS_CHANCE = 1e-4
-"""Of no candidate of a flow being hashed as wanted."""
+"""Probability that no candidate of a flow is hashed as wanted."""
 
 REROUTE_TIMEOUT = 15.0
-"""Seconds for the ingress to react to a link, beyond those the lab has waited already."""
+"""Seconds that the ingress may take to react to a link, after those that the lab has already waited."""
 
 Marks = Mapping[FlowKey, Mark]
 
@@ -34,10 +34,10 @@ Marks = Mapping[FlowKey, Mark]
 def find_flows(
     lab: Lab, flows: Sequence[WantedFlow], link: tuple[str, str], seed: int, protocol: Protocol = "tcp"
 ) -> dict[str, FlowKey]:
-    """For each flow a source with which the ingress sends it as wanted, with the link up and with it down.
+    """Return for each flow a source that the ingress sends as wanted, both with the link up and with it down.
 
-    TCP flows differ in their source ports. The switch's hash leaves the ports of UDP out, so that UDP flows differ in
-    their source addresses. The link is really taken down for this, and is up again on return.
+    TCP flows differ in their source ports. The switch's hash ignores UDP ports, so UDP flows differ in their source
+    addresses. The search really takes the link down, and returns with the link up again.
 
     Raises:
         TestbedError: no candidate is hashed as wanted, or the ingress does not react to the link.
@@ -65,7 +65,7 @@ def find_flows(
 def _draw_candidates(
     lab: Lab, flows: Sequence[WantedFlow], chance: random.Random, protocol: Protocol
 ) -> dict[str, list[FlowKey]]:
-    """For each flow as many as its share of the slots asks for; no source port of a site is drawn twice."""
+    """Return enough candidates for each flow's share of the slots; no source port of a site is drawn twice."""
     sites = sorted({flow.source for flow in flows})
     ports = {site: iter(chance.sample(SOURCE_PORTS, len(SOURCE_PORTS))) for site in sites}
     found: dict[str, list[FlowKey]] = {}
@@ -83,10 +83,10 @@ def _draw_candidates(
 
 
 def _slot_share(lab: Lab, flow: WantedFlow) -> float:
-    """The part of its pair's hash slots that have a flow's tunnel and, unless it keeps that, its backup after it.
+    """Return the share of the pair's hash slots that fit a flow: its tunnel first, then (unless it stays) its backup.
 
     Raises:
-        TestbedError: no slot has.
+        TestbedError: no slot fits.
     """
     (pair,) = [pair for pair in lab.plan.pairs if flow.tunnel in pair.tunnels]
     slots = cut_slots([tunnel.weight for tunnel in pair.tunnels], lab.options.slot_count).slots
@@ -105,13 +105,13 @@ def _candidates_needed(share: float) -> int:
 
 
 def code_point_of(layout: QueueLayout, flow: WantedFlow) -> int:
-    """The DSCP value that puts a flow into its class."""
+    """Return the DSCP value that puts a flow into its class."""
     code_points = layout.classes[flow.priority].code_points
     return code_points[0] if code_points else DEFAULT_CODE_POINT
 
 
 def _seen(candidates: Mapping[str, Sequence[FlowKey]], marks: Marks) -> dict[str, list[FlowKey]]:
-    """Without those whose source port turned out to be in use."""
+    """Return the candidates without those whose source port turned out to be in use."""
     return {name: [key for key in keys if key in marks] for name, keys in candidates.items()}
 
 

@@ -1,4 +1,4 @@
-"""What a measurement stands on, by the backend asked for: emulation, or the boxes of an inventory."""
+"""Selects the ground of a measurement by its backend: emulation, or the boxes of an inventory."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from testbed.machine import Machine, examine_machine, require_emulation
 
 
 def ground_of(settings: Settings, topology: Topology, sites: Iterable[str]) -> tuple[Ground, Machine]:
-    """Where switches are, and what is known of this machine.
+    """Return the ground that the lab stands on, and the description of this machine.
 
     Args:
-        settings: say which backend, and which inventory.
-        topology: of which an inventory has to have the switches; capacities do not matter.
-        sites: between whose hosts traffic is to be sent.
+        settings: contain the backend and the inventory.
+        topology: the inventory must contain its switches; capacities do not matter.
+        sites: sites whose hosts will send or receive traffic.
 
     Raises:
-        InputError: this machine cannot run an emulation, the inventory is missing or not as it should be, or does not
-            have these switches and hosts.
+        InputError: this machine cannot run an emulation, or the inventory is missing, invalid, or lacks some of these
+            switches and hosts.
     """
     if settings.backend != "boxes":
         return Emulation(), require_emulation()
     if settings.inventory is None:
-        raise InputError("option", "--backend", "boxes of which no inventory says where they are", "--inventory FILE")
+        raise InputError("option", "--backend", "boxes need an inventory", "--inventory FILE")
     inventory = read_inventory(Path(settings.inventory))
     inventory.require_fit(topology)
     inventory.require_hosts(set(sites))

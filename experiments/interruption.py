@@ -1,7 +1,7 @@
-"""What a cut did to a steady flow, told without a clock that its sender and its receiver share; pure.
+"""Measures how a cut interrupted a steady flow, without a clock shared by sender and receiver; pure.
 
-Arrivals are compared among each other, on the receiver's clock, and so are the times at which packets were sent, on the
-sender's. What the two have to do with each other the packets' numbers say.
+Arrivals are compared with each other on the receiver's clock, and sending times on the sender's. The packets' numbers
+relate the two.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from itertools import pairwise
 from testbed.ticks import TickRecord
 
 BEFORE_SECONDS, AFTER_SECONDS, RATE_SECONDS = 0.5, 1.5, 0.4
-"""What is looked at before and after the cut, and how much at either end of it gives the packets per second."""
+"""Seconds examined before and after the cut, and seconds at either end that give the packet rate."""
 
 GUARD_SECONDS = 0.01
-"""Before the cut; the last arrivals may be part of the interruption."""
+"""Seconds before the cut that are left out; the last arrivals may be part of the interruption."""
 
 
 @dataclass(frozen=True)
 class Silence:
-    """The time between two successive events, on their clock."""
+    """Time between two successive events, on their clock."""
 
     start: float
     end: float
@@ -34,15 +34,15 @@ class Silence:
 
 @dataclass(frozen=True)
 class Interruption:
-    """Times in seconds.
+    """Interruption of a flow; times in seconds.
 
     Attributes:
-        gap: the longest time without an arrival that ended after the cut.
-        gap_before: the longest time without an arrival before the cut: what the machines alone do.
-        sender_pause: the longest time between two packets sent, before and after the cut.
-        sender_pause_in_gap: the same, from the last packet that arrived before the gap to the first after it.
-        lost: packets of the whole flow.
-        before, after: packets that arrived in a second, before the cut and at the end.
+        gap: longest time without an arrival that ended after the cut.
+        gap_before: longest time without an arrival before the cut, caused by the machines alone.
+        sender_pause: longest time between two packets sent, before and after the cut.
+        sender_pause_in_gap: the same, between the last packet that arrived before the gap and the first after it.
+        lost: lost packets of the whole flow.
+        before, after: packets per second that arrived before the cut and at the end.
     """
 
     gap: float
@@ -55,15 +55,15 @@ class Interruption:
 
 
 def longest_silence(times: Sequence[float], start: float, end: float) -> Silence:
-    """The longest time between two successive events, of all such times that overlap `start` to `end`.
+    """Return the longest time between two successive events, among those that overlap `start` to `end`.
 
     Args:
-        times: in order.
+        times: in ascending order.
         start: on the same clock.
-        end: likewise.
+        end: on the same clock.
 
     Raises:
-        ValueError: there is no event up to `start`, or none after it.
+        ValueError: no event up to `start`, or none after it.
     """
     if not times or times[0] > start or times[-1] <= start:
         raise ValueError("there are no events on both sides of the start")
@@ -72,12 +72,12 @@ def longest_silence(times: Sequence[float], start: float, end: float) -> Silence
 
 
 def interruption(record: TickRecord, cut_at: float) -> Interruption:
-    """What a cut did to a flow.
+    """Return the interruption that a cut caused.
 
     Args:
-        record: of the flow.
-        cut_at: the earliest that the cut may have been, on the receiver's clock. If it was later, only how the gap is
-            told from other silences suffers, not its length: one just before the cut is taken for it if it is longer.
+        record: record of the flow.
+        cut_at: earliest possible time of the cut on the receiver's clock. If the cut came later, the length of its gap
+            stays right, but a longer silence just before the cut would be taken for the gap.
 
     Raises:
         ValueError: no packets arrived before the cut, or none after it.
@@ -97,9 +97,9 @@ def interruption(record: TickRecord, cut_at: float) -> Interruption:
 
 
 def _sender_pause(record: TickRecord, start: float, end: float) -> float:
-    """The longest time between two packets sent, told on the sender's clock.
+    """Return the longest time between two packets sent, on the sender's clock.
 
-    They are those from the last that had arrived at `start` to the first that arrived from `end` on, on the receiver's.
+    Considers the packets from the last that had arrived by `start` to the first that arrived at `end` or later.
     """
     arrivals = [at for _, at in record.arrivals]
     first, last = bisect_right(arrivals, start) - 1, bisect_left(arrivals, end)

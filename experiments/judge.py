@@ -1,4 +1,4 @@
-"""Holds the goodput of a run against the bars of its experiment; pure."""
+"""Checks the goodput of a run against the bars of its experiment; pure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from experiments.result import Check, FlowResult
 
 MARGIN = 0.08
-"""How far a share of the goodput may lie from the published one where TCP flows compete."""
+"""Largest distance of a goodput share from the published one where TCP flows compete."""
 
 CARRIED = 0.92
-"""Goodput to offered rate of a network that is not overloaded, at least: headers alone make it 0.954 (paper: 0.95)."""
+"""Least goodput / offered rate of a network that is not overloaded; headers alone make it 0.954 (paper: 0.95)."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """Bounds on what some flows together keep of their goodput, after / before; None is no bound."""
+    """Bounds on the share of goodput (after / before) that some flows keep together; None is no bound."""
 
     flows: tuple[str, ...]
     low: float | None
@@ -28,15 +28,15 @@ class Bar:
 
 
 def around(flows: tuple[str, ...], share: float) -> Bar:
-    """The flows keep `share` of their goodput, within `MARGIN`."""
+    """Return a bar: the flows keep `share` of their goodput, within `MARGIN`."""
     return Bar(flows, share - MARGIN, share + MARGIN)
 
 
 def judge(bars: Sequence[Bar], flows: Sequence[FlowResult]) -> tuple[Check, ...]:
-    """One check per bar.
+    """Return one check per bar.
 
     Raises:
-        ValueError: the flows of a bar had no goodput before the failure, so that no share can be given.
+        ValueError: the flows of a bar had no goodput before the failure, so their share is undefined.
     """
     by_name = {flow.name: flow for flow in flows}
     checks = []
@@ -50,9 +50,9 @@ def judge(bars: Sequence[Bar], flows: Sequence[FlowResult]) -> tuple[Check, ...]
 
 
 def uncarried(flows: Sequence[FlowResult]) -> tuple[str, ...]:
-    """In words, how the network failed to carry what was offered before the failure, for which it had the capacity.
+    """Return reasons, in words, if the network did not carry the offered load before the failure, as it should have.
 
-    The flows are taken together, as those that fill a link share it by chance.
+    Flows are added up, as those that fill a link share it by chance.
     """
     offered, carried = sum(flow.offered for flow in flows), sum(flow.before for flow in flows)
     if carried >= CARRIED * offered:

@@ -1,4 +1,4 @@
-"""Watches how busy this machine and the boxes are, so that a run on overloaded ones is not believed."""
+"""Watches the load of this machine and the boxes, so that runs on overloaded ones are rejected."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from testbed.load_counters import LoadCounters, count_load
 
 MAX_STEAL = 0.05
 MAX_SOFTIRQ = 0.35
-"""Valid runs had 0.03 to 0.21, by their own frames. The switch takes half of two processors: above the bound a sixth of
-the time or less is left to senders and receivers, half of what they had in the busiest valid runs."""
+"""Valid runs had 0.03 to 0.21 from their own frames. The switch takes half of two processors: above the bound, senders
+and receivers have a sixth of the time or less, half of what they had in the busiest valid runs."""
 
 MAX_FORWARDING_SOFTIRQ = 0.85
-"""Where no process forwards packets the kernel does, in softirqs: the same sixth of the time is left then."""
+"""Bound for runs without a forwarding process: the kernel forwards in softirqs, which leaves the same sixth."""
 
 MAX_UNREAD = 2.0
-"""Frames a second. A run on links of 50 Mbit/s with 30 of them carried 4 % less than was planned, others none."""
+"""Frames a second. A run on links of 50 Mbit/s that lost 30 carried 4 % less than planned; others lost none."""
 
 MAX_SWITCH_WAITING = 0.70
-"""Runs with 0.6 still met every bar; the wait is in turns of a few milliseconds, less than the queues hold."""
+"""Runs with 0.6 still met every bar; the switch waits a few milliseconds at a time, less than the queues hold."""
 
 REST_LOOK_SECONDS, REST_LOOKS = 1.0, 30
-"""How long each look before a run takes, and how many there are at most."""
+"""Duration of each look before a run, and the largest number of looks."""
 
-# Positions in the first line of /proc/stat (proc(5)), its name left out.
+# Positions in the first line of /proc/stat (proc(5)), without its name.
 _IDLE, _IOWAIT, _SOFTIRQ, _STEAL = 3, 4, 6, 7
 
 
 @dataclass(frozen=True)
 class Load:
-    """Shares of the time between two looks at the machine.
+    """Load between two looks at the machine, as shares of the time.
 
     Attributes:
         idle, steal, softirq: of the time of all processors.
-        switch: in which the process that forwards packets ran; above 1 when several of its threads did. None when the
-            kernel forwards them.
-        switch_waiting: in which its main thread, which does the forwarding, could have run but had no processor.
-        unread: frames a second that it was too late to read. None when the kernel forwards them.
-        boxes: the load of each box by its name, where the network is made of boxes.
+        switch: processor time of the process that forwards packets; above 1 when several of its threads ran. None when
+            the kernel forwards them.
+        switch_waiting: share in which its main thread, which forwards, was ready to run but had no processor.
+        unread: frames per second dropped because it read too late. None when the kernel forwards them.
+        boxes: load of each box by its name, where the network is made of boxes.
     """
 
     idle: float
@@ -53,9 +53,10 @@ class Load:
 
 
 def overload(load: Load) -> tuple[str, ...]:
-    """In words, what of the load disturbs the timing of packets; empty when nothing does.
+    """Return the reasons, in words, why the load disturbs the timing of packets; empty when nothing does.
 
-    That the processors are never idle alone does not, nor that the switch takes a whole one (`testbed.unread_frames`).
+    Processors that are never idle are no reason by themselves, nor is a switch that takes a whole one
+    (`testbed.unread_frames`).
     """
     reasons = []
     if load.steal > MAX_STEAL:
@@ -75,11 +76,11 @@ def overload(load: Load) -> tuple[str, ...]:
 
 
 def load_at_rest(watch: LoadWatch, wait: Callable[[float], None] = time.sleep) -> Load:
-    """The load before a run, when nothing is sent: looked at until nothing disturbs, or for as long as one may wait.
+    """Return the load before a run, when nothing is sent; look again until nothing disturbs or the looks are used up.
 
     Args:
-        watch: made just before.
-        wait: for so many seconds.
+        watch: created just before.
+        wait: sleeps for a number of seconds.
     """
 
     def look() -> Load:
@@ -93,12 +94,12 @@ def load_at_rest(watch: LoadWatch, wait: Callable[[float], None] = time.sleep) -
 
 
 class LoadWatch:
-    """Looks at all machines when it is made and each time it is asked.
+    """Measures the load of all machines between successive calls.
 
     Args:
-        switch_pid: the process of this machine that forwards packets, None when the kernel forwards them.
-        look_at_boxes: what the boxes are doing, by name, where the network is made of boxes.
-        look: at this machine.
+        switch_pid: process on this machine that forwards packets, None when the kernel forwards them.
+        look_at_boxes: returns the counters of the boxes by name, where the network is made of boxes.
+        look: returns the counters of this machine.
     """
 
     def __init__(
@@ -113,7 +114,7 @@ class LoadWatch:
         self._last_of_boxes = look_at_boxes()
 
     def load(self) -> Load:
-        """The load since the previous call, at first since the watch was made."""
+        """Return the load since the previous call, or since the watch was created."""
         before, now = self._last, self._look()
         before_of_boxes, now_of_boxes = self._last_of_boxes, self._look_at_boxes()
         self._last, self._last_of_boxes = now, now_of_boxes

@@ -1,4 +1,4 @@
-"""Figures 6 and 8 and the count of section 5.4: the memory that flow entries need, in one table and decomposed."""
+"""Figures 6 and 8 and the count of section 5.4: memory of flow entries in one table and in decomposed tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EXPERIMENTS = (
 
 def _runner(name: str) -> Runner:
     def run(settings: Settings, _: argparse.Namespace, output: OutputFolder, __: Progress) -> Outcome:
-        # The optimiser and the plotting take seconds to import, which listing the experiments should not cost.
+        # The optimiser and the plotting take seconds to import; listing the experiments must not need them.
         from experiments.exhibit_output import write_exhibits  # noqa: PLC0415
         from experiments.memory_exhibits import fields, figure_6_counts, figure_8_counts  # noqa: PLC0415
 

@@ -26,7 +26,7 @@ _FORMS = {_ONE: Form.SINGLE, _MULTIPLE: Form.DECOMPOSED}
 
 
 def figure_6_counts() -> Exhibit:
-    """What the three ways of figure 6 to hold the same entries need."""
+    """Return the fields and tables needed by the three forms of figure 6."""
     held = {memory: stored(figure_6(FIGURE_6_PRIORITIES), memory) for memory in Memory}
     tables = {memory: len({entry.table_id for entry in entries}) for memory, entries in held.items()}
     saved = tables[Memory.SPLIT] - tables[Memory.DECOMPOSED]
@@ -47,7 +47,7 @@ def figure_6_counts() -> Exhibit:
 
 
 def figure_8_counts() -> Exhibit:
-    """How the fields of the network of figure 7 grow with the priorities."""
+    """Return the growth of fields with the number of priorities in the network of figure 7."""
     published = published_curves("fig8").at("slope of multiple tables to that of one", "ratio")
     assert published is not None
     growth = figure_8()
@@ -80,7 +80,7 @@ def figure_8_counts() -> Exhibit:
 
 
 def fields(settings: Settings) -> Exhibit:
-    """The fields of our tables of the first repetition's pairs."""
+    """Return the number of fields in our tables for the pairs of the first repetition."""
     published = published_curves("fields")
     plan = plan_of(Case("priorities", DEMANDS[0], LINKS[0], SCHEMES[0], 1), settings.capacity, settings.seed)
     counts = {

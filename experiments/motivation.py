@@ -6,9 +6,10 @@ r"""Tables 2 and 3 of the paper: four TCP flows over three tunnels, one of which
         \    /
           s3
 
-All links have the same capacity; s2-s4 is cut. Instead, s1-s4 can be cut: f1 and f2 are on T2 then, f3 on T1, f4 on T3.
-That failure is local at both ends of its tunnel, so that data and acknowledgements are moved without the controller; a
-failure of T1 is always remote for one of the two directions.
+All links have the same capacity; s2-s4 is cut. Alternatively s1-s4 is cut: then f1 and f2 are on T2, f3 on T1, f4 on
+T3. That failure is local at both ends of its tunnel, so data and acknowledgements move without the controller. A
+failure
+of T1 is always remote for one of the two directions.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ T1, T2, T3 = ("s1", "s2", "s4"), ("s1", "s4"), ("s1", "s3", "s4")
 SCHEMES = ("rescaling", "kuijia")
 
 FlowTunnels = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
-"""Flow to its tunnel before and after the cut."""
+"""Flow to its tunnels before and after the cut."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A link to cut and where that finds the flows.
+    """Link to cut, and the tunnels of the flows.
 
-    `local` is whether both ends of the failed tunnel see the failure on a port of their own.
+    `local` is True if both ends of the failed tunnel see the failure on a port of their own.
     """
 
     link: tuple[str, str]
@@ -59,15 +60,15 @@ PAPERS_CUT, LOCAL_CUT = "s2-s4", "s1-s4"
 
 VICTIMS = ("f1", "f2")
 UNTOUCHED = 0.98
-"""What aboriginal flows keep under Kuijia, at least."""
+"""Least share that aboriginal flows keep under Kuijia."""
 
 STARVED = 0.03
-"""What victims keep at most where the surviving tunnels are full."""
+"""Largest share that victims keep where the surviving tunnels are full."""
 
 
 @dataclass(frozen=True)
 class MotivationTable:
-    """One of the two tables: what the flows offer, in parts of a link, and what they must keep under each scheme."""
+    """One of the two tables: rates offered by the flows, in parts of a link, and shares to keep under each scheme."""
 
     name: str
     title: str
@@ -102,7 +103,7 @@ TABLE_3 = MotivationTable(
 
 @dataclass(frozen=True)
 class MotivationOptions:
-    """The knobs of these experiments beyond the common settings; seconds as in `experiments.emulation.Timing`."""
+    """Options of these experiments beyond the common settings; seconds as in `experiments.emulation.Timing`."""
 
     schemes: tuple[str, ...]
     cut: str
@@ -124,7 +125,7 @@ _SECONDS = {
     "settle": (6.0, 6.0, "from the cut to the second measurement, for TCP to settle"),
     "after": (30.0, 12.0, "measured after the cut"),
 }
-"""Phase to its default, its default with --quick, and what it is."""
+"""Phase to its default, its default with --quick, and its meaning."""
 
 _MODELLED = ("schemes", "cut")
 _UNMODELLED = {
@@ -172,7 +173,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--link-delay-seconds",
         type=positive_number,
         metavar="S",
-        help="that packets are under way on every link (default: none); needs the kernel's datapath and netem",
+        help="propagation delay of every link (default: none); needs the kernel's datapath and netem",
     )
     for phase, (usual, quick, meaning) in _SECONDS.items():
         group.add_argument(
@@ -191,10 +192,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def options_from(args: argparse.Namespace, *, quick: bool) -> MotivationOptions:
-    """The options as given on the command line.
+    """Return the options given on the command line.
 
     Raises:
-        InputError: the controller is to be killed before a cut that one direction needs it for.
+        InputError: the controller is to be killed before a cut that one direction cannot notice without it.
     """
     if args.kill_controller and not CASES[args.cut].local and args.liveness != Liveness.BFD.value:
         problem = f"one end of the failed tunnel cannot notice a cut of {args.cut} without the controller"
@@ -239,7 +240,7 @@ def table3(settings: Settings, args: argparse.Namespace, output: OutputFolder, p
 
 
 def refuse_unmodelled(args: argparse.Namespace) -> None:
-    """Raise InputError when an option was given a value that the fluid model, which has no packets, would not heed."""
+    """Raise InputError when an option has a value that the fluid model, which has no packets, would ignore."""
     for name, default in defaults_of(configure).items():
         if name not in _MODELLED and getattr(args, name) != default:
             option = f"--{name.replace('_', '-')}"
@@ -247,7 +248,7 @@ def refuse_unmodelled(args: argparse.Namespace) -> None:
 
 
 def positive_number(text: str) -> float:
-    """A command-line argument; argparse turns the error into its message."""
+    """Return the number of a command-line argument; argparse shows the error as its message."""
     value = parse_number(text)
     if value is None or not (math.isfinite(value) and value > 0):
         raise argparse.ArgumentTypeError(f"{text} is not a number greater than zero")
@@ -255,7 +256,7 @@ def positive_number(text: str) -> float:
 
 
 def positive_count(text: str) -> int:
-    """A command-line argument; argparse turns the error into its message."""
+    """Return the count of a command-line argument; argparse shows the error as its message."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a whole number from one on")
     return int(text)
@@ -272,7 +273,7 @@ def _run(
     table: MotivationTable, settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
     options = options_from(args, quick=settings.quick)
-    # What measures takes seconds to import, which listing the experiments should not cost.
+    # Measuring code takes seconds to import; listing the experiments must not need it.
     if settings.backend == "flow":
         refuse_unmodelled(args)
         from experiments import motivation_flow  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Tables 2 and 3 as exhibits: goodput of each flow before and after the cut, beside the published figures; pure."""
+"""Makes Tables 2 and 3 exhibits: goodput of each flow before and after the cut, beside published figures; pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TABLES = {table.name: table for table in (TABLE_2, TABLE_3)}
 
 
 def motivation_exhibit(results: Sequence[Result]) -> Exhibit:
-    """The table that valid results, at least one, all of one table and backend, are of."""
+    """Return the exhibit of valid results (at least one) that share one table and backend."""
     table: MotivationTable = TABLES[results[0].experiment]
     published = published_throughput(table.name)
     names = list(table.offered_parts)

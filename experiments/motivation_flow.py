@@ -1,4 +1,4 @@
-"""Runs Tables 2 and 3 in the fluid model, which needs neither switches nor rights."""
+"""Runs Tables 2 and 3 in the fluid model, which needs neither switches nor root rights."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _NO_TIME = Window(0.0, 0.0)
 
 
 def run_table(table: MotivationTable, settings: Settings, options: MotivationOptions, output: OutputFolder) -> Outcome:
-    """Compute every scheme, write each result, then the table; there is nothing to draw over time.
+    """Compute every scheme, write each result, then the table; there is no picture over time.
 
     Raises:
-        InputError: repetitions, which would all be the same.
+        InputError: more than one repetition was asked for; all would be the same.
     """
     if settings.repetitions != 1:
         problem = f"{settings.repetitions} runs of a model that always gives the same"
@@ -79,7 +79,7 @@ def _computed(
 def _flows(
     table: MotivationTable, capacity: float, case: Case, topology: Topology, scheme: str
 ) -> tuple[FlowResult, ...]:
-    """What each flow gets before and after the cut, one TCP connection each."""
+    """Return the goodput of each flow before and after the cut, one TCP connection each."""
     offered = {name: table.offered_parts[name] / table.link_parts * capacity for name in case.flow_tunnels}
     role = roles({name: FlowPaths(*tunnels) for name, tunnels in case.flow_tunnels.items()}, case.link)
     low = {name: scheme == "kuijia" and role[name] == "victim" for name in case.flow_tunnels}
@@ -109,7 +109,7 @@ def _goodput(
     tunnels: Mapping[str, tuple[str, ...]],
     low: Mapping[str, bool],
 ) -> dict[str, float]:
-    """Mbit/s of each flow over its tunnel; those that are `low` wait in the victims' queue."""
+    """Return the Mbit/s of each flow over its tunnel; those that are `low` wait in the victims' queue."""
     position = {link.ends: number for number, link in enumerate(topology.links)}
     paths = [[position[hop] for hop in pairwise(nodes)] for nodes in tunnels.values()]
     level = [_LOW if low.get(name) else _NORMAL for name in tunnels]

@@ -1,4 +1,4 @@
-"""What Tables 2 and 3 are measured on and what is made of the results, the same for every backend."""
+"""Network of Tables 2 and 3 and the output made of their results, the same for every backend."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from te_solver.solve import solve
 from te_solver.topology_file import load_topology
 
 _DEMAND_TO_CAPACITY = 3
-"""As much as the three tunnels carry, which gives them equal weights."""
+"""Demand that fills the three tunnels, which gives them equal weights."""
 
 
 def motivation_plan(capacity: float, delay: float = 0.0) -> Plan:
-    """The network of Fig. 1 with links of `capacity` Mbit/s and `delay` seconds, its three tunnels of equal weight."""
+    """Return the plan for Fig. 1: links of `capacity` Mbit/s and `delay` seconds, three tunnels of equal weight."""
     topology = load_topology(shipped_network(NETWORK)).with_capacity(capacity)
     topology = replace(topology, links=tuple(replace(link, delay=delay) for link in topology.links))
     return solve(topology, [Demand(INGRESS, EGRESS, _DEMAND_TO_CAPACITY * capacity)])
@@ -40,7 +40,7 @@ def write_outcome(table: MotivationTable, results: Sequence[Result], output: Out
 
 
 def queue_checks(scheme: str, flows: Iterable[FlowResult]) -> Iterator[Check]:
-    """Flows that were seen after the cut are in the queue they belong in: victims under Kuijia in the low one."""
+    """Yield a check for each flow seen after the cut: victims under Kuijia are in the low queue, others are not."""
     for flow in flows:
         if flow.low_after is not None:
             expected = float(scheme == "kuijia" and flow.role == "victim")
@@ -48,7 +48,7 @@ def queue_checks(scheme: str, flows: Iterable[FlowResult]) -> Iterator[Check]:
 
 
 def missed_bars(results: Iterable[Result]) -> Iterator[str]:
-    """What kept results from passing, in words."""
+    """Yield the reasons why results did not pass, in words."""
     for result in results:
         run = f"{result.experiment} with {result.scheme}, repetition {result.repetition}"
         if result.invalid:

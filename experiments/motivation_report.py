@@ -1,4 +1,4 @@
-"""Tables 2 and 3 as text and as JSON data: ours scaled to the paper's link beside the published figures; pure."""
+"""Tables 2 and 3 as text and as JSON data: our goodput scaled to the paper's link beside the published one; pure."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class _Shares:
 
 
 def table_text(table: MotivationTable, published: PublishedThroughput, results: Sequence[Result]) -> str:
-    """Offered, before and after per scheme for every flow, ours and the paper's, then the bars and how they were met.
+    """Return a table of every flow (offered, before, after per scheme; ours and the paper's), then the bars.
 
-    Runs on an overloaded machine are left out of the means.
+    The means leave out runs on an overloaded machine.
     """
     names, schemes, first = list(table.offered_parts), _schemes(results), results[0]
     link = "-".join(first.failure.link)
@@ -59,7 +59,7 @@ def table_text(table: MotivationTable, published: PublishedThroughput, results: 
 
 
 def summary(table: MotivationTable, published: PublishedThroughput, results: Sequence[Result]) -> dict[str, Any]:
-    """The same as JSON data: goodput in parts of the paper's link, means over the valid runs, and every check."""
+    """Return the same as JSON data: goodput in parts of the paper's link (means of valid runs), and every check."""
     return {
         "experiment": table.name,
         "source": published.source,

@@ -1,4 +1,4 @@
-"""Runs Tables 2 and 3 on the emulated testbed: every scheme, as often as asked, runs on a busy machine repeated."""
+"""Runs Tables 2 and 3 on the emulated testbed: all schemes and repetitions; runs on a busy machine are repeated."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from testbed.network import NetworkOptions
 
 @dataclass(frozen=True)
 class _Job:
-    """What is the same for all runs of a table."""
+    """Values shared by all runs of a table."""
 
     table: MotivationTable
     settings: Settings
@@ -53,10 +53,10 @@ def run_table(
     output: OutputFolder,
     progress: Progress,
 ) -> Outcome:
-    """Measure every scheme and repetition, writing each result as it is had, then the table and the picture.
+    """Measure every scheme and repetition, writing each result at once, then the table and the picture.
 
     Raises:
-        InputError: the machine cannot run an emulation, or does not have the congestion control or delays of links.
+        InputError: the machine cannot run an emulation, or lacks the congestion control or link delays.
         TestbedError: the lab or a flow failed.
     """
     ground, machine = ground_of(settings, load_topology(shipped_network(NETWORK)), (INGRESS, EGRESS))
@@ -77,7 +77,7 @@ def run_table(
 
 
 def wanted_flows(table: MotivationTable, flow_tunnels: FlowTunnels, plan: Plan) -> tuple[WantedFlow, ...]:
-    """The flows of a table, their offered rates scaled from parts of the paper's link to those of the plan."""
+    """Return the flows of a table, with offered rates scaled from parts of the paper's link to links of the plan."""
     tunnels = {tunnel.nodes: tunnel for tunnel in plan.tunnels}
     capacity = min(link.capacity for link in plan.topology.links)
     return tuple(

@@ -1,4 +1,4 @@
-"""Pictures of results; draws into files only, never on a screen."""
+"""Draws pictures of results, into files, never on a screen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEADROOM = 1.1
 
 
 def goodput_figure(results: Sequence[Result], title: str) -> Figure:
-    """Goodput over time, one panel per scheme, time zero being the cut; repeated runs are drawn over each other.
+    """Return the goodput over time around the cut at zero, a panel per scheme; repeated runs overlap.
 
     Published levels after the cut, scaled to the capacity, are dotted lines in the colour of their flow.
     """
@@ -30,7 +30,7 @@ def goodput_figure(results: Sequence[Result], title: str) -> Figure:
         panel.set_title(scheme)
         panel.set_xlabel("seconds since the cut")
         panel.grid(alpha=0.3)
-    # Bytes that a busy receiver reads late make spikes above the capacity, which would hide the rest.
+    # Bytes that a busy receiver reads late make spikes above the capacity, which would squash the rest.
     panels[0].set_ylim(0, _HEADROOM * results[0].capacity)
     panels[0].set_xlim(
         min(result.before.start - result.failure.at for result in results),

@@ -1,4 +1,4 @@
-"""Tells people how an experiment is getting on: one line that changes on a terminal, plain lines elsewhere."""
+"""Shows the progress of an experiment: one changing line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import TextIO
 
 PLAIN_INTERVAL = 5.0
-"""Seconds between two lines of changing state where nothing can be overwritten."""
+"""Seconds between two state lines where lines cannot be overwritten."""
 
 _TO_START_AND_ERASE = "\r\x1b[K"
 
 
 class Progress:
-    """Writes to `stream`, normally standard error; `clock` gives seconds."""
+    """Writes progress to `stream`, normally standard error; `clock` returns seconds."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -24,14 +24,14 @@ class Progress:
         self._last_plain: float | None = None
 
     def say(self, text: str) -> None:
-        """A line that stays."""
+        """Print a line that stays."""
         self.close()
         self._stream.write(f"{text}\n")
         self._stream.flush()
         self._last_plain = None
 
     def show(self, text: str) -> None:
-        """The present state, in place of the previous one."""
+        """Show the present state in place of the previous one."""
         if self._overwrites:
             width = shutil.get_terminal_size().columns - 1
             self._stream.write(f"{_TO_START_AND_ERASE}{text[:width]}")
@@ -45,7 +45,7 @@ class Progress:
             self._last_plain = now
 
     def close(self) -> None:
-        """End the changing line, so that what is written next starts on a line of its own."""
+        """End the changing line, so that later output starts on a line of its own."""
         if self._line_is_open:
             self._stream.write("\n")
             self._stream.flush()

@@ -1,6 +1,6 @@
-"""How long traffic is interrupted by a failure: a packet a millisecond across a network while links are cut.
+"""Measures how long a failure interrupts traffic: a packet a millisecond across a network while links are cut.
 
-The paper has no figure for it: its Table 4 is the time TCP takes to settle. What is held to the bars are our own goals.
+The paper has no such figure: its Table 4 is the time TCP takes to settle. The bars are our own goals.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
 
 NETWORKS = {"gscale": ("1", "11"), "fig1": ("s1", "s4")}
-"""Network to ingress and egress of the flow: of its demands, the pair whose tunnels with traffic are the longest."""
+"""Network to ingress and egress of the flow: among its demands, the pair with the longest tunnels in use."""
 
 TICK_SECONDS, TICK_BYTES = 0.001, 8
 
@@ -23,14 +23,15 @@ DEFAULT_CUTS, QUICK_CUTS = 20, 4
 
 @dataclass(frozen=True)
 class Mode:
-    """A kind of failure and who notices it.
+    """A kind of failure and the party that notices it.
 
     Attributes:
         liveness: as in `testbed.lab.LabOptions`.
-        bfd_interval_ms: between two packets of a BFD session, None where there are none.
-        links: which of the tunnel's links are cut in turn, the ingress's own being 0; of those that the tunnel has.
-        without_controller: the controller is killed before the first cut.
-        median, maximum: the longest interruption that passes, in seconds; None is no bar.
+        bfd_interval_ms: time between two packets of a BFD session, None without sessions.
+        links: positions of the tunnel's links to cut in turn, the ingress's own being 0; those beyond its end are
+            skipped.
+        without_controller: True if the controller is killed before the first cut.
+        median, maximum: longest interruption that passes, in seconds; None is no bar.
     """
 
     name: str
@@ -72,7 +73,7 @@ MODES = {
 
 @dataclass(frozen=True)
 class RecoveryOptions:
-    """Which modes are measured, how many cuts of each, and on which network."""
+    """Modes to measure, number of cuts of each, and the network."""
 
     modes: tuple[str, ...]
     cuts: int
@@ -103,12 +104,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--network",
         choices=tuple(NETWORKS),
         default="gscale",
-        help="whose links are cut (default: gscale, of 12 switches; fig1 has 4)",
+        help="network whose links are cut (default: gscale, of 12 switches; fig1 has 4)",
     )
 
 
 def options_from(args: argparse.Namespace, *, quick: bool, repetitions: int) -> RecoveryOptions:
-    """The options as given on the command line; a repetition is as many cuts again."""
+    """Return the options given on the command line; each repetition adds as many cuts again."""
     cuts = args.cuts or (QUICK_CUTS if quick else DEFAULT_CUTS)
     return RecoveryOptions(args.modes, cuts * repetitions, args.network)
 
@@ -122,7 +123,7 @@ def options_from(args: argparse.Namespace, *, quick: bool, repetitions: int) -> 
 )
 def recovery(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick, repetitions=settings.repetitions)
-    # What measures takes seconds to import, which listing the experiments should not cost.
+    # Measuring code takes seconds to import; listing the experiments must not need it.
     from experiments.recovery_run import run_recovery  # noqa: PLC0415
 
     return run_recovery(settings, options, output, progress)

@@ -1,4 +1,4 @@
-"""What cuts did to a steady flow, in numbers, as text and as JSON data; pure."""
+"""Interruptions of a steady flow by cuts, as numbers, text and JSON data; pure."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from experiments.recovery import NETWORKS, TICK_BYTES, Mode
 from experiments.result import Check
 
 MAX_SENDER_PAUSE = 0.005
-"""Seconds of the interruption that may be the sender's own doing."""
+"""Seconds of the interruption that the sender itself may cause."""
 
 MAX_CLOCK_ERROR = 0.05
-"""Seconds that a cut may be off on the receiver's clock, a tenth of what is looked at before it."""
+"""Uncertainty of a cut on the receiver's clock, in seconds: a tenth of the time examined before it."""
 
 _LABEL_WIDTH, _CELL_WIDTH = 60, 8
 
 
 @dataclass(frozen=True)
 class CutRecord(Interruption):
-    """One cut and what it did; times in seconds.
+    """A cut and its effect; times in seconds.
 
     Attributes:
         position: of the link in the tunnel, the ingress's own being 0.
-        path_id, backup_path_id: the flow's tunnel before and after.
-        source_address: of the flow, which decides its slot.
-        low_after: whether it was tagged as a victim.
-        noticed: switch at an end of the link to when it reported its port, seconds after the cut.
-        clock_error: how far the moment of the cut may be off on the receiver's clock; 0 where that is ours.
-        load: of the machine around the cut, and of the boxes.
+        path_id, backup_path_id: tunnel of the flow before and after.
+        source_address: of the flow; decides its slot.
+        low_after: True if the flow was tagged as a victim.
+        noticed: switch at an end of the link to the seconds from the cut to its port report.
+        clock_error: uncertainty of the cut on the receiver's clock; 0 where that is our own clock.
+        load: of this machine and the boxes around the cut.
     """
 
     link: tuple[str, str]
@@ -47,8 +47,8 @@ class CutRecord(Interruption):
 
     @property
     def invalid(self) -> tuple[str, ...]:
-        """Why the cut must not be used, in words; empty for a good one."""
-        # A switch that takes up every packet alone is never idle long before it is late: what counts is how late it is.
+        """Reasons not to use the cut, in words; empty for a good one."""
+        # A switch in userspace may take all of a processor long before it is late: only its lateness counts.
         reasons = list(overload(self.load))
         if self.sender_pause_in_gap > MAX_SENDER_PAUSE:
             limit = f"more than {_ms(MAX_SENDER_PAUSE)} ms"
@@ -64,8 +64,8 @@ class ModeResult:
     """All cuts of one mode.
 
     Attributes:
-        cuts: those on a machine too busy, however often repeated, are among them but do not count.
-        false_alarms: how often BFD sessions went down before the first cut, None where there are none.
+        cuts: include those on a machine that stayed too busy, which do not count.
+        false_alarms: times that BFD sessions went down before the first cut, None without sessions.
     """
 
     mode: Mode
@@ -74,12 +74,12 @@ class ModeResult:
 
     @property
     def gaps(self) -> list[float]:
-        """Seconds, of the cuts that count."""
+        """Interruptions in seconds of the cuts that count."""
         return [cut.gap for cut in self.cuts if not cut.invalid]
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """Empty when no cut counts."""
+        """Checks of the mode's bars; empty when no cut counts."""
         if not self.gaps:
             return ()
         named = (
@@ -92,7 +92,7 @@ class ModeResult:
 
 
 def missed_bars(results: Iterable[ModeResult]) -> Iterator[str]:
-    """What kept modes from passing, in words."""
+    """Yield the reasons why modes did not pass, in words."""
     for result in results:
         unused = [cut for cut in result.cuts if cut.invalid]
         if unused:
@@ -105,7 +105,7 @@ def missed_bars(results: Iterable[ModeResult]) -> Iterator[str]:
 
 
 def table_text(results: Sequence[ModeResult], network: str) -> str:
-    """The interruptions of every mode in milliseconds, then the bars and how they were met."""
+    """Return the interruptions of every mode in milliseconds, then the bars and whether they were met."""
     ingress, egress = NETWORKS[network]
     lines = [
         f"A packet a millisecond from {ingress} to {egress} of {network}: longest time without one after a cut, in ms",
@@ -130,7 +130,7 @@ def table_text(results: Sequence[ModeResult], network: str) -> str:
 
 
 def mode_data(result: ModeResult) -> dict[str, Any]:
-    """A mode as JSON data: every cut, what they come to, and the bars; times in seconds."""
+    """Return a mode as JSON data: every cut, their summary, and the bars; times in seconds."""
     return {
         "mode": asdict(result.mode),
         "gap": _spread(result.gaps),
@@ -156,7 +156,7 @@ def _spread(gaps: Sequence[float]) -> dict[str, float] | None:
 
 
 def _mbits(packets_per_second: float) -> float:
-    """Of what the packets carry."""
+    """Return the payload rate in Mbit/s."""
     return packets_per_second * TICK_BYTES * 8 / 1e6
 
 

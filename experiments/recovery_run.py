@@ -33,14 +33,14 @@ from testbed.manifest import describe_run
 from testbed.ticks import TickFlow
 
 ADDRESSES = 16
-"""Source addresses tried: the switch hashes addresses but not the ports of UDP, so that each has a slot of its own."""
+"""Source addresses to try: the switch hashes addresses but not UDP ports, so each address has its own slot."""
 
 QUIET_SECONDS = 10.0
-"""For which false alarms of BFD are counted before the first cut."""
+"""Seconds in which false alarms of BFD are counted before the first cut."""
 
 _SIGHT_SECONDS = 1.0
 _RETURN_SECONDS = 15.0
-"""For the flow's tunnel to carry it (again)."""
+"""Seconds that the flow may take to be on its tunnel (again)."""
 
 _NORMAL, _VICTIM = PLAIN_LAYOUT.classes[0].normal.traffic_class, PLAIN_LAYOUT.classes[0].victim.traffic_class
 _FIRST_SOURCE_PORT, _TARGET_PORT = 20000, 5201
@@ -48,7 +48,7 @@ _FIRST_SOURCE_PORT, _TARGET_PORT = 20000, 5201
 
 @dataclass(frozen=True)
 class _Source:
-    """Where a flow comes from: the address decides its slot, the port only tells it from the flow before it."""
+    """Source of a flow: the address decides its slot, the port only distinguishes it from the previous flow."""
 
     address: str
     port: int
@@ -60,7 +60,7 @@ class _Source:
 
 @dataclass(frozen=True)
 class _Aim:
-    """The link to cut, by its position in a tunnel, and the flow on that tunnel: its ingress and egress, its source."""
+    """Link to cut, as a position in a tunnel, and the flow on that tunnel: ingress, egress, source."""
 
     tunnel: Tunnel
     position: int
@@ -74,7 +74,7 @@ class _Aim:
 
 @dataclass(frozen=True)
 class _Job:
-    """What is the same for all modes."""
+    """Values shared by all modes."""
 
     settings: Settings
     options: RecoveryOptions
@@ -84,7 +84,7 @@ class _Job:
 
 
 def run_recovery(settings: Settings, options: RecoveryOptions, output: OutputFolder, progress: Progress) -> Outcome:
-    """Measure every mode, writing each as it is had, then the table.
+    """Measure every mode, writing each result at once, then the table.
 
     Raises:
         InputError: the machine cannot run an emulation, or the inventory does not fit.
@@ -112,7 +112,7 @@ def run_recovery(settings: Settings, options: RecoveryOptions, output: OutputFol
 
 
 def recovery_plan(network: str, capacity: float) -> Plan:
-    """A shipped network with its largest link at `capacity` Mbit/s and its own demands."""
+    """Return the plan of a shipped network with its own demands and its largest link at `capacity` Mbit/s."""
     topology = load_topology(shipped_network(network))
     demands = load_demands(shipped_demands(network), topology)
     factor = capacity / max(link.capacity for link in topology.links)
@@ -120,7 +120,7 @@ def recovery_plan(network: str, capacity: float) -> Plan:
 
 
 def cuts_in_turn(mode: Mode, tunnels: Sequence[Tunnel], count: int) -> list[tuple[Tunnel, int]]:
-    """Which tunnel is cut at which of its links, tunnel by tunnel and then link by link.
+    """Return the cuts, as tunnels and positions of their links: tunnel by tunnel, then link by link.
 
     Raises:
         ValueError: no tunnel has a link that the mode cuts.
@@ -167,7 +167,7 @@ def _measure(mode: Mode, job: _Job, progress: Progress) -> tuple[Lab, ModeResult
 
 
 def _find_sources(lab: Lab, ends: tuple[str, str]) -> dict[int, list[_Source]]:
-    """Over which tunnel packets from addresses of the ingress' site are sent, by path id."""
+    """Return the sources at the ingress' site by the path id of the tunnel that carries their packets."""
     ingress, egress = map(lab.fabric.host, ends)
     sources = [_Source(str(ingress.address + number), _FIRST_SOURCE_PORT + number) for number in range(ADDRESSES)]
     keys = [source.key for source in sources]
@@ -180,12 +180,12 @@ def _find_sources(lab: Lab, ends: tuple[str, str]) -> dict[int, list[_Source]]:
 
 
 def _false_alarms(lab: Lab, ends: tuple[str, str], sources: Mapping[int, Sequence[_Source]]) -> int:
-    """How often ends of BFD sessions go down while nothing fails and a flow is sent."""
+    """Return how often ends of BFD sessions go down while nothing fails and a flow is sent."""
     with _flow(lab, ends, next(iter(sources.values()))[0]) as flow:
         flow.start()
         before = lab.fabric.session_flaps()
         time.sleep(QUIET_SECONDS)
-        return -(-(lab.fabric.session_flaps() - before) // 2)  # each goes up again
+        return -(-(lab.fabric.session_flaps() - before) // 2)  # each also comes up again
 
 
 def _cut(lab: Lab, aim: _Aim) -> CutRecord:

@@ -1,4 +1,4 @@
-"""The experiments by name: each registers itself with what it reproduces and how it is run."""
+"""Registry of the experiments: each registers its name, the figure it reproduces and its function."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ _MODULES = (
     "experiments.hedera.timing",
     "experiments.cqrd.command",
 )
-"""The modules that hold experiments; importing one registers what it holds."""
+"""Modules with experiments; importing one registers its experiments."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What every experiment is told.
+    """Settings common to all experiments.
 
     Attributes:
         capacity: of a link, in Mbit/s; published rates are scaled to it.
-        framework: what the controller runs on.
+        framework: of the controller.
         slots: hash slots per pair of sites.
-        repetitions: how often the whole experiment is measured.
-        quick: shorter measurements.
-        seed: decides every random choice.
-        inventory: file that says which boxes there are, for the backend `boxes`.
-        lower_capacity: of all links, in Mbit/s, when the machine is too busy for `capacity`; None when it must be that.
+        repetitions: number of times the whole experiment is measured.
+        quick: True for shorter measurements.
+        seed: determines every random choice.
+        inventory: file that lists the boxes, for the backend `boxes`.
+        lower_capacity: of all links, in Mbit/s, if the machine is too busy for `capacity`; None to allow only that.
     """
 
     backend: str
@@ -61,13 +61,13 @@ class Settings:
 
     @property
     def capacities(self) -> tuple[float, ...]:
-        """What to try, in that order."""
+        """Capacities to try, in that order."""
         return (self.capacity,) if self.lower_capacity is None else (self.capacity, self.lower_capacity)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an experiment found: a text for people, the same as JSON data, and the bars it missed, in words."""
+    """Result of an experiment: a text, the same as JSON data, and the missed bars in words."""
 
     text: str
     summary: dict[str, object]
@@ -83,13 +83,13 @@ class Experiment:
     """One table or figure of the paper.
 
     Attributes:
-        reproduces: where the paper has it.
-        backends: what it can run on, the default first.
-        configure: adds the options of its own to `kuijia run`; experiments of a family share one.
-        run: measures, writes its files and reports; raises KuijiaError when it cannot.
-        sweeps: whether it is a sweep, which `experiments.sweep.workers.workers_from` tells who works on.
-        heeds: the names of options of other families that it heeds as well.
-        ignores: the names of options for all experiments that would change nothing in it.
+        reproduces: place in the paper.
+        backends: supported backends, the default first.
+        configure: adds its own options to `kuijia run`; experiments of a family share one.
+        run: measures, writes its files and reports; raises KuijiaError on failure.
+        sweeps: True if it is a sweep, whose workers `experiments.sweep.workers.workers_from` selects.
+        heeds: options of other families that it also uses.
+        ignores: options common to all experiments that have no effect in it.
     """
 
     name: str
@@ -104,7 +104,7 @@ class Experiment:
 
 
 def no_options(parser: argparse.ArgumentParser) -> None:
-    """For experiments that have no options of their own."""
+    """Add nothing: for experiments without options of their own."""
 
 
 _registered: dict[str, Experiment] = {}
@@ -137,14 +137,14 @@ def experiment(  # noqa: PLR0913  # all by name, and most experiments leave the 
 
 
 def all_experiments() -> tuple[Experiment, ...]:
-    """Every experiment, in the order of the modules that hold them, whichever of these were imported before."""
+    """Return every experiment in the order of `_MODULES`, whichever modules were imported before."""
     for module in _MODULES:
         import_module(module)
     return tuple(sorted(_registered.values(), key=lambda each: _MODULES.index(each.run.__module__)))
 
 
 def find_experiment(name: str) -> Experiment:
-    """The experiment of this name; raises InputError when there is none."""
+    """Return the experiment of this name; raises InputError if there is none."""
     known = {each.name: each for each in all_experiments()}
     if name not in known:
         raise InputError("experiment", name, "is unknown", f"one of {', '.join(known)} (see `kuijia list`)")
@@ -152,7 +152,7 @@ def find_experiment(name: str) -> Experiment:
 
 
 def refuse_unheeded(chosen: Experiment, args: argparse.Namespace) -> None:
-    """Raise InputError when an option of another experiment was given a value, which would change nothing."""
+    """Raise InputError when an option of another experiment was given, as it would have no effect."""
     for configure in dict.fromkeys(each.configure for each in all_experiments()):
         for name, default in defaults_of(configure).items():
             if getattr(args, name) == default:
@@ -164,7 +164,7 @@ def refuse_unheeded(chosen: Experiment, args: argparse.Namespace) -> None:
 
 
 def defaults_of(configure: Configure) -> dict[str, object]:
-    """The options that a family of experiments adds, each with its default."""
+    """Return the options of a family of experiments with their defaults."""
     parser = argparse.ArgumentParser()
     configure(parser)
     return vars(parser.parse_args([]))

@@ -1,4 +1,4 @@
-"""The first paragraph of a report: which bars are missed, then where numbers are not the published ones; pure."""
+"""Writes the first paragraph of a report: missed bars, then numbers that differ from the published ones; pure."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from experiments.exhibit import Exhibit, Line, Point, number, value_text
 
 SAME_PART, SAME_UNITS = 0.1, 1.0
-"""A number is the published one when it is within a tenth of it, or within one unit: point, second, Mbit/s."""
+"""Tolerances for a number to match the published one: a tenth of it, or one unit (point, second, Mbit/s)."""
 
 _MEASURED = "emulation"
 _READ = ("fig10", "fig11", "fig12", "fig13")
-"""Figures whose numbers hang on what the paper does not say."""
+"""Figures whose numbers depend on choices that the paper does not state."""
 
 _LISTED = 3
-"""As many missed bars are told one by one; of more, the figures they belong to."""
+"""Most missed bars that are listed one by one; if there are more, their figures are listed."""
 
 
 def lead_of(exhibits: Sequence[Exhibit]) -> str:
-    """Whole sentences, what matters first; what was measured is told apart from what was computed."""
+    """Return whole sentences, the most important first; measured and computed numbers are kept apart."""
     sentences = [*_bars(exhibits)]
     compared = [exhibit for exhibit in exhibits if exhibit.largest_deviations()]
     if not compared:
@@ -49,14 +49,14 @@ def lead_of(exhibits: Sequence[Exhibit]) -> str:
 
 
 def same_as_published(point: Point) -> bool:
-    """Whether a point that has both numbers has the published one."""
+    """Return True if our number of a point that has both matches the published one."""
     assert point.deviation is not None, "a point with both numbers"
     assert point.published is not None, "a point with both numbers"
     return abs(point.deviation) <= max(SAME_UNITS, SAME_PART * abs(point.published))
 
 
 def _bars(exhibits: Sequence[Exhibit]) -> Iterator[str]:
-    """A sentence on the bars of measured runs, then one on those of each other backend."""
+    """Yield a sentence on the bars of measured runs, then one for each other backend."""
     by_backend: dict[str, list[Exhibit]] = {}
     for exhibit in sorted(exhibits, key=lambda exhibit: exhibit.backend != _MEASURED):
         if exhibit.checks:
@@ -75,7 +75,7 @@ def _bars(exhibits: Sequence[Exhibit]) -> Iterator[str]:
 
 
 def _apart(exhibit: Exhibit) -> str:
-    """Which of its lines are not the published ones, each by one point, in words; empty when all are."""
+    """Return the lines that differ from the published ones, each by one point, in words; empty when all match."""
     return ", ".join(
         f"{line.label} {value_text(point)} instead of {number(point.published)} at {point.x}"
         for line in exhibit.lines
@@ -84,7 +84,7 @@ def _apart(exhibit: Exhibit) -> str:
 
 
 def _differing(line: Line) -> list[Point]:
-    """The point at the heaviest demand of those that are not the published ones, over names the farthest; or none."""
+    """Return the differing point at the heaviest demand (over names: the most distant one), or no point."""
     points = [point for point in line.points if point.deviation is not None and not same_as_published(point)]
     if not points:
         return []

@@ -1,4 +1,4 @@
-"""The part each flow plays in a link failure, computed from the tunnels alone."""
+"""Determines the role of each flow in a link failure from the tunnels alone."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class FlowPaths:
-    """Nodes a flow visits before and after the failure."""
+    """Nodes that a flow visits before and after the failure."""
 
     before: Path
     after: Path
 
 
 def roles(flows: Mapping[str, FlowPaths], failed: tuple[str, str]) -> dict[str, Role]:
-    """The role of each flow, by its name, when the link between two nodes fails in both directions.
+    """Return the role of each flow, by its name, when the link between two nodes fails in both directions.
 
-    Links are directed: flows in opposite directions do not share any (Kuijia, section 5.2).
+    Links are directed: flows in opposite directions share none (Kuijia, section 5.2).
     """
     broken = {failed, failed[::-1]}
     victims = {name for name, paths in flows.items() if _links(paths.before) & broken}

@@ -1,4 +1,4 @@
-"""Holds JSON data from files against a schema (draft 2020-12) whose descriptions say what is expected."""
+"""Checks JSON data from files against a schema (draft 2020-12) whose descriptions state the expected value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from te_solver.errors import InputError, key_path
 
 
 def refuse_fault(data: object, validator: Draft202012Validator, source: str | Path) -> None:
-    """Raise InputError for the first place at which data break a schema; its source is `source`, its place the key."""
+    """Raise InputError for the first violation of a schema; names `source` and the place of the fault as the key."""
     fault = min(validator.iter_errors(data), key=lambda error: error.json_path, default=None)
     if fault is not None:
         place = key_path(tuple(fault.absolute_path))

@@ -1,4 +1,4 @@
-"""Refuses results from files that are no runs of their experiment, or were not measured alike."""
+"""Rejects results that are no runs of their experiment, or were measured under different settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from te_solver.errors import InputError, quoted
 
 
 def refuse_strange(stored: Iterable[StoredResult]) -> None:
-    """Raise InputError for what is no case of its experiment, and for runs that no mean can be taken of."""
+    """Raise InputError for a result that is no case of its experiment, and for runs that cannot be averaged."""
     alike: dict[tuple[str, str], list[StoredResult]] = {}
     for path, result in stored:
         if result.experiment == "gscale":
@@ -33,7 +33,7 @@ def refuse_strange(stored: Iterable[StoredResult]) -> None:
 
 def _refuse_gscale(path: Path, result: Result) -> None:
     case = stored_case(result, path)
-    if case.traffic == "priorities":  # of the others nothing asks for flows by their names
+    if case.traffic == "priorities":  # only here are flows looked up by name
         plan = plan_of(case, result.capacity, result.seed)
         _refuse_flows(path, result, [flow.name for flow in aggregates_of(plan, case.link)])
 
@@ -45,7 +45,7 @@ def _refuse_table(path: Path, result: Result) -> None:
 
 
 def _refuse_flows(path: Path, result: Result, known: Collection[str]) -> None:
-    """Refuse a result that has other flows than its experiment, or one twice."""
+    """Raise InputError if a result has unknown, missing or duplicate flows."""
     missing = set(known)
     for number, flow in enumerate(result.flows):
         if flow.name not in missing:

@@ -1,6 +1,6 @@
-"""Whether replacing the plan, or the controller, loses packets: numbered packets across the network while it happens.
+"""Measures whether replacing the plan or the controller loses packets, with numbered packets across the network.
 
-The paper has no figure for it. What is held to the bars are our own goals.
+The paper has no such figure. The bars are our own goals.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ PAIRS = {("s1", "s4"): 1.5, ("s2", "s3"): 0.5}
 """Pair to its demand, in capacities of a link."""
 
 LOAD = 0.5
-"""What is offered, as a share of what the plan allocates: no link is full then, wherever the flows are hashed to."""
+"""Offered load as a share of the plan's allocation: no link is full, wherever the flows are hashed to."""
 
 FLOWS_PER_PAIR = 8
 PACKET_BYTES = 1000
 
 PLANS = ((3, True), (2, False))
-"""Of the two plans that replace each other, the tunnels per pair and whether traffic is spread over all of them."""
+"""Tunnels per pair, and whether traffic is spread over all of them, of the two plans that replace each other."""
 
 UPDATES, QUICK_UPDATES = 6, 2
 RESTARTS, QUICK_RESTARTS = 3, 1
@@ -32,7 +32,7 @@ RESTARTS, QUICK_RESTARTS = 3, 1
 
 @dataclass(frozen=True)
 class UpdateOptions:
-    """How often the plan is replaced, and the controller."""
+    """Number of plan replacements and of controller restarts."""
 
     updates: int
     restarts: int
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def options_from(args: argparse.Namespace, *, quick: bool) -> UpdateOptions:
-    """The options as given on the command line."""
+    """Return the options given on the command line."""
     updates = args.updates or (QUICK_UPDATES if quick else UPDATES)
     return UpdateOptions(updates, args.restarts or (QUICK_RESTARTS if quick else RESTARTS))
 
@@ -63,7 +63,7 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> UpdateOptions:
 )
 def update(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick)
-    # What measures takes seconds to import, which listing the experiments should not cost.
+    # Measuring code takes seconds to import; listing the experiments must not need it.
     from experiments.update_run import run_update  # noqa: PLC0415
 
     return run_update(settings, options, output, progress)

@@ -1,4 +1,4 @@
-"""Replaces plans and controllers of a network under numbered packets, and counts those that are missing."""
+"""Replaces plans and controllers of a network that carries numbered packets, and counts the lost ones."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ from testbed.manifest import describe_run
 from testbed.ticks import TickFlow
 
 REST_SECONDS = 1.0
-"""Of flowing packets before the first and after the last event of a phase."""
+"""Seconds of sending before the first and after the last event of a phase."""
 
 IDLE_SECONDS = 5.0
-"""Of the phase in which nothing is changed."""
+"""Length in seconds of the phase in which nothing changes."""
 
 _FIRST_SOURCE_PORT, _FIRST_TARGET_PORT = 20000, 30000
 _FRAME_OVERHEAD = 46
-"""Bytes around what a packet carries: Ethernet, one label, IPv4, UDP."""
+"""Bytes around a packet's payload: Ethernet, one label, IPv4, UDP."""
 
 Event = Callable[[], PlanUpdate | None]
 
 
 @dataclass(frozen=True)
 class PhaseResult:
-    """What has become of the packets while something happened again and again.
+    """Packet counts of a phase of repeated events.
 
     Attributes:
-        events: how often it did.
-        seconds: the phase took.
+        events: number of events.
+        seconds: duration of the phase.
         sent, lost, reordered: packets of all flows.
-        lost_by_flow: those with a loss, by name.
-        updates: what each new plan has changed.
-        invalid: why the phase is not to be believed, in words.
+        lost_by_flow: lost packets by flow name, for flows with a loss.
+        updates: changes that each new plan made.
+        invalid: reasons not to trust the phase, in words.
     """
 
     name: str
@@ -64,7 +64,7 @@ class PhaseResult:
 
 
 def run_update(settings: Settings, options: UpdateOptions, output: OutputFolder, progress: Progress) -> Outcome:
-    """Measure the phases `idle`, `update` and `restart`, and write what was found.
+    """Measure the phases `idle`, `update` and `restart`, and write the results.
 
     Raises:
         InputError: the machine cannot run an emulation, or the inventory does not fit.
@@ -114,19 +114,19 @@ def run_update(settings: Settings, options: UpdateOptions, output: OutputFolder,
 
 
 def update_plan(capacity: float, tunnels: int, *, spread: bool) -> Plan:
-    """The plan for `PAIRS` on links of `capacity` Mbit/s with so many tunnels for each."""
+    """Return the plan for `PAIRS` on links of `capacity` Mbit/s with this number of tunnels for each."""
     topology = load_topology(shipped_network(NETWORK)).with_capacity(capacity)
     demands = [Demand(*ends, share * capacity) for ends, share in PAIRS.items()]
     return solve(topology, demands, tunnels, options=Options(spread=spread))
 
 
 def interval_of(pair: PairPlan) -> float:
-    """Seconds between two packets of each of the pair's flows, which together offer `LOAD` of what it is allocated."""
+    """Return the packet interval of each of a pair's flows in seconds; together they offer `LOAD` of its allocation."""
     return FLOWS_PER_PAIR * (PACKET_BYTES + _FRAME_OVERHEAD) * 8 / (LOAD * pair.allocated * 1e6)
 
 
 def missed_bars(results: Sequence[PhaseResult]) -> Iterator[str]:
-    """In words, what kept the phases from passing: any loss while plans or controllers were replaced."""
+    """Yield the reasons why phases did not pass, in words: any loss while plans or controllers were replaced."""
     for result in results:
         if result.invalid:
             yield f"{result.name}: not to be believed in {ATTEMPTS} attempts ({'; '.join(result.invalid)})"
@@ -135,7 +135,7 @@ def missed_bars(results: Sequence[PhaseResult]) -> Iterator[str]:
 
 
 def table_text(results: Sequence[PhaseResult]) -> str:
-    """The phases for people."""
+    """Return a table of the phases."""
     lines = [
         f"packets of {PACKET_BYTES} bytes, {FLOWS_PER_PAIR * len(PAIRS)} flows at {LOAD:.0%} load; published: nothing",
         "",
@@ -190,7 +190,7 @@ def _phase(lab: Lab, name: str, events: Sequence[Event], show: Callable[[str], N
 
 
 def _flows(lab: Lab) -> Iterator[tuple[str, TickFlow]]:
-    """Each from an address of its own: the switch hashes addresses, but not the ports of UDP."""
+    """Yield labelled flows, each from its own address: the switch hashes addresses but not UDP ports."""
     allocated = {(pair.source, pair.target): pair for pair in lab.plan.pairs}
     for ends in PAIRS:
         source, target = map(lab.fabric.host, ends)

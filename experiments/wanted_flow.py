@@ -1,4 +1,4 @@
-"""A flow that an experiment wants: what it offers and over which tunnels; knows nothing of switches."""
+"""A flow that an experiment wants: its rate and its tunnels; knows nothing of switches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from te_solver.plan import Tunnel
 class WantedFlow:
     """A flow between two sites: `tunnel` carries it, `backup` while the link in question is down.
 
-    `offered` is its limit in Mbit/s on the wire. The two tunnels are the same unless the flow is a victim.
+    `offered` is its limit in Mbit/s on the wire. Only a victim has two different tunnels.
     """
 
     name: str

@@ -12,14 +12,14 @@ from experiments.registry import Outcome, Settings, experiment, no_options
 from experiments.sweep.workers import workers_from
 
 _SEEDS, _QUICK_SEEDS = 5, 2
-_SWITCH_SEEDS = 20  # goodput of CQRD by that of OQ, held to 0.93, is 0.02 apart from one seed to the next
-_DCTCP_SEEDS = 4  # with DCTCP, CQRD and CQ are closer to each other than two seeds are
+_SWITCH_SEEDS = 20  # goodput of CQRD / OQ, with a bar at 0.93, varies by 0.02 between seeds
+_DCTCP_SEEDS = 4  # with DCTCP, CQRD and CQ differ less than two seeds do
 _FABRIC_FLOWS, _CONFERENCE_FLOWS = 20_000, 2_000
 _HALF_AND_ALL = (0, 3, 6)
 _SOME_BUFFERS = (0, 1, 2, 3, 6, 12)
 _SECONDS, _QUICK_SECONDS = 20.0, 4.0
 
-# Pictures take a second to import, which listing the experiments should not cost: runs are imported where they begin.
+# Pictures take a second to import; listing the experiments must not need them, so runs are imported where they begin.
 
 
 @experiment(

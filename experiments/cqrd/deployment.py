@@ -1,4 +1,4 @@
-"""Experiments 3 and 4: the new switches in a part of the network only, and with less or more memory."""
+"""Experiments 3 and 4: the new switches in only a part of the network, and with less or more memory."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ BUFFERS = (30, 60, 90, 120, 150, 180, 210, 240, 270, 300, 330, 360, 390)
 """KB in front of each output."""
 
 STABLE_FROM, STABLE_WITHIN, SHARP = 120, 0.15, 1.3
-"""KB from which on the average is stable, how far it may be from that of the largest, and how much more 30 KB costs."""
+"""KB from which the average is stable, its tolerance around the mean there, and how much slower 30 KB must be."""
 
 
 HALF, ALL = 0.9, 0.7
-"""What CQRD in half of the racks, and in all of them, may take of what short flows take under OQ everywhere."""
+"""Bars: completion time of short flows with CQRD in half of the racks, and in all, relative to OQ everywhere."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """How much of an experiment is run.
+    """Size of an experiment.
 
     Attributes:
         flows: in each run.
         published: flows in the paper's runs.
-        steps: of those of the paper, by place.
+        steps: positions of the paper's steps that are run; None for all.
     """
 
     flows: int
@@ -53,7 +53,7 @@ class Grid:
 
 
 def deployed(scheme: str, racks: int) -> TwoTiers:
-    """So many racks have the scheme, or with none of them the aggregation switches; all others have OQ."""
+    """Return the network with the scheme in some racks, or in the aggregation switches if `racks` is 0; else OQ."""
     above = scheme if racks == 0 else "oq"
     return TwoTiers((scheme,) * racks + ("oq",) * (RACKS - racks), above)
 
@@ -61,7 +61,7 @@ def deployed(scheme: str, racks: int) -> TwoTiers:
 def run_deployment(
     grid: Grid, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
 ) -> Outcome:
-    """Experiment 3: a scheme at the aggregation switches, or in a part of the racks."""
+    """Run experiment 3: a scheme in the aggregation switches, or in some of the racks."""
     data = published()["exp3"]
     steps = grid.steps or tuple(range(len(data["deployed"])))
     racks = [0, *(4 * step for step in range(1, len(data["deployed"])))]
@@ -108,7 +108,7 @@ def run_deployment(
 
 
 def run_buffers(grid: Grid, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
-    """Experiment 4: CQRD with the same memory in front of every output of the network."""
+    """Run experiment 4: CQRD with the same memory in front of every output of the network."""
     data = published()["exp4"]
     steps = grid.steps or tuple(range(len(BUFFERS)))
     keys = [(load, step) for load in grid.loads for step in steps]
@@ -150,7 +150,7 @@ def run_buffers(grid: Grid, settings: Settings, workers: Workers, output: Output
 
 
 def _stability(lines: Sequence[Line]) -> list[Check]:
-    """The journal: stable from 120 KB on, "sharply" worse at 30 KB."""
+    """Return the checks of the journal's claims: stable from 120 KB on, "sharply" worse at 30 KB."""
     checks = []
     for line in lines:
         known = [(float(point.x), point.value) for point in line.points if point.value is not None]

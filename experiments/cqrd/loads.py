@@ -29,16 +29,16 @@ REMARKS: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class Experiment:
-    """One of the three.
+    """One of the three experiments.
 
     Attributes:
-        name: such as `exp1`, also of its published numbers.
-        title: of what is simulated.
-        place: the network with one scheme at every switch.
-        flows: of each workload.
-        figures: what the papers call the tables by load, and those of interfered flows, of each workload.
-        ratio: what CQRD's average may be of OQ's with the journal's flows.
-        dctcp: instead of TCP, beside OQ with TCP.
+        name: such as `exp1`; also the key of its published numbers.
+        title: of the simulated network.
+        place: returns the network with one scheme in every switch.
+        flows: number of flows of each workload.
+        figures: the papers' names for the tables by load and for those of interfered flows, for each workload.
+        ratio: bar for CQRD's average relative to OQ's, with the journal's flows.
+        dctcp: True if DCTCP replaces TCP, beside OQ with TCP.
     """
 
     name: str
@@ -81,7 +81,7 @@ EXPERIMENTS = {
 
 @dataclass(frozen=True)
 class Part:
-    """What is run of an experiment: a workload, with so many of its flows, at some loads."""
+    """Part of an experiment to run: a workload, its number of flows, and the loads."""
 
     workload: str
     flows: int
@@ -91,7 +91,7 @@ class Part:
 def run_experiment(
     name: str, parts: Sequence[Part], settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
 ) -> Outcome:
-    """Run all parts under every switch, as often as there are repetitions, and write tables and pictures."""
+    """Run all parts under every switch for every repetition; write tables and pictures."""
     experiment = EXPERIMENTS[name]
     seeds = range(settings.seed, settings.seed + settings.repetitions)
     schemes = [*SCHEMES, "tcp-oq"] if experiment.dctcp else list(SCHEMES)
@@ -143,7 +143,7 @@ def _tables(experiment: Experiment, part: Part, runs: dict[tuple[str, float], li
 
 
 def _interfered(experiment: Experiment, part: Part, of_seed: dict[str, tuple[Case, Run]]) -> list[Exhibit]:
-    """Which flows meet giant ones is what it is under OQ, so that all switches have the same."""
+    """Return tables of the flows that meet giant ones; the run of OQ selects these flows for all switches."""
     at_output, on_path = interference(*of_seed["oq"])
     naming = _naming(experiment, part, experiment.figures[part.workload][1])
     counted = (int(at_output.sum()), int(on_path.sum()))

@@ -1,4 +1,4 @@
-"""Pictures in the manner of the papers: cumulative distributions of completion times, on a logarithmic axis."""
+"""Pictures in the papers' style: cumulative distributions of completion times on a logarithmic axis."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _COLOURS = {"CQRD": "tab:red", "CQ": "tab:blue", "HCF": "tab:orange", "OQ": "tab
 _QUANTILES = np.linspace(0, 100, 201)
 
 Marks = Mapping[str, Sequence[tuple[float, float]]]
-"""Published points of each curve: value, and percentile."""
+"""Published points of each curve: value and percentile."""
 
 
 def cdf_figure(
     panels: Mapping[str, Mapping[str, NDArray[np.float64]]], unit: str, published: Mapping[str, Marks] | None = None
 ) -> Figure:
-    """A panel beside the other, in each a curve for every switch; published points are hollow marks."""
+    """Return panels side by side, each with a curve for every switch; published points are hollow marks."""
     figure = Figure(figsize=(1 + 3.4 * len(panels), 3.8), dpi=150, layout="constrained")
     all_axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
     for axes, (title, curves) in zip(all_axes, panels.items(), strict=True):

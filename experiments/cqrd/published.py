@@ -1,4 +1,4 @@
-"""What the papers have, as data."""
+"""Published numbers of the papers, as data."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from importlib.resources import files
 from typing import Any
 
 LOADS = (0.1, 0.4, 0.7)
-"""Moderate, heavy and extreme."""
+"""The papers' moderate, heavy and extreme load."""
 
 PERCENTILES = ("20th", "50th", "average", "80th", "99th")
 
 
 @cache
 def published() -> dict[str, Any]:
-    """All of it; `experiments/published/cqrd.json` says where it is from."""
+    """Return all published numbers; `experiments/published/cqrd.json` names their sources."""
     data: dict[str, Any] = json.loads((files("experiments.published") / "cqrd.json").read_text(encoding="utf-8"))
     return data
 
 
 def value(*keys: str | int) -> float | None:
-    """The number under these keys, None when there is none."""
+    """Return the number under these keys, None if there is none."""
     found: Any = published()
     for key in keys:
         if isinstance(found, dict):

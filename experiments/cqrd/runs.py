@@ -1,4 +1,4 @@
-"""One run of the papers' traffic: which flows there are, and how long each took; a case of a sweep."""
+"""One run of the papers' traffic, as a case of a sweep: its flows, and the completion time of each."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from simulator.packet.transports import Congestion, Tcp
 Vector = NDArray[np.float64]
 
 SHORT, GIANT = 100_000, 1_000_000
-"""Bytes below which a flow is short, and above which it is giant; what is not short is large."""
+"""Bytes below which a flow is short, and above which it is giant; flows that are not short are large."""
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What the papers leave open; `docs/cqrd.md` says why these, and what comes of others.
+    """Choices that the papers leave open; `docs/cqrd.md` explains these and shows the effect of others.
 
     Attributes:
-        overload: the load, as a part of all hosts' links, that the papers' load of 1 is taken for.
-        sigma: of the logarithm of the gaps between flows.
+        overload: the papers' load of 1, as a share of the capacity of all hosts' links.
+        sigma: standard deviation of the logarithm of the gaps between flows.
         payload: bytes of a full segment.
         cell: bytes of a crosspoint's cell.
-        min_timeout: seconds of a retransmission timeout, and of the first one.
-        handshake: connections are opened by a packet there and one back.
+        min_timeout: smallest retransmission timeout in seconds, also the first one.
+        handshake: True if SYN and SYN-ACK precede the data.
         gain: of DCTCP.
-        card_packets: of a flow in its host's card at most; 0 for no limit.
-        window: the most segments that a flow has under way.
+        card_packets: most packets of a flow in its host's network card; 0 for no limit.
+        window: most segments of a flow in flight.
     """
 
     overload: float = 24.0
@@ -60,13 +60,13 @@ class Choices:
 
 @dataclass(frozen=True)
 class Case:
-    """A run.
+    """A run of the simulation.
 
     Attributes:
-        place: the switches.
-        flows: how many.
-        load: as the papers call it.
-        dctcp: instead of TCP with SACK.
+        place: network with its switches.
+        flows: number of flows.
+        load: in the papers' units.
+        dctcp: True for DCTCP instead of TCP with SACK.
     """
 
     place: OneSwitch | TwoTiers
@@ -80,14 +80,14 @@ class Case:
         return self.place.network(marks=self.dctcp, cell=self.choices.cell)
 
     def drawn(self, network: Network) -> Flows:
-        """The same for all switches."""
+        """Return the flows, the same for all switches."""
         load = Load(self.load * self.choices.overload)
         workload = Workload(published_flow_sizes("cqrd"), load, self.flows, LogNormal(self.choices.sigma))
         return workload.drawn(network, transport(self.choices, dctcp=self.dctcp), self.seed)
 
 
 def transport(choices: Choices, *, dctcp: bool = False) -> Tcp:
-    """TCP with SACK, initial window 4, timeouts of 200 us at the least (journal, section 6.1)."""
+    """Return TCP with SACK, initial window 4 and timeouts of at least 200 us (journal, section 6.1)."""
     return Tcp(
         congestion=Congestion.DCTCP if dctcp else Congestion.NEW_RENO,
         handshake=choices.handshake,
@@ -103,7 +103,7 @@ def transport(choices: Choices, *, dctcp: bool = False) -> Tcp:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What became of F flows, each shape (F,): bytes, seconds."""
+    """Results of F flows, each of shape (F,): bytes, seconds."""
 
     size: NDArray[np.int64]
     start: Vector
@@ -114,11 +114,11 @@ class Run:
         return self.size < SHORT
 
     def milliseconds(self, which: NDArray[np.bool_] | None = None) -> Vector:
-        """Completion times of short flows, of those chosen."""
+        """Return the completion times of short flows, optionally of those chosen."""
         return 1e3 * self.completion[self.short if which is None else self.short & which]
 
     def gigabits(self, which: NDArray[np.bool_] | None = None) -> Vector:
-        """Goodput of large flows, of those chosen."""
+        """Return the goodput of large flows, optionally of those chosen."""
         chosen = ~self.short if which is None else ~self.short & which
         return 8e-9 * self.size[chosen] / self.completion[chosen]
 
@@ -126,7 +126,7 @@ class Run:
 def run_cases(
     name: str, cases: Sequence[Case], workers: Workers, output: OutputFolder, progress: Progress
 ) -> list[Run]:
-    """All cases, in their order; finished ones are kept in `output` until all are."""
+    """Return the runs of all cases, in order; finished ones are kept in `output` until all are done."""
     told = {"cases_of": [asdict(case) for case in cases]}
     sweep = Sweep(name, told, None, prepare=_nothing, work=completions, cases=cases)
     with swept(sweep, workers, output, progress) as found:
@@ -138,12 +138,12 @@ def run_cases(
 
 
 def _nothing(context: None) -> None:
-    """Cases need nothing in common."""
+    """Return the context unchanged: cases share no preparation."""
     return context
 
 
 def completions(ready: None, case: Case) -> list[int]:
-    """Nanoseconds that each flow took, to the arrival of its last byte."""
+    """Return the nanoseconds of each flow until the arrival of its last byte."""
     del ready
     network = case.network()
     simulation = Simulation(network, [case.drawn(network)], Setting(seed=case.seed))
@@ -153,10 +153,10 @@ def completions(ready: None, case: Case) -> list[int]:
 
 
 def interference(case: Case, run: Run) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which flows have met a giant one: at an output of a switch, though on no switch path; and on a switch path.
+    """Return the flows that met a giant one: only at a switch output (not on a switch path), and on a switch path.
 
-    Two flows meet when both are under way at a time; a switch path is an input of a switch and one of its outputs.
-    Which flows are under way is taken from this run, so that of several switches one has to say it.
+    Two flows meet when both are active at the same time; a switch path is an input of a switch and one of its outputs.
+    This run decides when flows are active, so a comparison of switches must use the run of one of them.
     """
     network = case.network()
     flows = case.drawn(network)

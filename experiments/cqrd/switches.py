@@ -1,4 +1,4 @@
-"""The four switches that the papers compare, and the networks that they stand in."""
+"""The four switches that the papers compare, and their networks."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ SCHEMES = {
 """Crosspoints with random drop, crosspoints with tail drop, Hashed Credits Fair, and output queues."""
 
 MARKED_FROM = 0.4
-"""Of a queue's capacity: the threshold for marks, for all switches (journal, section 6.6)."""
+"""Marking threshold as a share of a queue's capacity, for all switches (journal, section 6.6)."""
 
 
 PACKET = 1500
-"""Bytes that a crosspoint has at the least: one packet."""
+"""Smallest size of a crosspoint in bytes: one packet."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What a switch has in front of each output.
+    """Memory of a switch in front of each output.
 
     Attributes:
         output: bytes of all queues of an output together.
-        marks: whether queues mark what is capable of ECN.
+        marks: True if queues mark packets that are capable of ECN.
         cell: bytes of a crosspoint's cell.
     """
 
@@ -40,7 +40,7 @@ class Memory:
 
 
 def queueing(scheme: str, memory: Memory, ports: int) -> Queueing:
-    """What a switch of so many ports has in front of each: one queue, two, or one for every input."""
+    """Return the queues in front of each output of a switch: one, two, or one for every input port."""
     if scheme == "oq":
         return _queue(memory.output, memory)
     if scheme == "hcf":
@@ -61,7 +61,7 @@ def _marking(size: int, memory: Memory) -> Threshold | None:
 
 @dataclass(frozen=True)
 class OneSwitch:
-    """Experiment 1: an aggregation switch with a host at every port, 5 MB; a round trip takes 16 us.
+    """Experiment 1: an aggregation switch with 5 MB and a host at every port; the round-trip time is 16 us.
 
     Attributes:
         scheme: of the switch.
@@ -81,12 +81,12 @@ class OneSwitch:
 
 @dataclass(frozen=True)
 class TwoTiers:
-    """Experiments 2 to 5: 24 top-of-rack switches with 20 hosts each, all of them linked to two aggregation switches.
+    """Experiments 2 to 5: 24 top-of-rack switches with 20 hosts each, all linked to two aggregation switches.
 
     Attributes:
         racks: the scheme of each top-of-rack switch.
-        aggregation: that of the aggregation switches.
-        output: bytes in front of every output; None for 4 MB a top-of-rack and 5 MB an aggregation switch.
+        aggregation: the scheme of the aggregation switches.
+        output: bytes in front of every output; None for 4 MB per top-of-rack switch and 5 MB per aggregation switch.
     """
 
     racks: tuple[str, ...]
@@ -100,7 +100,7 @@ class TwoTiers:
 
     @classmethod
     def of(cls, scheme: str, racks: int = 24, output: int | None = None) -> TwoTiers:
-        """All switches alike."""
+        """Return the network with one scheme in all switches."""
         return cls((scheme,) * racks, scheme, output)
 
     def network(self, *, marks: bool = False, cell: int = 1) -> Network:

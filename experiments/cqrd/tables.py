@@ -1,4 +1,4 @@
-"""From runs to tables: completion times of short flows, goodput of large ones, beside the published ones."""
+"""Turns runs into tables: completion times of short flows and goodput of large ones, beside the published numbers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Vector = NDArray[np.float64]
 Which = NDArray[np.bool_]
 
 Runs = Mapping[tuple[str, float], Sequence[Run]]
-"""Of a scheme and a load, one for each seed."""
+"""Runs of a scheme and a load, one for each seed."""
 
 FCT, GOODPUT = "FCT of short flows (ms)", "goodput of large flows (Gbit/s)"
-"""FCT being the flow completion time."""
+"""FCT is the flow completion time."""
 LABELS = {**SCHEMES, "tcp-oq": "OQ, TCP"}
 
 _STATISTICS: Mapping[str, Callable[[Vector], float]] = {
@@ -35,20 +35,20 @@ _STATISTICS: Mapping[str, Callable[[Vector], float]] = {
 
 
 def statistic(name: str, values: Vector) -> float | None:
-    """None of nothing."""
+    """Return the statistic of some values, None if there are none."""
     return _STATISTICS[name](values) if values.size else None
 
 
 @dataclass(frozen=True)
 class Naming:
-    """Of an experiment's tables.
+    """Names of an experiment's tables.
 
     Attributes:
-        name: that all their names begin with.
+        name: prefix of all their names.
         title: of the experiment.
-        figure: what the paper calls the figure.
-        keys: where its published numbers are.
-        remarks: for all tables.
+        figure: the paper's name of the figure.
+        keys: of its published numbers.
+        remarks: below every table.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Naming:
 
 
 def over_loads(naming: Naming, runs: Runs, checks: Mapping[str, Sequence[Check]] | None = None) -> list[Exhibit]:
-    """Average and 99th percentile, of completion times and of goodput, by load."""
+    """Return tables of the average and 99th percentile of completion times and goodput, by load."""
     exhibits = []
     for quantity, unit in (("fct", FCT), ("goodput", GOODPUT)):
         for name in ("average", "99th"):
@@ -89,7 +89,7 @@ def over_loads(naming: Naming, runs: Runs, checks: Mapping[str, Sequence[Check]]
 
 
 def of_interfered(naming: Naming, runs: Mapping[str, Run], chosen: Mapping[str, Which]) -> list[Exhibit]:
-    """Percentiles of flows that met a giant one, at one load and of one seed: `chosen` names kinds of flows."""
+    """Return percentiles of flows that met a giant one, for one load and seed; `chosen` names the kinds of flows."""
     exhibits = []
     for kind, which in chosen.items():
         for quantity, unit in (("fct", FCT), ("goodput", GOODPUT)):
@@ -119,12 +119,12 @@ def of_interfered(naming: Naming, runs: Mapping[str, Run], chosen: Mapping[str, 
 
 
 def average(runs: Sequence[Run], quantity: str) -> float:
-    """The mean over runs of their averages."""
+    """Return the mean of the runs' averages."""
     return fmean(float(_values(run, quantity).mean()) for run in runs)
 
 
 def ratio_checks(runs: Runs, most: float, goodput_within: float) -> dict[str, list[Check]]:
-    """What CQRD is to reach beside OQ, and that no switch is slower for short flows than the next coarser one."""
+    """Return the bars for CQRD relative to OQ; for short flows, no switch may be slower than the next coarser one."""
     checks: dict[str, list[Check]] = {"fct-average": [], "goodput-average": []}
     for load in dict.fromkeys(load for _, load in runs):
         short = {scheme: average(runs[scheme, load], "fct") for scheme in SCHEMES}

@@ -24,10 +24,10 @@ from simulator.portable_random import Draws
 
 PORTS, RATE, MEMORY = 8, 1_000.0, 1_130_000
 DELAY = 50e-6
-"""Of a link: round trips of 200 us at 1 Gbit/s, for which the journal sizes crosspoints."""
+"""Delay of a link: round trips of 200 us at 1 Gbit/s, for which the journal sizes crosspoints."""
 
 WINDOW = 44
-"""Segments: 64 KB, what a flow has under way at most; see docs/cqrd.md."""
+"""Segments of a flow in flight at most: 64 KB; see docs/cqrd.md."""
 
 NO_LIMIT = 2**31
 MOST_GAP, SHORT_BYTES = 0.5, 10_000
@@ -37,7 +37,7 @@ TESTED = ("cqrd", "cq", "oq")
 
 @dataclass(frozen=True)
 class Outcomes:
-    """The mean of short flows in milliseconds, how many there were; Gbit/s of the long ones."""
+    """Mean of the short flows in milliseconds and their number; Gbit/s of the long ones."""
 
     short: float
     count: int
@@ -45,7 +45,7 @@ class Outcomes:
 
 
 def simulate(scheme: str, seed: int, seconds: float, window: int = WINDOW) -> Outcomes:
-    """Both long flows for all the time, short ones after gaps of at most half a second from each of seven hosts."""
+    """Simulate two permanent long flows, and short ones from seven hosts after gaps of at most half a second."""
     network = single_switch(PORTS, RATE, DELAY, queueing(scheme, Memory(MEMORY), PORTS))
     tcp = Tcp(Congestion.NEW_RENO, handshake=True, receive_window=window)
     source, start = [], []
@@ -68,7 +68,7 @@ def _line(label: str, runs: Mapping[str, list[Outcomes]], theirs: Mapping[str, f
 
 
 def run_testbed(settings: Settings, seconds: float, output: OutputFolder) -> Outcome:
-    """All three switches of the testbed; repetitions are with other seeds."""
+    """Run all three switches of the testbed; repetitions use different seeds."""
     theirs = published()["testbed"]
     seeds = range(settings.seed, settings.seed + settings.repetitions)
     runs = {scheme: [simulate(scheme, seed, seconds) for seed in seeds] for scheme in TESTED}

@@ -1,4 +1,4 @@
-"""The papers' toy example: five short flows meet two long ones at an output of a switch of eight ports."""
+"""The papers' toy example: five short flows meet two long ones at an output of an eight-port switch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONG, SHORT = (5, 6), (0, 1, 2, 3, 4)
 LONG_BYTES, SHORT_BYTES = 100_000_000, 10_000
 SHORT_START = 5e-3
 LATER = 20e-6
-"""Seconds by which the second long flow begins after the first: one that is there is what locks the others out."""
+"""Seconds from the start of the first long flow to that of the second: a flow already there locks the others out."""
 
 SLOWER, FAIR_WITHIN = 100.0, 0.5
 _PATIENCE = 10.0
@@ -40,7 +40,7 @@ class Outcomes:
 
 
 def simulate(scheme: str, seed: int, later: float = LATER) -> Outcomes:
-    """One run; `later` is by how many seconds the second long flow begins after the first."""
+    """Return the outcome of one run; the second long flow begins `later` seconds after the first."""
     network = single_switch(PORTS, RATE, DELAY, queueing(scheme, Memory(MEMORY), PORTS))
     tcp = transport(Choices())
     flows = [
@@ -55,7 +55,7 @@ def simulate(scheme: str, seed: int, later: float = LATER) -> Outcomes:
 
 
 def run_toy(settings: Settings, seeds: int, output: OutputFolder) -> Outcome:
-    """Every switch with some seeds, with the second long flow later than the first, and at the same time."""
+    """Run every switch with some seeds, with the second long flow later than the first and at the same time."""
     chosen = range(settings.seed, settings.seed + seeds)
     runs = {scheme: [simulate(scheme, seed) for seed in chosen] for scheme in SCHEMES}
     together = {scheme: [simulate(scheme, seed, later=0.0) for seed in chosen] for scheme in SCHEMES}

@@ -1,4 +1,4 @@
-"""The aggregated flows of a plan: for each tunnel one for each other tunnel, to which it may be rescaled; pure."""
+"""The aggregated flows of a plan: each tunnel has one for every other tunnel it may be rescaled to; pure."""
 
 from __future__ import annotations
 
@@ -10,31 +10,32 @@ from experiments.wanted_flow import WantedFlow
 from te_solver.plan import PairPlan, Plan, Tunnel
 
 MIN_SHARE = 0.02
-"""Of its pair's traffic that an aggregate must have; at 64 hash slots a smaller one may have none to be hashed to."""
+"""Least share of its pair's traffic that an aggregate must have; a smaller one may get none of 64 hash slots."""
 
 
 def aggregates_of(plan: Plan, link: tuple[str, str]) -> tuple[WantedFlow, ...]:
-    """What every pair sends: on tunnel i one aggregate for each other tunnel j, named `SOURCE-TARGET/i-j`.
+    """Return the flows of every pair: on tunnel i one aggregate for each other tunnel j, named `SOURCE-TARGET/i-j`.
 
-    Aggregate i-j offers rate_i w_j / sum of w_k over all k but i: of 300 Mbit/s with weights .5, .3 and .2 the two on
-    the first tunnel offer 90 and 60 Mbit/s (section 5.1). Where all w_j are zero they share alike. An aggregate of
-    less than `MIN_SHARE` of its pair is part of its larger sibling instead; a tunnel that has less than that in all
-    sends nothing. Where there are two classes of traffic, names end in `/high` and `/low`.
+    Aggregate i-j offers rate_i w_j / sum of w_k over all k but i: of 300 Mbit/s with weights .5, .3 and .2, the two on
+    the first tunnel offer 90 and 60 Mbit/s (section 5.1). Where all w_j are zero the shares are equal. An aggregate of
+    less than `MIN_SHARE` of its pair joins its largest sibling; a tunnel with less than that in total sends nothing.
+    With
+    two classes of traffic, names end in `/high` and `/low`.
 
     Args:
         plan: rates and weights of the tunnels.
-        link: that will fail. Its victims' `backup` is j, where that fails as well the alive tunnel of greatest weight,
-            as the ingress has it; that of all others is their tunnel.
+        link: link that will fail. The `backup` of its victims is j or, if j fails too, the alive tunnel of greatest
+            weight, as at the ingress; the `backup` of other aggregates is their own tunnel.
 
     Raises:
-        ValueError: a pair with tunnels that this link takes all at once.
+        ValueError: the link takes all tunnels of a pair.
     """
     suffixes = ("/high", "/low") if any(pair.priority for pair in plan.pairs) else ("",)
     return tuple(flow for pair in plan.pairs for flow in _of_pair(pair, link, suffixes[pair.priority]))
 
 
 def roles_of(flows: Sequence[WantedFlow], link: tuple[str, str]) -> dict[str, Role]:
-    """The role of each aggregate in the failure that its backup tunnel is for."""
+    """Return the role of each aggregate in the failure that its backup tunnel is for."""
     return roles({flow.name: FlowPaths(flow.tunnel.nodes, flow.backup.nodes) for flow in flows}, link)
 
 
@@ -50,7 +51,7 @@ def _of_pair(pair: PairPlan, link: tuple[str, str], suffix: str) -> list[WantedF
 
 
 def _shares(pair: PairPlan, tunnel: Tunnel) -> dict[Tunnel, float]:
-    """The part of the pair's traffic that is on `tunnel` and promised to each other one."""
+    """Return the share of the pair's traffic that is on `tunnel` and promised to each other tunnel."""
     others = [other for other in pair.tunnels if other != tunnel]
     weights = [other.weight for other in others]
     total = sum(weights)

@@ -1,4 +1,4 @@
-"""How far the fluid model and the emulation are apart: every point of the figures of losses, of the same runs; pure."""
+"""Compares the emulation with the fluid model: every point of the loss figures, from the same runs; pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _JUDGED = ("tcp", "udp")
 
 
 def agreement(emulated: Sequence[Result], computed: Sequence[Result]) -> Exhibit | None:
-    """What the emulation loses less what the model says; None when they have no case in common."""
+    """Return emulated minus computed losses; None when the backends have no case in common."""
     measured, modelled = ({case_of(run): run for run in runs if not run.invalid} for runs in (emulated, computed))
     common = sorted(measured.keys() & modelled.keys())
     demands = sorted({case.demand for case in common})
@@ -56,6 +56,6 @@ def agreement(emulated: Sequence[Result], computed: Sequence[Result]) -> Exhibit
 
 
 def _gap(whose: LossLine, measured: Result, modelled: Result) -> float | None:
-    """How much more is lost in one run on switches than in the model."""
+    """Return how much more one run loses on switches than in the model."""
     seen, said = whose.loss(measured), whose.loss(modelled)
     return None if seen is None or said is None else seen - said

@@ -1,4 +1,4 @@
-"""Measures cases on Gscale: one lab for those that differ in the link that fails and in the protocol."""
+"""Measures cases on Gscale; cases that differ only in the failing link and the protocol share a lab."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BUFFER_PACKETS = 50
 """Length of a queue: 30 ms of a link of 20 Mbit/s."""
 
 SENDING = Sending(burst_seconds=0.1)
-"""With the usual half second, flows on a full link would for ten seconds catch up with what they missed at first."""
+"""With the usual half second, flows on a full link would spend ten seconds catching up with their initial losses."""
 
 _TCP = Timing(warmup=3, before=5, settle=10, after=20, interval=0.2, observe=1)
 _UDP = Timing(warmup=1.5, before=3, settle=1, after=5, interval=0.2, observe=1)
@@ -38,26 +38,26 @@ _QUICK_TCP = Timing(warmup=2, before=2, settle=3, after=5, interval=0.2, observe
 _QUICK_UDP = Timing(warmup=1, before=1.5, settle=0.5, after=2, interval=0.2, observe=1)
 
 _OVERHEAD_SECONDS = 10.0
-"""Of a run beside its traffic: calibrating, looking for flows, starting and ending them."""
+"""Seconds of a run beside its traffic: calibrating, looking for flows, starting and ending them."""
 
 _LAYOUTS: dict[Traffic, str] = {"tcp": PLAIN, "udp": PLAIN, "priorities": "four"}
 
 
 def timing_of(case: Case, *, quick: bool) -> Timing:
-    """TCP is watched longer: under rescaling it may take twenty seconds to settle (Table 4)."""
+    """Return the timing of a case; TCP is watched longer, as it may need twenty seconds to settle (Table 4)."""
     if case.protocol == "udp":
         return _QUICK_UDP if quick else _UDP
     return _QUICK_TCP if quick else _TCP
 
 
 def expected_seconds(case: Case, *, quick: bool) -> float:
-    """How long a case takes, about."""
+    """Return the approximate duration of a case."""
     return timing_of(case, quick=quick).total + _OVERHEAD_SECONDS
 
 
 @dataclass(frozen=True)
 class BenchKey:
-    """What a lab is built for; cases that have it in common can be measured in the same one."""
+    """Parameters of a lab; cases with the same key can be measured in the same lab."""
 
     layout: str
     demand: float
@@ -70,9 +70,9 @@ class BenchKey:
 
 
 class Bench:
-    """A lab, all links up, for all cases that share their key with the one it is made for.
+    """A lab with all links up, for all cases with the key of the one it is created for.
 
-    A context manager. After an error the lab may be in any state: leave the block and enter another.
+    A context manager. After an error the lab may be in any state: leave the block and open another.
     """
 
     def __init__(
@@ -88,12 +88,12 @@ class Bench:
         """Prepare a lab.
 
         Args:
-            case: whose key is the lab's.
+            case: its key is the lab's.
             settings: of the experiment.
-            ground: what the lab stands on.
-            machine: what the manifests tell of.
-            show: told what is going on.
-            private_entries: flows have entries of their own instead of being hashed.
+            ground: that the lab stands on.
+            machine: description for the manifests.
+            show: receives progress messages.
+            private_entries: True if flows have their own entries instead of being hashed.
         """
         self.case = case
         self._private_entries = private_entries
@@ -122,7 +122,7 @@ class Bench:
         self._undo.close()
 
     def measure(self, case: Case) -> Result:
-        """Run a case of the lab's key; the result may be invalid, and says then why.
+        """Run a case of the lab's key; an invalid result carries its reasons.
 
         Raises:
             TestbedError: something failed.

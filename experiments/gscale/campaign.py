@@ -1,6 +1,6 @@
-"""Measures many cases, one result file each: goes on after a kill, repeats what cannot be believed, reports what fails.
+"""Measures many cases, one result file each: resumes after a kill, repeats untrustworthy runs, reports failures.
 
-Every result is written, whole, as soon as it is had. `campaign.json` beside them tells of every attempt.
+Every result is written as soon as it is complete. `campaign.json` beside the results logs every attempt.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from testbed.errors import TestbedError
 
 LOG_NAME = "campaign.json"
 BUSY_ATTEMPTS = 3
-"""How often a case is run when the machine is too busy for it to be believed."""
+"""Attempts at a case when the machine is too busy for its result to be trusted."""
 
 FAILED_ATTEMPTS = 2
-"""How often a case is run when something fails, each time in a lab of its own."""
+"""Attempts at a case when something fails, each in a new lab."""
 
 
 class Measuring(Protocol):
-    """Where cases of one key are measured, such as `experiments.gscale.bench.Bench`."""
+    """Place where cases of one key are measured, such as `experiments.gscale.bench.Bench`."""
 
     def measure(self, case: Case) -> Result:
-        """Raises TestbedError when something failed; nothing else can be measured here then."""
+        """Return the result; after TestbedError nothing else can be measured here."""
 
 
 Show = Callable[[str], None]
@@ -47,7 +47,7 @@ OpenBench = Callable[[Case, Show], AbstractContextManager[Measuring]]
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try to measure a case: when it began (Unix time), how long it took, what came of it and why."""
+    """One attempt at a case: its start (Unix time), duration, outcome and reasons."""
 
     case: str
     began: float
@@ -58,7 +58,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class CampaignOutcome:
-    """The valid results, in the order of the cases, and of every case without one why it has none."""
+    """Valid results in the order of the cases, and for every other case the reason why it has none."""
 
     results: tuple[Result, ...]
     given_up: Mapping[str, str]
@@ -78,20 +78,20 @@ class Campaign:
         *,
         private_entries: bool = False,
     ) -> None:
-        """Look at what the folder holds already.
+        """Read the results that the folder already holds.
 
         Args:
-            cases: what is wanted.
-            settings: what results were measured with.
-            output: where they are, and where new ones go.
-            open_bench: makes a place to measure in, for all cases that share their key with the one given, that tells
-                what it is doing.
-            progress: told how far it is.
+            cases: wanted cases.
+            settings: settings of the results.
+            output: folder of existing and new results.
+            open_bench: opens a place to measure in for all cases that share a key with the given one; it receives a
+                progress callback.
+            progress: shows the state of the campaign.
             clock: seconds since the epoch.
-            private_entries: whether flows have entries of their own instead of being hashed.
+            private_entries: True if flows have their own entries instead of being hashed.
 
         Raises:
-            InputError: a file of a case that is no result, or one of other settings.
+            InputError: the file of a case is no result, or was measured with other settings.
         """
         self._cases = tuple(sorted(set(cases)))
         self._settings = settings
@@ -106,7 +106,7 @@ class Campaign:
         self._spent = self._expected = 0.0
 
     def run(self) -> CampaignOutcome:
-        """Measure what is missing; what processes that were killed left half written is removed first.
+        """Measure the missing cases, after removing files that killed processes left half written.
 
         Raises:
             InputError: a file cannot be written, or the machine cannot run an emulation.
@@ -123,7 +123,7 @@ class Campaign:
         )
 
     def _measure_group(self, group: Sequence[Case]) -> None:
-        """Measure cases that share a bench, in as many benches as failures make necessary."""
+        """Measure cases that share a bench, opening a new bench after each failure."""
         failures: Counter[Case] = Counter()
         waiting = list(group)
         while waiting:
@@ -147,7 +147,7 @@ class Campaign:
                     waiting.remove(case)
 
     def _measure(self, bench: Measuring, case: Case) -> None:
-        """Measure a case until the machine was not too busy, or too often was."""
+        """Measure a case until the machine was quiet enough or the attempts are used up."""
         reasons = ""
         for attempt in range(1, BUSY_ATTEMPTS + 1):
             began = self._clock()
@@ -165,7 +165,7 @@ class Campaign:
         self._given_up[case] = f"invalid each of {BUSY_ATTEMPTS} times, last as {reasons}"
 
     def _show(self, doing: str) -> None:
-        """Tell which run of how many this is, how long all that are left will take, and what is going on."""
+        """Show the number of the run, the time left for all remaining ones, and the current activity."""
         left = [each for each in self._cases if each not in self._results and each not in self._given_up]
         pace = self._spent / self._expected if self._expected else 1.0
         seconds = round(pace * sum(expected_seconds(each, quick=self._settings.quick) for each in left))
@@ -173,7 +173,7 @@ class Campaign:
         self._progress.show(f"{self._current.name} ({number} of {total}, {timedelta(seconds=seconds)} left): {doing}")
 
     def _save(self, case: Case, result: Result) -> None:
-        # In one line: the series make up most of it, and would have a line for every number.
+        # On one line: the series are most of it, and would put every number on its own line.
         self._output.write_text(_file_name(case), json.dumps(result_to_json(result), separators=(",", ":")) + "\n")
 
     def _note(
@@ -187,7 +187,7 @@ class Campaign:
         self._output.write_json(LOG_NAME, {"attempts": self._attempts})
 
     def _result_in_folder(self, case: Case) -> Result | None:
-        """The valid result of a case, None where there is none."""
+        """Return the valid result of a case, None if there is none."""
         path = self._output.path / _file_name(case)
         if not path.exists():
             return None
@@ -223,7 +223,7 @@ def _file_name(case: Case) -> str:
 
 
 def _by_bench(cases: Iterable[Case]) -> Iterable[Sequence[Case]]:
-    """Cases in order, but those that can share a bench together."""
+    """Return the cases in order, grouped by those that can share a bench."""
     by_key: dict[BenchKey, list[Case]] = {}
     for case in cases:
         by_key.setdefault(BenchKey.of(case), []).append(case)

@@ -12,30 +12,30 @@ from experiments.result import Result
 from te_solver.errors import InputError
 
 Traffic = Literal["tcp", "udp", "priorities"]
-"""`priorities` is TCP in two classes of traffic (section 5.4), the others are one class (sections 5.2 and 5.3)."""
+"""`priorities` is TCP in two classes of traffic (section 5.4); the others have one class (sections 5.2 and 5.3)."""
 
 Edge = tuple[str, str]
 
 TRAFFICS: tuple[Traffic, ...] = get_args(Traffic)
 DEMANDS = (0.8, 1.0, 1.2, 1.4, 1.6)
-"""Of every pair, in parts of what may be planned on a link."""
+"""Demand of every pair, in parts of the capacity that may be planned on a link."""
 
 LINKS: tuple[Edge, ...] = (("2", "3"), ("7", "9"), ("10", "11"))
 SCHEMES = ("rescaling", "kuijia")
 REPETITIONS = 3
 
 HIGH, LOW = 0, 1
-"""The classes of traffic of `priorities`; that of the others is the first."""
+"""The classes of traffic of `priorities`; other traffic belongs to the first."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One run: a kind of traffic, the demand of every pair in parts of a link, the link that fails, what then happens.
+    """One run: kind of traffic, demand of every pair in parts of a link, failing link, and scheme.
 
-    Cases are ordered by repetition first, so that a campaign that was cut short has whole repetitions.
+    Cases are ordered by repetition first, so that an interrupted campaign has whole repetitions.
 
     Raises:
-        ValueError: a value that the evaluation does not have.
+        ValueError: a value is not part of the evaluation.
     """
 
     traffic: Traffic
@@ -54,7 +54,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Such as `tcp-1.2-2-3-kuijia-1`; its result is in the file of this name."""
+        """Name such as `tcp-1.2-2-3-kuijia-1`, also of the result file."""
         return f"{self.traffic}-{self.demand:g}-{'-'.join(self.link)}-{self.scheme}-{self.repetition}"
 
     @property
@@ -77,14 +77,14 @@ def grid(
     schemes: Iterable[str] = SCHEMES,
     repetitions: int = REPETITIONS,
 ) -> tuple[Case, ...]:
-    """Every combination as a case, in the order of cases."""
+    """Return every combination as a case, in the order of cases."""
     return tuple(
         sorted(Case(*values) for values in product(traffics, demands, links, schemes, range(1, repetitions + 1)))
     )
 
 
 def case_of(result: Result) -> Case:
-    """The case that a result is of; raises ValueError when it is of none."""
+    """Return the case of a result; raises ValueError if it belongs to none."""
     try:
         traffic, demand = result.parameters["traffic"], result.parameters["demand"]
     except KeyError as error:
@@ -93,7 +93,7 @@ def case_of(result: Result) -> Case:
 
 
 def stored_case(result: Result, source: str | Path) -> Case:
-    """The case that a result from a file is of; raises InputError, with `source` and the key, when it is of none."""
+    """Return the case of a result from a file; raises InputError with `source` and the key if it belongs to none."""
     stored = (
         ("parameters.traffic", result.parameters.get("traffic"), TRAFFICS),
         ("parameters.demand", result.parameters.get("demand"), DEMANDS),

@@ -1,4 +1,4 @@
-"""Which of the paper's cases a command asks for."""
+"""Selects the paper's cases by the options of a command."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--traffic",
         type=_list_of(TRAFFICS, _traffic),
         metavar="KIND[,KIND]",
-        help=f"of {', '.join(TRAFFICS)} (default: those that the experiment shows)",
+        help=f"kinds of traffic among {', '.join(TRAFFICS)} (default: those that the experiment shows)",
     )
     group.add_argument(
         "--demands",
         type=_list_of(DEMANDS, parse_number),
         metavar="D[,D]",
-        help=f"of every pair, in parts of a link: {_listed(DEMANDS)} (default: {_listed(DEFAULT_DEMANDS)}, with --quick"
-        f" {_listed(QUICK_DEMANDS)}, with --full all)",
+        help=f"demands of every pair, in parts of a link: {_listed(DEMANDS)} (default: {_listed(DEFAULT_DEMANDS)}, "
+        f"with --quick {_listed(QUICK_DEMANDS)}, with --full all)",
     )
     group.add_argument(
         "--links",
         type=_list_of(LINKS, _link),
         metavar="A-B[,A-B]",
-        help=f"that fail, one at a time: {_listed(LINKS)} (default: all, with --quick {_listed(QUICK_LINKS)})",
+        help=f"links that fail, one at a time: {_listed(LINKS)} (default: all, with --quick {_listed(QUICK_LINKS)})",
     )
     group.add_argument(
         "--private-entries",
@@ -45,14 +45,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def cases_from(args: argparse.Namespace, traffics: Sequence[Traffic]) -> tuple[Case, ...]:
-    """The cases that options ask for.
+    """Return the cases that options ask for.
 
     Args:
         args: with the options of `configure`, and `quick`, `full`, `schemes` and `repetitions` of `kuijia run`.
-        traffics: what the experiment shows.
+        traffics: traffic that the experiment shows.
 
     Raises:
-        InputError: traffic that the experiment does not show.
+        InputError: the experiment does not show this traffic.
     """
     strange = [traffic for traffic in args.traffic or () if traffic not in traffics]
     if strange:
@@ -65,7 +65,7 @@ def cases_from(args: argparse.Namespace, traffics: Sequence[Traffic]) -> tuple[C
 
 
 def _list_of(known: Sequence[_T], parse: Callable[[str], _T | None]) -> Callable[[str], tuple[_T, ...]]:
-    """A command-line argument of different known values; argparse turns the error into its message."""
+    """Return a parser for a list of different known values; argparse shows its error as the message."""
 
     def parsed(text: str) -> tuple[_T, ...]:
         values = [parse(word) for word in text.split(",")]
@@ -82,7 +82,7 @@ def _traffic(word: str) -> Traffic | None:
 
 
 def _link(word: str) -> Edge | None:
-    """A link by its ends, in either order."""
+    """Return a link by its ends, in either order."""
     ends = tuple(word.split("-"))
     return next((link for link in LINKS if ends in {link, link[::-1]}), None)
 

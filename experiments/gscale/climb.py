@@ -1,4 +1,4 @@
-"""How TCP gets from its rates before a failure to those after it in the fluid model, as if links had 1 Gbit/s; pure."""
+"""TCP goodput over time around a failure in the fluid model, as if links had 1 Gbit/s; pure."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from simulator.flow.ramp import Ramp
 from simulator.flow.timeline import play
 
 ROUND_TRIP = 0.02
-"""Seconds. The paper says neither delays nor buffers; full queues of 1000 packets, Linux's default, hold 12 ms each at
-1 Gbit/s, so this is a round trip through one or two of them. The time it takes to climb grows with its square."""
+"""Round-trip time in seconds. The paper gives neither delays nor buffers; full queues of 1000 packets, Linux's default,
+hold 12 ms each at 1 Gbit/s, so this is a round trip through one or two of them. Climbing takes time in proportion to
+its square."""
 
 BACKOFF = 0.5
-"""Reno's, as is the model's additive increase."""
+"""Backoff factor of Reno; the model's additive increase is Reno's too."""
 
 PAPER_CAPACITY = 1000.0
-"""Mbit/s of the paper's links: a segment for each round trip is less of them than of slower links."""
+"""Mbit/s of the paper's links: a segment per round trip is a smaller share of them than of slower links."""
 
 DETECTION = 0.05
-"""Seconds until victims are rerouted: less than the timeout of TCP, which is all that matters here."""
+"""Seconds until victims are rerouted; it only matters that this is less than TCP's timeout."""
 
 CUT = 3.0
 _INTERVAL = 0.2
@@ -40,7 +41,7 @@ def climbs(
     rerouted: Flows,
     round_trip: float = ROUND_TRIP,
 ) -> list[Series]:
-    """The goodput of each flow over time, in Mbit/s of these links, at the times of links of `PAPER_CAPACITY`.
+    """Return the goodput of each flow over time, in Mbit/s of these links, at the times of links of `PAPER_CAPACITY`.
 
     Args:
         capacity: Mbit/s of each link.

@@ -1,6 +1,6 @@
 """The evaluation on Gscale (section 5) for `kuijia run`: each of its tables and figures, and all of them as `gscale`.
 
-They are made of the same runs: those that a folder holds are not measured again.
+They share their runs: a run that the folder already holds is not measured again.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _EXPERIMENTS: tuple[tuple[str, str, str, tuple[str, ...], tuple[Traffic, ...]], 
     ("fig16", "Figure 16", "what passes a link before and after a failure, by class", _ALL, ("priorities",)),
     ("gscale", "Section 5", "all of these", _ALL, (*_SINGLE, "priorities")),
 )
-"""Name, what it reproduces, title, backends, and the traffic of the runs it is made of."""
+"""Name, reproduced figure, title, backends, and the traffic of its runs."""
 
 
 def _runner(name: str, traffics: Sequence[Traffic]) -> Runner:
     def run(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-        # What measures takes seconds to import, which listing the experiments should not cost.
+        # Measuring code takes seconds to import; listing the experiments must not need it.
         from experiments.gscale.exhibits import MAKERS  # noqa: PLC0415
         from experiments.gscale.grid_run import run_grid  # noqa: PLC0415
 

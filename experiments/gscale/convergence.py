@@ -1,9 +1,9 @@
-"""Table 4's question: how long after a failure until the throughput of all flows is stable; pure.
+"""Table 4's question: the time from a failure until the throughput of all flows is stable; pure.
 
-What is judged is the goodput of the flows of a role together: victims, directly and indirectly affected ones. (A single
-TCP flow on a full link never rests.) It is taken in means over one second, the first of which begins at the cut. A role
-is stable from the first mean on from which all lie as near to its final goodput, that of the last third of the time
-that is watched after the cut, as 5 % of what it offers. The paper does not say what it takes to be stable.
+The goodput of all flows of a role together is judged: victims, directly and indirectly affected ones. (A single TCP
+flow on a full link is never steady.) It is averaged over one second at a time, starting at the cut. A role is stable
+from the first mean after which all means stay within 5 % of its offered load around its final goodput, the mean over
+the last third of the time watched after the cut. The paper does not define stability.
 """
 
 from __future__ import annotations
@@ -19,46 +19,46 @@ MEAN_SECONDS = 1.0
 STEP_SECONDS = 0.2
 FINAL_PART = 1 / 3
 TOLERANCE = 0.05
-"""Of what is offered; of the goodput itself it would ask the impossible of victims that get next to nothing."""
+"""Tolerance as a share of the offered load; a share of the goodput would be impossible for victims that starve."""
 
 Vector = NDArray[np.float64]
 
 
 def convergence_seconds(result: Result) -> float | None:
-    """Seconds from the cut until the last of the affected roles is stable.
+    """Return the seconds from the cut until the last affected role is stable.
 
-    The whole time from the cut to the end of the window after it when one is not stable even when the last third
-    begins; None without a series over that time, or when no flow is affected.
+    The whole time from the cut to the end of the window after it if a role is still unstable when the last third
+    begins; None without a series over that time, or if no flow is affected.
     """
     return _last(result, _roles(result))
 
 
 def own_band_seconds(result: Result) -> float | None:
-    """The same with a band of `TOLERANCE` of each role's own final goodput."""
+    """Return the same time for a band of `TOLERANCE` of each role's own final goodput."""
     return _last(result, _roles(result), of_final=True)
 
 
 def spared_convergence_seconds(result: Result) -> float | None:
-    """The same of directly and indirectly affected flows alone, without the victims."""
+    """Return the same time for directly and indirectly affected flows alone, without the victims."""
     return _last(result, [flows for flows in _roles(result) if flows[0].role != "victim"])
 
 
 def flow_convergence_seconds(result: Result) -> float | None:
-    """The same when every affected flow is to be stable by itself."""
+    """Return the same time if every affected flow must be stable by itself."""
     return _last(result, [[flow] for flow in result.flows if flow.role != "aboriginal"])
 
 
 def settles(result: Result) -> bool:
-    """Whether all affected roles become stable while they are watched."""
+    """Return True if all affected roles become stable while they are watched."""
     seconds = convergence_seconds(result)
     return seconds is not None and seconds < result.after.end - result.failure.at
 
 
 def seconds_to_stable(flows: Sequence[FlowResult], cut: float, end: float, *, of_final: bool = False) -> float | None:
-    """Seconds from `cut` until some flows together are stable, `end - cut` when they are not.
+    """Return the seconds from `cut` until some flows together are stable, `end - cut` if they never are.
 
-    Both times are in the time of the flows' series; None when one of these is too short. The band is a part of what is
-    offered, or with `of_final` of the final goodput.
+    Both times are in the time of the flows' series; None if one of these is too short. The band is a share of the
+    offered load or, with `of_final`, of the final goodput.
     """
     starts = means_from(cut, end)
     found = [means_at(flow.series, starts) for flow in flows]
@@ -77,12 +77,12 @@ def seconds_to_stable(flows: Sequence[FlowResult], cut: float, end: float, *, of
 
 
 def means_from(cut: float, end: float) -> Vector:
-    """When the means from `cut` to `end` begin."""
+    """Return the start times of the means from `cut` to `end`."""
     return cut + STEP_SECONDS * np.arange(np.floor((end - cut - MEAN_SECONDS) / STEP_SECONDS + 1e-9) + 1)
 
 
 def means_at(series: Series, starts: Vector) -> Vector | None:
-    """The means that begin at some times, in Mbit/s; None when the series does not last that long."""
+    """Return the means that begin at these times, in Mbit/s; None if the series is too short."""
     if not series.end or not starts.size or starts[-1] + MEAN_SECONDS > series.end[-1] + STEP_SECONDS:
         return None
     begun, ended = np.asarray(series.start), np.asarray(series.end)

@@ -1,4 +1,4 @@
-"""Table 4: how long TCP takes to come to stable throughput, for each link that fails and each demand; pure."""
+"""Table 4: the time TCP takes to reach stable throughput, for each failing link and each demand; pure."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from experiments.published import published_curves
 from experiments.result import Check, Result
 
 QUICK, HEAVY = 1.0, 1.2
-"""Kuijia's median is to be at most `QUICK` seconds up to a demand of `HEAVY`."""
+"""Kuijia's median must be at most `QUICK` seconds up to a demand of `HEAVY`."""
 
 WELL_BELOW = 0.5
-"""Of rescaling's median, what Kuijia's is at most beyond that."""
+"""Bar for Kuijia's median relative to rescaling's beyond that demand."""
 
 
 _VARIANTS: tuple[tuple[str, Callable[[Result], float | None]], ...] = (
@@ -39,7 +39,7 @@ _VARIANTS: tuple[tuple[str, Callable[[Result], float | None]], ...] = (
 
 
 def table_4(results: Sequence[Result]) -> Exhibit:
-    """The table, of the TCP runs of one class among the results; there is at least one."""
+    """Return the table from the TCP runs of one class among the results, of which there must be at least one."""
     published = published_curves("table4")
     runs = [run for run in results if case_of(run).traffic == "tcp"]
     demands = sorted({case_of(run).demand for run in runs})
@@ -96,7 +96,7 @@ def _meaning(runs: Sequence[Result]) -> Iterator[str]:
 
 
 def _medians(runs: Sequence[Result], seconds_of: Callable[[Result], float | None]) -> str:
-    """The median of each scheme's runs, in words; empty when nothing is known."""
+    """Return the median of each scheme's runs, in words; empty if none is known."""
     medians = []
     for scheme in SCHEMES:
         own = [run for run in runs if run.scheme == scheme]

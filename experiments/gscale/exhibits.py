@@ -1,4 +1,4 @@
-"""The tables and figures that results of Gscale make, by name; pure."""
+"""Tables and figures of the results on Gscale, by name; pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from experiments.result import Result
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes an exhibit of results; of these it takes those of its traffics, and wants a `series` where it says so."""
+    """Makes an exhibit from the results of its traffics; `over_time` restricts it to results that have a `series`."""
 
     traffics: tuple[Traffic, ...]
     make: Callable[[Sequence[Result]], Exhibit]
@@ -30,7 +30,7 @@ MAKERS = {
 
 
 def exhibits_of(results: Sequence[Result], names: Iterable[str] = MAKERS) -> tuple[Exhibit, ...]:
-    """Those of the named exhibits that can be made of valid results, which are all of one backend."""
+    """Return the named exhibits that can be made from valid results, all of one backend."""
     usable = [result for result in results if not result.invalid]
     made = []
     for name in names:

@@ -1,4 +1,4 @@
-"""Computes a case in the fluid model: what each aggregate gets before and after the failure, TCP also on the way."""
+"""Computes a case in the fluid model: rates of each aggregate before and after the failure, and TCP's in between."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from testbed.manifest import describe_computation
 
 @dataclass(frozen=True)
 class FlowModel:
-    """Where cases are computed; takes the place of the emulated network in a campaign."""
+    """Computes cases; takes the place of the emulated network in a campaign."""
 
     settings: Settings
 
@@ -33,12 +33,13 @@ class FlowModel:
 
 
 def compute(case: Case, settings: Settings) -> Result:
-    """The result of a case.
+    """Return the result of a case.
 
-    Each aggregate is one flow: of TCP one connection, which shares full links with others by their round trips, of UDP
-    one that is sent at its rate whatever becomes of it. Each class of traffic has a queue, under Kuijia one more
-    below it for its victims; queues are served in strict priority. Rates before and after the failure are those that
-    flows come to; of TCP in one class of traffic there is also the way from the ones to the others (`climbs`).
+    Each aggregate is one flow: with TCP one connection, which shares full links with others by their round-trip times;
+    with UDP one that sends at its rate regardless of losses. Each class of traffic has a queue, and under Kuijia
+    another
+    one below it for its victims; queues are served in strict priority. Rates before and after the failure are steady
+    states; for TCP in one class of traffic, the series shows the transition between them (`climbs`).
     """
     began = time.time()
     plan = plan_of(case, settings.capacity, settings.seed)
@@ -85,9 +86,9 @@ def offered(
     *,
     round_trips: bool = True,
 ) -> Flows:
-    """Each flow over its tunnel; those that are `low` wait in the victims' queue of their class.
+    """Return each flow over its tunnel; those that are `low` wait in the victims' queue of their class.
 
-    Without `round_trips` TCP flows are not weighed by theirs: they share by max-min fairness.
+    Without `round_trips` TCP flows share by max-min fairness, not weighted by their round-trip times.
     """
     position = {link.ends: number for number, link in enumerate(topology.links)}
     found = Flows.of(

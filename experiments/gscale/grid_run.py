@@ -23,10 +23,10 @@ def run_grid(
     *,
     private_entries: bool,
 ) -> Outcome:
-    """Measure what cases the folder has no valid result of, then write the named exhibits of all these cases.
+    """Measure the cases without a valid result in the folder, then write the named exhibits of all cases.
 
     Raises:
-        InputError: what `measure` raises.
+        InputError: as `measure` raises it.
     """
     outcome = measure(cases, settings, output, progress, private_entries=private_entries)
     exhibits = exhibits_of(outcome.results, names)

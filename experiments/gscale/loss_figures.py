@@ -1,7 +1,7 @@
-"""What flows lose, by the part they play in a failure: figures 10 to 14 and the indirectly affected; pure.
+"""Losses of flows by their role in a failure: figures 10 to 14 and the indirectly affected flows; pure.
 
-A run's loss is that of all its flows of a role together: of TCP the part of their goodput before the failure, of UDP
-the part of the packets sent after it. A figure shows means over the links that fail and the repetitions.
+The loss of a run is that of all flows of a role together: for TCP as a share of their goodput before the failure, for
+UDP as a share of the packets sent after it. A figure shows means over the failing links and the repetitions.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ AXIS = "demand of each pair, in parts of a link"
 TCP_LOSS, UDP_LOSS = "throughput loss (%)", "packet loss (%)"
 
 RISE_SLACK = 1.0
-"""Per cent that a rising curve may fall from one demand to the next: the draws of pairs are few."""
+"""Per cent by which a rising curve may fall from one demand to the next, as there are few draws of pairs."""
 
 _FLOW_MEANS_AGREE = 1.0
-"""Per cent within which it does not matter whether a loss is that of the sum or the mean of the flows' own."""
+"""Per cent within which the loss of the sum and the mean of the flows' own losses count as equal."""
 
 
 @dataclass(frozen=True)
 class LossLine:
-    """Whose loss a line shows: a role under a scheme, with one kind of traffic, of one class."""
+    """Flows of a line: a role under a scheme, with one kind of traffic, of one class."""
 
     label: str
     traffic: Traffic
@@ -40,13 +40,13 @@ class LossLine:
         return [flow for flow in result.flows if (flow.role, flow.priority) == (self.role, self.priority)]
 
     def loss(self, result: Result) -> float | None:
-        """What they lose together, in per cent; None when they had nothing to lose."""
+        """Return the joint loss in per cent; None if they had nothing to lose."""
         return _per_cent(role_loss(self.members(result)))
 
 
 @dataclass(frozen=True)
 class LossFigure:
-    """A figure of losses; `checks` are what its numbers are held against, `remarks` what is particular to it."""
+    """A figure of losses; `checks` are the bars of its numbers, `remarks` its particular notes."""
 
     name: str
     title: str
@@ -62,7 +62,7 @@ class LossFigure:
         return tuple(dict.fromkeys(line.traffic for line in self.lines))
 
     def exhibit(self, results: Sequence[Result]) -> Exhibit:
-        """The figure, of the results that it is about; there is at least one of these."""
+        """Return the figure of its results, of which there is at least one."""
         published = published_curves(self.name) if self.has_published else None
         lines, flow_means = [], []
         for each in self.lines:
@@ -90,13 +90,13 @@ class LossFigure:
 
 
 def role_loss(flows: Sequence[FlowResult]) -> float | None:
-    """The part that flows lose together; None when they had nothing to lose."""
+    """Return the share that flows lose together; None if they had nothing to lose."""
     had = sum(flow.before if flow.sent is None else flow.sent for flow in flows)
     return 1 - sum(flow.after for flow in flows) / had if had > 0 else None
 
 
 def mean_loss(flows: Sequence[FlowResult]) -> float | None:
-    """The mean of what each flow loses; None when none had anything to lose."""
+    """Return the mean of the flows' own losses; None if none had anything to lose."""
     losses = [flow.loss for flow in flows if flow.loss is not None]
     return fmean(losses) if losses else None
 
@@ -106,7 +106,7 @@ def _per_cent(part: float | None) -> float | None:
 
 
 def _sum_or_mean(couples: Sequence[tuple[Point, Point]]) -> str:
-    """Whether it matters how "average loss" is understood."""
+    """Return a remark on whether the reading of "average loss" matters."""
     gaps = [
         (abs(together.value - each.value), together, each)
         for together, each in couples
@@ -129,7 +129,7 @@ def _at_most(figure: Exhibit, label: str, bound: float) -> Iterator[Check]:
 
 
 def _reaches(figure: Exhibit, label: str, demand: float, bound: float) -> Iterator[Check]:
-    """A line shows at least a loss of `bound` per cent at a demand, where that was measured."""
+    """Yield the check that a line shows a loss of at least `bound` per cent at a demand, if that was measured."""
     value = figure.line(label).at(demand).value
     if value is not None:
         yield Check(f"{label}, loss in % at demand {demand}", value, bound, None)
@@ -168,7 +168,7 @@ def _hardly_affected(figure: Exhibit) -> Iterator[Check]:
 
 
 def _low_class(figure: Exhibit) -> Iterator[Check]:
-    """Kuijia spares directly affected flows of the low class and takes from its victims, where links are full."""
+    """Yield the checks that Kuijia spares directly affected low flows and costs low victims, where links are full."""
     yield from _at_most(figure, "direct, kuijia", 2.0)
     yield from _loses_more(figure, "direct, rescaling", "direct, kuijia", 1.0)
     yield from _loses_more(figure, "victims, kuijia", "victims, rescaling", 1.0)

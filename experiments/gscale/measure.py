@@ -1,4 +1,4 @@
-"""Gets the results of cases, measured or computed; those that a folder holds already are left as they are."""
+"""Gets the results of cases, measured or computed; results that a folder already holds stay as they are."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from te_solver.errors import InputError
 from testbed.processes import preferred_session
 
 NICENESS = -10
-"""Of senders, receivers and what watches them, as of the switch that they load."""
+"""Niceness of senders, receivers and observers, and of the switch that they load."""
 
 
 def measure(
@@ -28,11 +28,11 @@ def measure(
     *,
     private_entries: bool = False,
 ) -> CampaignOutcome:
-    """Measure, or compute, those of the cases that have no valid result in the folder yet, writing each as it is had.
+    """Measure or compute the cases without a valid result in the folder, writing each result at once.
 
     Raises:
-        InputError: the machine cannot run an emulation, boxes are missing, the folder holds results of other
-            settings, or there are no entries to make private.
+        InputError: the machine cannot run an emulation, boxes are missing, the folder holds results of other settings,
+            or the backend has no entries to make private.
     """
     if settings.backend == "flow" and private_entries:
         raise InputError(

@@ -1,6 +1,6 @@
-"""Flow entries of their own for aggregates, changed by a controller when a link fails: how the paper had it (5.1).
+"""Flow entries for single aggregates, changed by a controller when a link fails, as in the paper (5.1).
 
-For switches without groups. No hashing decides where a flow goes, so none has to be looked for; the experiment acts as
+For switches without groups. No flow is hashed, so there is no need to look for suitable flows; the experiment acts as
 the controller.
 """
 
@@ -19,16 +19,16 @@ from testbed.hash_probe import FlowKey, Protocol
 from testbed.lab import Lab
 
 PRIORITY = 1000
-"""Above all entries of a plan (`kuijia_app.identifiers`)."""
+"""Priority above all entries of a plan (`kuijia_app.identifiers`)."""
 
 COOKIE = 0x6B70
-"""What the entries are told from others by."""
+"""Cookie that marks these entries."""
 
 Way = tuple[FlowKey, Tunnel, Queue]
 
 
 def any_flows(lab: Lab, flows: Iterable[WantedFlow], protocol: Protocol) -> list[MeasuredFlow]:
-    """A source for each flow, no port twice: any will do."""
+    """Return a source for each flow, each with its own port: any will do."""
     found = []
     for number, flow in enumerate(flows):
         address = str(lab.fabric.host(flow.source).address)
@@ -39,12 +39,12 @@ def any_flows(lab: Lab, flows: Iterable[WantedFlow], protocol: Protocol) -> list
 
 
 class PrivateEntries:
-    """Entries at the ingress of each flow and, for what comes back, at its egress, from the block's start to its end.
+    """Entries for each flow at its ingress and, for the way back, at its egress; removed at the end of the block.
 
     Args:
         lab: tagging by MPLS labels.
-        flows: what they are for.
-        demotes: whether victims go to the queue for victims, as under Kuijia.
+        flows: flows that get entries.
+        demotes: True if victims go to the victims' queue, as under Kuijia.
     """
 
     def __init__(self, lab: Lab, flows: Sequence[MeasuredFlow], *, demotes: bool) -> None:
@@ -73,7 +73,7 @@ class PrivateEntries:
         return next(each for each in classes if each.priority == flow.wanted.priority)
 
     def _put(self, ways: Iterable[Way]) -> None:
-        """Add entries, in place of those that match the same, all of a switch at once."""
+        """Add entries, replacing those with the same match, all of a switch at once."""
         lines = defaultdict[str, list[str]](list)
         for way in ways:
             for switch, line in entries_of(self._lab.wiring, *way):
@@ -83,7 +83,7 @@ class PrivateEntries:
 
 
 def entries_of(wiring: Wiring, key: FlowKey, tunnel: Tunnel, queue: Queue) -> tuple[tuple[str, str], ...]:
-    """A switch and its entry, in the syntax of ovs-ofctl, for each direction of a flow over a tunnel."""
+    """Return (switch, entry in the syntax of ovs-ofctl) for each direction of a flow over a tunnel."""
     there, back = tunnel.nodes, tunnel.nodes[::-1]
     target = wiring.host_address(there[-1])
     out = f"nw_src={key.source_address},nw_dst={target},tp_src={key.source_port},tp_dst={key.server_port}"

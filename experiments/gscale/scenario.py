@@ -22,19 +22,19 @@ from te_solver.topology_file import load_topology
 PAIRS, TUNNELS = 5, 3
 
 PLANNED_SHARE = 0.95
-"""The part of a link that plans may fill. Hosts limit the frames that they send; the labels of these (0.3 % of them),
-the acknowledgements of traffic in the other direction (up to 2.4 %) and control messages need room besides, without
-which every fully planned link would be overloaded before anything fails."""
+"""Share of a link that plans may fill. Hosts limit the frames that they send. The frames' labels (0.3 %), the
+acknowledgements of traffic in the other direction (up to 2.4 %) and control messages need room besides; without it
+every fully planned link would be overloaded before anything fails."""
 
 LOW_TO_HIGH = 10
-"""Rate of the low class to that of the high one, in `priorities`."""
+"""Rate of the low class relative to the high one, in `priorities`."""
 
 _NOTHING = 1e-3
-"""In parts of a link; below it the optimiser's tolerances decide."""
+"""Share of a link below which the optimiser's tolerances decide."""
 
 
 def parameters_of(case: Case, plan: Plan, *, private_entries: bool = False) -> dict[str, Any]:
-    """What a result says of its case beyond what every result says."""
+    """Return the parameters of a result's case, beyond those of every result."""
     return {
         "traffic": case.traffic,
         "demand": case.demand,
@@ -45,24 +45,25 @@ def parameters_of(case: Case, plan: Plan, *, private_entries: bool = False) -> d
 
 
 def plan_of(case: Case, capacity: float, seed: int) -> Plan:
-    """The plan that is in force before the link of a case fails; the same for all its links and both schemes.
+    """Return the plan in force before the link of a case fails; the same for all links and both schemes.
 
-    The network is Gscale with links of `capacity` Mbit/s. The paper's program of greatest throughput has many answers
-    for light demands, and a simplex method likes those that leave tunnels empty, on which the paper's two aggregates
-    per tunnel would send nothing: the plan divides what each pair is allocated as evenly over its tunnels as it can
+    The network is Gscale with links of `capacity` Mbit/s. For light demands, the paper's program of greatest throughput
+    has many optima, and the simplex method tends to those that leave tunnels empty, on which the paper's two aggregates
+    per tunnel would send nothing. The plan therefore spreads each pair's allocation as evenly over its tunnels as it
+    can
     (`kuijia solve --spread`).
 
     Args:
-        case: whose plan it is.
+        case: case to plan.
         capacity: of every link, in Mbit/s; plans fill `PLANNED_SHARE` of it.
-        seed: decides the pairs, together with the repetition.
+        seed: determines the pairs, together with the repetition.
     """
     plan = unit_plan(2 if case.traffic == "priorities" else 1, case.demand, pairs_of(case.repetition, seed))
     return scaled(plan, capacity, PLANNED_SHARE * capacity)
 
 
 def scaled(plan: Plan, capacity: float, unit: float) -> Plan:
-    """The plan on links of `capacity` Mbit/s, with `unit` Mbit/s for each one of its rates."""
+    """Return the plan on links of `capacity` Mbit/s, with its rates in units of `unit` Mbit/s."""
     return replace(
         plan,
         topology=plan.topology.with_capacity(capacity),
@@ -82,10 +83,10 @@ def scaled(plan: Plan, capacity: float, unit: float) -> Plan:
 
 @lru_cache(maxsize=64)
 def pairs_of(repetition: int, seed: int) -> tuple[Edge, ...]:
-    """Five random ingress-egress pairs, those of every case of a repetition.
+    """Return five random ingress-egress pairs, the same for every case of a repetition.
 
     Pairs are drawn again until, at each demand, all of them are allocated something, and each of the three links has
-    both victims and traffic that these directly affect: without one of them its failure would measure nothing.
+    victims and traffic directly affected by them: otherwise its failure would measure nothing.
     """
     return next(
         pairs
@@ -95,7 +96,7 @@ def pairs_of(repetition: int, seed: int) -> tuple[Edge, ...]:
 
 
 def draws_of(repetition: int, seed: int) -> Iterator[tuple[Edge, ...]]:
-    """Five different pairs at random, over and over."""
+    """Yield draws of five different random pairs, endlessly."""
     chance = random.Random(f"{seed} {repetition}")
     everyone = list(permutations(gscale().nodes, 2))
     while True:
@@ -103,9 +104,7 @@ def draws_of(repetition: int, seed: int) -> Iterator[tuple[Edge, ...]]:
 
 
 def _measures(plan: Plan) -> bool:
-    """Whether no failure would be measured in vain: all pairs send, and each of the links has victims and, once it
-    failed, flows that share links with these.
-    """
+    """Return True if every failure measures something: all pairs send, and each link has victims and direct flows."""
     return all(pair.allocated > _NOTHING for pair in plan.pairs) and all(
         {"victim", "direct"} <= set(roles_of(aggregates_of(plan, link), link).values()) for link in LINKS
     )
@@ -113,7 +112,7 @@ def _measures(plan: Plan) -> bool:
 
 @lru_cache(maxsize=256)
 def unit_plan(classes: int, demand: float, pairs: Sequence[Edge]) -> Plan:
-    """The plan for links of which 1 Mbit/s may be planned, with one class of traffic or two."""
+    """Return the plan for links on which 1 Mbit/s may be planned, with one class of traffic or two."""
     return solve(gscale(), _demands(classes, demand, pairs), TUNNELS, options=Options(spread=True))
 
 
@@ -126,5 +125,5 @@ def _demands(classes: int, demand: float, pairs: Sequence[Edge]) -> list[Demand]
 
 @lru_cache(maxsize=1)
 def gscale() -> Topology:
-    """The network, with links of 1 Mbit/s."""
+    """Return the network with links of 1 Mbit/s."""
     return load_topology(shipped_network("gscale")).with_capacity(1.0)

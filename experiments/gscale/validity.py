@@ -1,4 +1,4 @@
-"""Whether a run on Gscale can be believed, told from what its flows got; pure."""
+"""Judges the validity of a run on Gscale by the goodput of its flows; pure."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from experiments.result import FlowResult
 from testbed.iperf import UDP_FRAME, UDP_PAYLOAD
 
 CARRIED = 0.98
-"""Of what is planned, what has to get through before the failure."""
+"""Share of the planned traffic that must get through before the failure."""
 
 UNREACHED_LOSS = 0.01
-"""Of flows that a failure does not reach, at most: they are the control group."""
+"""Largest loss of flows that the failure does not reach: they are the control group."""
 
 TCP_PAYLOAD, TCP_FRAME = 1448, 1514
-"""Bytes: with time stamps, and of the Ethernet frame without checksum."""
+"""Bytes of payload, with time stamps, and of the Ethernet frame without checksum."""
 
 _PAYLOAD_SHARE = {"tcp": TCP_PAYLOAD / TCP_FRAME, "udp": UDP_PAYLOAD / UDP_FRAME}
 
 
 def uncarried(flows: Sequence[FlowResult]) -> tuple[str, ...]:
-    """In words, how the network failed to carry before the failure what was planned on it."""
+    """Return reasons, in words, if the network did not carry the planned traffic before the failure."""
     planned = sum(flow.offered * _PAYLOAD_SHARE[flow.protocol] for flow in flows)
     carried = sum(flow.before for flow in flows)
     if carried >= CARRIED * planned:
@@ -30,7 +30,7 @@ def uncarried(flows: Sequence[FlowResult]) -> tuple[str, ...]:
 
 
 def disturbed(flows: Sequence[FlowResult]) -> tuple[str, ...]:
-    """In words, what flows lost that share no link with any whose rate the failure changes: something else took it."""
+    """Return reasons, in words, if flows lost that the failure cannot affect: something else disturbed the run."""
     lost = role_loss([flow for flow in flows if flow.role == "aboriginal"])
     if lost is None or lost <= UNREACHED_LOSS:
         return ()

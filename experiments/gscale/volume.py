@@ -1,7 +1,7 @@
-"""Figure 16: what passes one link before and after a failure, by class and role; pure.
+"""Figure 16: traffic on one link before and after a failure, by class and role; pure.
 
-The paper shows one link of one run and says neither which nor at what demand. Here the run is the first of the heaviest
-demand and the first failed link there are results of, the link the one that low victims bring the most to.
+The paper shows one link of one run and names neither them nor the demand. Here the run is the first one at the heaviest
+demand, with the first failed link that has results; the link shown is the one to which low victims bring the most.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _PARTS = {
     "low, direct": (LOW, False),
     "low, victims": (LOW, True),
 }
-"""Label to class, and whether these are victims."""
+"""Label to class, and True for victims."""
 
 _Hop = tuple[str, str]
 
 
 def figure_16(results: Sequence[Result]) -> Exhibit:
-    """The figure, of the runs with two classes among the results; there is at least one."""
+    """Return the figure from the runs with two classes among the results, of which there must be at least one."""
     published = published_curves("fig16")
     runs = {case_of(run): run for run in results if case_of(run).traffic == "priorities"}
     heaviest = max(case.demand for case in runs)
@@ -70,7 +70,7 @@ def figure_16(results: Sequence[Result]) -> Exhibit:
 
 
 def _volume(run: Result, flows: Mapping[str, WantedFlow], hop: _Hop, part: tuple[int, bool], *, after: bool) -> float:
-    """Goodput of the flows of a class, victims or others, that pass a link."""
+    """Return the goodput on a link of the flows of a class, either victims or others."""
     total = 0.0
     for flow in run.flows:
         wanted = flows[flow.name]
@@ -81,7 +81,7 @@ def _volume(run: Result, flows: Mapping[str, WantedFlow], hop: _Hop, part: tuple
 
 
 def _busiest(flows: Mapping[str, WantedFlow]) -> _Hop:
-    """The direction of a link that the victims of the low class bring the most to."""
+    """Return the directed link to which the victims of the low class bring the most traffic."""
     brought: dict[_Hop, float] = {}
     for flow in flows.values():
         if flow.priority == LOW and flow.tunnel != flow.backup:

@@ -1,1 +1,1 @@
-"""What Hedera's authors measured and simulated, and goals of our own, in the flow model."""
+"""The measurements and simulations of Hedera's authors, and goals of our own, in the flow model and on switches."""

@@ -1,4 +1,4 @@
-"""Flows that come and go: Poisson arrivals between random hosts, of sizes as measured in data centres."""
+"""Arriving and ending flows: Poisson arrivals between random hosts, with sizes measured in data centres."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from simulator.flow_sizes.distribution import FlowSizes
 from te_solver.errors import InputError
 
 SMALLEST = 1_000_000
-"""Bytes of the smallest flow that is simulated: in a data-mining cluster those below carry 2 % of all bytes, and none
-is ever scheduled."""
+"""Bytes of the smallest simulated flow: smaller ones carry 2 % of all bytes in a data-mining cluster, and none is ever
+scheduled."""
 
 
 def larger(sizes: FlowSizes, source: str) -> FlowSizes:
-    """The distribution of those flows that have more than `SMALLEST`.
+    """Return the distribution of the flows larger than `SMALLEST`.
 
     Raises:
-        InputError: there are none; it names `source`.
+        InputError: there are none; the message names `source`.
     """
     if float(sizes.probability(SMALLEST)) >= 1:
         raise InputError(source, "", "no flow is larger than 1 MB", "some that last for rounds of the scheduler")
@@ -26,7 +26,7 @@ def larger(sizes: FlowSizes, source: str) -> FlowSizes:
 
 
 def arriving(fabric: Fabric, sizes: FlowSizes, load: float, end: float, seed: int) -> Workload:
-    """Flows of these sizes that ask for this part of all hosts' interfaces in the mean, from 0 to `end` seconds."""
+    """Return flows of these sizes, from 0 to `end` seconds, whose mean load is a share of all hosts' interfaces."""
     random = np.random.default_rng([seed, 7])
     rate = load * fabric.hosts * fabric.nic_rate * 1e6 / 8 / sizes.mean
     count = int(random.poisson(rate * end))

@@ -1,4 +1,4 @@
-"""Bar charts in the manner of Hedera's slides: patterns side by side, a bar for each placement."""
+"""Bar charts in the style of Hedera's slides: patterns side by side, a bar for each placement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def bar_figure(
     unit: str,
     published: Mapping[str, Sequence[float]] | None = None,
 ) -> Figure:
-    """A group of bars for each pattern; published values are short black lines across the bars."""
+    """Return a group of bars for each pattern; published values are short black lines across the bars."""
     figure = Figure(figsize=(max(5.0, 0.62 * len(patterns) + 1.5), 3.8), dpi=150, layout="constrained")
     axes = figure.subplots()
     middle = np.arange(len(patterns))

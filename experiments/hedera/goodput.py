@@ -1,4 +1,4 @@
-"""What TCP flows get on given paths: max-min fairness, less what TCP's saw-tooth leaves unused of a link."""
+"""Goodput of TCP flows on given paths: max-min fairness, less the capacity that TCP's saw-tooth leaves unused."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from hedera.fabric import Fabric, Paths, Vector
 from simulator.flow.model import Flows, share
 
 _SLOPE, _OFFSET = 3.2, 1.41
-"""Fitted to the authors' simulator, where the network does not block: flows alone on a host's cable get .7833 of it,
-two .8715, three .910 (from the sums over rand0, rand1 and rand2)."""
+"""Fitted to the authors' simulator without blocking: one flow on a host's cable gets .7833 of it, two .8715, three .910
+(from the sums over rand0, rand1 and rand2)."""
 
 
 def utilisation(flows: Vector) -> Vector:
-    """The part of a link that so many TCP flows together use.
+    """Return the share of a link that this number of TCP flows uses together.
 
-    A flow alone halves its rate whenever it has filled the link. Of several only one does, so that less is left
-    unused: 1 - 1 / (4 n) in the textbook, 1 - 1 / (3.2 n + 1.41) in the authors' simulator.
+    A single flow halves its rate whenever it has filled the link. Of several flows only one does, so less stays unused:
+    1 - 1 / (4 n) in the textbook, 1 - 1 / (3.2 n + 1.41) in the authors' simulator.
     """
     return 1 - 1 / (_SLOPE * flows + _OFFSET)
 
 
 def tcp_goodput(capacity: Vector, paths: Paths, offered: Vector | float = np.inf) -> Vector:
-    """Mbit/s of each flow, which would send `offered` if it could."""
+    """Return the Mbit/s of each flow; `offered` is the rate that it could send."""
     count = paths.first.size - 1
     crossing = np.bincount(paths.links, minlength=capacity.size)
     usable = np.where(crossing > 0, utilisation(crossing.astype(np.float64)), 1.0) * capacity
@@ -38,5 +38,5 @@ def tcp_goodput(capacity: Vector, paths: Paths, offered: Vector | float = np.inf
 
 
 def non_blocking(fabric: Fabric) -> Vector:
-    """Capacities of the same network if nothing but hosts' cables held flows back, as with one large switch."""
+    """Return the capacities of the same network if only hosts' cables limited flows, as with one large switch."""
     return np.where(fabric.inner, fabric.hosts * fabric.nic_rate, fabric.capacity)

@@ -1,4 +1,4 @@
-"""How far the simulation carries: larger and larger fat-trees, what is reached on them, and what that takes."""
+"""Scaling of the simulation: larger and larger fat-trees, the goodput on them, and the time and memory it takes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PORTS, _QUICK_PORTS = (16, 32, 48, 64), (4, 8)
     ignores=("capacity", "repetitions"),
 )
 def hedera_growth(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    # Pictures take a second to import, which listing the experiments should not cost.
+    # Pictures take a second to import; listing the experiments must not need them.
     from experiments.hedera.growth_run import run_growth  # noqa: PLC0415
 
     return run_growth(settings, _QUICK_PORTS if settings.quick else _PORTS, output, progress)

@@ -1,4 +1,4 @@
-"""Simulates ever larger fat-trees, each pattern in a process of its own, whose time and memory are told."""
+"""Simulates larger and larger fat-trees, each pattern in its own process, and reports its time and memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from testbed.manifest import describe_computation
 NAME = "hedera-growth"
 LOAD, FLOW_SIZES = 0.4, "data-mining"
 SECONDS = 20.0
-"""In which flows come and go."""
+"""Seconds in which flows come and go."""
 
 _ANNEALING = "simulated-annealing"
 PATTERNS: Mapping[str, Callable[[FatTree, np.random.Generator], Matrix]] = {
@@ -38,11 +38,11 @@ PATTERNS: Mapping[str, Callable[[FatTree, np.random.Generator], Matrix]] = {
     "bijection": lambda tree, random: random_bijection(tree.hosts, random),
 }
 ARRIVALS = ("ecmp", _ANNEALING)
-"""The placements under which flows come and go."""
+"""Placements that are run with arriving flows."""
 
 
 def run_growth(settings: Settings, ports: Sequence[int], output: OutputFolder, progress: Progress) -> Outcome:
-    """Simulate every size, as many parts at a time as there are processors; write the table as text, JSON, picture."""
+    """Simulate every size, with as many parts in parallel as processors; write the table as text, JSON and picture."""
     began = time.time()
     parts = [(each, part) for each in ports for part in (*PATTERNS, *ARRIVALS)]
     progress.show(f"{NAME}: {len(parts)} simulations of {min(ports)} to {max(ports)} ports")
@@ -77,17 +77,17 @@ def run_growth(settings: Settings, ports: Sequence[int], output: OutputFolder, p
 
 
 def in_own_process(ports: int, part: str, seed: int) -> dict[str, float]:
-    """What `simulate` returns."""
+    """Run `simulate` in its own process and return its result."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
         return process.submit(simulate, ports, part, seed).result()
 
 
 def simulate(ports: int, part: str, seed: int) -> dict[str, float]:
-    """What is reached on a fat-tree, and what time and memory that took this process, which is to do nothing else.
+    """Return the goodput on a fat-tree, and the time and memory of this process, which must do nothing else.
 
     Args:
         ports: of a switch.
-        part: one of `PATTERNS`, which all placements are tried on, or of the placements in `ARRIVALS`.
+        part: one of `PATTERNS`, to run all placements on, or one of the placements in `ARRIVALS`.
         seed: of all random choices.
     """
     tree = FatTree(ports, NIC_RATE)
@@ -108,7 +108,7 @@ def simulate(ports: int, part: str, seed: int) -> dict[str, float]:
 
 
 def _peak_megabytes() -> float:
-    """Of this process; what `getrusage` has for it may be its parent's, which it began as."""
+    """Return the peak memory of this process; `getrusage` may give that of its parent, from which it was forked."""
     peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
     return int(peak.split()[1]) / 1024
 
@@ -123,7 +123,7 @@ def missed_bars(data: dict[str, Any]) -> list[str]:
 
 
 def table_text(data: dict[str, Any]) -> str:
-    """For people."""
+    """Return the table as text."""
     rows = data["sizes"]
     lines = [
         "Goodput under ECMP, first fit and annealing, in parts of what it is where nothing blocks, and the seconds of",
@@ -152,7 +152,7 @@ def table_text(data: dict[str, Any]) -> str:
 
 
 def figure(data: dict[str, Any]) -> Figure:
-    """Time and memory over the number of hosts, both by powers of ten."""
+    """Return time and memory over the number of hosts, on logarithmic axes."""
     rows = data["sizes"]
     hosts = [row["hosts"] for row in rows]
     drawn = Figure(figsize=(8.0, 3.6), dpi=150, layout="constrained")

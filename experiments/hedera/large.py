@@ -18,13 +18,13 @@ _LOAD = 0.4
 
 @dataclass(frozen=True)
 class LargeOptions:
-    """A network, and what comes and goes in it.
+    """A network and its arriving flows.
 
     Attributes:
         ports: of a switch.
-        load: part of all hosts' interfaces that flows ask for in the mean.
-        flow_sizes: a published distribution by its name, or a file.
-        ramp: how flows come to their rates; None for at once.
+        load: mean demand of the flows as a share of all hosts' interfaces.
+        flow_sizes: name of a published distribution, or a file.
+        ramp: TCP's ramp to its rates; None for rates at once.
     """
 
     ports: int
@@ -46,13 +46,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_part,
         default=_LOAD,
         metavar="F",
-        help="part of hosts' interfaces that flows which come and go ask for (default: %(default)s)",
+        help="mean load of arriving flows as a part of hosts' interfaces (default: %(default)s)",
     )
     group.add_argument(
         "--flow-sizes",
         default="data-mining",
         metavar="NAME|FILE",
-        help="how large these are, of which those above 1 MB are simulated (default: %(default)s)",
+        help="sizes of arriving flows; only those above 1 MB are simulated (default: %(default)s)",
     )
     group.add_argument(
         "--ramp",
@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def ramp_from(args: argparse.Namespace) -> Ramp | None:
-    """How flows come to their rates, as asked for on the command line."""
+    """Return the ramp asked for on the command line, or None."""
     return None if args.ramp is None else Ramp(args.ramp / 1000)
 
 
@@ -89,7 +89,7 @@ def _part(text: str) -> float:
     ignores=("capacity", "repetitions"),
 )
 def hedera_8192(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    # Pictures take a second to import, which listing the experiments should not cost.
+    # Pictures take a second to import; listing the experiments must not need them.
     from experiments.hedera.large_run import run_large  # noqa: PLC0415
 
     ports = args.ports or (_QUICK_PORTS if settings.quick else _PORTS)

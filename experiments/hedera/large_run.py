@@ -28,16 +28,16 @@ from te_solver.picture_file import picture_bytes
 NIC_RATE = 1000.0
 WINDOW = (10.0, 50.0)
 ITERATIONS, FLOW_ITERATIONS = 1_000_000, 100_000
-"""Of annealing in a round, with more than 8,192 hosts as many for each host: some 120, and fewer for single flows."""
+"""Iterations of annealing per round, and for single flows; beyond 8,192 hosts in proportion (some 120 per host)."""
 
 _OF_HOSTS = 8192
 
 FEE = 0.5
-"""What moving a flow costs in parts of its demand."""
+"""Cost of moving a flow, in parts of its demand."""
 
 
 CLASSES = {"1 to 10 MB": (0.0, 1e7), "10 to 100 MB": (1e7, 1e8), "above 100 MB": (1e8, np.inf)}
-"""Of flows that come and go, by bytes from and below."""
+"""Size classes of arriving flows: bytes from and below."""
 
 
 def annealing(hosts: int, seed: int, fee: float = 0.0) -> Annealing:
@@ -50,11 +50,11 @@ PLACEMENTS: Mapping[str, Callable[[int, int], Placement]] = {
     "global-first-fit": lambda *_: GlobalFirstFit(),
     "simulated-annealing": lambda hosts, seed: SimulatedAnnealing(annealing(hosts, seed)),
 }
-"""Each made anew for so many hosts and a seed."""
+"""Functions that create each placement for a number of hosts and a seed."""
 
 _WITH_FEE = "annealing with a fee"
 _MOST_MOVES, _LEAST_GOODPUT = 0.5, 0.98
-"""What is left of moves, and of goodput, with the fee."""
+"""Bars with the fee: most moves and least goodput, relative to no fee."""
 
 
 def run_large(settings: Settings, options: LargeOptions, output: OutputFolder, progress: Progress) -> Outcome:
@@ -96,7 +96,7 @@ def matrices(tree: FatTree, seed: int) -> list[Matrix]:
 
 
 def of_pattern(tree: FatTree, matrix: Matrix, setting: Setting) -> dict[str, float]:
-    """Mbit/s where nothing blocks, and the part of it that each placement reaches."""
+    """Return the non-blocking goodput in Mbit/s, and the share of it that each placement reaches."""
     workload = Workload.endless(matrix.source, matrix.target)
 
     def goodput(placement: Placement, setting: Setting) -> float:
@@ -108,7 +108,7 @@ def of_pattern(tree: FatTree, matrix: Matrix, setting: Setting) -> dict[str, flo
 
 
 def of_arrivals(tree: FatTree, workload: Workload, setting: Setting, progress: Progress) -> dict[str, dict[str, Any]]:
-    """Goodput, moves and completion times of each placement while flows come and go."""
+    """Return goodput, moves and completion times of each placement while flows come and go."""
     placements = {name: make(tree.hosts, setting.seed) for name, make in PLACEMENTS.items()}
     placements[_WITH_FEE] = SimulatedAnnealing(annealing(tree.hosts, setting.seed, FEE))
     told = {}
@@ -120,7 +120,7 @@ def of_arrivals(tree: FatTree, workload: Workload, setting: Setting, progress: P
 
 
 def figures_of(workload: Workload, history: History) -> dict[str, Any]:
-    """What came of flows that come and go: rates in Mbit/s, seconds by classes of sizes."""
+    """Return the figures of arriving flows: rates in Mbit/s, mean seconds by size class."""
     done = np.isfinite(history.finished)
     seconds = history.finished - workload.start
     of_class = {

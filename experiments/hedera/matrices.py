@@ -1,4 +1,4 @@
-"""The authors' traffic matrices in the flow model, beside what their own flow-level simulator made of them."""
+"""The authors' traffic matrices in the flow model, beside the results of their own flow-level simulator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SEEDS, _QUICK_SEEDS = 20, 4
     ignores=("capacity", "repetitions"),
 )
 def hedera_matrices(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    # Pictures take a second to import, which listing the experiments should not cost.
+    # Pictures take a second to import; listing the experiments must not need them.
     from experiments.hedera.matrices_run import run_matrices  # noqa: PLC0415
 
     return run_matrices(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output, progress)

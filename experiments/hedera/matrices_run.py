@@ -33,8 +33,8 @@ WINDOW = (10.0, 50.0)
 """Seconds over which the authors averaged."""
 
 FIRST_FIT, IN_ROUNDS = "global-first-fit", "first fit in rounds"
-"""As the authors' slides have it, every flow is placed when it is detected, and keeps the reservation of its demand as
-it is estimated then; in rounds of our scheduler all have been detected when the first one is placed."""
+"""In the authors' slides, first fit places every flow when it is detected and keeps the demand estimated then reserved;
+in rounds of our scheduler, all flows have been detected before the first one is placed."""
 
 PLACEMENTS: Mapping[str, Callable[[int], Placement]] = {
     "ecmp": lambda _: Ecmp(),
@@ -47,7 +47,7 @@ _ECMP_WITHIN, _FIRST_FIT_WITHIN = 0.06, 0.05
 
 @dataclass(frozen=True)
 class Row:
-    """A matrix: Mbit/s where nothing blocks, and the part of it that is reached, a value for each seed."""
+    """A matrix: non-blocking goodput in Mbit/s, and the share of it that is reached, one value per seed."""
 
     name: str
     control: float
@@ -88,7 +88,7 @@ def _goodput(tree: Fabric, matrix: Matrix, placement: Placement, setting: Settin
 
 
 def _goodput_upon_detection(tree: Fabric, matrix: Matrix, seed: int) -> float:
-    """First fit that is told of one flow after the other, in the order of the matrix."""
+    """Return the goodput of first fit when flows are detected one by one, in the order of the matrix."""
     count = matrix.source.size
     hashed = hashed_labels(tree, np.arange(count, dtype=np.uint64), seed)
     choice: Ints = np.full(count, HASHED, np.int32)
@@ -105,14 +105,14 @@ def _goodput_upon_detection(tree: Fabric, matrix: Matrix, seed: int) -> float:
 
 
 def published() -> dict[str, Any]:
-    """The authors' table."""
+    """Return the authors' table."""
     text = (files("experiments.published") / "hedera_simulator.json").read_text(encoding="utf-8")
     data: dict[str, Any] = json.loads(text)
     return data
 
 
 def summary(rows: list[Row], theirs: dict[str, Any]) -> dict[str, Any]:
-    """Means and spreads over seeds, beside the published parts of the published control."""
+    """Return means and spreads over seeds, beside the published shares of the published control."""
     columns: list[str] = theirs["columns"]
     matrices = {}
     for row in rows:

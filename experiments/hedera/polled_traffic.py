@@ -1,4 +1,4 @@
-"""Random traffic on large fat-trees, as the scheduler's benchmarks need it."""
+"""Random traffic on large fat-trees for the scheduler's benchmarks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Ends = tuple[Ints, Ints]
 
 
 def random_flows(hosts: int, flows: int, seed: int = 1) -> Ends:
-    """Between random different hosts, in the order of sources, as they are when edge switches are polled."""
+    """Return flows between random different hosts, ordered by source, as when edge switches are polled."""
     random = np.random.default_rng(seed)
     source = np.sort(random.integers(0, hosts, flows)).astype(np.int32)
     other = (source + random.integers(1, hosts, flows)) % hosts
@@ -19,9 +19,9 @@ def random_flows(hosts: int, flows: int, seed: int = 1) -> Ends:
 
 
 def polls(fabric: Fabric, flows_per_host: int, count: int, period: float) -> list[Poll]:
-    """What all edge switches answer in so many rounds, when every flow has what a host's interface leaves it.
+    """Return the answers of all edge switches in a number of rounds, with each host's interface shared by its flows.
 
-    In each round a twentieth of the flows has just begun in the place of others that ended.
+    In each round a twentieth of the flows has just begun, replacing others that ended.
     """
     flows = fabric.hosts * flows_per_host
     source = np.repeat(np.arange(fabric.hosts, dtype=np.int32), flows_per_host)

@@ -1,4 +1,4 @@
-"""The authors' data shuffle on the emulated testbed: every host has as much to send to every other one."""
+"""The authors' data shuffle on the emulated testbed: every host sends the same amount to every other host."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from simulator.flow.ramp import Ramp
 from te_solver.errors import InputError
 
 AUTHORS_BYTES = 500_000_000
-"""Of each of 240 transfers: 120 GB in all."""
+"""Bytes of each of 240 transfers: 120 GB in total."""
 
 AUTHORS_RATE = 1000.0
 
 TIME_SCALE, QUICK_TIME_SCALE = 0.5, 0.1
-"""Data are scaled by this, beside the rate of the links."""
+"""Scale of the data, on top of the scale of the link rate."""
 
 QUICK_PERIOD = 0.5
 
 
 @dataclass(frozen=True)
 class ShuffleOptions:
-    """What is sent, and how.
+    """Options of the shuffle.
 
     Attributes:
         size: bytes of each transfer.
-        at_once: transfers that a host sends at a time.
-        schemes: of `experiments.hedera.testbed.SCHEMES`.
+        at_once: simultaneous transfers of a sending host.
+        schemes: from `experiments.hedera.testbed.SCHEMES`.
         nic_rate: of every cable, in Mbit/s.
         period: seconds between two rounds of the scheduler.
-        time_scale: what the authors' seconds are multiplied by to be held beside ours.
-        ramp: how flows of the model come to their rates; None for at once.
+        time_scale: factor from the authors' seconds to ours.
+        ramp: ramp of the model's flows to their rates; None for rates at once.
     """
 
     size: int
@@ -50,12 +50,12 @@ class ShuffleOptions:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("hedera-shuffle, which heeds --placements, --nic-rate, --period and --ramp too")
+    group = parser.add_argument_group("hedera-shuffle (also uses --placements, --nic-rate, --period and --ramp)")
     group.add_argument(
         "--time-scale",
         type=positive_number,
         metavar="F",
-        help="part of the authors' time that data are scaled to "
+        help="factor that scales the data, and so the time, relative to the authors' "
         f"(default: {TIME_SCALE:g}, with --quick {QUICK_TIME_SCALE:g}, with --full 1)",
     )
     group.add_argument(
@@ -63,12 +63,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=positive_count,
         default=2,
         metavar="N",
-        help="hosts that a host sends to at a time, which the authors do not tell (default: %(default)s)",
+        help="hosts that a host sends to at a time; the authors do not give it (default: %(default)s)",
     )
 
 
 def options_from(args: argparse.Namespace, *, quick: bool) -> ShuffleOptions:
-    """The options as given on the command line."""
+    """Return the options given on the command line."""
     usual_period = AUTHORS_PERIOD if args.full else QUICK_PERIOD if quick else DEFAULT_PERIOD
     scale = args.time_scale or (1.0 if args.full else QUICK_TIME_SCALE if quick else TIME_SCALE)
     return ShuffleOptions(
@@ -83,7 +83,7 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> ShuffleOptions:
 
 
 def receivers_of(host: int, hosts: int, seed: int) -> list[int]:
-    """Whom a host sends to, in this order: the same under every scheme."""
+    """Return the receivers of a host in order, the same under every scheme."""
     others = [other for other in range(hosts) if other != host]
     random.Random(f"shuffle {seed} {host}").shuffle(others)
     return others
@@ -102,7 +102,7 @@ def hedera_shuffle(settings: Settings, args: argparse.Namespace, output: OutputF
     options = options_from(args, quick=settings.quick)
     if options.ramp is not None and settings.backend != "flow":
         raise InputError("option", "--ramp", "changes nothing on real switches", "--backend flow with it")
-    # What measures takes seconds to import, which listing the experiments should not cost.
+    # Measuring code takes seconds to import; listing the experiments must not need it.
     from experiments.hedera.shuffle_run import run_shuffle  # noqa: PLC0415
 
     return run_shuffle(settings, options, output, progress)

@@ -1,4 +1,4 @@
-"""The shuffle by the flow model: TCP shares links as in `experiments.hedera.goodput`, rounds place elephants."""
+"""The shuffle in the flow model: TCP shares links as in `experiments.hedera.goodput`, rounds place elephants."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from testbed.transfers import Transfer
 PORTS_OF_SWITCH = 4
 
 _UNNOTICED = 0.5
-"""Seconds in which a poll does not see a new flow: Open vSwitch brings counters up to date that often."""
+"""Seconds in which a poll misses a new flow: Open vSwitch updates its counters at this interval."""
 
 STEP = 0.02
-"""Seconds between two looks at flows that end, at the least."""
+"""Least time in seconds between two looks at flows that end."""
 
 _SLOWEST = 50
-"""Times the seconds in which a host could send everything, if nothing held it back."""
+"""Time limit, as a multiple of the time a host needs to send everything unhindered."""
 
 
 def flow_shuffle(options: ShuffleOptions, scheme: str, seed: int) -> list[Transfer]:
-    """All transfers of a shuffle under a scheme, host by host."""
+    """Return all transfers of a shuffle under a scheme, host by host."""
     tree = FatTree(PORTS_OF_SWITCH, options.nic_rate)
     receivers = [receivers_of(host, tree.hosts, seed) for host in range(tree.hosts)]
     workload = shuffle_workload(receivers, options.size, options.at_once)
@@ -38,7 +38,7 @@ def flow_shuffle(options: ShuffleOptions, scheme: str, seed: int) -> list[Transf
 
 
 def shuffle_workload(receivers: Sequence[Sequence[int]], size: int, at_once: int) -> Workload:
-    """Every host sends so many bytes to each of its receivers, in their order, some at a time."""
+    """Return a workload in which every host sends `size` bytes to each receiver in order, `at_once` at a time."""
     source = np.repeat(np.arange(len(receivers), dtype=np.int32), [len(each) for each in receivers])
     target = np.concatenate(receivers).astype(np.int32)
     flows = source.size

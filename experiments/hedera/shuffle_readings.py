@@ -1,4 +1,4 @@
-"""`kuijia run hedera-shuffle-readings`: the shuffle under other readings of what its authors leave open."""
+"""`kuijia run hedera-shuffle-readings`: the shuffle under other readings of choices that its authors leave open."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Hash = Literal["flow", "source", "destination", "suffix", "repeated", "none"]
 
 @dataclass(frozen=True)
 class Reading:
-    """What the authors do not tell; every scheme has the same.
+    """Choices that the authors leave open, the same for every scheme.
 
     Attributes:
-        at_once: transfers of a host at a time.
-        order: in which a host sends to the others: each in a random one, or all beginning with their next neighbour.
-        hash: by what the core switch is chosen of flows that are not placed: each flow, its source's or destination's
-            address, the destination's place in its pod (the static tables of the fat-tree's own paper), a hash of flows
-            that edge and aggregation switches repeat, so that half the core is idle; or one core switch for all.
-        host_part: of its cable, that a host sends and receives at most.
+        at_once: simultaneous transfers of a host.
+        order: of a host's receivers: random for each host, or all starting with their next neighbour.
+        hash: choice of the core switch for flows that are not placed: by flow; by source or destination address; by the
+            destination's place in its pod (static tables of the fat-tree's own paper); by a hash that edge and
+            aggregation switches repeat, so that half the core is idle; or one core switch for all.
+        host_part: share of its cable that a host sends and receives at most.
         period: seconds between two rounds of the scheduler.
     """
 
@@ -54,7 +54,7 @@ READINGS: Mapping[str, Reading] = {
     "one core switch, hosts at .6": Reading(hash="none", host_part=0.6),
     "one core, one at a time, at .7": Reading(hash="none", at_once=1, host_part=0.7),
 }
-"""By names as tables show them."""
+"""Readings by their names in tables."""
 
 
 @experiment(
@@ -68,7 +68,7 @@ READINGS: Mapping[str, Reading] = {
 def hedera_shuffle_readings(
     settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
-    # Pictures take a second to import, which listing the experiments should not cost.
+    # Pictures take a second to import; listing the experiments must not need them.
     from experiments.hedera.shuffle_readings_run import run_readings  # noqa: PLC0415
 
     return run_readings(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output, progress)

@@ -1,4 +1,4 @@
-"""Plays the shuffle under every reading, and holds each reading's hash against the authors' matrices as well."""
+"""Plays the shuffle under every reading, and compares each reading's hash with the authors' matrices as well."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SCHEMES = (NON_BLOCKING, ECMP, FIRST_FIT, ANNEALING)
 
 
 def run_readings(settings: Settings, seeds: int, output: OutputFolder, progress: Progress) -> Outcome:
-    """Means over so many seeds (orders and hashes); write them as text and JSON."""
+    """Run the readings and write their means over the seeds (orders and hashes) as text and JSON."""
     tree = FatTree(PORTS_OF_SWITCH, AUTHORS_RATE)
     drawn = range(settings.seed, settings.seed + seeds)
     readings = {}
@@ -52,7 +52,7 @@ def run_readings(settings: Settings, seeds: int, output: OutputFolder, progress:
 
 
 def of_reading(tree: FatTree, reading: Reading, seeds: range) -> dict[str, float]:
-    """What the schemes take under it, and how far its hash is from what the authors measured of their matrices."""
+    """Return a reading's relative times of the schemes, and the deviation of its hash from the authors' matrices."""
     found: dict[str, list[dict[str, float]]] = {scheme: [] for scheme in _SCHEMES}
     for seed in seeds:
         hosts = range(tree.hosts)
@@ -73,7 +73,7 @@ def of_reading(tree: FatTree, reading: Reading, seeds: range) -> dict[str, float
 
 
 def compared(means: dict[str, dict[str, float]]) -> dict[str, float]:
-    """How fast schemes were beside each other, and hosts beside their cables where nothing blocked."""
+    """Return the speed of schemes relative to each other, and of hosts relative to their cables without blocking."""
     seconds = {scheme: each["mean_completion_seconds"] for scheme, each in means.items()}
     sent = (PORTS_OF_SWITCH**3 // 4 - 1) * AUTHORS_BYTES * 8e-6
     return {
@@ -84,7 +84,7 @@ def compared(means: dict[str, dict[str, float]]) -> dict[str, float]:
 
 
 def labels(kind: Hash, tree: FatTree, source: Ints, target: Ints, seed: int) -> Ints:
-    """Where flows go that are not placed, shape (F,)."""
+    """Return the labels, of shape (F,), of flows that are not placed."""
     random = np.random.default_rng([seed, 11])
     of_host = random.integers(0, tree.labels, tree.hosts)
     repeated = random.integers(0, tree.half, source.size) * (tree.half + 1)
@@ -100,7 +100,7 @@ def labels(kind: Hash, tree: FatTree, source: Ints, target: Ints, seed: int) -> 
 
 
 def off_the_matrices(tree: FatTree, kind: Hash, seeds: range) -> float:
-    """By what part the authors' ECMP on their matrices is off what the hash would carry, in the mean."""
+    """Return the mean relative difference of the authors' ECMP on their matrices from the goodput with this hash."""
     off = []
     for name, matrix in authors_matrices().items():
         carried = fmean(
@@ -129,7 +129,7 @@ _COLUMNS = {
 
 
 def table_text(data: dict[str, Any]) -> str:
-    """For people."""
+    """Return the table as text."""
     lines = [
         "The shuffle of 120 GB under readings of what the authors leave open; the same hash under all schemes:",
         "a host's goodput where nothing blocks, in parts of its cable; bandwidth of schemes in parts of that; how",

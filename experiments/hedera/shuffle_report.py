@@ -1,4 +1,4 @@
-"""What a shuffle took, beside what the authors measured: figures, summary, table and bars; pure."""
+"""Results of a shuffle beside the authors' measurements: figures, summary, table and bars; pure."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from experiments.hedera.testbed import ANNEALING, ECMP, ONE_TREE
 from testbed.transfers import Transfer
 
 GAIN = 1.30
-"""What annealing's bisection bandwidth is to be of one tree's; the authors' is 1.37 times what they have as ECMP."""
+"""Least ratio of annealing's bisection bandwidth to one tree's; the authors have 1.37 times their ECMP."""
 
 ON_THE_WIRE = 1518 / 1448
-"""Bytes of a full frame to those of TCP's data in it: by this the authors' bisection bandwidth is above their hosts'
-goodput."""
+"""Bytes of a full frame per byte of TCP data in it: the authors' bisection bandwidth exceeds their hosts' goodput by
+this factor."""
 
 
 def figures(transfers: Sequence[Transfer], size: int) -> dict[str, float]:
-    """The authors' four figures, in seconds, Mbit/s and Mbit/s per host, of transfers of `size` bytes each."""
+    """Return the authors' four figures, in seconds, Mbit/s and Mbit/s per host, of transfers of `size` bytes each."""
     ended: dict[str, float] = {}
     sent: dict[str, int] = {}
     for each in transfers:
@@ -42,7 +42,7 @@ def figures(transfers: Sequence[Transfer], size: int) -> dict[str, float]:
 
 
 def published_shuffle() -> dict[str, Any]:
-    """The authors' figures."""
+    """Return the authors' figures."""
     text = (files("experiments.published") / "hedera_shuffle.json").read_text(encoding="utf-8")
     data: dict[str, Any] = json.loads(text)
     return data
@@ -62,7 +62,7 @@ def summary(found: Mapping[str, Mapping[str, Any]], options: ShuffleOptions, see
 
 
 def missed_bars(data: Mapping[str, Any]) -> list[str]:
-    """In words, what is not as it should be."""
+    """Return the missed bars, in words."""
     measured = data["measured"]
     if not {ONE_TREE, ANNEALING} <= measured.keys():
         return []
@@ -77,7 +77,7 @@ def _gain(measured: Mapping[str, Mapping[str, float]], better: str, worse: str) 
 
 
 def table_text(data: Mapping[str, Any]) -> str:
-    """For people; the authors' figures are scaled to our rate and time."""
+    """Return the table as text; the authors' figures are scaled to our rate and time."""
     rate, scale = data["nic_rate"] / 1000, data["time_scale"]
     lines = [
         f"Shuffle among 16 hosts, {data['size'] / 1e6:g} MB from each to each, {data['at_once']} at a time,",
@@ -106,7 +106,7 @@ def table_text(data: Mapping[str, Any]) -> str:
 
 
 def figure(data: Mapping[str, Any]) -> Figure:
-    """A bar for each scheme's bisection bandwidth; the authors' scaled to our links."""
+    """Return a bar for each scheme's bisection bandwidth, with the authors' scaled to our links."""
     measured = data["measured"]
     ours = [each["bisection_mbps"] for each in measured.values()]
     theirs = [_published(data, scheme)["bisection_gbps"] * data["nic_rate"] for scheme in measured]

@@ -23,7 +23,7 @@ from testbed.transfers import Errand, Transfer, run_transfers
 
 _SOURCE_PORTS = range(20000, 30000)
 _SLOWEST = 20
-"""Times the seconds in which a host could send everything, if nothing held it back."""
+"""Time limit, as a multiple of the time a host needs to send everything unhindered."""
 
 
 def run_shuffle(settings: Settings, options: ShuffleOptions, output: OutputFolder, progress: Progress) -> Outcome:
@@ -52,7 +52,7 @@ def run_shuffle(settings: Settings, options: ShuffleOptions, output: OutputFolde
 def _measure(
     scheme: str, options: ShuffleOptions, seed: int, progress: Progress
 ) -> tuple[list[Transfer], dict[str, Any]]:
-    """Shuffle in a lab; returns with it the circumstances."""
+    """Shuffle in a lab and return the transfers and the circumstances."""
     began = time.time()
     network = NetworkOptions(buffer_packets=BUFFER_PACKETS)
     with hedera_lab(PORTS_OF_SWITCH, options.nic_rate, scheme, options.period, network, progress.say) as lab:
@@ -66,7 +66,7 @@ def _shuffle(lab: HederaLab, options: ShuffleOptions, seed: int, attempt: int) -
     errands = []
     for number, sender in enumerate(hosts):
         receivers = [hosts[other] for other in receivers_of(number, len(hosts), seed)]
-        # Ports of an earlier attempt cannot be bound to again at once.
+        # The ports of an earlier attempt cannot be bound again at once.
         ports = random.Random(f"ports {seed} {number}").sample(_SOURCE_PORTS[attempt::ATTEMPTS], len(receivers))
         errands.append(Errand(sender, list(zip(receivers, ports, strict=True))))
     least = options.size * (len(hosts) - 1) * 8 / 1e6 / options.nic_rate

@@ -1,4 +1,4 @@
-"""Simulates a scheduler at work: flows come and go, counters are polled, elephants placed, in rounds."""
+"""Simulates a scheduler in rounds: flows come and go, counters are polled, elephants are placed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from simulator.flow.ramp import Allowances, Ramp
 from simulator.flow.rise import Rise
 
 _STILL = 1e-9
-"""A rate short of another by less than this share of it is the same."""
+"""Relative difference below which two rates count as equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +26,9 @@ class Workload:
 
     Attributes:
         source, target: hosts, shape (F,).
-        start: when each begins, in seconds; rising.
+        start: start of each flow in seconds, in rising order.
         size: in bytes, infinite for flows without an end.
-        at_once: where not zero, `start` does not count: each host sends its flows in their order, so many at a time.
+        at_once: if not zero, `start` is ignored: each host sends its flows in order, this many at a time.
     """
 
     source: Ints
@@ -39,7 +39,7 @@ class Workload:
 
     @classmethod
     def endless(cls, source: Ints, target: Ints) -> Workload:
-        """Flows that are there from the first moment on and stay."""
+        """Return flows that exist from the start and never end."""
         return cls(source, target, np.zeros(source.size), np.full(source.size, np.inf))
 
     @property
@@ -49,17 +49,17 @@ class Workload:
 
 @dataclass(frozen=True)
 class Setting:
-    """How the scheduler works, and how finely time passes.
+    """Parameters of the scheduler and the time step.
 
-    Attributes:
+    end: of the simulation, in seconds.
         end: in seconds.
-        period: from one round of the scheduler to the next.
-        step: how long rates stand still at most while flows of some size are there; flows begin and end in between.
+        period: seconds from one round of the scheduler to the next.
+        step: longest time in seconds that rates stay constant while finite flows exist; flows begin and end in between.
         seed: of the switches' hash.
-        blocking: False for one large switch in place of the network.
-        host_part: of its cable, that a host sends and receives at most.
-        unnoticed: seconds in which a poll does not see a new flow.
-        ramp: how flows come to their rates, with one round trip for all; None for at once.
+        blocking: False to replace the network by one large switch.
+        host_part: share of its cable that a host sends and receives at most.
+        unnoticed: seconds in which a poll misses a new flow.
+        ramp: ramp of flows to their rates, with one round-trip time for all; None for rates at once.
     """
 
     end: float = 60.0
@@ -74,14 +74,14 @@ class Setting:
 
 @dataclass(eq=False)
 class History:
-    """What came of it.
+    """Results over time.
 
     Attributes:
-        times: from when on each of the following held, in seconds.
+        times: start in seconds of each of the following values.
         goodput: of all flows together, in Mbit/s.
-        began, finished: when each flow did, in seconds; infinite for those that did not; shape (F,).
-        moves: how many flows each round moved from the path that a round before had given them.
-        elephants: how many flows each round has placed.
+        began, finished: times of each flow in seconds, infinite if it did not; shape (F,).
+        moves: number of flows that each round moved from the path of an earlier round.
+        elephants: number of flows that each round placed.
         end: of the simulation, in seconds.
     """
 
@@ -94,36 +94,36 @@ class History:
     elephants: list[int] = field(default_factory=list)
 
     def mean_goodput(self, begin: float, end: float) -> float:
-        """Of all flows together between two times, in Mbit/s."""
+        """Return the mean goodput of all flows together between two times, in Mbit/s."""
         edges = np.clip(np.array([*self.times, self.end]), begin, end)
         return float(np.dot(np.diff(edges), self.goodput) / (end - begin))
 
 
 @dataclass(frozen=True, eq=False)
 class _Look:
-    """A look at the network: Mbit/s that flows could have sent in the end, and how they rise to what they get."""
+    """A look at the network: Mbit/s that flows could have sent at its end, and their rise to the rates they get."""
 
     could: Vector
     rise: Rise
 
     @property
     def is_still(self) -> bool:
-        """Whether the next look would find the same, unless something happens."""
+        """True if the next look would find the same, unless something happens."""
         return bool((self.rise.begin >= self.rise.top * (1 - _STILL)).all())
 
 
 class Simulation:
-    """One run of one placement; `placement` may remember things, so that each run needs a new one.
+    """One run of one placement; each run needs a new `placement`, which may keep state.
 
-    A flow that begins between two looks at the network has had its first rate since it began, and one that ends has
-    had its last until it ended: what the ones take beyond what links carry, the others leave.
+    A flow that begins between two looks at the network gets its first rate from its beginning, and one that ends keeps
+    its last rate until its end: the excess of the former over link capacities balances the deficit of the latter.
 
     Args:
         fabric: the network.
         placement: of elephants.
         workload: the flows.
         setting: the rest.
-        hashed: where what is not placed goes, labels of shape (F,); by default by a hash of each flow.
+        hashed: labels of shape (F,) for flows that are not placed; by default from a hash of each flow.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class Simulation:
         return history
 
     def _first_turns(self) -> NDArray[np.int64]:
-        """The flows that hosts begin with which take turns; the others wait."""
+        """Return the first flows of hosts that send in turns; the others wait."""
         at_once = self._workload.at_once
         if not at_once:
             return np.empty(0, np.int64)
@@ -198,7 +198,7 @@ class Simulation:
         return self._begun(np.array(first, np.int64), np.zeros(len(first)))
 
     def _next_turns(self, ended: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The flows that follow those that have ended, each at that moment."""
+        """Return the flows that replace the ended ones, each beginning when its predecessor ended."""
         follows = []
         for flow in ended.tolist():
             queue = self._waiting.get(int(self._workload.source[flow]))
@@ -212,7 +212,7 @@ class Simulation:
         return flows
 
     def _look(self, active: NDArray[np.int64], until: float, *, has_changed: bool) -> _Look:
-        """What flows get until then, at once or as they rise to it."""
+        """Return the rates until `until`, either at once or as they rise."""
         workload, allowances = self._workload, self._allowances
         label = np.where(self._choice[active] == HASHED, self._hash[active], self._choice[active])
         paths = self._fabric.flow_paths(workload.source[active], workload.target[active], label)
@@ -239,7 +239,7 @@ class Simulation:
         self._history.goodput.append(float(passed.sum()) / (until - begin))
 
     def _round(self, active: NDArray[np.int64], now: float) -> None:
-        """Poll counters, estimate what elephants would send, place them."""
+        """Poll counters, estimate the demands of elephants, place them."""
         workload, fabric, setting, history = self._workload, self._fabric, self._setting, self._history
         age = now - history.began[active]
         rate = (self._sent[active] - self._polled[active]) / np.clip(age, setting.step, setting.period)
@@ -256,7 +256,7 @@ class Simulation:
 
 
 def _different_paths(fabric: Fabric, source: Ints, target: Ints, before: Ints, after: Ints) -> NDArray[np.bool_]:
-    """Which flows have other links under the labels after than under those before."""
+    """Return a mask of the flows whose links differ between the two labellings."""
     counted = np.maximum(before, 0), np.maximum(after, 0)
     old, new = (fabric.flow_paths(source, target, label) for label in counted)
     differ = np.concatenate([[0], np.cumsum(old.links != new.links)])

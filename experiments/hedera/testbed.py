@@ -14,13 +14,13 @@ from hedera.options import SHORTEST_PERIOD
 from testbed.queues import MAX_CAPACITY, MIN_CAPACITY
 
 NON_BLOCKING, ONE_TREE = "non-blocking", "one-tree"
-"""In place of the fat-tree: one switch for all hosts, and one core switch with an aggregation switch for each pod."""
+"""Alternatives to the fat-tree: one switch for all hosts, or one core switch with one aggregation switch per pod."""
 
 ECMP, FIRST_FIT, ANNEALING = "ecmp", "global-first-fit", "simulated-annealing"
 SCHEMES = (NON_BLOCKING, ONE_TREE, ECMP, FIRST_FIT, ANNEALING)
 
 DEFAULT_NIC_RATE = 5.0
-"""Mbit/s: at 10 the userspace datapath takes a whole processor for itself, and TCP loses packets to it."""
+"""Mbit/s: at 10 the userspace datapath uses a whole processor, and TCP loses packets to it."""
 
 _QUICK = ("stride8", "randbij0")
 
@@ -28,14 +28,14 @@ DEFAULT_PERIOD, AUTHORS_PERIOD = 1.0, 5.0
 """Seconds between two rounds."""
 
 _MORE_SECONDS = 10
-"""64 flows on one tree took more than four seconds to be connected, as packets for that are lost like others."""
+"""64 flows on one tree took more than four seconds to connect, as their handshakes lose packets like other traffic."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """How long flows last, and what is averaged over, in seconds since the last one was connected.
+    """Duration of flows and the averaging window, in seconds since the last flow connected.
 
-    What is left at the end is for that: on a crowded path it may take seconds.
+    The rest at the end allows for late connections: on a crowded path they may take seconds.
     """
 
     seconds: int
@@ -43,7 +43,8 @@ class Span:
     end: float
 
     def seconds_of(self, attempt: int) -> int:
-        """How long flows last in an attempt, counted from 1: each may have failed as there was not enough left."""
+        """Return the duration of flows in an attempt, counted from 1; later attempts last longer in case time runs
+        out."""
         return self.seconds + (attempt - 1) * _MORE_SECONDS
 
 
@@ -53,14 +54,14 @@ SHORT_SPAN = Span(15, 4.0, 11.0)
 
 @dataclass(frozen=True)
 class MatrixOptions:
-    """What is measured.
+    """Options of the measurement.
 
     Attributes:
         patterns: names of the authors' matrices.
-        schemes: of `SCHEMES`, the one that the others are held against first.
+        schemes: from `SCHEMES`, beginning with the one that the others are compared with.
         nic_rate: of every cable, in Mbit/s.
         period: seconds between two rounds of the scheduler.
-        quick: only two patterns: a wider bar.
+        quick: True for only two patterns and a wider bar.
     """
 
     patterns: tuple[str, ...]
@@ -85,14 +86,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_schemes,
         default=SCHEMES[1:],
         metavar="NAME[,NAME]",
-        help=f"held against the switch that does not block (default: {','.join(SCHEMES[1:])})",
+        help=f"placements to compare with the non-blocking switch (default: {','.join(SCHEMES[1:])})",
     )
     group.add_argument(
         "--nic-rate",
         type=_emulated_rate,
         default=DEFAULT_NIC_RATE,
         metavar="MBITS",
-        help=f"of every cable (default: {DEFAULT_NIC_RATE:g})",
+        help=f"rate of every cable (default: {DEFAULT_NIC_RATE:g})",
     )
     group.add_argument(
         "--period",
@@ -104,7 +105,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def options_from(args: argparse.Namespace, *, quick: bool) -> MatrixOptions:
-    """The options as given on the command line."""
+    """Return the options given on the command line."""
     full = bool(args.full)
     usual = _QUICK if quick else tuple(authors_matrices())
     return MatrixOptions(
@@ -127,7 +128,7 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MatrixOptions:
 )
 def hedera_testbed(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick)
-    # What measures takes seconds to import, which listing the experiments should not cost.
+    # Measuring code takes seconds to import; listing the experiments must not need it.
     from experiments.hedera.testbed_run import run_testbed  # noqa: PLC0415
 
     return run_testbed(settings, options, output, progress)

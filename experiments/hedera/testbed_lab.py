@@ -1,4 +1,4 @@
-"""The emulated data centre: a fat-tree with its scheduler, or one tree, or one switch, to hold it against."""
+"""The emulated data centre: a fat-tree with its scheduler, or one tree or one switch to compare it with."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from testbed.run_directory import RunDirectory
 from testbed.scheduler_process import SchedulerProcess
 
 _QUIET_TIMEOUT = 30.0
-"""Seconds; it takes two or three when rounds come every second."""
+"""Timeout in seconds; quiet takes two or three seconds with rounds every second."""
 
 ATTEMPTS = 3
-"""How often something is measured that fails, or that cannot be believed as the machine is too busy."""
+"""Attempts at a measurement that fails, or that the busy machine makes untrustworthy."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class HederaLab:
-    """What is running: the network, whose hosts have the fabric's names, and what programs it."""
+    """A running lab: the network, whose hosts have the fabric's names, and the scheduler that programs it."""
 
     centre: DataCentre
     network: Network
@@ -44,19 +44,20 @@ class HederaLab:
     machine: Machine
 
     def measure(self, measurement: Callable[[int], T]) -> tuple[T, Load, tuple[str, ...]]:
-        """Measure until nothing fails and the machine is not too busy, three times at the most.
+        """Measure until nothing fails and the machine is not too busy, at most three times.
 
-        Each time begins when the scheduler knows of no elephants any more: flows placed beside those of a time before,
-        which ended just then, would be thought to have a part of their demand, and first fit never moves them again.
+        Each attempt begins when the scheduler knows of no elephants. Flows placed beside those of an earlier attempt,
+        which
+        have just ended, would be credited with only a part of their demand, and first fit never moves them again.
 
         Args:
-            measurement: is told which attempt it is, counted from 1.
+            measurement: receives the number of the attempt, counted from 1.
 
         Returns:
-            What was measured last, the load then, and why it should not be trusted: nothing for a good one.
+            The last measurement, its load, and the reasons not to trust it, empty for a good one.
 
         Raises:
-            TestbedError: the last attempt failed, or flows go on that nobody sends.
+            TestbedError: the last attempt failed, or the scheduler keeps seeing elephants that nobody sends.
         """
         ovs = self.network.ovs
         watch = LoadWatch(ovs.switch_pid() if ovs.datapath is Datapath.USERSPACE else None)
@@ -79,7 +80,7 @@ class HederaLab:
 
 
 def is_quiet(told: Sequence[Event]) -> bool:
-    """Whether the scheduler's last round found no elephants, by its events."""
+    """Return True if the scheduler's last round found no elephants, by its events."""
     elephants = [event["elephants"] for event in told if event["event"] == events.ROUND]
     return elephants[-1:] == [0]
 
@@ -88,7 +89,7 @@ def is_quiet(told: Sequence[Event]) -> bool:
 def hedera_lab(
     k: int, nic_rate: float, scheme: str, period: float, options: NetworkOptions, report: Callable[[str], None]
 ) -> Iterator[HederaLab]:
-    """A lab for the time of a block.
+    """Run a lab for the duration of a block.
 
     Args:
         k: ports of a switch of the fat-tree.
@@ -96,7 +97,7 @@ def hedera_lab(
         scheme: the name of a placement, `NON_BLOCKING` or `ONE_TREE`.
         period: seconds between two rounds of the scheduler.
         options: of the network.
-        report: is told in one line each of what takes time.
+        report: receives a line about each step that takes time.
     """
     machine = require_emulation()
     remove_leftovers(report)
@@ -126,12 +127,12 @@ def hedera_lab(
 
 
 def _statistics_age(period: float) -> int:
-    """Milliseconds after which Open vSwitch is to bring counters up to date, where its half second is too long."""
+    """Return the milliseconds after which Open vSwitch updates counters, if its half second is too long."""
     return round(min(max(1000 * period, 100), 500))
 
 
 def one_switch(centre: DataCentre) -> Topology:
-    """The hosts of a data centre at one switch, which blocks nothing."""
+    """Return the hosts of a data centre at one non-blocking switch."""
     switch, rate = "switch", centre.fabric.nic_rate
     names = [site.name for site in centre.wiring.sites]
     cables = [(name, switch) for name in names] + [(switch, name) for name in names]
@@ -139,7 +140,7 @@ def one_switch(centre: DataCentre) -> Topology:
 
 
 def one_tree(centre: DataCentre) -> Topology:
-    """What is left of a data centre when all flows go by the first of their paths."""
+    """Return the part of a data centre that remains when all flows use the first of their paths."""
     topology = centre.topology
     paths = (centre.fabric.path(0, host, 0) for host in range(1, centre.fabric.hosts))
     kept = {node for path in paths for link in path for node in topology.links[link].ends}

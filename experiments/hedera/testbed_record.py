@@ -1,4 +1,4 @@
-"""The runs of a campaign over the authors' matrices, kept in a file from the first one on, to go on after a break."""
+"""The runs of a campaign over the authors' matrices, kept in a file from the first run, to resume after a break."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ FILE_NAME = "hedera-testbed-runs.json"
 
 
 class Record:
-    """What has been measured; every run is written as soon as it is had.
+    """Results of the campaign so far; every run is written at once.
 
     Raises:
-        InputError: the folder holds a file of this name that is none of ours, or runs measured in another way.
+        InputError: the folder holds another file of this name, or runs measured with other settings.
     """
 
     def __init__(self, output: OutputFolder, options: MatrixOptions, seed: int) -> None:
@@ -34,7 +34,7 @@ class Record:
         }
         self._runs: dict[str, dict[str, list[Measured]]] = {}
         self.manifest: dict[str, Any] = {}
-        """Of each scheme, the circumstances of the last run."""
+        """Circumstances of the last run of each scheme."""
         path = output.path / FILE_NAME
         if not path.exists():
             return
@@ -52,12 +52,12 @@ class Record:
                 raise InputError(path, key, problem, f"{value}, as asked for now, or another folder")
 
     def has(self, pattern: str, scheme: str, repetition: int) -> bool:
-        """Whether there is a run, and one that can be believed."""
+        """Return True if there is a valid run."""
         runs = self._runs.get(pattern, {}).get(scheme, [])
         return repetition < len(runs) and not runs[repetition].disturbed
 
     def add(self, pattern: str, scheme: str, repetition: int, measured: Measured) -> None:
-        """Keep a run, in place of one that cannot be believed."""
+        """Keep a run, replacing an invalid one."""
         runs = self._runs.setdefault(pattern, {}).setdefault(scheme, [])
         runs[repetition : repetition + 1] = [measured]
         patterns = {
@@ -68,7 +68,7 @@ class Record:
         self._output.write_json(FILE_NAME, data)
 
     def results(self, options: MatrixOptions, repetitions: int) -> Results:
-        """What was asked for of what there is."""
+        """Return the recorded runs that were asked for."""
         return {
             name: {scheme: self._runs[name][scheme][:repetitions] for scheme in options.schemes}
             for name in options.patterns
@@ -76,7 +76,7 @@ class Record:
 
 
 def _measured(run: Mapping[str, Any]) -> Measured:
-    """Raises an error of Python's own when it is no run."""
+    """Return a run from JSON data; raises a built-in exception when it is none."""
     switch = run["switch"]
     return Measured(
         tuple(map(_positive_or_zero, run["goodput"])),

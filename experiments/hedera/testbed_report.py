@@ -1,4 +1,4 @@
-"""What the emulated testbed carried, beside what the authors measured: summary, table, picture and bars; pure."""
+"""Goodput on the emulated testbed beside the authors' measurements: summary, table, picture and bars; pure."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from experiments.hedera.bars import bar_figure
 from experiments.hedera.testbed import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE, MatrixOptions
 
 WITHIN = {ONE_TREE: 0.10, FIRST_FIT: 0.08, ANNEALING: 0.08}
-"""How far the mean part of what does not block may lie from the published one; ECMP's published part is the tree's."""
+"""Tolerance of the mean share of non-blocking goodput around the published one; the tree's stands in for ECMP's."""
 
 QUICK_GAIN = 1.2
-"""On two patterns on which the authors' placements were worth 2.2 and 3 times ECMP, they are to be worth this."""
+"""Bar for two patterns on which the authors' placements were worth 2.2 and 3 times ECMP."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A matrix under a scheme.
+    """Result of a matrix under a scheme.
 
     Attributes:
         goodput: of each flow, in the matrix's order, in Mbit/s.
-        moved: how often the scheduler gave a flow another path than before.
-        switch: processors that the process forwarding packets kept busy; None when the kernel forwards them.
-        disturbed: in words, why it should not be trusted; empty for a good one.
+        moved: number of times the scheduler gave a flow another path than before.
+        switch: processors kept busy by the process that forwards packets; None when the kernel forwards them.
+        disturbed: reasons not to trust it, in words; empty for a good one.
     """
 
     goodput: tuple[float, ...]
@@ -39,20 +39,20 @@ class Measured:
 
 
 Results = dict[str, dict[str, list[Measured]]]
-"""By pattern and scheme, one for each repetition."""
+"""By pattern and scheme, one result for each repetition."""
 
 
 def published() -> dict[str, Any]:
-    """The authors' table."""
+    """Return the authors' table."""
     text = (files("experiments.published") / "hedera_testbed.json").read_text(encoding="utf-8")
     data: dict[str, Any] = json.loads(text)
     return data
 
 
 def published_goodput(pattern: str) -> dict[str, float]:
-    """What the authors measured, in Mbit/s by scheme.
+    """Return the goodput that the authors measured, in Mbit/s by scheme.
 
-    Their ECMP stands for the one tree, too: in every row it is within 14 % of what a tree carries, and 5 % in the mean.
+    Their ECMP also stands for the one tree: in every row it is within 14 % of a tree's goodput, and 5 % on average.
     """
     table = published()
     row: dict[str, float] = dict(zip(table["columns"], table["rows"][pattern], strict=True))
@@ -60,7 +60,7 @@ def published_goodput(pattern: str) -> dict[str, float]:
 
 
 def summary(results: Results, options: MatrixOptions, seed: int) -> dict[str, Any]:
-    """Goodput and parts of the control, pattern by pattern and in the mean, beside the published ones."""
+    """Return goodput and shares of the control, by pattern and on average, beside the published ones."""
     patterns = {}
     for name, by_scheme in results.items():
         total = {scheme: [sum(each.goodput) for each in runs] for scheme, runs in by_scheme.items()}
@@ -92,7 +92,7 @@ def summary(results: Results, options: MatrixOptions, seed: int) -> dict[str, An
 
 
 def missed_bars(data: Mapping[str, Any]) -> list[str]:
-    """In words, what is not as published."""
+    """Return the missed bars, in words."""
     ours, theirs = data["mean"], data["published_mean"]
     if data["quick"]:
         return [
@@ -108,7 +108,7 @@ def missed_bars(data: Mapping[str, Any]) -> list[str]:
 
 
 def table_text(data: Mapping[str, Any]) -> str:
-    """For people."""
+    """Return the table as text."""
     others = data["schemes"][1:]
     begin, end = data["seconds"]
     lines = [
@@ -135,7 +135,7 @@ def table_text(data: Mapping[str, Any]) -> str:
 
 
 def figure(data: Mapping[str, Any]) -> Figure:
-    """Bars as on the authors' slides; published values scaled to our links."""
+    """Return bars as on the authors' slides, with published values scaled to our links."""
     patterns = data["patterns"]
     scale = data["capacity"] / 1000
     bars = {s: [entry["goodput"][s] for entry in patterns.values()] for s in data["schemes"]}

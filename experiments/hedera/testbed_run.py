@@ -24,7 +24,7 @@ from testbed.network import NetworkOptions
 
 PORTS_OF_SWITCH = 4
 BUFFER_PACKETS = 50
-"""Of every queue, as in the authors' own reproduction on Mininet."""
+"""Packets of every queue, as in the authors' own reproduction on Mininet."""
 
 _FIRST_SERVER_PORT = 5001
 _SOURCE_PORTS = range(20000, 30000)
@@ -33,7 +33,7 @@ _CUBIC: tuple[Literal["tcp"], None, str] = ("tcp", None, "cubic")
 
 
 def run_testbed(settings: Settings, options: MatrixOptions, output: OutputFolder, progress: Progress) -> Outcome:
-    """Measure every matrix under every scheme, but for what the folder has already; write text, JSON and picture."""
+    """Measure every matrix under every scheme, except runs already in the folder; write text, JSON and picture."""
     record = Record(output, options, settings.seed)
     for scheme in options.schemes:
         missing = [
@@ -77,14 +77,14 @@ def _measure_scheme(
 def _send(
     lab: HederaLab, matrix: Matrix, span: Span, seeds: tuple[int, int], attempt: int
 ) -> tuple[tuple[float, ...], int]:
-    """The goodput of each flow, and how often one was moved; source ports, by which ECMP hashes, go by the seeds.
+    """Return the goodput of each flow, and the number of moves; seeds decide the source ports, which ECMP hashes.
 
     Raises:
-        TestbedError: a flow failed, or was connected too late.
+        TestbedError: a flow failed, or connected too late.
     """
     sites = lab.centre.wiring.sites
     pairs = list(zip(matrix.source.tolist(), matrix.target.tolist(), strict=True))
-    # Ports of an earlier attempt cannot be bound to again at once.
+    # The ports of an earlier attempt cannot be bound again at once.
     source_ports = random.Random(f"{matrix.name} {seeds} {attempt}").sample(_SOURCE_PORTS, len(pairs))
     flows = [
         IperfFlow(f"{number}", sites[source].name, sites[target].name, port, _FIRST_SERVER_PORT + number, *_CUBIC)

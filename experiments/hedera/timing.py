@@ -1,4 +1,4 @@
-"""How long estimation and whole rounds of the scheduler take, beside the paper's tables."""
+"""Duration of demand estimation and of whole scheduler rounds, beside the paper's tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_HOSTS, _QUICK_HOSTS = 27_648, 8_192
     ignores=("capacity", "repetitions"),
 )
 def hedera_timing(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    # The kernels are imported when they are needed, so that experiments can be listed without them.
+    # The kernels are imported on use, so that experiments can be listed without them.
     from experiments.hedera.timing_run import run_timing  # noqa: PLC0415
 
     return run_timing(_QUICK_HOSTS if settings.quick else _MOST_HOSTS, output, progress)

@@ -1,4 +1,4 @@
-"""Times demand estimation and whole rounds at the sizes of the tables in the paper, all but the polling itself."""
+"""Times demand estimation and whole rounds, without the polling, at the sizes of the paper's tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ALL_ARE_ELEPHANTS = 0.01
 
 
 def run_timing(most_hosts: int, output: OutputFolder, progress: Progress) -> Outcome:
-    """Time all sizes up to so many hosts; slower than the paper's is a missed bar."""
+    """Time all sizes up to this number of hosts; an estimation slower than the paper's is a missed bar."""
     theirs = json.loads((files("experiments.published") / "hedera_timing.json").read_text(encoding="utf-8"))
     rows = []
     for hosts, flows, published in theirs["estimation"]:
@@ -53,13 +53,13 @@ def _row(what: str, hosts: int, flows: int, ours: float, published: float) -> di
 
 
 def estimation_ms(hosts: int, flows: int) -> float:
-    """The best of a few."""
+    """Return the shortest of a few estimations, in milliseconds."""
     source, target = random_flows(hosts, flows)
     return min(_milliseconds(lambda: estimate_demands(hosts, source, target, 1.0)) for _ in range(_REPETITIONS))
 
 
 def round_ms(hosts: int, flows_per_host: int) -> float:
-    """The best of a few rounds; the first, in which everything is new, does not count."""
+    """Return the shortest of a few rounds in milliseconds, without the first, in which everything is new."""
     tree = FatTree(_PORTS[hosts])
     scheduler = SchedulingRound(tree, SimulatedAnnealing(), threshold=_ALL_ARE_ELEPHANTS)
     times = []
@@ -99,7 +99,7 @@ def table_text(data: dict[str, Any]) -> str:
 
 
 def figure(data: dict[str, Any]) -> Figure:
-    """Bars on a logarithmic axis, with black lines where the paper's are."""
+    """Return bars on a logarithmic axis, with black lines for the paper's numbers."""
     rows = data["rows"]
     names = [f"{row['what']}, {row['flows']:,}/{row['hosts']:,}" for row in rows]
     ours, theirs = ([row[key] for row in rows] for key in ("ms", "published_ms"))

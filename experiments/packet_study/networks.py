@@ -23,12 +23,12 @@ _MOST_PORTS = 32
 
 @dataclass(frozen=True)
 class Links:
-    """What the links of a network are; None for what is usual.
+    """Parameters of a network's links; None for the default.
 
     Attributes:
-        rate: Mbit/s of hosts' links. Usual: 10,000; at a topology's node, what all links that leave it have together.
-        fabric_rate: Mbit/s of those between switches. Usual: as hosts'; a topology says it itself.
-        delay: seconds of each. Usual: 1e-6; a topology says it itself, and its hosts' links have none.
+        rate: Mbit/s of hosts' links. Default: 10,000; in a topology, the total of all links that leave the host's node.
+        fabric_rate: Mbit/s of links between switches. Default: as hosts'; a topology defines its own.
+        delay: seconds of each link. Default: 1e-6; a topology defines its own, and its hosts' links have none.
     """
 
     rate: float | None = None
@@ -37,12 +37,12 @@ class Links:
 
 
 def is_generated(name: str) -> bool:
-    """Whether a name asks for a generated network, well or badly."""
+    """Return True if a name asks for a generated network, even a malformed one."""
     return any(name.partition(":")[0] == form.partition(":")[0] for form in FORMS)
 
 
 def generated(name: str, links: Links) -> Network:
-    """The network of a name such as `leaf-spine:4,4,8`, with queues that nothing overflows.
+    """Return the network of a name such as `leaf-spine:4,4,8`, with unlimited queues.
 
     Raises:
         InputError: there is no such network.
@@ -70,10 +70,10 @@ def generated(name: str, links: Links) -> Network:
 
 
 def of_topology(topology: Topology, source: str, links: Links) -> Network:
-    """A switch and a host for each node, hosts being numbered as nodes are.
+    """Return a switch and a host for each node; hosts are numbered like nodes.
 
     Raises:
-        InputError: not all nodes are connected, both ways.
+        InputError: some nodes are not connected in both directions.
     """
     _require_connected(topology, source)
     network = Network()
@@ -91,7 +91,7 @@ def of_topology(topology: Topology, source: str, links: Links) -> Network:
 
 
 def node_names(network: Network, topology: Topology | None) -> list[str]:
-    """Names of all nodes: hosts `h0`, `h1`, switches `s0`, `s1`; of a topology's node its name and that of its host."""
+    """Return the names of all nodes: `h0`, `s0` and so on; in a topology each node's name, its host being `h-NODE`."""
     if topology is not None:
         return [*(f"h-{node}" for node in topology.nodes), *topology.nodes]
     hosts = len(network.hosts)
@@ -99,7 +99,7 @@ def node_names(network: Network, topology: Topology | None) -> list[str]:
 
 
 def equipped(network: Network, queueing: Callable[[int], Queueing]) -> Network:
-    """The same network with this at all outputs of switches, by how many inputs the switch has."""
+    """Return the network with the queueing at all switch outputs, given the number of the switch's inputs."""
     kinds = {inputs: queueing(inputs) for inputs in set(network.inputs)}
     hosts = set(network.hosts)
     links = [

@@ -1,4 +1,4 @@
-"""What stands at the outputs of switches, by name, within a buffer of so many bytes per output."""
+"""Queueing at the outputs of switches, by name, within a buffer of a given size per output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEFAULT_MARK = 0.4
 
 @dataclass(frozen=True)
 class Mark:
-    """How much waits in a queue when packets are marked: bytes, or else a part of what fits into it."""
+    """Marking threshold of a queue: bytes, or else a share of its size."""
 
     size: int | None = None
     part: float = DEFAULT_MARK
@@ -31,10 +31,10 @@ class Discipline:
     """A way to use a buffer.
 
     Attributes:
-        what: it is, for people.
-        make: of the queue that has a part of the buffer.
-        parts: into how many the buffer is divided, at a switch of so many inputs.
-        random: drops and marks hit any packet of a queue, not the one that comes.
+        what: description for users.
+        make: returns the queueing for the queue that has a part of the buffer.
+        parts: number of parts of the buffer at a switch with this number of inputs.
+        random: drops and marks hit any packet of a queue, not the arriving one.
     """
 
     what: str
@@ -57,7 +57,7 @@ DISCIPLINES: Mapping[str, Discipline] = {
 
 
 def queueing(name: str, size: int, mark: Mark, inputs: int) -> Queueing:
-    """The queues of this name at an output with a buffer of `size` bytes of a switch of so many inputs."""
+    """Return the queueing of this name at an output with `size` bytes, of a switch with this number of inputs."""
     discipline = DISCIPLINES[name]
     limit = size // discipline.parts(inputs)
     return discipline.make(
@@ -66,7 +66,7 @@ def queueing(name: str, size: int, mark: Mark, inputs: int) -> Queueing:
 
 
 def require_room(name: str, size: int, inputs: int, packet: int) -> None:
-    """Raises InputError when a queue in a buffer of `size` bytes is smaller than a packet of so many."""
+    """Raise InputError if a queue in a buffer of `size` bytes is smaller than a packet."""
     if size > UNLIMITED:
         raise InputError("option", "--buffer", f"is {size}", f"at most {UNLIMITED} bytes")
     parts = DISCIPLINES[name].parts(inputs)

@@ -1,4 +1,4 @@
-"""A packet study as plain data: what all its runs have in common, the runs, and what comes of one."""
+"""A packet study as plain data: the common settings of its runs, the runs, and the result of one."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from te_solver.errors import InputError, UnsoundError, key_path
 
 @dataclass(frozen=True)
 class Traffic:
-    """Which flows there are.
+    """Flows of a study.
 
     Attributes:
-        sizes: of flows.
-        pattern: who sends to whom.
-        arrivals: when; None for all of them at 0 seconds.
-        of: what a load is a part of.
-        flows: how many come, when they do.
+        sizes: distribution of flow sizes.
+        pattern: of sources and targets.
+        arrivals: arrival process; None for all flows at 0 seconds.
+        of: reference of the load.
+        flows: number of arriving flows.
     """
 
     sizes: FlowSizes
@@ -53,18 +53,18 @@ class Traffic:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """What all runs have in common.
+    """Settings common to all runs.
 
     Attributes:
-        network: without queues, which `buffer`, `mark` and the run decide about.
+        network: without queues, which `buffer`, `mark` and the run determine.
         names: of its nodes.
         traffic: on it.
-        tcp: of all flows, apart from congestion control.
-        buffer: bytes, of each output of a switch.
-        mark: for packets that are capable of ECN.
-        until: seconds to simulate, at most.
-        classes: bounds of classes of sizes, bytes.
-        details: whether every flow and link is told.
+        tcp: of all flows, except congestion control.
+        buffer: bytes of each output of a switch.
+        mark: threshold for packets that are capable of ECN.
+        until: longest simulated time in seconds.
+        classes: bounds of size classes in bytes.
+        details: True to include every flow and link.
     """
 
     network: Network
@@ -78,7 +78,7 @@ class Study:
     details: bool = False
 
     def identity(self) -> dict[str, Any]:
-        """All that results depend on, as JSON data."""
+        """Return everything that results depend on, as JSON data."""
         traffic = self.traffic
         points = [traffic.sizes.sizes.tolist(), traffic.sizes.probabilities.tolist()]
         return {
@@ -99,7 +99,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Run:
-    """One of a study's: a discipline by its name, a transport, a load (None for flows that come at once), a seed."""
+    """A run of a study: name of a discipline, transport, load (None for flows that arrive at once), seed."""
 
     queue: str
     transport: Congestion
@@ -108,10 +108,10 @@ class Run:
 
 
 def simulation_of(study: Study, run: Run) -> Simulation:
-    """Ready to run.
+    """Return the simulation of a run, not yet started.
 
     Raises:
-        InputError: something makes no sense; it says what.
+        InputError: the run makes no sense; the message says why.
     """
     try:
         return _simulation(study, run)
@@ -126,7 +126,7 @@ def _simulation(study: Study, run: Run) -> Simulation:
 
 
 def result_of(study: Study, run: Run, simulation: Simulation, *, stopped: bool = False) -> dict[str, Any]:
-    """What has come of it until now, as JSON data."""
+    """Return the results so far, as JSON data."""
     table = FlowTable.of(simulation)
     result: dict[str, Any] = {
         "queue": run.queue,
@@ -143,7 +143,7 @@ def result_of(study: Study, run: Run, simulation: Simulation, *, stopped: bool =
 
 
 def finished_result(study: Study, run: Run) -> dict[str, Any]:
-    """What comes of a run, as JSON data; the work of a sweep."""
+    """Return the result of a run, as JSON data; the work of a sweep."""
     simulation = simulation_of(study, run)
     if not simulation.run(study.until):
         raise KeyboardInterrupt
@@ -151,5 +151,5 @@ def finished_result(study: Study, run: Run) -> dict[str, Any]:
 
 
 def digest(data: object) -> str:
-    """Tells data apart, by its JSON and the `repr` of what has none."""
+    """Return a digest that identifies data, by its JSON and the `repr` of values without JSON."""
     return hashlib.sha256(json.dumps(data, default=repr).encode()).hexdigest()[:12]

@@ -18,9 +18,9 @@ from experiments.sweep.workers import Workers
 def results_of(
     study: Study, runs: Sequence[Run], workers: Workers, output: OutputFolder | None, progress: Progress
 ) -> Iterator[list[dict[str, Any]]]:
-    """The results of all runs, in their order.
+    """Yield the results of all runs, in order.
 
-    A checkpoint in `output` keeps what is finished until the block, which writes what is made of it, has ended.
+    A checkpoint in `output` keeps finished runs until the block, which writes the files made from them, has ended.
 
     Raises:
         As `swept`.

@@ -1,4 +1,4 @@
-"""What a packet study found: lines for people, CSV for programs."""
+"""Results of a packet study as text for people and CSV for programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simulator.packet.simulation import Simulation
 from simulator.packet.summary import FlowTable
 
 Result = Mapping[str, Any]
-"""Of a run, as `experiments.packet_study.study` has it."""
+"""Result of a run, as `experiments.packet_study.study` defines it."""
 
 _RUN = ("queue", "transport", "load", "seed")
 _SPREADS = ("completion", "slowdown", "goodput")
@@ -24,7 +24,7 @@ _QUEUES = ("mean", "busiest_mean", "peak")
 
 
 def summary_lines(results: Sequence[Result]) -> Iterator[str]:
-    """Completion times and slowdowns by class, then losses and queues; of several seeds the mean of each figure."""
+    """Yield completion times and slowdowns by class, then losses and queues; several seeds are averaged."""
     widest = max(len(each["name"]) for each in results[0]["classes"])
     yield f"{'':{widest + 29}}             completion, ms              slowdown        goodput"
     yield (
@@ -48,7 +48,7 @@ def summary_lines(results: Sequence[Result]) -> Iterator[str]:
 
 
 def summary_csv(results: Sequence[Result]) -> str:
-    """A row for each run and class of sizes: seconds, Mbit/s and bytes."""
+    """Return a row for each run and size class: seconds, Mbit/s and bytes."""
     header = [*_RUN, "stopped", "class", "flows", "finished"]
     header += [f"{spread}_{point}" for spread in _SPREADS for point in _POINTS]
     header += [f"total_{name}" for name in _TOTALS] + [f"queue_{name}" for name in _QUEUES]
@@ -67,7 +67,7 @@ def summary_csv(results: Sequence[Result]) -> str:
 
 
 def flows_csv(simulation: Simulation, table: FlowTable, names: Sequence[str]) -> str:
-    """A row for each flow; cells are empty of what has not come to its end."""
+    """Return a row for each flow; cells of flows that have not finished are empty."""
     results = simulation.flow_results()
     (flows,) = simulation.flows
     columns: dict[str, Iterable[object]] = {
@@ -86,7 +86,7 @@ def flows_csv(simulation: Simulation, table: FlowTable, names: Sequence[str]) ->
 
 
 def links_csv(simulation: Simulation, names: Sequence[str]) -> str:
-    """A row for each link, with the queue in front of it."""
+    """Return a row for each link, with the queue in front of it."""
     results, links, seconds = simulation.link_results(), simulation.network.links, max(simulation.now, 1e-12)
     rates = np.array([link.rate for link in links])
     columns: dict[str, Iterable[object]] = {
@@ -147,7 +147,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _short(value: float | None) -> str:
-    """Four digits, without an exponent."""
+    """Return four digits, without an exponent."""
     if value is None:
         return "-"
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"

@@ -1,4 +1,4 @@
-"""Numbers that the paper printed or drew, one JSON file for each of its tables and figures."""
+"""Numbers printed or drawn in the paper, one JSON file for each of its tables and figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PublishedThroughput:
     after: Mapping[str, Mapping[str, float]]
 
     def for_scheme(self, scheme: str) -> dict[str, Any]:
-        """What a result with this scheme is to be compared with, as JSON data."""
+        """Return the published numbers for a result with this scheme, as JSON data."""
         return {
             "source": self.source,
             "unit": "Mbit/s",
@@ -35,27 +35,27 @@ class PublishedThroughput:
 
 @cache
 def published_throughput(table: str) -> PublishedThroughput:
-    """The figures of a table, such as `table2`; raises FileNotFoundError for a table that is not held."""
+    """Return the figures of a table, such as `table2`; raises FileNotFoundError for an unknown one."""
     data = json.loads(files(__name__).joinpath(f"{table}.json").read_text(encoding="utf-8"))
     return PublishedThroughput(data["source"], data["capacity"], data["offered"], data["before"], data["after"])
 
 
 @dataclass(frozen=True)
 class PublishedCurves:
-    """The numbers of a figure: for each curve by its label what it has at which `x`, and in which unit."""
+    """Numbers of a figure: for each curve, by its label, the values by `x`, and their unit."""
 
     source: str
     quantity: str
     curves: Mapping[str, Mapping[str, float]]
 
     def at(self, curve: str, x: float | str) -> float | None:
-        """The number at `x`; None where the paper has none."""
+        """Return the number at `x`; None if the paper has none."""
         key = x if isinstance(x, str) else str(float(x))
         return self.curves.get(curve, {}).get(key)
 
 
 @cache
 def published_curves(figure: str) -> PublishedCurves:
-    """The numbers of a figure, such as `fig10`; raises FileNotFoundError for one that is not held."""
+    """Return the numbers of a figure, such as `fig10`; raises FileNotFoundError for an unknown one."""
     data = json.loads(files(__name__).joinpath(f"{figure}.json").read_text(encoding="utf-8"))
     return PublishedCurves(data["source"], data["quantity"], data["curves"])

@@ -1,1 +1,1 @@
-"""Sweeps: the same work on many cases, on all processors or a cluster, which a killed run does not lose."""
+"""Sweeps: the same work on many cases, on all processors or a cluster; a killed run keeps its finished cases."""

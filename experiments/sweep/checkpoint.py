@@ -1,4 +1,4 @@
-"""The file that keeps the finished cases of a sweep: appended to line by line, and refused by any other sweep."""
+"""The file that keeps the finished cases of a sweep: appended line by line; other sweeps refuse it."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from te_solver.errors import InputError
 FORMAT = "kuijia-sweep"
 
 _SYNC_SECONDS = 1.0
-"""A line outlives this process as soon as it is added, and the machine within this time."""
+"""An added line survives this process at once, and a crash of the machine after this time."""
 
 _ANOTHER_WAY = "the same command as then, another -o, or no such file"
 
 
 class Checkpoint:
-    """Finished cases in a file: the first line says of which sweep, each other one holds a case.
+    """Finished cases in a file: the first line identifies the sweep, each other line holds a case.
 
-    A last line that was cut off is dropped: its case is worked on again.
+    A truncated last line is dropped, and its case is done again.
 
     Args:
-        path: the file, which is made where there is none.
-        sweep: what the results depend on, as JSON data: settings by name, among them how many `cases` there are.
+        path: the file, created if missing.
+        sweep: JSON data that the results depend on: settings by name, among them the number of `cases`.
 
     Attributes:
         done: the results of finished cases by number.
 
     Raises:
-        InputError: the file is another sweep's, is damaged, is in use, or cannot be written.
+        InputError: the file belongs to another sweep, is damaged, is in use, or cannot be written.
     """
 
     def __init__(self, path: Path, sweep: Mapping[str, Any]) -> None:
@@ -53,14 +53,14 @@ class Checkpoint:
             raise
 
     def add(self, case: int, text: str) -> None:
-        """Keep a result, given as JSON text; raises InputError when it cannot be written."""
+        """Keep a result, given as JSON text; raises InputError if it cannot be written."""
         self._append(f"[{case}, {text}]\n")
         if time.monotonic() - self._synced >= _SYNC_SECONDS:
             self._sync()
         self.done[case] = json.loads(text)
 
     def close(self) -> None:
-        """Leave the file for a later run, or remove it where it keeps nothing."""
+        """Close the file for a later run, or remove it if it holds no case."""
         if self._file.closed:
             return
         if self.done:
@@ -70,7 +70,7 @@ class Checkpoint:
         self._file.close()
 
     def remove(self) -> None:
-        """Once the sweep's own files are written, it is of no more use."""
+        """Remove the file once the sweep's own files are written."""
         self.path.unlink(missing_ok=True)
         self._file.close()
 

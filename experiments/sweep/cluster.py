@@ -1,4 +1,4 @@
-"""Works on a sweep with the workers of a dask scheduler."""
+"""Runs a sweep on the workers of a dask scheduler."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _WORKER_SECONDS = 60
 
 
 class ClusterError(KuijiaError):
-    """The cluster did not do the work."""
+    """The cluster did not complete the work."""
 
 
 @contextmanager
 def connected(address: str) -> Iterator[Client]:
-    """A connection to the scheduler at `address`, such as `tcp://host:8786`.
+    """Connect to the scheduler at `address`, such as `tcp://host:8786`.
 
     Raises:
-        InputError: there is no scheduler, or this machine has not the package to talk to one.
+        InputError: there is no scheduler, or this machine lacks the package `distributed`.
     """
     expected = "the address of a running dask scheduler, such as tcp://host:8786"
     try:
@@ -47,7 +47,7 @@ def connected(address: str) -> Iterator[Client]:
 
 
 def _hush() -> None:
-    """What ends a sweep is told once, by us; dask's messages on the way there have tracebacks."""
+    """Silence dask's messages, which have tracebacks; we report the reason why a sweep ends once."""
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -56,10 +56,10 @@ def _hush() -> None:
 def cluster_answers(
     client: Client, address: str, assignment: Assignment[Any, Any, Case], cases: Mapping[int, Case]
 ) -> Generator[Answer, None, None]:
-    """An answer for each case, in any order; cases whose worker was lost are given to another one.
+    """Yield an answer for each case, in any order; cases of lost workers go to other workers.
 
     Raises:
-        ClusterError: there are no workers, they are lost again and again, or the scheduler is.
+        ClusterError: there are no workers, workers are lost repeatedly, or the scheduler is lost.
     """
     from distributed import KilledWorker, as_completed  # noqa: PLC0415
     from distributed import TimeoutError as NoWorkerError  # noqa: PLC0415  # in Python 3.10 not the built-in one
@@ -67,7 +67,7 @@ def cluster_answers(
 
     try:
         client.wait_for_workers(1, timeout=_WORKER_SECONDS)
-        # As a task of its own it can be had again when all workers that hold it are lost.
+        # As its own task it can be recomputed when all workers that hold it are lost.
         shared = client.submit(_unpickled, pickle.dumps(assignment))
         futures = client.map(_answer, *zip(*cases.items(), strict=True), assignment=shared, pure=False)
         for future in as_completed(futures, loop=client.loop):

@@ -1,4 +1,4 @@
-"""Works on a sweep with the processors of this machine, through joblib."""
+"""Runs a sweep on the processors of this machine, through joblib."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from te_solver.errors import KuijiaError
 Case = TypeVar("Case")
 
 _ATTEMPTS = 3
-"""How often workers may be killed without a single case being finished in between."""
+"""Times in a row that workers may be killed without finishing a single case in between."""
 
 
 class WorkersKilledError(KuijiaError):
-    """Processes of this sweep are killed again and again."""
+    """Processes of this sweep are killed repeatedly."""
 
 
 def local_answers(
     assignment: Assignment[Any, Any, Case], cases: Mapping[int, Case], processes: int
 ) -> Generator[Answer, None, None]:
-    """An answer for each case, in any order; with one process the work is done in this one.
+    """Yield an answer for each case, in any order; with one process the work is done in this one.
 
-    Cases whose worker was killed are given to another one.
+    Cases of killed workers go to other workers.
 
     Raises:
-        WorkersKilledError: that does not help.
+        WorkersKilledError: workers are killed repeatedly.
     """
     if processes == 1:
         yield from (answer(assignment, number, case) for number, case in cases.items())
@@ -71,7 +71,7 @@ def _pool_answers(
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         tasks = (delayed(_answer)(number, case) for number, case in cases.items())
         with _no_interrupts():
-            # In batches an answer would have to wait for others, and would be lost with them.
+            # In batches, an answer would have to wait for others, and would be lost with them.
             answers = Parallel(return_as="generator_unordered", batch_size=1)(tasks)
         try:
             yield from answers
@@ -82,7 +82,7 @@ def _pool_answers(
 
 @contextmanager
 def _no_interrupts() -> Iterator[None]:
-    """What is started in here is not reached by Ctrl-C, which this process hears too, and ends its workers."""
+    """Block Ctrl-C for processes started in the block; this process receives it as well and ends its workers."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -91,7 +91,7 @@ def _no_interrupts() -> Iterator[None]:
 
 
 _assigned: list[Assignment[Any, Any, Any]] = []
-"""In a worker: what it works on."""
+"""Assignment of this worker process."""
 
 
 def _start(assignment: Assignment[Any, Any, Any], parent: int) -> None:

@@ -1,24 +1,24 @@
-"""How long the rest of a sweep takes, judged by the cases that were finished while it ran."""
+"""Estimates the remaining time of a sweep from the cases finished while it ran."""
 
 from __future__ import annotations
 
 SHORTEST = 2.0
-"""Seconds after the first case from which on the others tell a pace: processes finish their first ones all at once."""
+"""Seconds after the first case before a pace can be judged: processes finish their first cases all at once."""
 
 
 class Pace:
-    """Of `total` cases; the time until the first one is finished is not counted, as workers have to start."""
+    """Pace of `total` cases; the time until the first one is finished does not count, as workers have to start."""
 
     def __init__(self, total: int) -> None:
         self._total = total
         self._first: tuple[int, float] | None = None
 
     def left(self, done: int, now: float) -> float | None:
-        """Seconds until all are done, to be asked after each case; None as long as nobody can tell.
+        """Return the seconds until all cases are done, None if not known yet; to be called after each case.
 
         Args:
-            done: cases that are finished.
-            now: seconds, from any beginning.
+            done: number of finished cases.
+            now: seconds from any origin.
         """
         if self._first is None:
             self._first = (done, now)
@@ -29,7 +29,7 @@ class Pace:
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it: 45 s, 3 min 20 s, 2 h 5 min."""
+    """Return a time in words: 45 s, 3 min 20 s, 2 h 5 min."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -1,4 +1,4 @@
-"""What a sweep is, and how one is run: the results come in the order of the cases, whoever works on them and when."""
+"""Defines and runs sweeps: results come in the order of the cases, whoever works on them and when."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ from experiments.sweep.workers import Workers
 from te_solver.errors import InterruptedWorkError, KuijiaError
 
 _PATIENCE_SECONDS = 2.0
-"""How long the work may take before it is commented on."""
+"""Seconds of work before progress is shown."""
 
 
 @dataclass(frozen=True)
 class Sweep(Generic[Context, Ready, Case]):
     """The same work on many cases.
 
-    A result may depend on the context and its case alone, not on which cases a process has worked on before: then it
-    is the same whatever the number of workers, and whether or not the sweep was interrupted.
+    A result may depend only on the context and its case, not on other cases that a process has worked on. Then it is
+    the
+    same for any number of workers, and whether or not the sweep was interrupted.
 
     Attributes:
-        name: what users know it by, also the name of its checkpoint.
-        settings: what the results depend on, as JSON data; a checkpoint of other settings is refused.
-        context: what all cases need; it is pickled and goes to every worker once.
-        prepare: makes of the context what `work` takes, once for each thread that works; at the top of a module.
-        work: the result of a case as JSON data; at the top of a module. A KuijiaError ends the sweep.
-        cases: pickled one by one; worth some 10 ms each, as all of them are held and handed out by one process.
+        name: users' name for it, also the name of its checkpoint.
+        settings: JSON data that the results depend on; a checkpoint with other settings is refused.
+        context: data that all cases need; pickled and sent to every worker once.
+        prepare: converts the context to the argument of `work`, once for each working thread; defined at module level.
+        work: returns the result of a case as JSON data; defined at module level. A KuijiaError ends the sweep.
+        cases: pickled one by one; worth some 10 ms each, as one process holds and hands out all of them.
     """
 
     name: str
@@ -48,7 +49,7 @@ class Sweep(Generic[Context, Ready, Case]):
 
 
 class CaseError(KuijiaError):
-    """One case of a sweep ended with an error for the user, whose exit status this has."""
+    """One case of a sweep ended with an error for the user; carries its exit status."""
 
     def __init__(self, message: str, exit_status: int) -> None:
         super().__init__(message)
@@ -59,15 +60,16 @@ class CaseError(KuijiaError):
 def swept(
     sweep: Sweep[Context, Ready, Case], workers: Workers, output: OutputFolder | None, progress: Progress
 ) -> Iterator[list[Any]]:
-    """The results of all cases, in their order, for as long as it takes to write the sweep's own files.
+    """Yield the results of all cases in order, while the block writes the sweep's own files.
 
-    Finished cases are kept in a checkpoint in `output`: run again with the same folder, a sweep goes on with the rest.
-    The checkpoint is removed when the block ends without an error. Without a folder nothing is kept.
+    Finished cases are kept in a checkpoint in `output`: a sweep run again with the same folder continues from there.
+    The
+    checkpoint is removed when the block ends without an error. Without a folder nothing is kept.
 
     Raises:
-        InputError: the checkpoint is another sweep's or cannot be written, or the cluster cannot be reached.
-        KuijiaError: a case ended with an error, or workers are killed again and again; finished cases are kept.
-        InterruptedWorkError: somebody pressed Ctrl-C; finished cases are kept.
+        InputError: the checkpoint belongs to another sweep or cannot be written, or the cluster cannot be reached.
+        KuijiaError: a case ended with an error, or workers are killed repeatedly; finished cases are kept.
+        InterruptedWorkError: the user pressed Ctrl-C; finished cases are kept.
     """
     code = code_version()
     checkpoint = None
@@ -96,7 +98,7 @@ def _results(
     checkpoint: Checkpoint | None,
     progress: Progress,
 ) -> list[Any]:
-    """The results in the order of the cases, those of the checkpoint without work."""
+    """Return the results in the order of the cases; those in the checkpoint need no work."""
     done = {} if checkpoint is None else checkpoint.done
     left = {number: case for number, case in enumerate(sweep.cases) if number not in done}
     try:
@@ -124,7 +126,7 @@ def _results(
 def _answers(
     assignment: Assignment[Context, Ready, Case], cases: Mapping[int, Case], workers: Workers
 ) -> Iterator[Iterator[Answer]]:
-    """The answers as they come; whoever works on them stops when the block ends."""
+    """Yield the answers as they come; work stops when the block ends."""
     if not cases:
         yield iter(())
     elif workers.cluster is None:
@@ -139,9 +141,9 @@ def _answers(
 
 
 def _shower(sweep: Sweep[Any, Any, Any], before: int, workers: Workers, progress: Progress) -> Callable[[int], None]:
-    """Tells people how many cases are done, of which `before` from an earlier run, and how long the rest takes.
+    """Return a function that shows the number of finished cases (`before` from an earlier run) and the time left.
 
-    What is done at once, in this process, is not worth a word.
+    Fast work in this process shows nothing.
     """
     total = len(sweep.cases)
     started = time.monotonic()

@@ -1,4 +1,4 @@
-"""What of a sweep goes to the processes that work on it, and what comes back from them."""
+"""Data of a sweep that go to its worker processes, and the answers that come back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LIBRARIES = ("cvxpy", "highspy", "networkx", "numpy", "scipy")
 
 @dataclass(frozen=True)
 class Assignment(Generic[Context, Ready, Case]):
-    """What every case of a sweep has in common; see `experiments.sweep.sweep.Sweep`."""
+    """Data common to every case of a sweep; see `experiments.sweep.sweep.Sweep`."""
 
     prepare: Callable[[Context], Ready]
     work: Callable[[Ready, Case], Any]
@@ -37,7 +37,7 @@ class Assignment(Generic[Context, Ready, Case]):
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of one case: its result as JSON text, or the error that it ended with and the exit status of that."""
+    """Outcome of a case: its result as JSON text, or its error and the exit status of that."""
 
     case: int
     text: str
@@ -47,7 +47,7 @@ class Answer:
 def answer(assignment: Assignment[Any, Any, Case], number: int, case: Case) -> Answer:
     """Work on one case.
 
-    Errors for the user are answers: not all of them could be pickled, and a pool need not end for them.
+    Errors for the user are returned as answers: not all of them can be pickled, and they need not end a pool.
     """
     try:
         if assignment.code != code_version():
@@ -58,7 +58,7 @@ def answer(assignment: Assignment[Any, Any, Case], number: int, case: Case) -> A
 
 
 class _Thread(threading.local):
-    """What a thread is ready for. Threads of one process share nothing, so that what is prepared may keep a solver."""
+    """Prepared context of a thread. Threads share nothing, so the prepared object may hold a solver."""
 
     assignment: Assignment[Any, Any, Any] | None = None
     ready: Any = None
@@ -77,7 +77,7 @@ def _ready(assignment: Assignment[Any, Ready, Any]) -> Ready:
 
 @cache
 def code_version() -> str:
-    """A digest of everything that computes results: our sources and the libraries below them."""
+    """Return a digest of everything that computes results: our sources and the libraries below them."""
     digest = hashlib.sha256()
     for name in ("python", *_LIBRARIES):
         found = sys.version.split()[0] if name == "python" else version(name)

@@ -1,4 +1,4 @@
-"""Who works on a sweep, and the options that say so."""
+"""Workers of a sweep and the options that select them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _MOST_PROCESSES = 4096
 
 @dataclass(frozen=True)
 class Workers:
-    """So many processes of this machine, or the workers of a dask scheduler at an address."""
+    """A number of processes on this machine, or the workers of a dask scheduler at an address."""
 
     processes: int
     cluster: str | None = None
 
 
 def add_workers(parser: argparse.ArgumentParser) -> None:
-    """Add --workers and --cluster, of which one can be given."""
+    """Add --workers and --cluster, which exclude each other."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--workers",
@@ -45,7 +45,7 @@ def workers_from(args: argparse.Namespace) -> Workers:
 
 
 def refuse_workers(args: argparse.Namespace, problem: str, sweeps: Sequence[str]) -> None:
-    """Raises InputError when the options were given to something that is no sweep."""
+    """Raise InputError if the options were given to a command that is no sweep."""
     for option, value in (("--workers", args.workers), ("--cluster", args.cluster)):
         if value is not None:
             raise InputError("option", option, problem, f"one of {', '.join(sweeps)}")

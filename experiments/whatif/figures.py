@@ -1,4 +1,4 @@
-"""Pictures of a what-if study: how losses are distributed, whose they are, and what capacity they are bought with."""
+"""Pictures of a what-if study: distribution of losses, who bears them, and the vacant capacity that buys them."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from simulator.flow.failure_impact import Role
 from simulator.flow.what_if import Outcome, loss_share
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
-"""Okabe and Ito's, told apart with any kind of colour vision."""
+"""Colours by Okabe and Ito, distinguishable with any kind of colour vision."""
 
 _LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1)))
 _MARKS = "osD^vPX"
 _VICTIMS, _OTHERS = "#d55e00", "#0072b2"
 _COLUMNS = 3
 _APART_POINTS = 9.0
-"""Between schemes that leave as much capacity vacant."""
+"""Distance in points between schemes that leave the same capacity vacant."""
 
 _SIZE = (6.4, 3.8)
 _PANEL = (3.1, 2.5)
 
 
 def figures(study: Study) -> dict[str, Figure]:
-    """All pictures by the names of their files, without suffix."""
+    """Return all pictures by their file names without suffix."""
     return {
         "loss-distribution": loss_distribution(study),
         "loss-and-vacancy": loss_and_vacancy(study),
@@ -39,7 +39,7 @@ def figures(study: Study) -> dict[str, Figure]:
 
 
 def loss_distribution(study: Study) -> Figure:
-    """For each scheme, the share of failures that cost more than so much of the traffic sent."""
+    """Return, for each scheme, the share of failures that cost more than a given part of the traffic sent."""
     figure = Figure(figsize=_SIZE, layout="constrained")
     axes = figure.subplots()
     for position, contender in enumerate(study.contenders):
@@ -63,7 +63,7 @@ def loss_distribution(study: Study) -> Figure:
 
 
 def ranked_losses(study: Study) -> Figure:
-    """A panel for each scheme: its failures by what they cost, victims' part below, that of others above."""
+    """Return a panel for each scheme: failures ranked by cost, victims' part below, that of others above."""
     rows = -(-len(study.contenders) // _COLUMNS)
     columns = min(_COLUMNS, len(study.contenders))
     width, height = _PANEL
@@ -99,13 +99,13 @@ def ranked_losses(study: Study) -> Figure:
 
 
 def loss_and_vacancy(study: Study) -> Figure:
-    """Each scheme by the capacity that it leaves vacant and what failures cost, the mean and a line up to the worst."""
+    """Return each scheme by vacant capacity and cost of failures: the mean, and a line up to the worst."""
     figure = Figure(figsize=_SIZE, layout="constrained")
     axes = figure.subplots()
     for position, contender in enumerate(study.contenders):
         found = compare(contender, study.of(contender))
         colour = _COLOURS[position % len(_COLOURS)]
-        # Schemes on one plan leave the same capacity: side by side they can be told apart.
+        # Schemes on one plan leave the same capacity: side by side they can be distinguished.
         aside = _APART_POINTS * (position - (len(study.contenders) - 1) / 2)
         beside = offset_copy(axes.transData, figure, x=aside, units="points")
         mean_to_worst = [found.lost, found.lost_worst]
@@ -130,7 +130,7 @@ def loss_and_vacancy(study: Study) -> Figure:
 
 
 def _finish_shares(axes: Axes) -> None:
-    """Both axes are shares of something, and what is drawn has a legend."""
+    """Format both axes as shares and add a legend."""
     axes.xaxis.set_major_formatter(PercentFormatter(1.0))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.grid(alpha=0.3)
@@ -138,5 +138,5 @@ def _finish_shares(axes: Axes) -> None:
 
 
 def _lost(outcomes: Sequence[Outcome], roles: Sequence[Role]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """What these roles lose in each failure, as a share of all traffic sent."""
+    """Return the loss of these roles in each failure, as a share of all traffic sent."""
     return np.array([outcome.total(roles).lost / (outcome.total().sent or 1.0) for outcome in outcomes])

@@ -1,4 +1,4 @@
-"""A what-if study as one HTML page that needs nothing else: figures, maps, tables, what they mean and how they came."""
+"""A what-if study as one self-contained HTML page: figures, maps, tables, their meaning and their provenance."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from te_solver.layout import mapped
 from te_solver.picture_file import picture_bytes
 
 LISTED = 25
-"""Failures that the page lists for each scheme; a file has all."""
+"""Failures that the page lists for each scheme; a file lists all."""
 
 _NAMED_LINKS = 2
 
@@ -46,7 +46,7 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Scheme:
-    """What the page shows of one scheme."""
+    """Content of the page for one scheme."""
 
     name: str
     objective: str
@@ -61,7 +61,7 @@ class _Scheme:
 
 
 def html_report(study: Study, provenance: Provenance, seed: int = 1) -> str:
-    """The page; `seed` places nodes where neither a file nor distances do."""
+    """Return the page; `seed` places nodes that neither a file nor distances place."""
     environment = Environment(
         loader=PackageLoader("experiments.whatif", "."),
         autoescape=True,
@@ -136,5 +136,5 @@ def _data_uri(figure: Figure) -> str:
 
 
 def _rate(rate: float) -> str:
-    """Without decimals where three digits stand before the point."""
+    """Return the rate, without decimals from three digits before the point."""
     return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"

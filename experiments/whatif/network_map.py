@@ -1,4 +1,4 @@
-"""The network as shapes on a page, every link and node coloured by what its failure costs."""
+"""The network as shapes on a page, every link and node coloured by the cost of its failure."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from simulator.flow.what_if import Contender, loss_share
 from te_solver.layout import Positions
 
 Part = frozenset[str]
-"""What fails: a link by its two nodes, or a node by itself."""
+"""Failing part: a link by its two nodes, or a node by itself."""
 
 WIDTH = 640.0
 _MARGIN = 34.0
 _HIGHEST = 560.0
 
 STEPS = (0.01, 0.05, 0.1, 0.25, 1.0)
-"""Upper ends of the bands of loss after the first, which is none."""
+"""Upper ends of the loss bands after the first, which is no loss."""
 
 _NAMED_NODES = 60
 _ABOVE, _BELOW = -10.0, 19.0
-"""Where names stand, away from most of a node's links."""
+"""Vertical offsets of names, away from most of a node's links."""
 
 _SHOWN_CHARACTERS = 14
 
 
 @dataclass(frozen=True)
 class Band:
-    """A range of losses as the legend names it; `css` is its class."""
+    """A range of losses with its name in the legend; `css` is its class."""
 
     css: str
     title: str
@@ -63,7 +63,7 @@ class MapLink:
 
 @dataclass(frozen=True)
 class MapNode:
-    """A node as a dot; its `label`, where there are not too many, stands `label_below` its middle."""
+    """A node as a dot; its `label`, empty on large maps, stands `label_below` its middle."""
 
     x: float
     y: float
@@ -75,9 +75,9 @@ class MapNode:
 
 @dataclass(frozen=True)
 class NetworkMap:
-    """All shapes, the links of the smallest losses first, so that large ones are drawn over them.
+    """All shapes, links with the smallest losses first, so that large losses are drawn over them.
 
-    `named` tells whether nodes have labels.
+    `named` is True if nodes have labels.
     """
 
     width: float
@@ -89,9 +89,9 @@ class NetworkMap:
 
 
 def network_map(study: Study, contender: Contender, places: Positions, roles: Sequence[Role]) -> NetworkMap:
-    """What these roles lose under a scheme, as a part of what they sent, when a link or node fails.
+    """Return a map of the losses of these roles under a scheme, relative to their traffic, when a link or node fails.
 
-    It fails alone or, where that was not gone through, in the worst failure that it is part of.
+    The part fails alone or, if that case was not computed, in the worst failure that includes it.
     """
     costs = _costs(study, contender, roles)
     spots, height = _on_page(places)
@@ -111,7 +111,7 @@ def network_map(study: Study, contender: Contender, places: Positions, roles: Se
 
 
 def _costs(study: Study, contender: Contender, roles: Sequence[Role]) -> dict[Part, float]:
-    """The share that is lost when a link or node fails, for each that does."""
+    """Return the share lost when a link or node fails, for each one that does."""
     alone: dict[Part, float] = {}
     worst: dict[Part, float] = {}
     for failure, outcome in zip(study.failures, study.of(contender), strict=True):
@@ -125,7 +125,7 @@ def _costs(study: Study, contender: Contender, roles: Sequence[Role]) -> dict[Pa
 
 
 def _on_page(places: Positions) -> tuple[dict[str, tuple[float, float]], float]:
-    """Places as points on a page with y downwards, and the page's height."""
+    """Return the places as points on a page with y downwards, and the page's height."""
     spots = np.array(list(places.values()))
     spots = (spots - spots.min(axis=0)) * (1, -1)
     wide, high = np.ptp(spots, axis=0)

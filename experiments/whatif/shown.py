@@ -1,4 +1,4 @@
-"""What of a study's shares is shown, and how: the same in the summary, on the page and on its maps."""
+"""Which shares of a study are shown, and in which form: the same in the summary, on the page and on its maps."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from simulator.flow.comparison import ranked
 from simulator.flow.what_if import Outcome, loss_share
 
 NOTHING = 5e-5
-"""A share of loss that is shown as zero."""
+"""Largest share of loss that is shown as zero."""
 
 
 def hurting(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Those that cost something that is shown, the worst first."""
+    """Return the failures with a visible cost, the worst first."""
     return [outcome for outcome in ranked(outcomes) if loss_share(outcome.total()) > NOTHING]
 
 
@@ -22,6 +22,6 @@ def percent(share: float) -> str:
 
 
 def span(bounds: Bounds) -> str:
-    """Both bounds as percentages, one number where they do not differ in what is shown."""
+    """Return both bounds as percentages, or one number if they look the same."""
     low, high = f"{bounds.low * 100:.2f}", f"{bounds.high * 100:.2f}"
     return f"{low}%" if low == high else f"{low}-{high}%"

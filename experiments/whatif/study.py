@@ -1,4 +1,4 @@
-"""A what-if study as plain data: schemes, the failures that all of them met, what came of it, and how likely it is."""
+"""A what-if study as plain data: schemes, their common failures, the outcomes, and the probabilities."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from te_solver.topology import Topology
 
 @dataclass(frozen=True)
 class Likelihood:
-    """How likely the failures are, and where that is from."""
+    """Probabilities of the failures and their source."""
 
     source: str
     probabilities: FailureProbabilities
@@ -23,12 +23,12 @@ class Likelihood:
 
 @dataclass(frozen=True)
 class Provenance:
-    """How a study was made.
+    """Origin of a study.
 
     Attributes:
-        command: what makes it again.
+        command: command that reproduces it.
         versions: of the programs, by name.
-        assumptions: what readers of files assumed, a sentence each.
+        assumptions: made by readers of files, one sentence each.
     """
 
     command: str
@@ -38,14 +38,14 @@ class Provenance:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """All of it.
+    """A what-if study.
 
     Attributes:
         topology: the network.
-        contenders: the schemes, one at least.
-        failures: what all of them met, one at least.
-        outcomes: of the first scheme all failures in their order, then of the next.
-        likelihood: None when nobody said.
+        contenders: the schemes, at least one.
+        failures: common to all schemes, at least one.
+        outcomes: all failures in order for the first scheme, then for the next.
+        likelihood: None if no probabilities are known.
     """
 
     topology: Topology
@@ -56,11 +56,11 @@ class Study:
 
     @property
     def classes(self) -> tuple[int, ...]:
-        """The classes of traffic, most important first."""
+        """Classes of traffic, most important first."""
         return self.contenders[0].traffic.classes
 
     def of(self, contender: Contender) -> Sequence[Outcome]:
-        """What came of each failure under this scheme."""
+        """Return the outcome of each failure under this scheme."""
         return self._of_scheme[contender.scheme.name]
 
     @cached_property
@@ -71,7 +71,7 @@ class Study:
         return found
 
     def availability(self, contender: Contender, priority: int | None = None) -> Availability:
-        """A scheme's figures; raises ValueError when nobody said how likely the failures are."""
+        """Return a scheme's availability; raises ValueError if the failures have no probabilities."""
         if self.likelihood is None:
             raise ValueError("the failures of this study have no probabilities")
         return availability(contender, self.of(contender), self.likelihood.probabilities, priority)

@@ -20,15 +20,15 @@ from te_solver.failures import Failure
 from te_solver.plan_file import plan_to_json
 
 _FAILURES_AT_ONCE = 16
-"""Of one case of the sweep."""
+"""Failures in one case of the sweep."""
 
 
 @dataclass(frozen=True, eq=False)
 class Questions:
-    """What is asked; the same for all cases.
+    """Question of a what-if study, the same for all cases.
 
     Attributes:
-        contenders: the schemes; solvers that they have were first called for their plan's own problem.
+        contenders: the schemes; the first call of any solver of theirs was for their plan's own problem.
         failures: of the plans' topology.
         elastic, weighting: see `FailureModel`.
     """
@@ -41,7 +41,7 @@ class Questions:
 
 @dataclass(frozen=True)
 class Part:
-    """One case: a contender by its place, and the failures from `first` until before `end`."""
+    """One case: a contender by its position, and the failures from `first` up to, but not including, `end`."""
 
     contender: int
     first: int
@@ -50,7 +50,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Ready:
-    """The questions, and a model for each contender that was asked for."""
+    """The questions, and a model for each contender that was used."""
 
     questions: Questions
     models: dict[int, FailureModel] = field(default_factory=dict)
@@ -67,16 +67,16 @@ class Ready:
 def outcomes_of(
     questions: Questions, options: Mapping[str, Any], workers: Workers, output: OutputFolder | None, progress: Progress
 ) -> Iterator[list[Outcome]]:
-    """Every failure under every scheme, as `simulator.flow.what_if.what_if` gives them.
+    """Yield every failure under every scheme, in the order of `simulator.flow.what_if.what_if`.
 
-    A checkpoint in `output` keeps what is finished until the block, which writes what is made of it, has ended.
+    A checkpoint in `output` keeps finished cases until the block, which writes the files made from them, has ended.
 
     Args:
         questions: the schemes and the failures.
-        options: of the schemes, as JSON data: what the outcomes depend on beside plans and failures.
-        workers: who works on them.
-        output: the folder for the checkpoint, None for none.
-        progress: tells people how long it takes.
+        options: of the schemes, as JSON data: influences on the outcomes beside plans and failures.
+        workers: workers of the sweep.
+        output: folder of the checkpoint, None for none.
+        progress: shows the remaining time.
 
     Raises:
         KuijiaError, InterruptedWorkError: see `experiments.sweep.sweep.swept`.
@@ -90,7 +90,7 @@ def outcomes_of(
 def what_if_sweep(questions: Questions, options: Mapping[str, Any]) -> Sweep[Questions, Ready, Part]:
     count = len(questions.failures)
     parts = [
-        # Schemes take turns: some take much longer than others, which would make the time that is left a bad guess.
+        # Schemes take turns: some take much longer than others, which would distort the estimate of the remaining time.
         Part(contender, first, min(first + _FAILURES_AT_ONCE, count))
         for first in range(0, count, _FAILURES_AT_ONCE)
         for contender in range(len(questions.contenders))
@@ -114,7 +114,7 @@ def _work(ready: Ready, part: Part) -> list[dict[str, Any]]:
 
 
 def _plan(contender: Contender) -> dict[str, Any]:
-    """The plan without what differs when it is made again."""
+    """Return the plan without values that differ when it is made again."""
     return {**plan_to_json(contender.traffic.plan), "solve_seconds": None}
 
 

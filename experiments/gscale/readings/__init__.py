@@ -1,1 +1,1 @@
-"""How much the losses on Gscale hang on what the paper does not say: the same model under other readings of it."""
+"""Sensitivity of the losses on Gscale to choices that the paper leaves open: the same model under other readings."""

@@ -1,4 +1,4 @@
-"""`kuijia run gscale-readings`: how much the losses on Gscale hang on what the paper leaves open."""
+"""`kuijia run gscale-readings`: sensitivity of the losses on Gscale to choices that the paper leaves open."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from experiments.registry import Outcome, Settings, experiment, no_options
 from experiments.sweep.workers import workers_from
 
 _QUICK, _CAMPAIGNS, _FULL = 1, 10, 67
-"""Campaigns of three draws of pairs, unless `--repetitions` says how many."""
+"""Campaigns of three draws of pairs, unless `--repetitions` sets their number."""
 
 
 @experiment(
@@ -22,7 +22,7 @@ _QUICK, _CAMPAIGNS, _FULL = 1, 10, 67
     sweeps=True,
 )
 def gscale_readings(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    # The optimiser takes seconds to import, which listing the experiments should not cost.
+    # The optimiser takes seconds to import; listing the experiments must not need it.
     from experiments.gscale.readings.study import run_study  # noqa: PLC0415
 
     campaigns = args.repetitions or (_FULL if args.full else _QUICK if settings.quick else _CAMPAIGNS)

@@ -1,4 +1,4 @@
-"""Greatest throughput by an interior-point method, which stops in the middle of all best plans, not at a corner."""
+"""Greatest throughput by an interior-point method, which ends in the middle of the set of optima, not at a corner."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _SOLVER = Solver(cp.CLARABEL)
 
 
 class InteriorThroughput(Program):
-    """The paper's program in the form that FFC gives it: tunnels are granted at least what their pair sends.
+    """The paper's program in FFC's form: tunnels are granted at least the traffic that their pair sends.
 
-    A tunnel's weight is its part of what the pair's tunnels are granted, which may be more than the pair sends. CVX
-    solves such programs with SDPT3 or SeDuMi. Like the solver here they are interior-point methods: where many plans
-    are best, as for light demands, they come to one in the middle of them.
+    A tunnel's weight is its share of the grants of the pair's tunnels, which may exceed the pair's traffic. CVX solves
+    such programs with SDPT3 or SeDuMi. Like the solver here they are interior-point methods: with many optima, as for
+    light demands, they end in the middle of them.
     """
 
     def _compile(self, scale: Scale) -> None:

@@ -1,4 +1,4 @@
-"""What flows lose under a reading, for one draw of pairs: every demand, link and scheme in the fluid model; pure."""
+"""Losses under a reading for one draw of pairs: every demand, link and scheme in the fluid model; pure."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ FIGURES: Mapping[str, tuple[Protocol, Role]] = {
 }
 
 Losses = dict[str, dict[str, list[list[float]]]]
-"""Figure and scheme to what is lost, in %, at each demand, one number for each link that has flows of the role."""
+"""Figure and scheme to the losses in % at each demand, one number for each link that has flows of the role."""
 
 _Rates = NDArray[np.float64]
 
 
 def losses_of(reading: Reading, draw: int, seed: int) -> Losses:
-    """What the flows of a draw lose; draws 1 to 3 of the default reading are the repetitions of `kuijia run gscale`."""
+    """Return the losses of a draw; draws 1 to 3 of the default reading are the repetitions of `kuijia run gscale`."""
     pairs = pairs_under(reading, draw, seed)
     found: Losses = {figure: {scheme: [[] for _ in DEMANDS] for scheme in SCHEMES} for figure in FIGURES}
     for at, plan in enumerate(_plans(reading, pairs)):
@@ -55,7 +55,7 @@ def losses_of(reading: Reading, draw: int, seed: int) -> Losses:
 
 
 def pairs_under(reading: Reading, draw: int, seed: int) -> tuple[Edge, ...]:
-    """The first five pairs of a draw that the reading allows."""
+    """Return the first five pairs of a draw that the reading allows."""
     if reading.redrawn and not (reading.ten_sites or reading.two_left):
         return pairs_of(draw, seed)
     return next(pairs for pairs in draws_of(draw, seed) if _allows(reading, pairs))
@@ -75,7 +75,7 @@ def _allows(reading: Reading, pairs: Sequence[Edge]) -> bool:
 
 @lru_cache
 def _leaves_two(pair: Edge) -> bool:
-    """Whether each of the links that fail is in at most one of a pair's tunnels."""
+    """Return True if each failing link is in at most one of the pair's tunnels."""
     links = Counter(frozenset(hop) for path in _paths("edge-disjoint", pair) for hop in pairwise(path))
     return all(links[frozenset(link)] <= 1 for link in LINKS)
 
@@ -87,7 +87,7 @@ def _plans(reading: Reading, pairs: tuple[Edge, ...]) -> tuple[Plan, ...]:
 
 @lru_cache(maxsize=64)
 def _unit_plans(tunnels: Tunnels, rates: Rates, unit: float, pairs: tuple[Edge, ...]) -> tuple[Plan, ...]:
-    """A plan for each demand, in parts of what may be planned on a link; `unit` is what demands count in."""
+    """Return a plan for each demand, in parts of the capacity that may be planned on a link; demands are in `unit`."""
     if (tunnels, rates, unit) == ("edge-disjoint", "spread", 1.0):
         return tuple(unit_plan(1, demand, pairs) for demand in DEMANDS)
     planner = Planner(
@@ -109,9 +109,9 @@ def _paths(tunnels: Tunnels, pair: Edge) -> Paths:
 
 
 def _losses_of_failure(reading: Reading, plan: Plan, link: Edge) -> Iterator[tuple[str, str, float]]:
-    """Figure, scheme and loss in %, for those roles that somebody plays when a link fails."""
+    """Yield (figure, scheme, loss in %) for each role that has flows when a link fails."""
     if any(all(tunnel.crosses(*link) for tunnel in pair.tunnels) for pair in plan.pairs):
-        return  # a pair is cut off, which no scheme is for; only the three shortest tunnels can be so
+        return  # a pair is cut off, which no scheme covers; only the three shortest tunnels allow that
     flows = _sent(reading, plan, link)
     victims = _victims(flows, link)
     role = {"victim": victims, "direct": _directly_affected(reading.direct, flows, victims)}
@@ -129,7 +129,7 @@ def _losses_of_failure(reading: Reading, plan: Plan, link: Edge) -> Iterator[tup
 
 
 def _sent(reading: Reading, plan: Plan, link: Edge) -> tuple[WantedFlow, ...]:
-    """The aggregates of a plan, as a reading sizes them."""
+    """Return the aggregates of a plan, sized according to a reading."""
     flows = aggregates_of(plan, link)
     if reading.halves:
         on_tunnel: dict[int, list[float]] = {}

@@ -1,4 +1,4 @@
-"""What the paper leaves open about its evaluation on Gscale, and the readings that are compared; pure data."""
+"""Choices that the paper leaves open about its evaluation on Gscale, and the readings to compare; pure data."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ class Reading:
     Attributes:
         redrawn: pairs are drawn until each of the three links has victims and directly affected flows at each demand.
         ten_sites: no site is an end of two pairs.
-        two_left: no link that fails is in two tunnels of a pair, so that victims can go to "the two remaining tunnels".
-        tunnels: how a pair's three are found.
-        rates: which of the plans of greatest throughput it is: spread over the tunnels, over the shortest ones, or the
-            one in the middle that interior-point methods stop at, as CVX's solvers are.
-        planned_share: of each link, that plans fill.
-        whole_links: demands are in parts of a link, not in parts of what may be planned on it.
-        halves: the two aggregates of a tunnel are alike instead of by the weights of the others.
-        unthrottled: sent is what is demanded, not what is allocated.
-        round_trips: TCP shares full links by round trips, otherwise by max-min fairness.
-        direct: who is affected directly: shares a link with rescaled victims in its direction, or in any; or everybody.
+        two_left: no failing link is in two tunnels of a pair, so that victims can go to "the two remaining tunnels".
+        tunnels: method that finds the three tunnels of a pair.
+        rates: choice among the plans of greatest throughput: spread over the tunnels, over the shortest ones, or the
+            one in the middle where interior-point methods, such as CVX's solvers, stop.
+        planned_share: share of each link that plans fill.
+        whole_links: demands are in parts of a link, not in parts of the capacity that may be planned on it.
+        halves: the two aggregates of a tunnel are equal instead of weighted by the other tunnels.
+        unthrottled: flows send their demand, not their allocation.
+        round_trips: TCP shares full links by round-trip times, otherwise by max-min fairness.
+        direct: directly affected flows: those that share a link with rescaled victims in its direction, or in either
+            direction, or all but victims.
         average: loss of a role's flows together, or the mean of each flow's own.
     """
 
@@ -79,4 +80,4 @@ READINGS = {
     "nearest, planned 90 %": replace(NEAREST, planned_share=0.9),
     "nearest, direct in either direction": replace(NEAREST, direct="both directions"),
 }
-"""Ours, and ours with one thing changed; then what comes nearest to the published losses, changed likewise."""
+"""Ours, and ours with one change; then the reading nearest to the published losses, with one change likewise."""

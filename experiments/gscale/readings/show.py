@@ -17,7 +17,7 @@ from experiments.gscale.readings.summary import BAND, CURVES, Cell, Summary
 
 FORMAT, VERSION = "kuijia-readings", 1
 SHOWN = ("as reproduced", "nearest")
-"""The readings whose curves are shown whole."""
+"""Readings whose curves are shown in full."""
 
 _HEAVIEST = len(DEMANDS) - 1
 _LABEL_WIDTH = max(map(len, READINGS)) + 2
@@ -49,7 +49,7 @@ def readings_to_json(summaries: Mapping[str, Summary], draws: int) -> dict[str, 
 
 
 def readings_text(summaries: Mapping[str, Summary], draws: int) -> str:
-    """A line for each reading at the heaviest demand, then the curves of `SHOWN`."""
+    """Return a line for each reading at the heaviest demand, then the curves of `SHOWN`."""
     cells = len(CURVES) * len(DEMANDS)
     lines = [
         f"Losses on Gscale under {len(summaries)} readings of section 5, fluid model, {draws} draws of pairs",
@@ -69,7 +69,7 @@ def readings_text(summaries: Mapping[str, Summary], draws: int) -> str:
 
 
 def readings_figure(summaries: Mapping[str, Summary]) -> Figure:
-    """Figures 10 to 13: the published curves, ours, and those of the reading that comes nearest, with its band."""
+    """Return figures 10 to 13: published curves, ours, and those of the nearest reading with its band."""
     figure = Figure(figsize=_INCHES, dpi=150, layout="constrained")
     panels = figure.subplots(2, 2, sharex=True)
     for name, panel in zip(FIGURES, panels.flat, strict=True):

@@ -23,14 +23,14 @@ NAME = "gscale-readings"
 def run_study(
     settings: Settings, campaigns: int, workers: Workers, output: OutputFolder, progress: Progress
 ) -> Outcome:
-    """Compute so many campaigns of three draws; write what they show as text, JSON and picture."""
+    """Compute the given number of campaigns of three draws; write the comparison as text, JSON and picture."""
     draws = campaigns * REPETITIONS
     told = {"seed": settings.seed, "draws": draws}
     sweep = Sweep(NAME, told, settings, _as_it_is, losses_of_draw, cases=range(1, draws + 1))
     with swept(sweep, workers, output, progress) as found:
         summaries = {name: summary_of([draw[name] for draw in found]) for name in READINGS}
         data = {**readings_to_json(summaries, draws), "experiment": NAME, "seed": settings.seed}
-        # Without times: the file is the same whoever computed it, and however often it was interrupted.
+        # The file has no times, so that it does not depend on who computed it or on interruptions.
         data["manifest"] = {**describe_program(), "packages": package_versions(), "settings": asdict(settings)}
         text = readings_text(summaries, draws)
         output.write_json(f"{NAME}.json", data)
@@ -40,7 +40,7 @@ def run_study(
 
 
 def losses_of_draw(settings: Settings, draw: int) -> dict[str, Losses]:
-    """What is lost under each reading."""
+    """Return the losses under each reading."""
     return {name: losses_of(reading, draw, settings.seed) for name, reading in READINGS.items()}
 
 

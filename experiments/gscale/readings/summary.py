@@ -1,4 +1,4 @@
-"""What campaigns of three draws would show under each reading, beside what the paper's showed; pure."""
+"""Results of campaigns of three draws under each reading, beside the paper's; pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from experiments.gscale.readings.losses import FIGURES, Losses
 from experiments.published import published_curves
 
 BAND = (5, 95)
-"""Percentiles of campaigns between which most of them are."""
+"""Percentiles that enclose most campaigns."""
 
 CURVES = tuple(
     (figure, scheme)
@@ -21,7 +21,7 @@ CURVES = tuple(
     for scheme in SCHEMES
     if (role, scheme) != ("direct", "kuijia")
 )
-"""The figures' curves but those of directly affected flows under Kuijia: the model has exactly 0 there."""
+"""Curves of the figures, except directly affected flows under Kuijia: they lose exactly 0 in the model."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Cell:
 
     Attributes:
         mean: of all runs.
-        low, high: where the `BAND` of the campaigns' means begins and ends.
-        below: the part of the campaigns whose mean is below the published number.
+        low, high: ends of the `BAND` of the campaigns' means.
+        below: share of the campaigns whose mean is below the published number.
     """
 
     mean: float
@@ -50,8 +50,9 @@ class Summary:
     """A reading's curves, a cell for each demand.
 
     Attributes:
-        distance: root of the mean square of what all cells' means are from the published numbers, in percentage points.
-        nearest: the same of the campaign that is nearest to them.
+        distance: root mean square of the differences of all cells' means from the published numbers, in percentage
+            points.
+        nearest: distance of the campaign nearest to the published numbers.
     """
 
     curves: Mapping[tuple[str, str], tuple[Cell, ...]]
@@ -60,12 +61,12 @@ class Summary:
 
     @property
     def held(self) -> int:
-        """Of how many cells the band has the published number in it."""
+        """Number of cells with the published number inside the band."""
         return sum(cell.holds_published for cells in self.curves.values() for cell in cells)
 
 
 def summary_of(draws: Sequence[Losses]) -> Summary:
-    """Three draws after another make a campaign; a mean is that of all links that have flows of the role.
+    """Return the summary of campaigns of three successive draws; a mean covers all links with flows of the role.
 
     Raises:
         ValueError: fewer than three draws, or a curve without any number at some demand.
@@ -97,7 +98,7 @@ def _runs(campaign: Sequence[Losses], figure: str, scheme: str, at: int) -> list
 
 
 def _distance(campaigns: Sequence[Sequence[Losses]]) -> float:
-    """Of the means of these campaigns together; not a number where a cell has none."""
+    """Return the distance of the joint means of these campaigns; not a number if a cell has none."""
     gaps = []
     for figure, scheme in CURVES:
         for at in range(len(DEMANDS)):
