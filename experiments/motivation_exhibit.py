@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from experiments.exhibit import Exhibit, Line, Point
-from experiments.motivation import TABLE_2, TABLE_3, MotivationTable
+from experiments.motivation_cases import TABLE_2, TABLE_3, MotivationTable
 from experiments.published import published_throughput
 from experiments.result import Result
 

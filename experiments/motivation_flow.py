@@ -8,7 +8,7 @@ from dataclasses import asdict
 from itertools import pairwise
 
 from experiments.judge import judge
-from experiments.motivation import CASES, EGRESS, INGRESS, Case, MotivationOptions, MotivationTable
+from experiments.motivation_cases import CASES, EGRESS, INGRESS, Case, MotivationOptions, MotivationTable
 from experiments.motivation_outcome import motivation_plan, queue_checks, write_outcome
 from experiments.output import OutputFolder
 from experiments.published import published_throughput

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from experiments.attempts import ATTEMPTS
-from experiments.motivation import EGRESS, INGRESS, NETWORK, MotivationTable
+from experiments.motivation_cases import EGRESS, INGRESS, NETWORK, MotivationTable
 from experiments.motivation_report import summary, table_text
 from experiments.output import OutputFolder
 from experiments.published import published_throughput

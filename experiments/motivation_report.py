@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from experiments.motivation import MotivationTable
+from experiments.motivation_cases import MotivationTable
 from experiments.published import PublishedThroughput
 from experiments.result import Check, Result
 

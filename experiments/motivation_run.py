@@ -13,7 +13,15 @@ from experiments.flow_search import find_flows
 from experiments.ground import ground_of
 from experiments.judge import judge, uncarried
 from experiments.load import overload
-from experiments.motivation import CASES, EGRESS, INGRESS, NETWORK, FlowTunnels, MotivationOptions, MotivationTable
+from experiments.motivation_cases import (
+    CASES,
+    EGRESS,
+    INGRESS,
+    NETWORK,
+    FlowTunnels,
+    MotivationOptions,
+    MotivationTable,
+)
 from experiments.motivation_outcome import motivation_plan, queue_checks, write_outcome
 from experiments.output import OutputFolder
 from experiments.plots import goodput_figure

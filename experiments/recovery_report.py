@@ -9,7 +9,7 @@ from typing import Any
 
 from experiments.interruption import Interruption
 from experiments.load import Load, overload
-from experiments.recovery import NETWORKS, TICK_BYTES, Mode
+from experiments.recovery_cases import NETWORKS, TICK_BYTES, Mode
 from experiments.result import Check
 
 MAX_SENDER_PAUSE = 0.005

@@ -14,7 +14,7 @@ from experiments.interruption import AFTER_SECONDS, BEFORE_SECONDS, interruption
 from experiments.load import LoadWatch
 from experiments.output import OutputFolder
 from experiments.progress import Progress
-from experiments.recovery import MODES, TICK_SECONDS, Mode, RecoveryOptions
+from experiments.recovery_cases import MODES, TICK_SECONDS, Mode, RecoveryOptions
 from experiments.recovery_report import CutRecord, ModeResult, missed_bars, mode_data, table_text
 from experiments.registry import Outcome, Settings
 from kuijia_app.queues import PLAIN_LAYOUT

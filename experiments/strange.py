@@ -9,7 +9,7 @@ from experiments.alike import StoredResult, refuse_mixture
 from experiments.gscale.aggregates import aggregates_of
 from experiments.gscale.cases import stored_case
 from experiments.gscale.scenario import plan_of
-from experiments.motivation import SCHEMES
+from experiments.motivation_cases import SCHEMES
 from experiments.motivation_exhibit import TABLES
 from experiments.result import Result
 from te_solver.errors import InputError, quoted

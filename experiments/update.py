@@ -6,36 +6,15 @@ The paper has no such figure. The bars are our own goals.
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 
-from experiments.motivation import positive_count
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
-
-NETWORK = "fig1"
-PAIRS = {("s1", "s4"): 1.5, ("s2", "s3"): 0.5}
-"""Pair to its demand, in capacities of a link."""
-
-LOAD = 0.5
-"""Offered load as a share of the plan's allocation: no link is full, wherever the flows are hashed to."""
-
-FLOWS_PER_PAIR = 8
-PACKET_BYTES = 1000
-
-PLANS = ((3, True), (2, False))
-"""Tunnels per pair, and whether traffic is spread over all of them, of the two plans that replace each other."""
+from experiments.update_cases import UpdateOptions
+from te_solver.option_values import positive_count
 
 UPDATES, QUICK_UPDATES = 6, 2
 RESTARTS, QUICK_RESTARTS = 3, 1
-
-
-@dataclass(frozen=True)
-class UpdateOptions:
-    """Number of plan replacements and of controller restarts."""
-
-    updates: int
-    restarts: int
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ from experiments.load import Load, LoadWatch, overload
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
-from experiments.update import FLOWS_PER_PAIR, LOAD, NETWORK, PACKET_BYTES, PAIRS, PLANS, UpdateOptions
+from experiments.update_cases import FLOWS_PER_PAIR, LOAD, NETWORK, PACKET_BYTES, PAIRS, PLANS, UpdateOptions
 from te_solver.demands import Demand
 from te_solver.networks import shipped_network
 from te_solver.plan import PairPlan, Plan

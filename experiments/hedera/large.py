@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 
-from experiments.motivation import positive_number
+from experiments.hedera.large_options import LargeOptions, ramp_from
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
-from simulator.flow.ramp import Ramp
+from te_solver.option_values import positive_number, positive_number_within
 
 _PORTS, _QUICK_PORTS = 32, 8
 _FEWEST_PORTS, _MOST_PORTS = 4, 64
 _LOAD = 0.4
-
-
-@dataclass(frozen=True)
-class LargeOptions:
-    """A network and its arriving flows.
-
-    Attributes:
-        ports: of a switch.
-        load: mean demand of the flows as a share of all hosts' interfaces.
-        flow_sizes: name of a published distribution, or a file.
-        ramp: TCP's ramp to its rates; None for rates at once.
-    """
-
-    ports: int
-    load: float
-    flow_sizes: str
-    ramp: Ramp | None = None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--arriving-load",
-        type=_part,
+        type=positive_number_within(0.0, 1.0, "a number above 0, at most 1"),
         default=_LOAD,
         metavar="F",
         help="mean load of arriving flows as a part of hosts' interfaces (default: %(default)s)",
@@ -62,22 +44,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def ramp_from(args: argparse.Namespace) -> Ramp | None:
-    """Return the ramp asked for on the command line, or None."""
-    return None if args.ramp is None else Ramp(args.ramp / 1000)
-
-
 def _ports(text: str) -> int:
     if not text.isdecimal() or int(text) % 2 or not _FEWEST_PORTS <= int(text) <= _MOST_PORTS:
         raise argparse.ArgumentTypeError(f"{text!r}, expected an even number from {_FEWEST_PORTS} to {_MOST_PORTS}")
     return int(text)
-
-
-def _part(text: str) -> float:
-    part = positive_number(text)
-    if part > 1:
-        raise argparse.ArgumentTypeError(f"{text!r}, expected a number above 0, at most 1")
-    return part
 
 
 @experiment(

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from experiments.hedera.arrivals import arriving, larger
 from experiments.hedera.bars import bar_figure
-from experiments.hedera.large import LargeOptions
+from experiments.hedera.large_options import LargeOptions
 from experiments.hedera.simulation import History, Setting, Simulation, Workload
 from experiments.output import OutputFolder
 from experiments.progress import Progress

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.hedera.goodput import tcp_goodput
-from experiments.hedera.shuffle import AUTHORS_BYTES, AUTHORS_RATE, receivers_of
+from experiments.hedera.shuffle_cases import AUTHORS_BYTES, AUTHORS_RATE, receivers_of
 from experiments.hedera.shuffle_flow import PORTS_OF_SWITCH, STEP, shuffle_workload, transfers_of
-from experiments.hedera.shuffle_readings import READINGS, Hash, Reading
+from experiments.hedera.shuffle_reading_cases import READINGS, Hash, Reading
 from experiments.hedera.shuffle_report import figures, published_shuffle
 from experiments.hedera.simulation import Setting
-from experiments.hedera.testbed import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING
+from experiments.hedera.testbed_cases import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING
 from experiments.hedera.testbed_report import published_goodput
 from experiments.output import OutputFolder
 from experiments.progress import Progress

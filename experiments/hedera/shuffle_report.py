@@ -12,8 +12,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from experiments.hedera.bars import bar_figure
-from experiments.hedera.shuffle import ShuffleOptions
-from experiments.hedera.testbed import ANNEALING, ECMP, ONE_TREE
+from experiments.hedera.shuffle_cases import ShuffleOptions
+from experiments.hedera.testbed_cases import ANNEALING, ECMP, ONE_TREE
 from testbed.transfers import Transfer
 
 GAIN = 1.30

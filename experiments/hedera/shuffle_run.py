@@ -8,7 +8,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from experiments.hedera.shuffle import ShuffleOptions, receivers_of
+from experiments.hedera.shuffle_cases import ShuffleOptions, receivers_of
 from experiments.hedera.shuffle_flow import flow_shuffle
 from experiments.hedera.shuffle_report import figure, figures, missed_bars, summary, table_text
 from experiments.hedera.testbed_lab import ATTEMPTS, HederaLab, hedera_lab

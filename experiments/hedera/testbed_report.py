@@ -12,7 +12,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from experiments.hedera.bars import bar_figure
-from experiments.hedera.testbed import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE, MatrixOptions
+from experiments.hedera.testbed_cases import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE, MatrixOptions
 
 WITHIN = {ONE_TREE: 0.10, FIRST_FIT: 0.08, ANNEALING: 0.08}
 """Tolerance of the mean share of non-blocking goodput around the published one; the tree's stands in for ECMP's."""

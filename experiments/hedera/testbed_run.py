@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
-from experiments.hedera.testbed import MatrixOptions, Span
+from experiments.hedera.testbed_cases import MatrixOptions, Span
 from experiments.hedera.testbed_lab import HederaLab, hedera_lab
 from experiments.hedera.testbed_record import Record
 from experiments.hedera.testbed_report import Measured, figure, missed_bars, summary, table_text

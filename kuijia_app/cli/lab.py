@@ -17,7 +17,6 @@ from kuijia_app.cli.inputs import (
     add_demands,
     add_topology,
     add_tunnels,
-    positive_number,
     read_demands,
     read_topology,
 )
@@ -27,6 +26,7 @@ from kuijia_app.pipeline import build_tables
 from kuijia_app.queues import QueueLayout
 from te_solver.demands import Demand
 from te_solver.errors import InputError, KuijiaError, UnsoundError, key_path, quoted
+from te_solver.option_values import positive_number
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_to_json
 from te_solver.topology import Link, Topology

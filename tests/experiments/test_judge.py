@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from experiments.judge import Bar, around, judge, uncarried
-from experiments.motivation import SCHEMES, TABLE_2, TABLE_3, MotivationTable
+from experiments.motivation_cases import SCHEMES, TABLE_2, TABLE_3, MotivationTable
 from experiments.published import published_throughput
 from experiments.result import FlowResult
 from tests.experiments.results import flow

@@ -8,7 +8,8 @@ import json
 import pytest
 
 from experiments.judge import judge
-from experiments.motivation import CASES, TABLE_2, TABLE_3, configure, options_from
+from experiments.motivation import configure, options_from
+from experiments.motivation_cases import CASES, TABLE_2, TABLE_3
 from experiments.motivation_outcome import missed_bars, motivation_plan, queue_checks
 from experiments.motivation_report import summary, table_text
 from experiments.motivation_run import wanted_flows

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from experiments.load import Load
-from experiments.recovery import DEFAULT_CUTS, MODES, NETWORKS, QUICK_CUTS, configure, options_from
+from experiments.recovery import configure, options_from
+from experiments.recovery_cases import DEFAULT_CUTS, MODES, NETWORKS, QUICK_CUTS
 from experiments.recovery_report import CutRecord, ModeResult, missed_bars, mode_data, table_text
 from experiments.recovery_run import cuts_in_turn, recovery_plan
 from te_solver.plan import Tunnel

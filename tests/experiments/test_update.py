@@ -7,7 +7,8 @@ import argparse
 import pytest
 
 from experiments.load import Load
-from experiments.update import FLOWS_PER_PAIR, PAIRS, PLANS, UpdateOptions, configure, options_from
+from experiments.update import configure, options_from
+from experiments.update_cases import FLOWS_PER_PAIR, PAIRS, PLANS, UpdateOptions
 from experiments.update_run import PhaseResult, interval_of, missed_bars, table_text, update_plan
 from testbed.lab import PlanUpdate
 

@@ -57,4 +57,4 @@ def test_what_the_evaluation_does_not_have_is_refused(
 ) -> None:
     with pytest.raises(SystemExit):
         chosen(*words)
-    assert f"{words[1]} is not a list of different ones of" in capsys.readouterr().err
+    assert f"{words[1]!r}, expected different ones among" in capsys.readouterr().err

@@ -12,7 +12,7 @@ import pytest
 
 from experiments.hedera import large_run
 from experiments.hedera.arrivals import SMALLEST, arriving, larger
-from experiments.hedera.large import LargeOptions
+from experiments.hedera.large_options import LargeOptions
 from experiments.hedera.large_run import missed_bars, run_large
 from experiments.hedera.simulation import Setting, Simulation
 from experiments.output import OutputFolder
@@ -60,7 +60,7 @@ def test_arrivals_ask_for_the_load() -> None:
             ["--arriving-load", "1.5"],
             "error: kuijia run: argument --arriving-load: '1.5', expected a number above 0, at most 1",
         ),
-        (["--ramp", "0"], "error: kuijia run: argument --ramp: 0 is not a number greater than zero"),
+        (["--ramp", "0"], "error: kuijia run: argument --ramp: '0', expected a finite number greater than zero"),
         (["--flow-sizes", "nowhere.cdf"], "error: nowhere.cdf: there is no such file, expected a file of flow sizes"),
         (["--flow-sizes", "web-server"], "error: web-server: no flow is larger than 1 MB, expected some"),
     ],

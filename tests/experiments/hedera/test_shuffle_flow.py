@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.patches import Rectangle
 
-from experiments.hedera.shuffle import ShuffleOptions
+from experiments.hedera.shuffle_cases import ShuffleOptions
 from experiments.hedera.shuffle_flow import flow_shuffle, shuffle_workload, transfers_of
-from experiments.hedera.shuffle_readings import READINGS, Hash, Reading
+from experiments.hedera.shuffle_reading_cases import READINGS, Hash, Reading
 from experiments.hedera.shuffle_readings_run import compared, labels, of_reading, off_the_matrices, run_readings
 from experiments.hedera.shuffle_report import figure, figures, published_shuffle
 from experiments.hedera.simulation import Setting
-from experiments.hedera.testbed import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE, SCHEMES
+from experiments.hedera.testbed_cases import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE, SCHEMES
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Settings

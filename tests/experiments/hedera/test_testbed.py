@@ -15,7 +15,7 @@ from experiments.hedera.shuffle_report import GAIN, figures
 from experiments.hedera.shuffle_report import missed_bars as missed_of_shuffle
 from experiments.hedera.shuffle_report import summary as summary_of_shuffle
 from experiments.hedera.shuffle_report import table_text as text_of_shuffle
-from experiments.hedera.testbed import ECMP, NON_BLOCKING, SCHEMES, MatrixOptions
+from experiments.hedera.testbed_cases import ECMP, NON_BLOCKING, SCHEMES, MatrixOptions
 from experiments.hedera.testbed_lab import is_quiet, one_switch, one_tree
 from experiments.hedera.testbed_record import FILE_NAME, Record
 from experiments.hedera.testbed_report import (
