@@ -19,6 +19,7 @@ from experiments.sweep.workers import Workers
 from simulator.flow.failure_impact import FailureModel
 from te_solver.demands import Demand
 from te_solver.failures import Failure, single_links
+from te_solver.manifest import describe_program, package_versions
 from te_solver.resolve import WarmThroughput
 from te_solver.schemes.interface import Scheme
 from te_solver.schemes.registry import make_scheme
@@ -26,7 +27,6 @@ from te_solver.schemes.traffic import PlannedTraffic
 from te_solver.solve import Planner
 from te_solver.topology import Link, Topology
 from te_solver.tunnels import TunnelFinder
-from testbed.manifest import describe_program, package_versions
 
 SCHEMES = {"kuijia": "original weights", "precomputed": "precomputed weights"}
 NODES, EDGES, PAIRS, TUNNELS = 100, 200, 40, 3

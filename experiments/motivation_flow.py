@@ -17,8 +17,8 @@ from experiments.result import Failure, FlowResult, Result, Window, result_to_js
 from experiments.roles import FlowPaths, roles
 from simulator.flow.model import Flows, share
 from te_solver.errors import InputError
+from te_solver.manifest import describe_computation
 from te_solver.topology import Topology
-from testbed.manifest import describe_computation
 
 REMARK = (
     "Fluid model, not measured: rates without headers, round trips and chance; TCP flows share a full link alike, and"

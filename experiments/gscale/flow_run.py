@@ -16,10 +16,10 @@ from experiments.result import Failure, FlowResult, Result, Role, Series
 from experiments.wanted_flow import WantedFlow
 from simulator.flow.model import Flows, share
 from simulator.flow.round_trips import weighed_by_round_trips
+from te_solver.manifest import describe_computation
 from te_solver.plan import Tunnel
 from te_solver.topology import Topology
 from testbed.hash_probe import Protocol
-from testbed.manifest import describe_computation
 
 
 @dataclass(frozen=True)

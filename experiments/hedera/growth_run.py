@@ -22,8 +22,8 @@ from experiments.registry import Outcome, Settings
 from hedera.fat_tree import FatTree
 from hedera.matrices import Matrix, random_bijection, random_targets, staggered, stride
 from simulator.flow_sizes.published import published_flow_sizes
+from te_solver.manifest import describe_computation
 from te_solver.picture_file import picture_bytes
-from testbed.manifest import describe_computation
 
 NAME = "hedera-growth"
 LOAD, FLOW_SIZES = 0.4, "data-mining"

@@ -16,8 +16,9 @@ from experiments.hedera.testbed_run import BUFFER_PACKETS, PORTS_OF_SWITCH
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
+from te_solver.manifest import describe_computation
 from te_solver.picture_file import picture_bytes
-from testbed.manifest import describe_computation, describe_run
+from testbed.manifest import describe_run
 from testbed.network import NetworkOptions
 from testbed.transfers import Errand, Transfer, run_transfers
 

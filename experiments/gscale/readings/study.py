@@ -14,8 +14,8 @@ from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
 from experiments.sweep.sweep import Sweep, swept
 from experiments.sweep.workers import Workers
+from te_solver.manifest import describe_program, package_versions
 from te_solver.picture_file import picture_bytes
-from testbed.manifest import describe_program, package_versions
 
 NAME = "gscale-readings"
 
