@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
+from experiments.exhibit import Exhibit
 from experiments.motivation_cases import (
     CASES,
     LOCAL_CUT,
@@ -17,6 +19,7 @@ from experiments.motivation_cases import (
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, defaults_of, experiment
+from experiments.stored_files import StoredFile
 from kuijia_app.options import Liveness
 from te_solver.errors import InputError
 from te_solver.option_values import different_ones, positive_count, positive_number
@@ -119,12 +122,21 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MotivationOptions:
     )
 
 
+def _read(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:
+    # Importing it takes a while that listing the experiments must not need.
+    from experiments.motivation_exhibit import exhibits_of_files  # noqa: PLC0415
+
+    return exhibits_of_files(files)
+
+
 @experiment(
     "table2",
     title="a tunnel fails and the others have room: throughput of four TCP flows",
     reproduces="Table 2",
     backends=("emulation", "flow", "boxes"),
     configure=configure,
+    order=20,
+    reader=_read,
 )
 def table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     return _run(TABLE_2, settings, args, output, progress)
@@ -136,6 +148,8 @@ def table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, p
     reproduces="Table 3",
     backends=("emulation", "flow", "boxes"),
     configure=configure,
+    order=30,
+    reader=_read,
 )
 def table3(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     return _run(TABLE_3, settings, args, output, progress)

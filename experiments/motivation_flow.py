@@ -44,7 +44,7 @@ def run_table(table: MotivationTable, settings: Settings, options: MotivationOpt
         result = _computed(table, settings, options, topology, scheme)
         output.write_json(f"{table.name}-{scheme}-1.json", result_to_json(result))
         results.append(result)
-    return write_outcome(table, results, output, REMARK)
+    return write_outcome(table, results, output, [REMARK])
 
 
 def _computed(

@@ -32,6 +32,7 @@ from experiments.result import Result, result_to_json
 from experiments.wanted_flow import WantedFlow
 from te_solver.errors import InputError
 from te_solver.networks import shipped_network
+from te_solver.picture_file import picture_bytes
 from te_solver.plan import Plan
 from te_solver.topology_file import load_topology
 from testbed.errors import TestbedError
@@ -80,7 +81,8 @@ def run_table(
                 yield result
 
     results = runs_on_links_it_can_carry(settings.capacities, measure, progress.say)
-    output.write_with(f"{table.name}.png", goodput_figure(results, f"{table.title}: goodput at the receivers").savefig)
+    shown = goodput_figure(results, "Goodput of each flow around the cut, at the receivers")
+    output.write_bytes(f"{table.name}-over-time.svg", picture_bytes(shown, ".svg"))
     return write_outcome(table, results, output)
 
 

@@ -6,11 +6,15 @@ The paper has no such figure: its Table 4 is the time TCP takes to settle. The b
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+from experiments.exhibit import Exhibit
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.recovery_cases import DEFAULT_CUTS, MODES, NETWORKS, QUICK_CUTS, RecoveryOptions
 from experiments.registry import Outcome, Settings, experiment
+from experiments.stored_files import StoredFile, made_of, told_apart
 from te_solver.option_values import different_ones, positive_count
 
 
@@ -43,12 +47,29 @@ def options_from(args: argparse.Namespace, *, quick: bool, repetitions: int) -> 
     return RecoveryOptions(args.modes, cuts * repetitions, args.network)
 
 
+def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
+    # Importing it takes a while that listing the experiments must not need.
+    from experiments.recovery_report import exhibits_of_modes  # noqa: PLC0415
+
+    by_folder: dict[Path, list[StoredFile]] = {}
+    for file in files:
+        if "mode" in file.data:
+            by_folder.setdefault(file.path.parent, []).append(file)
+    yield from told_apart(
+        (own[0].path, made)
+        for own in by_folder.values()
+        for made in made_of(own[0].path, exhibits_of_modes, [file.data for file in own])
+    )
+
+
 @experiment(
     "recovery",
     title="a link of a tunnel is cut: how long no packet arrives",
     reproduces="goals of our own",
     backends=("emulation", "boxes"),
     configure=configure,
+    order=300,
+    reader=_read,
 )
 def recovery(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick, repetitions=settings.repetitions)

@@ -11,6 +11,9 @@ from typing import Literal, get_args
 from experiments.result import Result
 from te_solver.errors import InputError
 
+EXPERIMENT = "gscale"
+"""Name of the experiment in results, whichever of its figures they were measured for."""
+
 Traffic = Literal["tcp", "udp", "priorities"]
 """`priorities` is TCP in two classes of traffic (section 5.4); the others have one class (sections 5.2 and 5.3)."""
 

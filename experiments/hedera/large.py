@@ -8,6 +8,7 @@ from experiments.hedera.large_options import LargeOptions, ramp_from
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
+from experiments.stored_files import each_file
 from te_solver.option_values import positive_number, positive_number_within
 
 _PORTS, _QUICK_PORTS = 32, 8
@@ -57,6 +58,8 @@ def _ports(text: str) -> int:
     backends=("flow",),
     configure=configure,
     ignores=("capacity", "repetitions"),
+    order=440,
+    reader=each_file("experiments.hedera.large_run"),
 )
 def hedera_8192(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # Pictures take a second to import; listing the experiments must not need them.

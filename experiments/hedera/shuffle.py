@@ -10,6 +10,7 @@ from experiments.hedera.testbed_cases import AUTHORS_PERIOD, DEFAULT_PERIOD, NON
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
+from experiments.stored_files import each_file
 from te_solver.errors import InputError
 from te_solver.option_values import positive_count, positive_number
 
@@ -60,6 +61,8 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> ShuffleOptions:
     configure=configure,
     heeds=("placements", "nic_rate", "period", "ramp"),
     ignores=("capacity", "framework", "slots", "repetitions"),
+    order=420,
+    reader=each_file("experiments.hedera.shuffle_report"),
 )
 def hedera_shuffle(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick)

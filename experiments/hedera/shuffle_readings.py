@@ -7,6 +7,7 @@ import argparse
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment, no_options
+from experiments.stored_files import each_file
 
 _SEEDS, _QUICK_SEEDS = 10, 2
 
@@ -18,6 +19,8 @@ _SEEDS, _QUICK_SEEDS = 10, 2
     backends=("flow",),
     configure=no_options,
     ignores=("capacity", "repetitions"),
+    order=430,
+    reader=each_file("experiments.hedera.shuffle_readings_run"),
 )
 def hedera_shuffle_readings(
     settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.exhibit import Exhibit, Line, Point
+from experiments.exhibit_output import write_study
 from experiments.hedera.goodput import tcp_goodput
 from experiments.hedera.shuffle_cases import AUTHORS_BYTES, AUTHORS_RATE, receivers_of
 from experiments.hedera.shuffle_flow import PORTS_OF_SWITCH, STEP, shuffle_workload, transfers_of
@@ -45,10 +48,7 @@ def run_readings(settings: Settings, seeds: int, output: OutputFolder, progress:
         "published": compared({scheme: theirs["schemes"][scheme] for scheme in _SCHEMES}),
         "source": theirs["source"],
     }
-    text = table_text(data)
-    output.write_json(f"{NAME}.json", data)
-    output.write_text(f"{NAME}.txt", f"{text}\n")
-    return Outcome(text, data, ())
+    return write_study(NAME, data, exhibits(data), output)
 
 
 def of_reading(tree: FatTree, reading: Reading, seeds: range) -> dict[str, float]:
@@ -128,17 +128,42 @@ _COLUMNS = {
 }
 
 
-def table_text(data: dict[str, Any]) -> str:
-    """Return the table as text."""
-    lines = [
-        "The shuffle of 120 GB under readings of what the authors leave open; the same hash under all schemes:",
-        "a host's goodput where nothing blocks, in parts of its cable; bandwidth of schemes in parts of that; how",
-        "annealing stands to the hash alone; how far the hash alone is off the published figures for the matrices",
-        "",
-        f"{'':<32}" + "".join(f"{title:>16}" for title in _COLUMNS.values()),
-    ]
-    for name, row in {**data["readings"], "published": data["published"]}.items():
-        cells = (f"{row[column]:.2f}" if column in row else "" for column in _COLUMNS)
-        lines.append((f"{name:<32}" + "".join(f"{cell:>16}" for cell in cells)).rstrip())
-    lines += ["", f"Means over {data['seeds']} seeds."]
-    return "\n".join(lines)
+_COMPARED = (
+    "A host's goodput where nothing blocks, of its cable; bandwidth of schemes, of that; annealing, of the hash alone;"
+    " how far the hash alone is off the published figures for the matrices."
+)
+
+
+def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
+    """Return the readings beside the published numbers, which are the same for all."""
+    theirs = data["published"]
+    lines = tuple(
+        Line(
+            title,
+            tuple(
+                Point.of(
+                    name,
+                    [100 * row[column]] if column in row else [],
+                    100 * theirs[column] if column in theirs else None,
+                )
+                for name, row in data["readings"].items()
+            ),
+        )
+        for column, title in _COLUMNS.items()
+    )
+    return (
+        Exhibit(
+            NAME,
+            "shuffle of 120 GB under readings of what the authors leave open",
+            "Hedera's shuffle",
+            data["backend"],
+            "reading",
+            "percent",
+            lines,
+            data["source"],
+            remarks=(
+                _COMPARED,
+                f"Means over {data['seeds']} seeds; the hash is the same under all schemes.",
+            ),
+        ),
+    )

@@ -17,6 +17,7 @@ from experiments.hedera.testbed_cases import (
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
+from experiments.stored_files import each_file
 from hedera.matrices import authors_matrices
 from hedera.options import SHORTEST_PERIOD
 from te_solver.option_values import different_ones, positive_number_within
@@ -81,6 +82,8 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MatrixOptions:
     backends=("emulation",),
     configure=configure,
     ignores=("capacity", "framework", "slots"),
+    order=410,
+    reader=each_file("experiments.hedera.testbed_report"),
 )
 def hedera_testbed(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 HELP = "show the results in a folder beside the published ones, as HTML and Markdown"
@@ -23,11 +24,13 @@ def run(args: argparse.Namespace) -> int:
     from experiments.exhibit import exhibit_to_json  # noqa: PLC0415
     from experiments.output import OutputFolder  # noqa: PLC0415
     from experiments.report import report_of  # noqa: PLC0415
-    from experiments.report_pages import html_page, markdown_page, picture, picture_name  # noqa: PLC0415
+    from experiments.report_lead import HEADINGS  # noqa: PLC0415
+    from experiments.report_pages import html_page, markdown_page, pictures_of  # noqa: PLC0415
+    from experiments.text_table import text_table  # noqa: PLC0415
 
     report = report_of(args.folder)
-    pages = {HTML: html_page(report), MARKDOWN: markdown_page(report)}
-    pictures = {picture_name(exhibit): picture(exhibit) for exhibit in report.exhibits}
+    pictures = pictures_of(report)
+    pages = {HTML: html_page(report, pictures), MARKDOWN: markdown_page(report)}
     output = OutputFolder(args.output or args.folder)
     for name, text in pages.items():
         output.write_text(name, text)
@@ -35,12 +38,14 @@ def run(args: argparse.Namespace) -> int:
         output.write_bytes(name, drawn)
     if args.json:
         data = {
+            "findings": [asdict(finding) for finding in report.findings],
             "lead": report.lead,
             "missed": report.missed,
             "exhibits": [exhibit_to_json(exhibit) for exhibit in report.exhibits],
         }
         print(json.dumps(data, indent=1))
     else:
-        print(report.lead)
+        print("\n".join(text_table(HEADINGS, [finding.cells for finding in report.findings])))
+        print(f"\n{report.lead}")
         print(f"wrote {output.path / HTML} and {MARKDOWN} with {len(pictures)} pictures")
     return 0

@@ -8,13 +8,15 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
+from experiments.exhibit_picture import exhibit_figure
+from experiments.exhibit_table import exhibit_text
 from experiments.gscale.cases import DEMANDS, LINKS, SCHEMES, Case
 from experiments.gscale.flow_run import compute
 from experiments.gscale.loss_figures import mean_loss, role_loss
 from experiments.gscale.readings.interior import INTERIOR
 from experiments.gscale.readings.losses import FIGURES, Losses, losses_of, pairs_under
 from experiments.gscale.readings.reading import DEFAULT, NEAREST, READINGS, Reading
-from experiments.gscale.readings.show import readings_figure, readings_text, readings_to_json
+from experiments.gscale.readings.show import exhibits, readings_to_json
 from experiments.gscale.readings.summary import CURVES, summary_of
 from experiments.published import published_curves
 from experiments.registry import Settings
@@ -128,8 +130,9 @@ def test_all_readings_are_shown() -> None:
         for _ in range(6)
     ]
     summaries = dict.fromkeys(READINGS, summary_of(draws))
-    text = readings_text(summaries, 6)
+    data = json.loads(json.dumps({**readings_to_json(summaries, 6), "experiment": "r"}, allow_nan=False))
+    curves, readings = exhibits(data)
+    text = exhibit_text(readings)
     assert all(f"\n{name} " in text for name in READINGS)
-    data = json.loads(json.dumps(readings_to_json(summaries, 6), allow_nan=False))
     assert list(data["readings"]) == list(READINGS)
-    assert len(readings_figure(summaries).axes) == 4
+    assert len(exhibit_figure(curves).axes) == 4
