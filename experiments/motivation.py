@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from experiments.compared_schemes import PAPERS_SCHEMES, compared_schemes
 from experiments.exhibit import Exhibit
 from experiments.motivation_cases import (
     CASES,
     LOCAL_CUT,
     PAPERS_CUT,
-    SCHEMES,
     TABLE_2,
     TABLE_3,
     MotivationOptions,
@@ -47,10 +47,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("table2 and table3")
     group.add_argument(
         "--schemes",
-        type=different_ones(SCHEMES),
-        default=SCHEMES,
+        type=different_ones(compared_schemes()),
+        default=PAPERS_SCHEMES,
         metavar="SCHEME[,SCHEME]",
-        help=f"what happens to the victims (default: {','.join(SCHEMES)})",
+        help=f"what happens to the victims (default: {','.join(PAPERS_SCHEMES)})",
     )
     group.add_argument("--cut", choices=CASES, default=PAPERS_CUT, help="the link that fails (default: %(default)s)")
     group.add_argument(

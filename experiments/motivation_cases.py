@@ -22,7 +22,6 @@ from experiments.judge import Bar, around
 NETWORK = "fig1"
 INGRESS, EGRESS = "s1", "s4"
 T1, T2, T3 = ("s1", "s2", "s4"), ("s1", "s4"), ("s1", "s3", "s4")
-SCHEMES = ("rescaling", "kuijia")
 
 FlowTunnels = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
 """Flow to its tunnels before and after the cut."""

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from experiments.alike import refuse_flows, refuse_mixtures, stored_results
+from experiments.compared_schemes import compared_schemes
 from experiments.exhibit import Exhibit, Line, Point
-from experiments.motivation_cases import SCHEMES, TABLE_2, TABLE_3, MotivationTable
+from experiments.motivation_cases import TABLE_2, TABLE_3, MotivationTable
 from experiments.published import published_throughput
 from experiments.result import Result
 from experiments.stored_files import StoredFile
@@ -34,8 +35,8 @@ def motivation_exhibit(results: Sequence[Result]) -> Exhibit:
     ]
     for scheme in dict.fromkeys(result.scheme for result in results):
         own = [result for result in usable if result.scheme == scheme]
-        theirs = published.after[scheme]
-        points = tuple(Point.of(name, _parts(own, table, name, "after"), theirs[name]) for name in names)
+        theirs = published.after.get(scheme, {})
+        points = tuple(Point.of(name, _parts(own, table, name, "after"), theirs.get(name)) for name in names)
         lines.append(Line(f"after, {scheme}", points))
     checks = tuple(
         replace(check, name=f"{result.scheme} {result.repetition}: {check.name}")
@@ -73,8 +74,9 @@ def exhibits_of_files(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:
     """
     stored = stored_results(files)
     for path, result in stored:
-        if result.scheme not in SCHEMES:
-            raise InputError(path, "scheme", f"{quoted(result.scheme)} is unknown", f"one of {', '.join(SCHEMES)}")
+        if result.scheme not in compared_schemes():
+            expected = f"one of {', '.join(compared_schemes())}"
+            raise InputError(path, "scheme", f"{quoted(result.scheme)} is unknown", expected)
         refuse_flows(path, result, TABLES[result.experiment].offered_parts)
     backends = refuse_mixtures(stored).values()
     return tuple(

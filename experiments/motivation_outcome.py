@@ -15,6 +15,7 @@ from experiments.published import published_throughput
 from experiments.registry import Outcome
 from experiments.result import Check, FlowResult, Result
 from te_solver.demands import Demand
+from te_solver.failure_schemes.registry import failure_scheme
 from te_solver.networks import shipped_network
 from te_solver.plan import Plan
 from te_solver.solve import solve
@@ -43,10 +44,10 @@ def write_outcome(
 
 
 def queue_checks(scheme: str, flows: Iterable[FlowResult]) -> Iterator[Check]:
-    """Yield a check for each flow seen after the cut: victims under Kuijia are in the low queue, others are not."""
+    """Yield a check for each flow seen after the cut: those that the scheme demotes are in the low queue."""
     for flow in flows:
         if flow.low_after is not None:
-            expected = float(scheme == "kuijia" and flow.role == "victim")
+            expected = float(failure_scheme(scheme).demotes(flow.role))
             yield Check(f"{flow.name} in the low queue after the cut", float(flow.low_after), expected, expected)
 
 

@@ -37,7 +37,7 @@ def summary(table: MotivationTable, published: PublishedThroughput, results: Seq
                         "before": shares.before,
                         "after": shares.after,
                         "published_before": published.before[name],
-                        "published_after": published.after[scheme][name],
+                        "published_after": published.after.get(scheme, {}).get(name),
                     }
                     for name in table.offered_parts
                     for shares in [_shares(table, results, scheme, name)]

@@ -135,7 +135,7 @@ def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
     results = evaluate(recording, flows, cut)
     before, after = windows_of(recording)
     try:
-        checks = (*judge(table.bars[scheme], results), *queue_checks(scheme, results))
+        checks = (*judge(table.bars.get(scheme, ()), results), *queue_checks(scheme, results))
     except ValueError as error:
         raise TestbedError(f"{label}: {error}") from error
     return Result(

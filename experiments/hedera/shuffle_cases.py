@@ -20,7 +20,7 @@ class ShuffleOptions:
     Attributes:
         size: bytes of each transfer.
         at_once: simultaneous transfers of a sending host.
-        schemes: from `experiments.hedera.testbed_cases.SCHEMES`.
+        schemes: from `experiments.hedera.testbed_cases.ARRANGEMENTS`.
         nic_rate: of every cable, in Mbit/s.
         period: seconds between two rounds of the scheduler.
         time_scale: factor from the authors' seconds to ours.

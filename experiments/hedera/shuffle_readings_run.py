@@ -27,7 +27,7 @@ from hedera.fat_tree import FatTree
 from hedera.matrices import authors_matrices
 
 NAME = "hedera-shuffle-readings"
-_SCHEMES = (NON_BLOCKING, ECMP, FIRST_FIT, ANNEALING)
+_MEASURED = (NON_BLOCKING, ECMP, FIRST_FIT, ANNEALING)
 
 
 def run_readings(settings: Settings, seeds: int, output: OutputFolder, progress: Progress) -> Outcome:
@@ -45,7 +45,7 @@ def run_readings(settings: Settings, seeds: int, output: OutputFolder, progress:
         "seed": settings.seed,
         "seeds": seeds,
         "readings": readings,
-        "published": compared({scheme: theirs["schemes"][scheme] for scheme in _SCHEMES}),
+        "published": compared({scheme: theirs["schemes"][scheme] for scheme in _MEASURED}),
         "source": theirs["source"],
     }
     return write_study(NAME, data, exhibits(data), output)
@@ -53,7 +53,7 @@ def run_readings(settings: Settings, seeds: int, output: OutputFolder, progress:
 
 def of_reading(tree: FatTree, reading: Reading, seeds: range) -> dict[str, float]:
     """Return a reading's relative times of the schemes, and the deviation of its hash from the authors' matrices."""
-    found: dict[str, list[dict[str, float]]] = {scheme: [] for scheme in _SCHEMES}
+    found: dict[str, list[dict[str, float]]] = {scheme: [] for scheme in _MEASURED}
     for seed in seeds:
         hosts = range(tree.hosts)
         receivers = [
@@ -65,7 +65,7 @@ def of_reading(tree: FatTree, reading: Reading, seeds: range) -> dict[str, float
         workload = shuffle_workload(receivers, AUTHORS_BYTES, reading.at_once)
         hashed = labels(reading.hash, tree, workload.source, workload.target, seed)
         setting = Setting(period=reading.period, step=STEP, host_part=reading.host_part)
-        for scheme in _SCHEMES:
+        for scheme in _MEASURED:
             done = transfers_of(tree, scheme, workload, setting, hashed)
             found[scheme].append(figures(done, AUTHORS_BYTES))
     means = {scheme: {name: fmean(each[name] for each in runs) for name in runs[0]} for scheme, runs in found.items()}
@@ -78,7 +78,7 @@ def compared(means: dict[str, dict[str, float]]) -> dict[str, float]:
     sent = (PORTS_OF_SWITCH**3 // 4 - 1) * AUTHORS_BYTES * 8e-6
     return {
         "host": sent / seconds[NON_BLOCKING] / AUTHORS_RATE,
-        **{scheme: seconds[NON_BLOCKING] / seconds[scheme] for scheme in _SCHEMES[1:]},
+        **{scheme: seconds[NON_BLOCKING] / seconds[scheme] for scheme in _MEASURED[1:]},
         "gain": seconds[ECMP] / seconds[ANNEALING],
     }
 

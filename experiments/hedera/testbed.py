@@ -6,11 +6,11 @@ import argparse
 import math
 
 from experiments.hedera.testbed_cases import (
+    ARRANGEMENTS,
     AUTHORS_PERIOD,
     AUTHORS_SPAN,
     DEFAULT_PERIOD,
     NON_BLOCKING,
-    SCHEMES,
     SHORT_SPAN,
     MatrixOptions,
 )
@@ -40,10 +40,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--placements",
-        type=different_ones(SCHEMES[1:]),
-        default=SCHEMES[1:],
+        type=different_ones(ARRANGEMENTS[1:]),
+        default=ARRANGEMENTS[1:],
         metavar="NAME[,NAME]",
-        help=f"placements to compare with the non-blocking switch (default: {','.join(SCHEMES[1:])})",
+        help=f"placements to compare with the non-blocking switch (default: {','.join(ARRANGEMENTS[1:])})",
     )
     group.add_argument(
         "--nic-rate",

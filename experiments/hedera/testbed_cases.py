@@ -8,7 +8,7 @@ NON_BLOCKING, ONE_TREE = "non-blocking", "one-tree"
 """Alternatives to the fat-tree: one switch for all hosts, or one core switch with one aggregation switch per pod."""
 
 ECMP, FIRST_FIT, ANNEALING = "ecmp", "global-first-fit", "simulated-annealing"
-SCHEMES = (NON_BLOCKING, ONE_TREE, ECMP, FIRST_FIT, ANNEALING)
+ARRANGEMENTS = (NON_BLOCKING, ONE_TREE, ECMP, FIRST_FIT, ANNEALING)
 
 DEFAULT_PERIOD, AUTHORS_PERIOD = 1.0, 5.0
 """Seconds between two rounds."""
@@ -45,7 +45,7 @@ class MatrixOptions:
 
     Attributes:
         patterns: names of the authors' matrices.
-        schemes: from `SCHEMES`, beginning with the one that the others are compared with.
+        schemes: from `ARRANGEMENTS`, beginning with the one that the others are compared with.
         nic_rate: of every cable, in Mbit/s.
         period: seconds between two rounds of the scheduler.
         quick: True for only two patterns and a wider bar.

@@ -175,7 +175,8 @@ def _contenders(
     from te_solver.programs.program import Options  # noqa: PLC0415
     from te_solver.programs.registry import MAX_THROUGHPUT  # noqa: PLC0415
     from te_solver.resolve import WarmThroughput  # noqa: PLC0415
-    from te_solver.schemes.registry import SPLITS, SchemeOptions, make_scheme  # noqa: PLC0415
+    from te_solver.schemes.interface import SchemeOptions  # noqa: PLC0415
+    from te_solver.schemes.registry import SPLITS, make_scheme  # noqa: PLC0415
     from te_solver.schemes.traffic import PlannedTraffic  # noqa: PLC0415
     from te_solver.solve import solve  # noqa: PLC0415
     from te_solver.tunnel_table import ParallelFinder  # noqa: PLC0415

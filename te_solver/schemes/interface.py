@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from te_solver.failures import Failure
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.schemes.rerouting import Rerouting
+from te_solver.schemes.splits import Split, proportional
 from te_solver.schemes.traffic import PlannedTraffic
 
 
@@ -46,3 +48,16 @@ class RateSolver(Protocol):
 
     def __call__(self, incidence: Incidence, capacity: Vector, demand: Vector, /) -> Allocated:
         """Rates within capacities of shape (L,) and demands of shape (P,), all in Mbit/s and not negative."""
+
+
+@dataclass(frozen=True)
+class SchemeOptions:
+    """What can be chosen for the schemes that have it.
+
+    Attributes:
+        split: how `kuijia` and `rescaling` divide victims.
+        new_tunnels: whether `recompute` gives pairs new tunnels in place of failed ones.
+    """
+
+    split: Split = proportional
+    new_tunnels: bool = False

@@ -21,7 +21,7 @@ from experiments.hedera.shuffle_reading_cases import READINGS, Hash, Reading
 from experiments.hedera.shuffle_readings_run import compared, labels, of_reading, off_the_matrices, run_readings
 from experiments.hedera.shuffle_report import exhibits, figures, published_shuffle
 from experiments.hedera.simulation import Setting
-from experiments.hedera.testbed_cases import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE, SCHEMES
+from experiments.hedera.testbed_cases import ANNEALING, ARRANGEMENTS, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Settings
@@ -32,7 +32,7 @@ from te_solver.errors import InputError
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs/results/hedera"
 TREE = FatTree(4, 1000.0)
-DEFAULT = ShuffleOptions(1_250_000, 2, SCHEMES, 5.0, 1.0, 0.5)
+DEFAULT = ShuffleOptions(1_250_000, 2, ARRANGEMENTS, 5.0, 1.0, 0.5)
 
 
 def test_the_flow_model_shuffles_as_fast_as_the_switches_did_and_leaves_no_scheduler_30_percent_over_ecmp() -> None:
@@ -57,7 +57,7 @@ def test_the_picture_has_a_bar_for_each_scheme() -> None:
     assert heights == [each["bisection_mbps"] for each in data["measured"].values()]
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", ARRANGEMENTS)
 def test_in_a_shuffle_everybody_sends_to_everybody_else_once_some_at_a_time(scheme: str) -> None:
     done = flow_shuffle(replace(DEFAULT, size=250_000), scheme, 1)
     assert {(each.source, each.target) for each in done} == {
