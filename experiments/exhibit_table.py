@@ -95,7 +95,9 @@ def number(value: float | None) -> str:
     size = abs(value)
     if size >= 100 or value == round(value):
         return f"{value:.0f}"
-    return f"{value:.1f}" if size >= 10 else f"{value:.2f}" if size >= _SMALL else f"{value:.3f}"
+    if size >= 10:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if size >= _SMALL or value == round(value, 2) else f"{value:.3f}"
 
 
 def value_text(point: Point) -> str:

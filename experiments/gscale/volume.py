@@ -59,7 +59,7 @@ def figure_16(results: Sequence[Result]) -> Exhibit:
         f"what passes the link {'-'.join(hop)} before and after {'-'.join(shown.link)} fails, demand {heaviest:g}",
         "Figure 16",
         first.backend,
-        "before the failure, and after it by scheme",
+        "time and scheme",
         f"goodput in Mbit/s, scaled to a link of {PAPERS_LINK:g}",
         tuple(lines),
         published.source,
