@@ -9,9 +9,10 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
-from experiments.exhibit import Exhibit, Line, Point, exhibit_text, exhibit_to_json
+from experiments.exhibit import Exhibit, Line, Point, exhibit_to_json
+from experiments.exhibit_table import exhibit_text
 from experiments.gscale.campaign import LOG_NAME, _read_log
-from experiments.hedera.testbed import MatrixOptions, Span
+from experiments.hedera.testbed_cases import MatrixOptions, Span
 from experiments.hedera.testbed_record import FILE_NAME, Record
 from experiments.output import OutputFolder
 from experiments.report import report_of
