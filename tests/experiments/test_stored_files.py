@@ -62,6 +62,30 @@ def test_a_damaged_result_is_refused_in_one_line(
     assert told.count("\n") == 1
 
 
+@pytest.mark.parametrize("value", ["x", [1], True, None, 1e308])
+def test_numbers_that_are_none_are_refused_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], value: object
+) -> None:
+    path = copy("hedera-timing.json", tmp_path)
+    data = json.loads(path.read_text())
+    data["rows"][0] |= {"ms": value, "published_ms": value}
+    path.write_text(json.dumps(data))
+    assert main(["report", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"error: {tmp_path}")
+    assert told.count("\n") == 1
+    assert not list(tmp_path.glob("report.*"))
+
+
+def test_names_of_folders_that_make_names_of_files_too_long_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy("hedera-timing.json", tmp_path / "first")
+    copy("hedera-timing.json", tmp_path / ("x" * 250))
+    assert main(["report", str(tmp_path)]) == 2
+    assert "cannot be in a file's name" in capsys.readouterr().err
+
+
 def test_every_experiment_has_a_place_of_its_own() -> None:
     orders = [each.order for each in all_experiments()]
     assert len(set(orders)) == len(orders)
