@@ -13,6 +13,7 @@ from benchmarks.measure import Timed, timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
 from experiments import fig4_run
 from experiments.fig4 import FULL_GRAPHS, FULL_RUNS
+from experiments.fig4_exhibit import CURVES
 from experiments.fig4_run import Draw, figure_sweep, mean_loss, traffic_of
 from experiments.registry import Settings
 from experiments.sweep.sweep import swept
@@ -64,11 +65,7 @@ def _sample(solver: Callable[[], RateSolver]) -> tuple[int, Timed[list[float]]]:
     planned = list(traffic_of(_SETTINGS, Draw(1, 1)))[::_EVERY_DEMAND]
     failures = list(single_links(planned[0].plan.topology))[::_EVERY_FAILURE]
     return len(planned) * len(failures), timed(
-        lambda: [
-            mean_loss(traffic, make_scheme(name, solver()), failures)
-            for traffic in planned
-            for name in fig4_run.SCHEMES
-        ]
+        lambda: [mean_loss(traffic, make_scheme(name, solver()), failures) for traffic in planned for name in CURVES]
     )
 
 

@@ -1,15 +1,31 @@
-"""Rejects results measured under different settings, and duplicates of one run; pure."""
+"""Rejects results with unknown flows, measured under different settings, or duplicates of one run; pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from experiments.result import Result
-from te_solver.errors import InputError
+from experiments.stored_files import StoredFile
+from te_solver.errors import InputError, quoted
 
 StoredResult = tuple[Path, Result]
 """A result with the file it was read from."""
+
+
+def stored_results(files: Iterable[StoredFile]) -> list[StoredResult]:
+    """Return the results among files."""
+    return [(file.path, file.result) for file in files if file.result is not None]
+
+
+def refuse_mixtures(stored: Iterable[StoredResult]) -> dict[str, list[StoredResult]]:
+    """Return the results of one experiment by backend; raises InputError if valid ones of a backend are no mean."""
+    by_backend: dict[str, list[StoredResult]] = {}
+    for each in stored:
+        by_backend.setdefault(each[1].backend, []).append(each)
+    for runs in by_backend.values():
+        refuse_mixture(each for each in runs if not each[1].invalid)
+    return by_backend
 
 
 def refuse_mixture(stored: Iterable[StoredResult]) -> None:
@@ -61,3 +77,15 @@ def _identity(result: Result) -> str:
 
 def _told(value: object) -> str:
     return "not said" if value is None else f"{value}"
+
+
+def refuse_flows(path: Path, result: Result, known: Collection[str]) -> None:
+    """Raise InputError if a result has unknown, missing or duplicate flows."""
+    missing = set(known)
+    for number, flow in enumerate(result.flows):
+        if flow.name not in missing:
+            problem = f"{quoted(flow.name)} is {'there twice' if flow.name in known else 'unknown'}"
+            raise InputError(path, f"flows[{number}].name", problem, f"one of {', '.join(known)}")
+        missing.remove(flow.name)
+    if missing:
+        raise InputError(path, "flows", f"{min(missing)} is missing", f"all of {', '.join(known)}")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any
 
 from jsonschema import Draft202012Validator
 
@@ -32,6 +32,7 @@ class Point:
         runs: how many there are.
         published: the paper's; None when it has none.
         at_least: whether our value is a lower bound, as some run was not watched to its end.
+        spread: standard deviation of the runs, where they are not told one by one; None when it is not known.
     """
 
     x: float | str
@@ -41,6 +42,7 @@ class Point:
     runs: int = 0
     published: float | None = None
     at_least: bool = False
+    spread: float | None = None
 
     @classmethod
     def of(cls, x: float | str, values: Iterable[float | None], published: float | None = None) -> Point:
@@ -82,6 +84,8 @@ class Exhibit:
         published: where the published numbers are from, None when there are none.
         checks: what our numbers are held against.
         remarks: how they are defined, and what differs from the paper; whole sentences.
+        mixed: True if each column has a unit of its own, named in its heading.
+        logarithmic: True if the numbers span orders of magnitude.
     """
 
     name: str
@@ -94,6 +98,8 @@ class Exhibit:
     published: str | None = None
     checks: tuple[Check, ...] = ()
     remarks: tuple[str, ...] = ()
+    mixed: bool = False
+    logarithmic: bool = False
 
     @property
     def passed(self) -> bool:
@@ -129,15 +135,6 @@ class Exhibit:
         return found
 
 
-@dataclass(frozen=True)
-class Row:
-    """A row of an exhibit's table: what it holds, what it is called, a cell for each column."""
-
-    kind: Literal["ours", "spread", "published", "difference"]
-    label: str
-    cells: tuple[str, ...]
-
-
 def exhibit_to_json(exhibit: Exhibit) -> dict[str, Any]:
     """As JSON data, with what can be computed from the rest for the sake of readers."""
     data = asdict(exhibit)
@@ -146,6 +143,11 @@ def exhibit_to_json(exhibit: Exhibit) -> dict[str, Any]:
     for line, entry in zip(exhibit.lines, data["lines"], strict=True):
         for point, cell in zip(line.points, entry["points"], strict=True):
             cell["deviation"] = point.deviation
+            if point.spread is None:
+                del cell["spread"]
+    for key in ("mixed", "logarithmic"):
+        if not data[key]:
+            del data[key]
     return {"format": FORMAT, "version": VERSION, **data, "passed": exhibit.passed}
 
 
@@ -169,76 +171,5 @@ def _validator() -> Draft202012Validator:
     return make_validator(json.loads(text))
 
 
-def exhibit_text(exhibit: Exhibit) -> str:
-    """The numbers as a table: a row for each line, ours and the published ones, then checks and remarks."""
-    columns = exhibit.columns
-    widths = [max(7, len(heading(x))) for x in columns]
-    listed = [Row("ours", "", tuple(heading(x) for x in columns)), *rows(exhibit)]
-    labels = [row.label if row.kind == "ours" else f"  {row.label}" for row in listed]
-    label_width = max(map(len, labels)) + 2
-    lines = [
-        f"{exhibit.reproduces}: {exhibit.title} [{exhibit.backend}]",
-        f"{exhibit.quantity}, by {exhibit.axis}",
-        "",
-        *(
-            f"{label:<{label_width}}" + "  ".join(map(str.rjust, row.cells, widths))
-            for label, row in zip(labels, listed, strict=True)
-        ),
-    ]
-    lines += ["", *check_lines(exhibit.checks)] if exhibit.checks else []
-    lines += ["", *exhibit.remarks] if exhibit.remarks else []
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def check_lines(checks: Iterable[Check]) -> list[str]:
-    return [
-        f"{'ok  ' if check.passed else 'MISS'}  {check.name}: {check.measured:.3g}, expected {check.bar}"
-        for check in checks
-    ]
-
-
-def number(value: float | None) -> str:
-    """With as many digits as are worth reading."""
-    if value is None:
-        return "-"
-    size = abs(value)
-    return f"{value:.0f}" if size >= 100 or value == round(value) else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
-
-
-def value_text(point: Point) -> str:
-    """Our value, marked when it is a lower bound."""
-    return _bound_text(point.value, at_least=point.at_least)
-
-
-def _bound_text(value: float | None, *, at_least: bool) -> str:
-    return f">= {number(value)}" if at_least and value is not None else number(value)
-
-
 def _point(data: dict[str, Any]) -> Point:
     return Point(**{key: data[key] for key in Point.__dataclass_fields__ if key in data})
-
-
-def rows(exhibit: Exhibit) -> Iterator[Row]:
-    """The exhibit's table: for each line ours, their spread, the published numbers and how far ours are from them."""
-    for line in exhibit.lines:
-        points = [line.at(x) for x in exhibit.columns]
-
-        def cells(of: Callable[[Point], float | None], points: Sequence[Point] = points) -> tuple[str, ...]:
-            return tuple(number(of(point)) for point in points)
-
-        def bounded(of: Callable[[Point], float | None], points: Sequence[Point] = points) -> tuple[str, ...]:
-            return tuple(_bound_text(of(point), at_least=point.at_least) for point in points)
-
-        yield Row("ours", f"{line.label}, here", bounded(lambda point: point.value))
-        if any(point.runs > 1 and point.low != point.high for point in points):
-            yield Row("spread", "lowest run", cells(lambda point: point.low))
-            yield Row("spread", "highest run", bounded(lambda point: point.high))
-        if any(point.published is not None for point in points):
-            yield Row("published", "published", cells(lambda point: point.published))
-            if any(point.deviation is not None for point in points):
-                yield Row("difference", "difference", bounded(lambda point: point.deviation))
-
-
-def heading(x: float | str) -> str:
-    """What stands above a column."""
-    return x if isinstance(x, str) else f"{x:g}"

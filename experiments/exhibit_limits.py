@@ -43,6 +43,8 @@ def _refuse_point(point: Point, source: str | Path, place: str) -> None:
     _refuse_long(str(point.x), source, f"{place}.x", LONGEST_TEXT // 10)
     if point.value is None:
         return
+    if point.spread is not None and point.spread < 0:
+        raise InputError(source, f"{place}.spread", f"{point.spread:g} is below zero", "a standard deviation")
     slack = _ROUNDING * abs(point.value)
     if point.low is not None and point.low > point.value + slack:
         raise InputError(source, f"{place}.low", f"{point.low:g} is above the value", f"at most {point.value:g}")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
+from experiments.exhibit import Exhibit
+from experiments.fig4_exhibit import figure_4_from_json
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment, no_options
+from experiments.stored_files import StoredFile, told_apart
 from experiments.sweep.workers import workers_from
 
 FULL_GRAPHS = FULL_RUNS = 10
@@ -16,6 +20,11 @@ _GRAPHS, _RUNS = 2, 2
 _QUICK_GRAPHS, _QUICK_RUNS = 1, 1
 
 
+def _read(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:
+    made = ((file.path, figure_4_from_json(file.data, file.path)) for file in files if "loss" in file.data)
+    return tuple(told_apart(made))
+
+
 @experiment(
     "fig4",
     title="every link of random graphs fails: throughput lost by original and by precomputed weights",
@@ -23,6 +32,8 @@ _QUICK_GRAPHS, _QUICK_RUNS = 1, 1
     backends=("flow",),
     configure=no_options,
     sweeps=True,
+    order=40,
+    reader=_read,
 )
 def fig4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # The optimiser takes seconds to import; listing the experiments must not need it.

@@ -9,8 +9,9 @@ from statistics import fmean
 
 import networkx as nx
 import numpy as np
-from matplotlib.figure import Figure
 
+from experiments.exhibit_output import write_study
+from experiments.fig4_exhibit import COMPARABLE, CURVES, figure_4_from_json
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
@@ -19,6 +20,7 @@ from experiments.sweep.workers import Workers
 from simulator.flow.failure_impact import FailureModel
 from te_solver.demands import Demand
 from te_solver.failures import Failure, single_links
+from te_solver.manifest import describe_program, package_versions
 from te_solver.resolve import WarmThroughput
 from te_solver.schemes.interface import Scheme
 from te_solver.schemes.registry import make_scheme
@@ -26,15 +28,10 @@ from te_solver.schemes.traffic import PlannedTraffic
 from te_solver.solve import Planner
 from te_solver.topology import Link, Topology
 from te_solver.tunnels import TunnelFinder
-from testbed.manifest import describe_program, package_versions
 
-SCHEMES = {"kuijia": "original weights", "precomputed": "precomputed weights"}
 NODES, EDGES, PAIRS, TUNNELS = 100, 200, 40, 3
 DEMANDS = tuple(round(0.8 + 0.2 * step, 1) for step in range(12))
 """Demands of every pair, in parts of a link: the paper's 0.8 to 3.0 Gbit/s if links have 1 Gbit/s, as assumed."""
-
-COMPARABLE = 0.02
-"""Share of the throughput that original weights may lose beyond precomputed ones: "highly comparable" as a number."""
 
 PUBLISHED = "the performance of using original weights is highly comparable to that of precomputing new weights"
 
@@ -59,11 +56,7 @@ def run_figure(
         data = {**summary(found), "seed": settings.seed, "capacity": settings.capacity}
         # The file has no times, so that it does not depend on who computed it or on interruptions.
         data["manifest"] = {**describe_program(), "packages": package_versions(), "settings": asdict(settings)}
-        text = table_text(data)
-        output.write_json("fig4.json", data)
-        output.write_text("fig4.txt", f"{text}\n")
-        output.write_with("fig4.png", figure(data).savefig)
-    return Outcome(text, data, tuple(missed_bars(data)))
+        return write_study("fig4", data, [figure_4_from_json(data, "fig4.json")], output)
 
 
 def figure_sweep(settings: Settings, graphs: int, runs: int) -> Sweep[Settings, Settings, Draw]:
@@ -78,7 +71,7 @@ def _as_it_is(settings: Settings) -> Settings:
 
 def losses_of(settings: Settings, draw: Draw) -> Losses:
     """Return the loss of each scheme at each demand, with every link failed in turn."""
-    losses: Losses = {name: [] for name in SCHEMES}
+    losses: Losses = {name: [] for name in CURVES}
     for traffic in traffic_of(settings, draw):
         failures = tuple(single_links(traffic.plan.topology))
         for name, of_demands in losses.items():
@@ -138,8 +131,7 @@ def random_pairs(topology: Topology, random: np.random.Generator) -> list[tuple[
 def summary(found: Sequence[Losses]) -> dict[str, object]:
     """Return the curves (means over all draws) and the largest gap between them."""
     curves = {
-        name: [fmean(of_draws) for of_draws in zip(*(losses[name] for losses in found), strict=True)]
-        for name in SCHEMES
+        name: [fmean(of_draws) for of_draws in zip(*(losses[name] for losses in found), strict=True)] for name in CURVES
     }
     gaps = [ours - theirs for ours, theirs in zip(curves["kuijia"], curves["precomputed"], strict=True)]
     return {
@@ -152,48 +144,3 @@ def summary(found: Sequence[Losses]) -> dict[str, object]:
         "published": PUBLISHED,
         "passed": max(gaps) <= COMPARABLE,
     }
-
-
-def table_text(data: dict[str, object]) -> str:
-    """Return the curves as a table; the paper prints no numbers for its own."""
-    curves = data["loss"]
-    assert isinstance(curves, dict)
-    lines = [
-        f"Figure 4: mean throughput lost over all single failures of random graphs, {data['draws']} draws",
-        f"({NODES} nodes, {EDGES} links, {PAIRS} pairs, {TUNNELS} tunnels; demand of a pair in parts of a link)",
-        "",
-        f"{'demand':<8}" + "".join(f"{label:>22}" for label in SCHEMES.values()) + f"{'difference':>14}",
-    ]
-    for position, demand in enumerate(DEMANDS):
-        ours, theirs = (curves[name][position] for name in SCHEMES)
-        lines.append(f"{demand:<8}{ours:>22.3%}{theirs:>22.3%}{ours - theirs:>14.3%}")
-    judged = f"{'ok' if data['passed'] else 'MISSED'}, expected at most {COMPARABLE:.0%}"
-    lines += [
-        "",
-        f'published: "{PUBLISHED}" (no numbers)',
-        f"here: original weights lose at most {data['largest_gap']:.3%} of the throughput more; {judged}",
-        f"The paper does not say what links have: 1 Gbit/s is assumed, here {data['capacity']:g} Mbit/s with demands",
-        "in proportion. Unconnected graphs are drawn again.",
-    ]
-    return "\n".join(lines)
-
-
-def missed_bars(data: dict[str, object]) -> list[str]:
-    if data["passed"]:
-        return []
-    return [f"fig4: original weights lose {data['largest_gap']:.3%} more, expected at most {COMPARABLE:.0%}"]
-
-
-def figure(data: dict[str, object]) -> Figure:
-    curves = data["loss"]
-    assert isinstance(curves, dict)
-    drawn = Figure(figsize=(4.8, 3.6), dpi=150, layout="constrained")
-    axes = drawn.subplots()
-    for (name, label), marker in zip(SCHEMES.items(), "os", strict=True):
-        axes.plot(DEMANDS, [100 * loss for loss in curves[name]], marker=marker, label=label)
-    axes.set_xlabel("demand of a pair (parts of a link)")
-    axes.set_ylabel("average throughput lost (%)")
-    axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.3)
-    axes.legend()
-    return drawn

@@ -11,9 +11,9 @@ from experiments.progress import Progress
 from experiments.registry import Outcome, Runner, Settings, experiment, no_options
 
 _EXPERIMENTS = (
-    ("fig6", "Figure 6", "fields of one switch's entries for three priorities, in one table and decomposed"),
-    ("fig8", "Figure 8", "fields of four switches' entries by the number of priorities"),
-    ("fields", "Section 5.4", "fields of all entries for five pairs with two classes on Gscale"),
+    ("fig6", 60, "Figure 6", "fields of one switch's entries for three priorities, in one table and decomposed"),
+    ("fig8", 80, "Figure 8", "fields of four switches' entries by the number of priorities"),
+    ("fields", 165, "Section 5.4", "fields of all entries for five pairs with two classes on Gscale"),
 )
 
 
@@ -33,5 +33,7 @@ def _runner(name: str) -> Runner:
     return run
 
 
-for _name, _reproduces, _title in _EXPERIMENTS:
-    experiment(_name, title=_title, reproduces=_reproduces, backends=("tables",), configure=no_options)(_runner(_name))
+for _name, _order, _reproduces, _title in _EXPERIMENTS:
+    experiment(_name, title=_title, reproduces=_reproduces, backends=("tables",), configure=no_options, order=_order)(
+        _runner(_name)
+    )

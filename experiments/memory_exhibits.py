@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.exhibit import Exhibit, Line, Point
-from experiments.gscale.cases import DEMANDS, LINKS, SCHEMES, Case
+from experiments.gscale.cases import DEMANDS, LINKS, Case
 from experiments.gscale.scenario import plan_of
 from experiments.published import published_curves
 from experiments.registry import Settings
@@ -82,7 +83,7 @@ def figure_8_counts() -> Exhibit:
 def fields(settings: Settings) -> Exhibit:
     """Return the number of fields in our tables for the pairs of the first repetition."""
     published = published_curves("fields")
-    plan = plan_of(Case("priorities", DEMANDS[0], LINKS[0], SCHEMES[0], 1), settings.capacity, settings.seed)
+    plan = plan_of(Case("priorities", DEMANDS[0], LINKS[0], PAPERS_SCHEMES[0], 1), settings.capacity, settings.seed)
     counts = {
         label: sum(
             count_fields(tables.flows)

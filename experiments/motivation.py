@@ -1,123 +1,28 @@
-r"""Tables 2 and 3 of the paper: four TCP flows over three tunnels, one of which fails (section 3).
-
-          s2                  T1 = s1-s2-s4   f1, f2: victims, go to T2 and T3
-        /    \                T2 = s1-s4      f3
-      s1 ---- s4              T3 = s1-s3-s4   f4
-        \    /
-          s3
-
-All links have the same capacity; s2-s4 is cut. Alternatively s1-s4 is cut: then f1 and f2 are on T2, f3 on T1, f4 on
-T3. That failure is local at both ends of its tunnel, so data and acknowledgements move without the controller. A
-failure
-of T1 is always remote for one of the two directions.
-"""
+"""Tables 2 and 3 for `kuijia run`: options, and which backend measures; the tables are in `motivation_cases`."""
 
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from experiments.judge import Bar, around
+from experiments.compared_schemes import PAPERS_SCHEMES, compared_schemes
+from experiments.exhibit import Exhibit
+from experiments.motivation_cases import (
+    CASES,
+    LOCAL_CUT,
+    PAPERS_CUT,
+    TABLE_2,
+    TABLE_3,
+    MotivationOptions,
+    MotivationTable,
+)
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, defaults_of, experiment
+from experiments.stored_files import StoredFile
 from kuijia_app.options import Liveness
-from te_solver.errors import InputError, shown
-from te_solver.text import parse_number, parse_whole
-
-NETWORK = "fig1"
-INGRESS, EGRESS = "s1", "s4"
-T1, T2, T3 = ("s1", "s2", "s4"), ("s1", "s4"), ("s1", "s3", "s4")
-SCHEMES = ("rescaling", "kuijia")
-
-FlowTunnels = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
-"""Flow to its tunnels before and after the cut."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """Link to cut, and the tunnels of the flows.
-
-    `local` is True if both ends of the failed tunnel see the failure on a port of their own.
-    """
-
-    link: tuple[str, str]
-    flow_tunnels: FlowTunnels
-    local: bool
-
-
-_T1_FAILS = {"f1": (T1, T2), "f2": (T1, T3), "f3": (T2, T2), "f4": (T3, T3)}
-_T2_FAILS = {"f1": (T2, T1), "f2": (T2, T3), "f3": (T1, T1), "f4": (T3, T3)}
-
-CASES = {
-    "s2-s4": Case(("s2", "s4"), _T1_FAILS, local=False),
-    "s1-s2": Case(("s1", "s2"), _T1_FAILS, local=False),
-    "s1-s4": Case(("s1", "s4"), _T2_FAILS, local=True),
-}
-PAPERS_CUT, LOCAL_CUT = "s2-s4", "s1-s4"
-
-VICTIMS = ("f1", "f2")
-UNTOUCHED = 0.98
-"""Least share that aboriginal flows keep under Kuijia."""
-
-STARVED = 0.03
-"""Largest share that victims keep where the surviving tunnels are full."""
-
-
-@dataclass(frozen=True)
-class MotivationTable:
-    """One of the two tables: rates offered by the flows, in parts of a link, and shares to keep under each scheme."""
-
-    name: str
-    title: str
-    link_parts: int
-    offered_parts: Mapping[str, int]
-    bars: Mapping[str, tuple[Bar, ...]]
-
-
-_KUIJIA_KEEPS = (Bar(("f3",), UNTOUCHED, None), Bar(("f4",), UNTOUCHED, None))
-
-TABLE_2 = MotivationTable(
-    name="table2",
-    title="Table 2",
-    link_parts=1000,
-    offered_parts={"f1": 400, "f2": 400, "f3": 800, "f4": 800},
-    bars={
-        "rescaling": (around(("f3",), 0.77), around(("f4",), 0.77)),
-        "kuijia": (*_KUIJIA_KEEPS, around(VICTIMS, 0.46)),
-    },
-)
-TABLE_3 = MotivationTable(
-    name="table3",
-    title="Table 3",
-    link_parts=1000,
-    offered_parts={"f1": 500, "f2": 500, "f3": 1000, "f4": 1000},
-    bars={
-        "rescaling": (around(("f3",), 0.49), around(("f4",), 0.49)),
-        "kuijia": (*_KUIJIA_KEEPS, Bar(VICTIMS, None, STARVED)),
-    },
-)
-
-
-@dataclass(frozen=True)
-class MotivationOptions:
-    """Options of these experiments beyond the common settings; seconds as in `experiments.emulation.Timing`."""
-
-    schemes: tuple[str, ...]
-    cut: str
-    kill_controller: bool
-    liveness: str
-    congestion_control: str
-    buffer_packets: int
-    link_delay_seconds: float | None
-    warmup_seconds: float
-    before_seconds: float
-    settle_seconds: float
-    after_seconds: float
-    interval_seconds: float
-
+from te_solver.errors import InputError
+from te_solver.option_values import different_ones, positive_count, positive_number
 
 _SECONDS = {
     "warmup": (4.0, 3.0, "from the start of the flows to the first measurement"),
@@ -142,10 +47,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("table2 and table3")
     group.add_argument(
         "--schemes",
-        type=_schemes,
-        default=SCHEMES,
+        type=different_ones(compared_schemes()),
+        default=PAPERS_SCHEMES,
         metavar="SCHEME[,SCHEME]",
-        help=f"what happens to the victims (default: {','.join(SCHEMES)})",
+        help=f"what happens to the victims (default: {','.join(PAPERS_SCHEMES)})",
     )
     group.add_argument("--cut", choices=CASES, default=PAPERS_CUT, help="the link that fails (default: %(default)s)")
     group.add_argument(
@@ -217,12 +122,21 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MotivationOptions:
     )
 
 
+def _read(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:
+    # Importing it takes a while that listing the experiments must not need.
+    from experiments.motivation_exhibit import exhibits_of_files  # noqa: PLC0415
+
+    return exhibits_of_files(files)
+
+
 @experiment(
     "table2",
     title="a tunnel fails and the others have room: throughput of four TCP flows",
     reproduces="Table 2",
     backends=("emulation", "flow", "boxes"),
     configure=configure,
+    order=20,
+    reader=_read,
 )
 def table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     return _run(TABLE_2, settings, args, output, progress)
@@ -234,6 +148,8 @@ def table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, p
     reproduces="Table 3",
     backends=("emulation", "flow", "boxes"),
     configure=configure,
+    order=30,
+    reader=_read,
 )
 def table3(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     return _run(TABLE_3, settings, args, output, progress)
@@ -245,35 +161,6 @@ def refuse_unmodelled(args: argparse.Namespace) -> None:
         if name not in _MODELLED and getattr(args, name) != default:
             option = f"--{name.replace('_', '-')}"
             raise InputError("option", option, _UNMODELLED.get(name, "changes nothing in the model"), _MEASURED)
-
-
-def positive_number(text: str) -> float:
-    """Return the number of a command-line argument; argparse shows the error as its message."""
-    value = parse_number(text)
-    if value is None or not (math.isfinite(value) and value > 0):
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not a number greater than zero")
-    return value
-
-
-MOST_COUNTED = 1_000_000
-"""Repetitions and the like; more would not come to an end."""
-
-
-def positive_count(text: str) -> int:
-    """Return the count of a command-line argument; argparse shows the error as its message."""
-    count = parse_whole(text)
-    if count is None or count < 1:
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not a whole number from one on")
-    if count > MOST_COUNTED:
-        raise argparse.ArgumentTypeError(f"{shown(text)} is more than {MOST_COUNTED}")
-    return count
-
-
-def _schemes(text: str) -> tuple[str, ...]:
-    chosen = tuple(text.split(","))
-    if not set(chosen) <= set(SCHEMES) or len(set(chosen)) < len(chosen):
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not a list of different schemes among {', '.join(SCHEMES)}")
-    return chosen
 
 
 def _run(

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from itertools import pairwise
 
 from experiments.judge import judge
-from experiments.motivation import CASES, EGRESS, INGRESS, Case, MotivationOptions, MotivationTable
+from experiments.motivation_cases import CASES, EGRESS, INGRESS, Case, MotivationOptions, MotivationTable
 from experiments.motivation_outcome import motivation_plan, queue_checks, write_outcome
 from experiments.output import OutputFolder
 from experiments.published import published_throughput
@@ -17,8 +17,9 @@ from experiments.result import Failure, FlowResult, Result, Window, result_to_js
 from experiments.roles import FlowPaths, roles
 from simulator.flow.model import Flows, share
 from te_solver.errors import InputError
+from te_solver.failure_schemes.registry import failure_scheme
+from te_solver.manifest import describe_computation
 from te_solver.topology import Topology
-from testbed.manifest import describe_computation
 
 REMARK = (
     "Fluid model, not measured: rates without headers, round trips and chance; TCP flows share a full link alike, and"
@@ -44,7 +45,7 @@ def run_table(table: MotivationTable, settings: Settings, options: MotivationOpt
         result = _computed(table, settings, options, topology, scheme)
         output.write_json(f"{table.name}-{scheme}-1.json", result_to_json(result))
         results.append(result)
-    return write_outcome(table, results, output, REMARK)
+    return write_outcome(table, results, output, [REMARK])
 
 
 def _computed(
@@ -66,7 +67,7 @@ def _computed(
         after=_NO_TIME,
         flows=flows,
         published=published_throughput(table.name).for_scheme(scheme),
-        checks=(*judge(table.bars[scheme], flows), *queue_checks(scheme, flows)),
+        checks=(*judge(table.bars.get(scheme, ()), flows), *queue_checks(scheme, flows)),
         invalid=(),
         manifest={
             "settings": asdict(settings),
@@ -82,7 +83,7 @@ def _flows(
     """Return the goodput of each flow before and after the cut, one TCP connection each."""
     offered = {name: table.offered_parts[name] / table.link_parts * capacity for name in case.flow_tunnels}
     role = roles({name: FlowPaths(*tunnels) for name, tunnels in case.flow_tunnels.items()}, case.link)
-    low = {name: scheme == "kuijia" and role[name] == "victim" for name in case.flow_tunnels}
+    low = {name: failure_scheme(scheme).demotes(role[name]) for name in case.flow_tunnels}
     before = _goodput(topology, offered, {name: own for name, (own, _) in case.flow_tunnels.items()}, {})
     after = _goodput(topology, offered, {name: backup for name, (_, backup) in case.flow_tunnels.items()}, low)
     return tuple(

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from experiments.attempts import ATTEMPTS
-from experiments.motivation import EGRESS, INGRESS, NETWORK, MotivationTable
-from experiments.motivation_report import summary, table_text
+from experiments.exhibit_output import write_tables
+from experiments.motivation_cases import EGRESS, INGRESS, NETWORK, MotivationTable
+from experiments.motivation_exhibit import motivation_exhibit
+from experiments.motivation_report import summary
 from experiments.output import OutputFolder
 from experiments.published import published_throughput
 from experiments.registry import Outcome
 from experiments.result import Check, FlowResult, Result
 from te_solver.demands import Demand
+from te_solver.failure_schemes.registry import failure_scheme
 from te_solver.networks import shipped_network
 from te_solver.plan import Plan
 from te_solver.solve import solve
@@ -29,30 +32,28 @@ def motivation_plan(capacity: float, delay: float = 0.0) -> Plan:
     return solve(topology, [Demand(INGRESS, EGRESS, _DEMAND_TO_CAPACITY * capacity)])
 
 
-def write_outcome(table: MotivationTable, results: Sequence[Result], output: OutputFolder, remark: str = "") -> Outcome:
-    """Write the table and its summary; `remark` stands below the table."""
-    published = published_throughput(table.name)
-    text = table_text(table, published, results) + (f"\n{remark}" if remark else "")
-    output.write_text(f"{table.name}.txt", f"{text}\n")
-    data = summary(table, published, results)
+def write_outcome(
+    table: MotivationTable, results: Sequence[Result], output: OutputFolder, remarks: Sequence[str] = ()
+) -> Outcome:
+    """Write the table with its picture, and its summary; `remarks` stand below the table."""
+    data = summary(table, published_throughput(table.name), results)
     output.write_json(f"{table.name}-summary.json", data)
-    return Outcome(text, data, tuple(missed_bars(results)))
+    exhibit = motivation_exhibit(results)
+    exhibit = replace(exhibit, remarks=(*exhibit.remarks, *remarks))
+    return write_tables(table.name, data, [exhibit], output, unbelievable(results))
 
 
 def queue_checks(scheme: str, flows: Iterable[FlowResult]) -> Iterator[Check]:
-    """Yield a check for each flow seen after the cut: victims under Kuijia are in the low queue, others are not."""
+    """Yield a check for each flow seen after the cut: those that the scheme demotes are in the low queue."""
     for flow in flows:
         if flow.low_after is not None:
-            expected = float(scheme == "kuijia" and flow.role == "victim")
+            expected = float(failure_scheme(scheme).demotes(flow.role))
             yield Check(f"{flow.name} in the low queue after the cut", float(flow.low_after), expected, expected)
 
 
-def missed_bars(results: Iterable[Result]) -> Iterator[str]:
-    """Yield the reasons why results did not pass, in words."""
+def unbelievable(results: Iterable[Result]) -> Iterator[str]:
+    """Yield the runs that must not be used, in words."""
     for result in results:
-        run = f"{result.experiment} with {result.scheme}, repetition {result.repetition}"
         if result.invalid:
+            run = f"{result.experiment} with {result.scheme}, repetition {result.repetition}"
             yield f"{run}: the machine was too busy in each of {ATTEMPTS} attempts ({'; '.join(result.invalid)})"
-        for check in result.checks:
-            if not check.passed:
-                yield f"{run}: {check.name} is {check.measured:.3f}, expected {check.bar}"

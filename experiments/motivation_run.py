@@ -13,7 +13,15 @@ from experiments.flow_search import find_flows
 from experiments.ground import ground_of
 from experiments.judge import judge, uncarried
 from experiments.load import overload
-from experiments.motivation import CASES, EGRESS, INGRESS, NETWORK, FlowTunnels, MotivationOptions, MotivationTable
+from experiments.motivation_cases import (
+    CASES,
+    EGRESS,
+    INGRESS,
+    NETWORK,
+    FlowTunnels,
+    MotivationOptions,
+    MotivationTable,
+)
 from experiments.motivation_outcome import motivation_plan, queue_checks, write_outcome
 from experiments.output import OutputFolder
 from experiments.plots import goodput_figure
@@ -24,6 +32,7 @@ from experiments.result import Result, result_to_json
 from experiments.wanted_flow import WantedFlow
 from te_solver.errors import InputError
 from te_solver.networks import shipped_network
+from te_solver.picture_file import picture_bytes
 from te_solver.plan import Plan
 from te_solver.topology_file import load_topology
 from testbed.errors import TestbedError
@@ -72,7 +81,8 @@ def run_table(
                 yield result
 
     results = runs_on_links_it_can_carry(settings.capacities, measure, progress.say)
-    output.write_with(f"{table.name}.png", goodput_figure(results, f"{table.title}: goodput at the receivers").savefig)
+    shown = goodput_figure(results, "Goodput of each flow around the cut, at the receivers")
+    output.write_bytes(f"{table.name}-over-time.svg", picture_bytes(shown, ".svg"))
     return write_outcome(table, results, output)
 
 
@@ -125,7 +135,7 @@ def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
     results = evaluate(recording, flows, cut)
     before, after = windows_of(recording)
     try:
-        checks = (*judge(table.bars[scheme], results), *queue_checks(scheme, results))
+        checks = (*judge(table.bars.get(scheme, ()), results), *queue_checks(scheme, results))
     except ValueError as error:
         raise TestbedError(f"{label}: {error}") from error
     return Result(

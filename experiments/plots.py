@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from experiments.picture_style import look, new_figure
 from experiments.result import Result
 
-_COLOURS = ("tab:blue", "tab:cyan", "tab:red", "tab:orange")
 _PANEL_INCHES = (4.8, 3.8)
 _HEADROOM = 1.1
 
@@ -21,7 +21,7 @@ def goodput_figure(results: Sequence[Result], title: str) -> Figure:
     """
     schemes = list(dict.fromkeys(result.scheme for result in results))
     width, height = _PANEL_INCHES
-    figure = Figure(figsize=(width * len(schemes), height), dpi=150, layout="constrained")
+    figure = new_figure(width * len(schemes), height)
     panels = figure.subplots(1, len(schemes), sharex=True, sharey=True, squeeze=False)[0]
     for panel, scheme in zip(panels, schemes, strict=True):
         runs = [result for result in results if result.scheme == scheme and not result.invalid]
@@ -39,7 +39,9 @@ def goodput_figure(results: Sequence[Result], title: str) -> Figure:
     panels[0].set_ylabel("goodput (Mbit/s)")
     lines = {str(line.get_label()): line for panel in panels for line in panel.get_legend_handles_labels()[0]}
     if lines:
-        figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=len(lines), fontsize="small")
+        figure.legend(
+            lines.values(), lines.keys(), loc="outside lower center", ncols=len(lines), fontsize="small", frameon=False
+        )
     figure.suptitle(title)
     return figure
 
@@ -47,7 +49,7 @@ def goodput_figure(results: Sequence[Result], title: str) -> Figure:
 def _draw_run(panel: Axes, result: Result, *, is_first: bool, alpha: float) -> None:
     cut = result.failure.at
     for position, flow in enumerate(result.flows):
-        colour = _COLOURS[position % len(_COLOURS)]
+        colour = look(position).colour
         middles = [(start + end) / 2 - cut for start, end in zip(flow.series.start, flow.series.end, strict=True)]
         label = f"{flow.name} ({flow.role})" if is_first else None
         panel.plot(middles, flow.series.goodput, color=colour, linewidth=1, alpha=alpha, label=label)

@@ -1,15 +1,16 @@
-"""Interruptions of a steady flow by cuts, as numbers, text and JSON data; pure."""
+"""Interruptions of a steady flow by cuts, as numbers, JSON data and exhibit; pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import Any
 
+from experiments.exhibit import Exhibit, Line, Point
 from experiments.interruption import Interruption
 from experiments.load import Load, overload
-from experiments.recovery import NETWORKS, TICK_BYTES, Mode
+from experiments.recovery_cases import MODES, NETWORKS, TICK_BYTES, Mode
 from experiments.result import Check
 
 MAX_SENDER_PAUSE = 0.005
@@ -17,8 +18,6 @@ MAX_SENDER_PAUSE = 0.005
 
 MAX_CLOCK_ERROR = 0.05
 """Uncertainty of a cut on the receiver's clock, in seconds: a tenth of the time examined before it."""
-
-_LABEL_WIDTH, _CELL_WIDTH = 60, 8
 
 
 @dataclass(frozen=True)
@@ -91,42 +90,65 @@ class ModeResult:
         return (*bars, Check(f"{self.mode.name}: part of the cuts after which the flow was tagged low", low, 1.0, 1.0))
 
 
-def missed_bars(results: Iterable[ModeResult]) -> Iterator[str]:
-    """Yield the reasons why modes did not pass, in words."""
-    for result in results:
-        unused = [cut for cut in result.cuts if cut.invalid]
+def unused_cuts(modes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the modes, as JSON data, with cuts that do not count, in words."""
+    for mode in modes:
+        unused = [cut for cut in mode["cuts"] if cut["invalid"]]
         if unused:
-            reasons = "; ".join(unused[0].invalid)
-            share = f"{len(unused)} of {len(result.cuts)} cuts"
-            yield f"{result.mode.name}: the machine was too busy for {share} ({reasons})"
-        for check in result.checks:
-            if not check.passed:
-                yield f"{check.name} is {check.measured:.3f}, expected {check.bar}"
+            share = f"{len(unused)} of {len(mode['cuts'])} cuts"
+            yield f"{mode['mode']['name']}: the machine was too busy for {share} ({'; '.join(unused[0]['invalid'])})"
 
 
-def table_text(results: Sequence[ModeResult], network: str) -> str:
-    """Return the interruptions of every mode in milliseconds, then the bars and whether they were met."""
+def exhibits(modes: Sequence[Mapping[str, Any]], network: str, backend: str) -> tuple[Exhibit, ...]:
+    """Return the interruptions of all modes, given as JSON data, with their bars."""
     ingress, egress = NETWORKS[network]
-    lines = [
-        f"A packet a millisecond from {ingress} to {egress} of {network}: longest time without one after a cut, in ms",
-        "",
-        _line("", ["cuts", "min", "median", "max", "before", "sender", "alarms"]),
-        *(_line(f"{result.mode.name}: {result.mode.title}", _cells(result)) for result in results),
-        "",
-        "before: median of the longest times without a packet before the cut; sender: its longest pause around a cut;",
-        "alarms: how often an end of a BFD session went down before the first cut.",
+    used = {mode["mode"]["name"]: [cut for cut in mode["cuts"] if not cut["invalid"]] for mode in modes}
+
+    def line(label: str, key: str, statistic: Callable[[Sequence[float]], float]) -> Line:
+        return Line(
+            label, tuple(_point(name, [1000 * cut[key] for cut in cuts], statistic) for name, cuts in used.items())
+        )
+
+    remarks = [
+        f"{mode['mode']['name']}: {mode['mode']['title']}; {len(used[mode['mode']['name']])} cuts count"
+        + ("" if mode["false_alarms"] is None else f"; {mode['false_alarms']} false alarms of BFD before the first cut")
+        for mode in modes
     ]
-    error = max(cut.clock_error for result in results for cut in result.cuts)
+    error = max((cut["clock_error"] for mode in modes for cut in mode["cuts"]), default=0.0)
     if error > 0:
-        lines.append(f"The receiver's clock is another than ours: cuts are placed on it to {_ms(error)} ms.")
-    lines.append("")
-    for result in results:
-        lines += [f"BUSY  {result.mode.name}: {'; '.join(cut.invalid)}" for cut in result.cuts if cut.invalid]
-        lines += [
-            f"{'ok  ' if check.passed else 'MISS'}  {check.name} {check.measured:.3f} ({check.bar})"
-            for check in result.checks
-        ]
-    return "\n".join(lines)
+        remarks.append(f"The receiver's clock is another than ours: cuts are placed on it to {_ms(error)} ms.")
+    return (
+        Exhibit(
+            "recovery",
+            f"longest time without one of the packets sent every millisecond from {ingress} to {egress} of {network}",
+            "Recovery",
+            backend,
+            "what fails and who notices",
+            "milliseconds; lowest and highest cut",
+            (
+                line("after a cut, median", "gap", median),
+                line("before the cut, median", "gap_before", median),
+                line("sender's longest pause", "sender_pause", max),
+            ),
+            checks=tuple(
+                Check(each["name"], each["measured"], each["low"], each["high"])
+                for mode in modes
+                for each in mode["checks"]
+            ),
+            remarks=(*remarks, *unused_cuts(modes)),
+        ),
+    )
+
+
+def exhibits_of_modes(modes: Sequence[Mapping[str, Any]]) -> tuple[Exhibit, ...]:
+    """Return the exhibits of the files of one run, each of a mode, in the order of `MODES`."""
+    ordered = sorted(modes, key=lambda mode: list(MODES).index(mode["mode"]["name"]))
+    first = ordered[0]
+    return exhibits(ordered, first["manifest"]["options"]["network"], first["backend"])
+
+
+def _point(x: str, values: Sequence[float], statistic: Callable[[Sequence[float]], float]) -> Point:
+    return replace(Point.of(x, values), value=statistic(values)) if values else Point(x)
 
 
 def mode_data(result: ModeResult) -> dict[str, Any]:
@@ -136,7 +158,7 @@ def mode_data(result: ModeResult) -> dict[str, Any]:
         "gap": _spread(result.gaps),
         "false_alarms": result.false_alarms,
         "checks": [{**asdict(check), "passed": check.passed} for check in result.checks],
-        "passed": not any(missed_bars([result])),
+        "passed": all(check.passed for check in result.checks) and not any(cut.invalid for cut in result.cuts),
         "flows": [
             {
                 "name": f"cut {number}",
@@ -158,20 +180,6 @@ def _spread(gaps: Sequence[float]) -> dict[str, float] | None:
 def _mbits(packets_per_second: float) -> float:
     """Return the payload rate in Mbit/s."""
     return packets_per_second * TICK_BYTES * 8 / 1e6
-
-
-def _cells(result: ModeResult) -> list[str]:
-    used = [cut for cut in result.cuts if not cut.invalid]
-    alarms = "-" if result.false_alarms is None else str(result.false_alarms)
-    if not used:
-        return ["0", *["-"] * 5, alarms]
-    before, pause = median(cut.gap_before for cut in used), max(cut.sender_pause for cut in used)
-    gaps = result.gaps
-    return [str(len(used)), *map(_ms, (min(gaps), median(gaps), max(gaps), before, pause)), alarms]
-
-
-def _line(label: str, cells: Sequence[str]) -> str:
-    return f"{label:<{_LABEL_WIDTH}}{''.join(f'{cell:>{_CELL_WIDTH}}' for cell in cells)}".rstrip()
 
 
 def _ms(seconds: float) -> str:

@@ -9,13 +9,14 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 from experiments.attempts import believable
+from experiments.exhibit_output import write_tables
 from experiments.ground import ground_of
 from experiments.interruption import AFTER_SECONDS, BEFORE_SECONDS, interruption
 from experiments.load import LoadWatch
 from experiments.output import OutputFolder
 from experiments.progress import Progress
-from experiments.recovery import MODES, TICK_SECONDS, Mode, RecoveryOptions
-from experiments.recovery_report import CutRecord, ModeResult, missed_bars, mode_data, table_text
+from experiments.recovery_cases import MODES, TICK_SECONDS, Mode, RecoveryOptions
+from experiments.recovery_report import CutRecord, ModeResult, exhibits, mode_data, unused_cuts
 from experiments.registry import Outcome, Settings
 from kuijia_app.queues import PLAIN_LAYOUT
 from te_solver.demands_file import load_demands
@@ -98,17 +99,17 @@ def run_recovery(settings: Settings, options: RecoveryOptions, output: OutputFol
         lab, result = _measure(MODES[name], job, progress)
         results.append(result)
         output.write_json(f"recovery-{name}.json", _file(job, lab, result, began))
-    text = table_text(results, options.network)
-    output.write_text("recovery.txt", f"{text}\n")
-    missed = tuple(missed_bars(results))
+    modes = [mode_data(result) for result in results]
+    shown = exhibits(modes, options.network, settings.backend)
+    failures = tuple(unused_cuts(modes))
     summary: dict[str, object] = {
         "experiment": "recovery",
         "published": None,
-        "passed": not missed,
-        "modes": {result.mode.name: _without_cuts(result) for result in results},
+        "passed": not failures and all(exhibit.passed for exhibit in shown),
+        "modes": {mode["mode"]["name"]: _without_cuts(mode) for mode in modes},
     }
     output.write_json("recovery-summary.json", summary)
-    return Outcome(text, summary, missed)
+    return write_tables("recovery", summary, shown, output, failures)
 
 
 def recovery_plan(network: str, capacity: float) -> Plan:
@@ -248,8 +249,8 @@ def _see(lab: Lab, aim: _Aim, ignored: Collection[int] = frozenset()) -> Mark | 
         return observer.watch([aim.source.key], _SIGHT_SECONDS, ignored).get(aim.source.key)
 
 
-def _without_cuts(result: ModeResult) -> dict[str, object]:
-    return {key: value for key, value in mode_data(result).items() if key not in ("cuts", "flows")}
+def _without_cuts(mode: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in mode.items() if key not in ("cuts", "flows")}
 
 
 def _file(job: _Job, lab: Lab, result: ModeResult, began: float) -> dict[str, object]:

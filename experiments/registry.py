@@ -10,6 +10,7 @@ from typing import Literal
 
 from experiments.output import OutputFolder
 from experiments.progress import Progress
+from experiments.stored_files import Reader
 from te_solver.errors import InputError
 
 Framework = Literal["os-ken", "ryu"]
@@ -90,6 +91,9 @@ class Experiment:
         sweeps: True if it is a sweep, whose workers `experiments.sweep.workers.workers_from` selects.
         heeds: options of other families that it also uses.
         ignores: options common to all experiments that have no effect in it.
+        order: place among all experiments in lists and reports, the lowest first.
+        reader: makes exhibits of the files that runs leave; None if all of them are exhibits or belong to another.
+        caveat: sentence that a reader of deviations from the published numbers should know; empty for none.
     """
 
     name: str
@@ -101,6 +105,9 @@ class Experiment:
     sweeps: bool = False
     heeds: tuple[str, ...] = ()
     ignores: tuple[str, ...] = ()
+    order: int = 0
+    reader: Reader | None = None
+    caveat: str = ""
 
 
 def no_options(parser: argparse.ArgumentParser) -> None:
@@ -120,6 +127,9 @@ def experiment(  # noqa: PLR0913  # all by name, and most experiments leave the 
     sweeps: bool = False,
     heeds: tuple[str, ...] = (),
     ignores: tuple[str, ...] = (),
+    order: int = 1000,
+    reader: Reader | None = None,
+    caveat: str = "",
 ) -> Callable[[Runner], Runner]:
     """Register the decorated function as the experiment `name`.
 
@@ -130,17 +140,19 @@ def experiment(  # noqa: PLR0913  # all by name, and most experiments leave the 
     def register(run: Runner) -> Runner:
         if name in _registered:
             raise ValueError(f"two experiments are called {name}")
-        _registered[name] = Experiment(name, title, reproduces, backends, configure, run, sweeps, heeds, ignores)
+        _registered[name] = Experiment(
+            name, title, reproduces, backends, configure, run, sweeps, heeds, ignores, order, reader, caveat
+        )
         return run
 
     return register
 
 
 def all_experiments() -> tuple[Experiment, ...]:
-    """Return every experiment in the order of `_MODULES`, whichever modules were imported before."""
+    """Return every experiment by its order, then by name."""
     for module in _MODULES:
         import_module(module)
-    return tuple(sorted(_registered.values(), key=lambda each: _MODULES.index(each.run.__module__)))
+    return tuple(sorted(_registered.values(), key=lambda each: (each.order, each.name)))
 
 
 def find_experiment(name: str) -> Experiment:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from experiments.exhibit import Exhibit, Row, heading, rows
+from experiments.exhibit import Exhibit
 from experiments.exhibit_picture import exhibit_figure
+from experiments.exhibit_table import Row, table_of
 from experiments.report import Report, difference
+from experiments.report_lead import HEADINGS
 from te_solver.picture_file import picture_bytes
 
+_RULE = ("---", *["---:"] * (len(HEADINGS) - 2), "---")
 TITLE = "Kuijia: the paper's tables and figures, reproduced"
 
 
@@ -30,7 +33,13 @@ class _Section:
     rows: Sequence[Row]
 
 
-def html_page(report: Report) -> str:
+def pictures_of(report: Report) -> dict[str, bytes]:
+    """Return the pictures of a report by their files' names: SVG, the same bytes for the same exhibit."""
+    return {picture_name(exhibit): picture_bytes(exhibit_figure(exhibit), ".svg") for exhibit in report.exhibits}
+
+
+def html_page(report: Report, pictures: Mapping[str, bytes]) -> str:
+    """Return one page that has all in it, with the report's `pictures`."""
     environment = Environment(
         loader=PackageLoader("experiments", "."),
         autoescape=True,
@@ -41,16 +50,18 @@ def html_page(report: Report) -> str:
     page: str = environment.get_template("report.html.j2").render(
         title=TITLE,
         report=report,
+        headings=HEADINGS,
         checked=_checked(report),
         origin=_origin(report),
-        sections=[_section(exhibit) for exhibit in report.exhibits],
+        sections=[_section(exhibit, pictures[picture_name(exhibit)]) for exhibit in report.exhibits],
     )
     return page
 
 
 def markdown_page(report: Report) -> str:
     """The same in Markdown; its pictures are those of `picture_names`, in the same folder."""
-    parts = [f"# {TITLE}", report.lead]
+    findings = [each.cells for each in report.findings]
+    parts = [f"# {TITLE}", _markdown_rows([HEADINGS, _RULE, *findings]), report.lead]
     if report.missed:
         parts.append(f"{len(report.missed)} of {_checked(report)} bars are missed:")
         parts.append("\n".join(f"- {words}" for words in report.missed))
@@ -84,28 +95,27 @@ def picture_name(exhibit: Exhibit) -> str:
     return f"{_anchor(exhibit)}.svg"
 
 
-def picture(exhibit: Exhibit) -> bytes:
-    """SVG, the same bytes for the same exhibit."""
-    return picture_bytes(exhibit_figure(exhibit), ".svg")
-
-
-def _section(exhibit: Exhibit) -> _Section:
+def _section(exhibit: Exhibit, picture: bytes) -> _Section:
+    table = table_of(exhibit)
     return _Section(
         _anchor(exhibit),
         _heading(exhibit),
         exhibit,
         _sentence(exhibit),
         difference(exhibit),
-        f"data:image/svg+xml;base64,{b64encode(picture(exhibit)).decode()}",
-        [heading(x) for x in exhibit.columns],
-        list(rows(exhibit)),
+        f"data:image/svg+xml;base64,{b64encode(picture).decode()}",
+        table.columns,
+        table.rows,
     )
 
 
 def _markdown_table(exhibit: Exhibit) -> str:
-    columns = [heading(x) for x in exhibit.columns]
-    lines = [["", *columns], ["---", *["---:"] * len(columns)]]
-    lines += [[row.label, *row.cells] for row in rows(exhibit)]
+    table = table_of(exhibit)
+    rule = ["---", *["---:"] * len(table.columns)]
+    return _markdown_rows([["", *table.columns], rule, *([row.label, *row.cells] for row in table.rows)])
+
+
+def _markdown_rows(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 

@@ -6,36 +6,18 @@ The paper has no such figure. The bars are our own goals.
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
-from experiments.motivation import positive_count
+from experiments.exhibit import Exhibit
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
-
-NETWORK = "fig1"
-PAIRS = {("s1", "s4"): 1.5, ("s2", "s3"): 0.5}
-"""Pair to its demand, in capacities of a link."""
-
-LOAD = 0.5
-"""Offered load as a share of the plan's allocation: no link is full, wherever the flows are hashed to."""
-
-FLOWS_PER_PAIR = 8
-PACKET_BYTES = 1000
-
-PLANS = ((3, True), (2, False))
-"""Tunnels per pair, and whether traffic is spread over all of them, of the two plans that replace each other."""
+from experiments.stored_files import StoredFile, made_of, told_apart
+from experiments.update_cases import UpdateOptions
+from te_solver.option_values import positive_count
 
 UPDATES, QUICK_UPDATES = 6, 2
 RESTARTS, QUICK_RESTARTS = 3, 1
-
-
-@dataclass(frozen=True)
-class UpdateOptions:
-    """Number of plan replacements and of controller restarts."""
-
-    updates: int
-    restarts: int
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -54,12 +36,24 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> UpdateOptions:
     return UpdateOptions(updates, args.restarts or (QUICK_RESTARTS if quick else RESTARTS))
 
 
+def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
+    # Importing it takes a while that listing the experiments must not need.
+    from experiments.update_run import exhibits_of_run  # noqa: PLC0415
+
+    whole = [file for file in files if "manifest" in file.data]  # others are summaries of them
+    yield from told_apart(
+        (file.path, made) for file in whole for made in made_of(file.path, exhibits_of_run, file.data)
+    )
+
+
 @experiment(
     "update",
     title="the plan is replaced, then the controller: packets lost at half load",
     reproduces="goals of our own",
     backends=("emulation", "boxes"),
     configure=configure,
+    order=310,
+    reader=_read,
 )
 def update(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick)

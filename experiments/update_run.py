@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
+from typing import Any
 
 from experiments.attempts import ATTEMPTS, believable
+from experiments.exhibit import Exhibit, Line, Point
+from experiments.exhibit_output import write_tables
 from experiments.ground import ground_of
 from experiments.load import Load, LoadWatch, overload
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
-from experiments.update import FLOWS_PER_PAIR, LOAD, NETWORK, PACKET_BYTES, PAIRS, PLANS, UpdateOptions
+from experiments.result import Check
+from experiments.update_cases import FLOWS_PER_PAIR, LOAD, NETWORK, PACKET_BYTES, PAIRS, PLANS, UpdateOptions
 from te_solver.demands import Demand
 from te_solver.networks import shipped_network
 from te_solver.plan import PairPlan, Plan
@@ -92,8 +96,8 @@ def run_update(settings: Settings, options: UpdateOptions, output: OutputFolder,
             for name, each in events.items()
         ]
         manifest = describe_run(machine, lab.fabric, (), began, time.time() - began)
-    text = table_text(results)
-    missed = tuple(missed_bars(results))
+    phases = [asdict(result) for result in results]
+    shown, failures = exhibits(phases, settings.backend), tuple(unbelievable(phases))
     data: dict[str, object] = {
         "experiment": "update",
         "backend": settings.backend,
@@ -102,15 +106,14 @@ def run_update(settings: Settings, options: UpdateOptions, output: OutputFolder,
         "capacity": settings.capacity,
         "load": LOAD,
         "published": None,
-        "passed": not missed,
-        "phases": [asdict(result) for result in results],
+        "passed": not failures and all(exhibit.passed for exhibit in shown),
+        "phases": phases,
         "manifest": {**manifest, "settings": asdict(settings), "options": asdict(options)},
     }
     output.write_json("update.json", data)
-    output.write_text("update.txt", f"{text}\n")
     summary = {key: value for key, value in data.items() if key != "manifest"}
     output.write_json("update-summary.json", summary)
-    return Outcome(text, summary, missed)
+    return write_tables("update", summary, shown, output, failures)
 
 
 def update_plan(capacity: float, tunnels: int, *, spread: bool) -> Plan:
@@ -125,32 +128,54 @@ def interval_of(pair: PairPlan) -> float:
     return FLOWS_PER_PAIR * (PACKET_BYTES + _FRAME_OVERHEAD) * 8 / (LOAD * pair.allocated * 1e6)
 
 
-def missed_bars(results: Sequence[PhaseResult]) -> Iterator[str]:
-    """Yield the reasons why phases did not pass, in words: any loss while plans or controllers were replaced."""
-    for result in results:
-        if result.invalid:
-            yield f"{result.name}: not to be believed in {ATTEMPTS} attempts ({'; '.join(result.invalid)})"
-        if result.lost and result.name != "idle":
-            yield f"{result.name}: {result.lost} of {result.sent} packets lost, expected 0"
+def unbelievable(phases: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the phases, as JSON data, that must not be used, in words."""
+    for phase in phases:
+        if phase["invalid"]:
+            yield f"{phase['name']}: not to be believed in {ATTEMPTS} attempts ({'; '.join(phase['invalid'])})"
 
 
-def table_text(results: Sequence[PhaseResult]) -> str:
-    """Return a table of the phases."""
-    lines = [
-        f"packets of {PACKET_BYTES} bytes, {FLOWS_PER_PAIR * len(PAIRS)} flows at {LOAD:.0%} load; published: nothing",
-        "",
-        f"{'phase':<10} {'events':>6} {'seconds':>8} {'sent':>8} {'lost':>6} {'reordered':>10}",
+def exhibits(phases: Sequence[Mapping[str, Any]], backend: str) -> tuple[Exhibit, ...]:
+    """Return the phases, given as JSON data: no packet may be lost while plans or controllers are replaced."""
+    columns = {
+        "events": "events",
+        "seconds": "seconds",
+        "packets sent": "sent",
+        "packets lost": "lost",
+        "packets reordered": "reordered",
+    }
+    updates = [
+        f"Update {number}: {len(update['kept'])} tunnels kept, {len(update['added'])} added, {len(update['removed'])}"
+        f" removed, {update['reweighted']} reweighted, done after {update['seconds']:.1f} s."
+        for phase in phases
+        for number, update in enumerate(phase["updates"], start=1)
     ]
-    lines += [
-        f"{each.name:<10} {each.events:>6} {each.seconds:>8.1f} {each.sent:>8} {each.lost:>6} {each.reordered:>10}"
-        for each in results
-    ]
-    for each in results:
-        for number, update in enumerate(each.updates, start=1):
-            changed = f"{len(update.added)} added, {len(update.removed)} removed, {update.reweighted} reweighted"
-            counts = f"{len(update.kept)} tunnels kept, {changed}"
-            lines.append(f"update {number}: {counts}, done after {update.seconds:.1f} s")
-    return "\n".join(lines)
+    return (
+        Exhibit(
+            "update",
+            f"packets lost while plans and controllers are replaced under {LOAD:.0%} load",
+            "Update",
+            backend,
+            "count",
+            f"as the heading says; packets of {PACKET_BYTES} bytes in {FLOWS_PER_PAIR * len(PAIRS)} flows",
+            tuple(
+                Line(phase["name"], tuple(Point.of(title, [phase[key]]) for title, key in columns.items()))
+                for phase in phases
+            ),
+            checks=tuple(
+                Check(f"packets lost during {phase['name']}", phase["lost"], None, 0.0)
+                for phase in phases
+                if phase["name"] != "idle"
+            ),
+            remarks=(*updates, *unbelievable(phases)),
+            mixed=True,
+        ),
+    )
+
+
+def exhibits_of_run(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
+    """Return the exhibits of the file of a run."""
+    return exhibits(data["phases"], data["backend"])
 
 
 def _phase(lab: Lab, name: str, events: Sequence[Event], show: Callable[[str], None]) -> PhaseResult:

@@ -11,9 +11,10 @@ from ipaddress import IPv4Address
 from itertools import product
 
 from kuijia_app.header_values import HeaderValues, with_another
-from kuijia_app.options import PipelineOptions, Scheme, Tagging
+from kuijia_app.options import PipelineOptions, Tagging
 from kuijia_app.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout
 from kuijia_app.wiring import Wiring
+from te_solver.failure_schemes.failure_scheme import VICTIM
 from te_solver.failures import Failure
 from te_solver.plan import PairPlan, Plan
 
@@ -116,7 +117,7 @@ def expected_traffic(
             served = owner.get(code_point, classes[-1]) if is_split else classes[0]
             name = f"class {served.priority}" if is_split else "control"
             normal = served.normal if is_split else layout.control
-            moved = served.victim if is_split and options.scheme is Scheme.KUIJIA else normal
+            moved = served.victim if is_split and options.scheme.demotes(VICTIM) else normal
             yield Traffic(
                 source,
                 target,

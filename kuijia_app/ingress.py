@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from kuijia_app import identifiers
 from kuijia_app.bfd import BfdSessions
 from kuijia_app.failover import Choice, Failover, GroupIds, failover_at
-from kuijia_app.options import PipelineOptions, Scheme
+from kuijia_app.options import PipelineOptions
 from kuijia_app.queues import DSCP_NETWORK_CONTROL, TrafficClass
-from kuijia_app.routes import Direction, Route
+from kuijia_app.routes import Direction
 from kuijia_app.rules import ETH_TYPE_IPV4, Bucket, FlowEntry, Group, GroupType, Match, ToGroup
 from kuijia_app.slots import cut_slots
 from kuijia_app.tagging import Tags
 from kuijia_app.wiring import Wiring
+from te_solver.failure_schemes.failure_scheme import VICTIM
 
 
 @dataclass(frozen=True)
@@ -69,11 +70,12 @@ class Ingress:
 
     def _class_groups(self, direction: Direction, failover: Failover) -> Iterator[Group]:
         routes, served = direction.routes, self._served(direction)
-        moved = served.victim if self.options.scheme is Scheme.KUIJIA else served.normal
+        moved = served.victim if self.options.scheme.demotes(VICTIM) else served.normal
         index = self._class_index(direction)
-        table = cut_slots([route.weight for route in routes], self.options.slot_count)
+        weights = [route.weight for route in routes]
+        table = cut_slots(weights, self.options.slot_count)
         for primary, backup in sorted({(slot.primary, _position(slot.backup, slot.primary)) for slot in table.slots}):
-            order = _failover_order(primary, backup, routes)
+            order = self.options.scheme.failover(primary, backup, weights)
             choices = (Choice(routes[primary], served.normal), *(Choice(routes[other], moved) for other in order))
             yield from failover.groups(choices, _slot_group_ids(routes[primary].label, backup, index))
         buckets = []
@@ -92,13 +94,6 @@ class Ingress:
 def _position(backup: int | None, primary: int) -> int:
     """Return the position that names a slot's backup; a tunnel without a backup names itself."""
     return primary if backup is None else backup
-
-
-def _failover_order(primary: int, backup: int, routes: tuple[Route, ...]) -> list[int]:
-    """Return the tunnels for a slot when its primary is dead: the promised backup, then the rest by weight."""
-    rest = [position for position in range(len(routes)) if position not in {primary, backup}]
-    rest.sort(key=lambda position: (-routes[position].weight, position))
-    return rest if backup == primary else [backup, *rest]
 
 
 def _slot_group_ids(label: int, backup: int, class_index: int) -> GroupIds:

@@ -10,15 +10,11 @@ from kuijia_app.queue_layouts import PLAIN, named_layout
 from kuijia_app.queues import PLAIN_LAYOUT, QueueLayout
 from kuijia_app.slots import DEFAULT_SLOT_COUNT
 from te_solver.errors import InputError, quoted
+from te_solver.failure_schemes.failure_scheme import FailureScheme
+from te_solver.failure_schemes.kuijia import KUIJIA
+from te_solver.failure_schemes.registry import switch_schemes
 
 _Member = TypeVar("_Member", bound=Enum)
-
-
-class Scheme(Enum):
-    """Treatment of a failed tunnel's traffic: both schemes move it, only Kuijia demotes it."""
-
-    KUIJIA = "kuijia"
-    RESCALING = "rescaling"
 
 
 class Tagging(Enum):
@@ -46,7 +42,7 @@ class Liveness(Enum):
 class PipelineOptions:
     """Options beyond the plan: the scheme, the hash slots per pair and class, the queues of a port, and others."""
 
-    scheme: Scheme = Scheme.KUIJIA
+    scheme: FailureScheme = KUIJIA
     slot_count: int = DEFAULT_SLOT_COUNT
     layout: QueueLayout = PLAIN_LAYOUT
     tagging: Tagging = Tagging.MPLS
@@ -58,7 +54,7 @@ class PipelineOptions:
 class OptionWords:
     """The options as users write them on command lines and in configuration files; `layout` is a name or a file."""
 
-    scheme: str = Scheme.KUIJIA.value
+    scheme: str = KUIJIA.name
     slots: int = DEFAULT_SLOT_COUNT
     layout: str = PLAIN
     tagging: str = Tagging.MPLS.value
@@ -73,13 +69,20 @@ def pipeline_options(words: OptionWords) -> PipelineOptions:
         InputError: a word is not a value of its option, or a layout is neither a name nor a YAML file.
     """
     return PipelineOptions(
-        _member(Scheme, "scheme", words.scheme),
+        _scheme(words.scheme),
         words.slots,
         named_layout(words.layout),
         _member(Tagging, "tagging", words.tagging),
         _member(Form, "pipeline", words.pipeline),
         _member(Liveness, "liveness", words.liveness),
     )
+
+
+def _scheme(word: str) -> FailureScheme:
+    known = {each.name: each for each in switch_schemes()}
+    if word not in known:
+        raise InputError("scheme", "", f"found {quoted(word)}", " or ".join(known))
+    return known[word]
 
 
 def _member(kind: type[_Member], option: str, word: str) -> _Member:

@@ -9,7 +9,7 @@ from kuijia_app.bfd import BfdSessions
 from kuijia_app.decomposition import decompose
 from kuijia_app.failover import liveness_group
 from kuijia_app.ingress import Ingress
-from kuijia_app.options import Form, Liveness, PipelineOptions, Scheme, Tagging
+from kuijia_app.options import Form, Liveness, PipelineOptions, Tagging
 from kuijia_app.queues import QueueLayout
 from kuijia_app.routes import Direction, classes_by_ends, directions
 from kuijia_app.rules import FlowEntry, Group, GroupType, Match, SetQueue, SwitchTables, ToGroup
@@ -19,7 +19,7 @@ from kuijia_app.wiring import Wiring
 from te_solver.errors import UnsoundError, quoted
 from te_solver.plan import FIRST_PATH_ID, MAX_TUNNELS_PER_PAIR, Plan
 
-__all__ = ["Form", "Liveness", "PipelineOptions", "Scheme", "Tagging", "build_tables", "liveness_group"]
+__all__ = ["Form", "Liveness", "PipelineOptions", "Tagging", "build_tables", "liveness_group"]
 
 
 def build_tables(plan: Plan, options: PipelineOptions | None = None) -> dict[str, SwitchTables]:

@@ -19,7 +19,8 @@ def picture_bytes(figure: Figure, suffix: str) -> bytes:
         ValueError: a suffix that matplotlib has no kind of picture for.
     """
     content = BytesIO()
-    with mpl.rc_context({"svg.hashsalt": "kuijia"}), warnings.catch_warnings():
+    # Text stays text, which can be searched, copied and read aloud.
+    with mpl.rc_context({"svg.hashsalt": "kuijia", "svg.fonttype": "none"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")
         figure.savefig(content, format=suffix[1:], metadata=_TIMELESS.get(suffix))
     return content.getvalue()

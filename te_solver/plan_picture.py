@@ -17,6 +17,8 @@ from te_solver.plan import Plan
 from te_solver.topology import Link
 
 _NAMED_NODES = 150
+"""Networks with more have dots, and the names for which there is room."""
+
 _SHOWN_CHARACTERS = 14
 _LABELLED_LINKS = 80
 _COLOURS = ListedColormap(mpl.colormaps["YlOrRd"](np.linspace(0.25, 1, 256)))
@@ -30,6 +32,11 @@ _APART_INCHES = 0.12
 
 _LINE_POINTS = 5.0
 """Width of the line of the largest capacity."""
+
+_PLAIN_INCHES, _TITLE_POINTS, _CAPTION_POINTS = 9.0, 12.0, 8.0
+"""Words grow with a picture that is wider than this."""
+
+_NAME_POINTS, _LETTER_TO_HEIGHT = 6.0, 0.62
 
 _COARSE_NODES = 50
 """Nodes above which lines are drawn finer."""
@@ -52,14 +59,20 @@ def plan_figure(plan: Plan, seed: int = 1) -> Figure:
     width = float(np.clip(2.4 * len(positions) ** 0.5, 7, 18))
     height = width * max(y for _, y in positions.values()) - width * min(y for _, y in positions.values())
     figure = Figure(figsize=(width, height + _FURNITURE_INCHES), dpi=150, layout="constrained")
-    figure.suptitle(_title(plan))
+    larger = max(1.0, width / _PLAIN_INCHES)
+    figure.suptitle(_title(plan), fontsize=_TITLE_POINTS * larger)
     axes = figure.subplots()
     axes.set_axis_off()
     axes.set_aspect("equal")
     axes.margins(0.06)
     finer = max(1.0, len(positions) / _COARSE_NODES) ** 0.5
     _draw_links(axes, plan, positions, _LINE_POINTS / finer, _APART_INCHES / finer / width)
-    _draw_nodes(axes, positions)
+    figure.axes[-1].xaxis.label.set_fontsize(_CAPTION_POINTS * larger)
+    figure.axes[-1].tick_params(labelsize=_CAPTION_POINTS * larger)
+    if len(positions) > _NAMED_NODES:
+        _draw_dots(axes, plan, positions, width)
+    else:
+        _draw_nodes(axes, positions)
     return figure
 
 
@@ -87,7 +100,7 @@ def _draw_links(axes: Axes, plan: Plan, positions: Positions, thickness: float, 
     bar = figure.colorbar(
         coloured, ax=axes, orientation="horizontal", shrink=0.5, aspect=40, pad=0.02, format=PercentFormatter(1.0)
     )
-    bar.set_label(f"{what}; traffic keeps to the right, grey is without", fontsize="small")
+    bar.set_label(f"{what}; traffic keeps to the right, grey is without")
     if len(links) <= _LABELLED_LINKS:
         for line, share in zip(lines[used], utilisation[used], strict=True):
             _label(axes, line, f"{share:.0%}")
@@ -110,12 +123,34 @@ def _label(axes: Axes, line: NDArray[np.float64], text: str) -> None:
 
 
 def _draw_nodes(axes: Axes, positions: Positions) -> None:
-    if len(positions) > _NAMED_NODES:
-        x, y = np.array(list(positions.values())).T
-        axes.scatter(x, y, s=6, color="black", zorder=4)
-        return
     box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": "black"}
     for name, (x, y) in positions.items():
-        shown = name if len(name) <= _SHOWN_CHARACTERS else f"{name[: _SHOWN_CHARACTERS - 1]}…"
-        axes.text(x, y, plain(shown), fontsize=7, ha="center", va="center", bbox=box, zorder=4)
+        axes.text(x, y, plain(_short(name)), fontsize=7, ha="center", va="center", bbox=box, zorder=4)
     axes.update_datalim(list(positions.values()))
+
+
+def _draw_dots(axes: Axes, plan: Plan, positions: Positions, width: float) -> None:
+    """Draw nodes as dots, with the names that cover no other one; nodes with many links come first."""
+    x, y = np.array(list(positions.values())).T
+    axes.scatter(x, y, s=6, color="black", zorder=4)
+    height = 1.5 * _NAME_POINTS / 72 / width
+    taken: list[tuple[float, float, float]] = []
+    for name in sorted(positions, key=lambda name: -len(plan.topology.neighbours[name])):
+        at, shown = positions[name], _short(name)
+        half = len(shown) * _NAME_POINTS * _LETTER_TO_HEIGHT / 72 / width / 2
+        if any(abs(at[0] - column) < half + other and abs(at[1] - row) < height for column, row, other in taken):
+            continue
+        taken.append((at[0], at[1], half))
+        axes.annotate(
+            plain(shown),
+            (at[0], at[1]),
+            (0, 3),
+            textcoords="offset points",
+            fontsize=_NAME_POINTS,
+            ha="center",
+            zorder=5,
+        )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _SHOWN_CHARACTERS else f"{name[: _SHOWN_CHARACTERS - 1]}…"

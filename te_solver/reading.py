@@ -13,8 +13,10 @@ DEEPEST = 100
 
 _LONGEST_REASON = 200
 
-_UNREADABLE = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""Exceptions by which libraries, and rules that nobody thought of, refuse what a file holds."""
+_UNREADABLE = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeWarning, TypeError, ValueError)
+"""Exceptions by which libraries, and rules that nobody thought of, refuse what a file holds.
+
+The warnings are numpy's of numbers without meaning; whoever draws what was read has them raised."""
 
 
 @contextmanager

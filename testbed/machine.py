@@ -7,10 +7,10 @@ import os
 import platform
 import re
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 from te_solver.errors import InputError
+from te_solver.manifest import distribution_version, kernel_name
 from testbed.commands import find_program, run_command
 from testbed.errors import TestbedError
 from testbed.network_namespace import private_network
@@ -188,19 +188,6 @@ def mininet_version() -> str | None:
     text = (Path(spec.origin).parent / "net.py").read_text()
     found = re.search(r'^VERSION = "([^"]+)"', text, re.MULTILINE)
     return found[1] if found else "present"
-
-
-def kernel_name() -> str:
-    """Return name and release of the kernel."""
-    return f"{platform.system()} {platform.release()}"
-
-
-def distribution_version(name: str) -> str | None:
-    """Return the version of an installed Python distribution, None if it is not installed."""
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _program_version(name: str) -> str | None:

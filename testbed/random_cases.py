@@ -10,10 +10,11 @@ import networkx as nx
 
 from kuijia_app.bfd import BfdSessions
 from kuijia_app.expectation import CODE_POINTS, ECN_CODES
-from kuijia_app.options import Form, Liveness, PipelineOptions, Scheme, Tagging
+from kuijia_app.options import Form, Liveness, PipelineOptions, Tagging
 from kuijia_app.queue_layouts import LAYOUTS
 from kuijia_app.queues import DSCP_NETWORK_CONTROL, MAX_QUEUES, Queue, QueueLayout, TrafficClass, require_sound
 from kuijia_app.slots import SLOT_COUNTS
+from te_solver.failure_schemes.registry import switch_schemes
 from te_solver.failures import Failure
 from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID, PairPlan, Plan, Tunnel
 from te_solver.topology import Link, Topology
@@ -151,7 +152,7 @@ def random_layout(random: Random) -> QueueLayout:
 def _options(random: Random) -> PipelineOptions:
     layout = random.choice([*LAYOUTS.values(), random_layout(random)])
     return PipelineOptions(
-        random.choice(list(Scheme)),
+        random.choice(switch_schemes()),
         random.choice(SLOT_COUNTS),
         layout,
         random.choice(list(Tagging)) if _has_ecn(layout) else Tagging.MPLS,

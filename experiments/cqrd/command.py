@@ -28,6 +28,7 @@ _SECONDS, _QUICK_SECONDS = 20.0, 4.0
     reproduces="CQRD, Figure 2",
     backends=("packet",),
     configure=no_options,
+    order=500,
 )
 def cqrd_toy(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.cqrd.toy import run_toy  # noqa: PLC0415
@@ -43,6 +44,7 @@ def cqrd_toy(settings: Settings, args: argparse.Namespace, output: OutputFolder,
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    order=510,
 )
 def cqrd_exp1(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.cqrd.loads import Part, run_experiment  # noqa: PLC0415
@@ -61,6 +63,7 @@ def cqrd_exp1(settings: Settings, args: argparse.Namespace, output: OutputFolder
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    order=520,
 )
 def cqrd_exp2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.cqrd.loads import Part, run_experiment  # noqa: PLC0415
@@ -78,6 +81,7 @@ def cqrd_exp2(settings: Settings, args: argparse.Namespace, output: OutputFolder
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    order=530,
 )
 def cqrd_exp3(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.cqrd.deployment import Grid, run_deployment  # noqa: PLC0415
@@ -96,6 +100,7 @@ def cqrd_exp3(settings: Settings, args: argparse.Namespace, output: OutputFolder
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    order=540,
 )
 def cqrd_exp4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.cqrd.deployment import Grid, run_buffers  # noqa: PLC0415
@@ -111,6 +116,7 @@ def cqrd_exp4(settings: Settings, args: argparse.Namespace, output: OutputFolder
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    order=550,
 )
 def cqrd_exp5(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.cqrd.loads import Part, run_experiment  # noqa: PLC0415
@@ -128,6 +134,7 @@ def cqrd_exp5(settings: Settings, args: argparse.Namespace, output: OutputFolder
     reproduces="CQRD, Figure 16",
     backends=("packet",),
     configure=no_options,
+    order=560,
 )
 def cqrd_testbed(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.cqrd.testbed import run_testbed  # noqa: PLC0415

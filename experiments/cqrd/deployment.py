@@ -9,7 +9,7 @@ from statistics import fmean
 from experiments.cqrd.loads import REMARKS
 from experiments.cqrd.published import LOADS, published
 from experiments.cqrd.runs import Case, run_cases
-from experiments.cqrd.switches import PACKET, SCHEMES, TwoTiers
+from experiments.cqrd.switches import PACKET, SWITCHES, TwoTiers
 from experiments.cqrd.tables import FCT, statistic
 from experiments.exhibit import Exhibit, Line, Point
 from experiments.exhibit_output import write_exhibits
@@ -65,7 +65,7 @@ def run_deployment(
     data = published()["exp3"]
     steps = grid.steps or tuple(range(len(data["deployed"])))
     racks = [0, *(4 * step for step in range(1, len(data["deployed"])))]
-    schemes = [scheme for scheme in SCHEMES if scheme != "oq"]
+    schemes = [scheme for scheme in SWITCHES if scheme != "oq"]
     keys = [(load, scheme, step) for load in grid.loads for scheme in schemes for step in steps]
     keys += [(load, "oq", 0) for load in grid.loads]
     cases = [Case(deployed(scheme, racks[step]), grid.flows, load, settings.seed) for load, scheme, step in keys]
@@ -75,7 +75,7 @@ def run_deployment(
     for load in grid.loads:
         place = LOADS.index(load)
         lines = []
-        for scheme in SCHEMES:
+        for scheme in SWITCHES:
             points = [
                 Point.of(
                     data["deployed"][step],
@@ -84,7 +84,7 @@ def run_deployment(
                 )
                 for step in steps
             ]
-            lines.append(Line(SCHEMES[scheme], tuple(points)))
+            lines.append(Line(SWITCHES[scheme], tuple(points)))
         half, everywhere = (averages[load, "cqrd", step] / averages[load, "oq", 0] for step in (3, steps[-1]))
         checks = (
             Check("CQRD in half of the racks / OQ everywhere", half, None, HALF),

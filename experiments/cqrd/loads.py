@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from experiments.cqrd.pictures import Marks, cdf_figure
 from experiments.cqrd.published import LOADS, published
 from experiments.cqrd.runs import Case, Choices, Run, interference, run_cases
-from experiments.cqrd.switches import SCHEMES, OneSwitch, TwoTiers
+from experiments.cqrd.switches import SWITCHES, OneSwitch, TwoTiers
 from experiments.cqrd.tables import FCT, LABELS, Naming, of_interfered, over_loads, ratio_checks
 from experiments.exhibit import Exhibit
 from experiments.exhibit_output import write_exhibits
@@ -94,7 +94,7 @@ def run_experiment(
     """Run all parts under every switch for every repetition; write tables and pictures."""
     experiment = EXPERIMENTS[name]
     seeds = range(settings.seed, settings.seed + settings.repetitions)
-    schemes = [*SCHEMES, "tcp-oq"] if experiment.dctcp else list(SCHEMES)
+    schemes = [*SWITCHES, "tcp-oq"] if experiment.dctcp else list(SWITCHES)
     keys = [(part, load, scheme, seed) for part in parts for load in part.loads for scheme in schemes for seed in seeds]
     cases = [
         Case(
@@ -167,7 +167,7 @@ def _cdf(experiment: Experiment, part: Part, runs: dict[tuple[str, float], list[
     if "cdf" in theirs:
         for place, load in enumerate(LOADS):
             marks[f"load {load:g}"] = {
-                SCHEMES[scheme]: [
+                SWITCHES[scheme]: [
                     (value, percentile)
                     for value, percentile in zip(curves[place], theirs["cdf_percentiles"], strict=True)
                     if value is not None

@@ -9,7 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-_COLOURS = {"CQRD": "tab:red", "CQ": "tab:blue", "HCF": "tab:orange", "OQ": "tab:cyan", "OQ, TCP": "tab:purple"}
+from experiments.picture_style import look, new_figure
+
+_LOOKS = {label: look(position) for position, label in enumerate(("CQRD", "CQ", "HCF", "OQ", "OQ, TCP"))}
 _QUANTILES = np.linspace(0, 100, 201)
 
 Marks = Mapping[str, Sequence[tuple[float, float]]]
@@ -20,14 +22,16 @@ def cdf_figure(
     panels: Mapping[str, Mapping[str, NDArray[np.float64]]], unit: str, published: Mapping[str, Marks] | None = None
 ) -> Figure:
     """Return panels side by side, each with a curve for every switch; published points are hollow marks."""
-    figure = Figure(figsize=(1 + 3.4 * len(panels), 3.8), dpi=150, layout="constrained")
+    figure = new_figure(1 + 3.4 * len(panels), 3.8)
     all_axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
     for axes, (title, curves) in zip(all_axes, panels.items(), strict=True):
         for label, values in curves.items():
-            axes.plot(np.percentile(values, _QUANTILES), _QUANTILES / 100, color=_COLOURS[label], label=label)
+            how = _LOOKS[label]
+            at = np.percentile(values, _QUANTILES)
+            axes.plot(at, _QUANTILES / 100, color=how.colour, linestyle=how.dashes, label=label)
         for label, points in (published or {}).get(title, {}).items():
-            at, part = [point[0] for point in points], [point[1] / 100 for point in points]
-            axes.plot(at, part, "D", color=_COLOURS[label], markerfacecolor="none", markersize=5)
+            x, part = [point[0] for point in points], [point[1] / 100 for point in points]
+            axes.plot(x, part, "D", color=_LOOKS[label].colour, markerfacecolor="none", markersize=5)
         axes.set_xscale("log")
         axes.set_xlabel(unit)
         axes.set_title(title, fontsize="medium")

@@ -8,7 +8,7 @@ from simulator.packet.network import Network
 from simulator.packet.queues import Crosspoints, Fifo, HashedCredits, Queueing, Threshold
 from simulator.packet.topologies import single_switch
 
-SCHEMES = {
+SWITCHES = {
     "cqrd": "CQRD",
     "cq": "CQ",
     "hcf": "HCF",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from experiments.cqrd.published import LOADS, PERCENTILES, published, value
 from experiments.cqrd.runs import Run
-from experiments.cqrd.switches import SCHEMES
+from experiments.cqrd.switches import SWITCHES
 from experiments.exhibit import Exhibit, Line, Point
 from experiments.result import Check
 
@@ -23,7 +23,7 @@ Runs = Mapping[tuple[str, float], Sequence[Run]]
 
 FCT, GOODPUT = "FCT of short flows (ms)", "goodput of large flows (Gbit/s)"
 """FCT is the flow completion time."""
-LABELS = {**SCHEMES, "tcp-oq": "OQ, TCP"}
+LABELS = {**SWITCHES, "tcp-oq": "OQ, TCP"}
 
 _STATISTICS: Mapping[str, Callable[[Vector], float]] = {
     "20th": lambda values: float(np.percentile(values, 20)),
@@ -127,11 +127,11 @@ def ratio_checks(runs: Runs, most: float, goodput_within: float) -> dict[str, li
     """Return the bars for CQRD relative to OQ; for short flows, no switch may be slower than the next coarser one."""
     checks: dict[str, list[Check]] = {"fct-average": [], "goodput-average": []}
     for load in dict.fromkeys(load for _, load in runs):
-        short = {scheme: average(runs[scheme, load], "fct") for scheme in SCHEMES}
+        short = {scheme: average(runs[scheme, load], "fct") for scheme in SWITCHES}
         name = f"CQRD / OQ at load {load:g}"
         checks["fct-average"].append(Check(name, short["cqrd"] / short["oq"], None, most))
         for finer, coarser in (("cqrd", "cq"), ("cq", "hcf"), ("hcf", "oq")):
-            name = f"{SCHEMES[finer]} / {SCHEMES[coarser]} at load {load:g}"
+            name = f"{SWITCHES[finer]} / {SWITCHES[coarser]} at load {load:g}"
             checks["fct-average"].append(Check(name, short[finer] / short[coarser], None, 1.0))
         large = average(runs["cqrd", load], "goodput") / average(runs["oq", load], "goodput")
         name = f"CQRD / OQ at load {load:g}"

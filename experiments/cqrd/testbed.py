@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from experiments.cqrd.published import published
-from experiments.cqrd.switches import SCHEMES, Memory, queueing
+from experiments.cqrd.switches import SWITCHES, Memory, queueing
 from experiments.exhibit import Exhibit, Line, Point
 from experiments.exhibit_output import write_exhibits
 from experiments.output import OutputFolder
@@ -63,7 +63,7 @@ def simulate(scheme: str, seed: int, seconds: float, window: int = WINDOW) -> Ou
 
 
 def _line(label: str, runs: Mapping[str, list[Outcomes]], theirs: Mapping[str, float]) -> Line:
-    points = [Point.of(SCHEMES[key], [run.short for run in of], theirs.get(key)) for key, of in runs.items()]
+    points = [Point.of(SWITCHES[key], [run.short for run in of], theirs.get(key)) for key, of in runs.items()]
     return Line(label, tuple(points))
 
 
@@ -105,7 +105,7 @@ def run_testbed(settings: Settings, seconds: float, output: OutputFolder) -> Out
         quantity="goodput (Gbit/s)",
         lines=tuple(
             Line(
-                SCHEMES[key],
+                SWITCHES[key],
                 tuple(
                     Point.of(f"long {flow}", [run.long[flow] for run in of], theirs["long_gbits"][key][flow])
                     for flow in range(2)

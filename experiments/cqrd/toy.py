@@ -8,7 +8,7 @@ from statistics import fmean
 
 from experiments.cqrd.published import published
 from experiments.cqrd.runs import Choices, transport
-from experiments.cqrd.switches import SCHEMES, Memory, queueing
+from experiments.cqrd.switches import SWITCHES, Memory, queueing
 from experiments.exhibit import Exhibit, Line, Point
 from experiments.exhibit_output import write_exhibits
 from experiments.output import OutputFolder
@@ -57,8 +57,8 @@ def simulate(scheme: str, seed: int, later: float = LATER) -> Outcomes:
 def run_toy(settings: Settings, seeds: int, output: OutputFolder) -> Outcome:
     """Run every switch with some seeds, with the second long flow later than the first and at the same time."""
     chosen = range(settings.seed, settings.seed + seeds)
-    runs = {scheme: [simulate(scheme, seed) for seed in chosen] for scheme in SCHEMES}
-    together = {scheme: [simulate(scheme, seed, later=0.0) for seed in chosen] for scheme in SCHEMES}
+    runs = {scheme: [simulate(scheme, seed) for seed in chosen] for scheme in SWITCHES}
+    together = {scheme: [simulate(scheme, seed, later=0.0) for seed in chosen] for scheme in SWITCHES}
     return write_exhibits("cqrd-toy", [_short(runs, together), _long(runs)], settings, output)
 
 
@@ -72,7 +72,7 @@ def _short(runs: Mapping[str, list[Outcomes]], together: Mapping[str, list[Outco
                 Point.of(x, [run.short[place] for run in runs[key]], theirs.get(key)) for place, x in enumerate(columns)
             ),
         )
-        for key, name in SCHEMES.items()
+        for key, name in SWITCHES.items()
     ]
     mean = {key: fmean(value for run in of for value in run.short) for key, of in runs.items()}
     at_once = {key: fmean(value for run in of for value in run.short) for key, of in together.items()}
@@ -94,7 +94,7 @@ def _short(runs: Mapping[str, list[Outcomes]], together: Mapping[str, list[Outco
         remarks=(
             f"The second long flow begins {LATER * 1e6:.0f} us after the first. Where both begin at once, none has a "
             "stream without gaps that keeps the queue full, and short flows take "
-            + ", ".join(f"{at_once[key]:.2f} ms under {name}" for key, name in SCHEMES.items())
+            + ", ".join(f"{at_once[key]:.2f} ms under {name}" for key, name in SWITCHES.items())
             + ". Simulators that serve simultaneous packets always in the same order have such a first flow anyway.",
             "Published numbers are read from a logarithmic axis by eye.",
         ),
@@ -104,7 +104,7 @@ def _short(runs: Mapping[str, list[Outcomes]], together: Mapping[str, list[Outco
 def _long(runs: Mapping[str, list[Outcomes]]) -> Exhibit:
     theirs = published()["toy"]["long_gbits"]
     lines = []
-    for key, name in SCHEMES.items():
+    for key, name in SWITCHES.items():
         points = [
             Point.of(
                 f"flow {host + 1}", [run.long[place] for run in runs[key]], theirs.get(key, (None, None))[1 - place]

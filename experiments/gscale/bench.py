@@ -19,6 +19,8 @@ from experiments.load import LoadWatch, load_at_rest, overload
 from experiments.registry import Settings
 from experiments.result import Result
 from kuijia_app.queue_layouts import PLAIN
+from te_solver.failure_schemes.failure_scheme import VICTIM
+from te_solver.failure_schemes.registry import failure_scheme
 from testbed.grounds import Ground
 from testbed.lab import Lab, LabOptions
 from testbed.machine import Machine
@@ -138,7 +140,7 @@ class Bench:
         calibration = lab.calibrate()
         if self._private_entries:
             flows = any_flows(lab, wanted, case.protocol)
-            with PrivateEntries(lab, flows, demotes=case.scheme == "kuijia") as entries:
+            with PrivateEntries(lab, flows, demotes=failure_scheme(case.scheme).demotes(VICTIM)) as entries:
                 recording = record_failure(lab, flows, cut, timing, SENDING, self._show, entries.move_victims)
         else:
             self._show("looking for flows that are hashed to the wanted tunnels")

@@ -8,8 +8,12 @@ from itertools import product
 from pathlib import Path
 from typing import Literal, get_args
 
+from experiments.compared_schemes import PAPERS_SCHEMES, compared_schemes
 from experiments.result import Result
 from te_solver.errors import InputError
+
+EXPERIMENT = "gscale"
+"""Name of the experiment in results, whichever of its figures they were measured for."""
 
 Traffic = Literal["tcp", "udp", "priorities"]
 """`priorities` is TCP in two classes of traffic (section 5.4); the others have one class (sections 5.2 and 5.3)."""
@@ -21,7 +25,6 @@ DEMANDS = (0.8, 1.0, 1.2, 1.4, 1.6)
 """Demand of every pair, in parts of the capacity that may be planned on a link."""
 
 LINKS: tuple[Edge, ...] = (("2", "3"), ("7", "9"), ("10", "11"))
-SCHEMES = ("rescaling", "kuijia")
 REPETITIONS = 3
 
 HIGH, LOW = 0, 1
@@ -45,7 +48,8 @@ class Case:
     repetition: int
 
     def __post_init__(self) -> None:
-        known = ((self.traffic, TRAFFICS), (self.demand, DEMANDS), (self.link, LINKS), (self.scheme, SCHEMES))
+        schemes = compared_schemes()
+        known = ((self.traffic, TRAFFICS), (self.demand, DEMANDS), (self.link, LINKS), (self.scheme, schemes))
         for value, values in known:
             if value not in values:
                 raise ValueError(f"{value} is none of {', '.join(map(str, values))}")
@@ -66,15 +70,15 @@ class Case:
 
     @property
     def _rank(self) -> tuple[int, int, float, int, int]:
-        traffic, link, scheme = (TRAFFICS.index(self.traffic), LINKS.index(self.link), SCHEMES.index(self.scheme))
-        return self.repetition, traffic, self.demand, link, scheme
+        traffic, link = TRAFFICS.index(self.traffic), LINKS.index(self.link)
+        return self.repetition, traffic, self.demand, link, compared_schemes().index(self.scheme)
 
 
 def grid(
     traffics: Iterable[Traffic],
     demands: Iterable[float] = DEMANDS,
     links: Iterable[Edge] = LINKS,
-    schemes: Iterable[str] = SCHEMES,
+    schemes: Iterable[str] = PAPERS_SCHEMES,
     repetitions: int = REPETITIONS,
 ) -> tuple[Case, ...]:
     """Return every combination as a case, in the order of cases."""
@@ -98,7 +102,7 @@ def stored_case(result: Result, source: str | Path) -> Case:
         ("parameters.traffic", result.parameters.get("traffic"), TRAFFICS),
         ("parameters.demand", result.parameters.get("demand"), DEMANDS),
         ("failure.link", result.failure.link, LINKS),
-        ("scheme", result.scheme, SCHEMES),
+        ("scheme", result.scheme, compared_schemes()),
     )
     for key, value, known in stored:
         if value not in known or isinstance(value, bool):

@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from experiments.gscale.cases import DEMANDS, LINKS, REPETITIONS, TRAFFICS, Case, Edge, Traffic, grid
-from te_solver.errors import InputError, shown
+from te_solver.errors import InputError
+from te_solver.option_values import different_ones
 from te_solver.text import parse_number
 
 DEFAULT_DEMANDS = (0.8, 1.2, 1.6)
 QUICK_DEMANDS, QUICK_LINKS = (1.2,), (("7", "9"),)
-
-_T = TypeVar("_T")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("gscale")
     group.add_argument(
         "--traffic",
-        type=_list_of(TRAFFICS, _traffic),
+        type=different_ones(TRAFFICS),
         metavar="KIND[,KIND]",
         help=f"kinds of traffic among {', '.join(TRAFFICS)} (default: those that the experiment shows)",
     )
     group.add_argument(
         "--demands",
-        type=_list_of(DEMANDS, parse_number),
+        type=different_ones(DEMANDS, parse_number),
         metavar="D[,D]",
         help=f"demands of every pair, in parts of a link: {_listed(DEMANDS)} (default: {_listed(DEFAULT_DEMANDS)}, "
         f"with --quick {_listed(QUICK_DEMANDS)}, with --full all)",
     )
     group.add_argument(
         "--links",
-        type=_list_of(LINKS, _link),
+        type=different_ones(LINKS, _link, "-".join),
         metavar="A-B[,A-B]",
         help=f"links that fail, one at a time: {_listed(LINKS)} (default: all, with --quick {_listed(QUICK_LINKS)})",
     )
@@ -62,23 +60,6 @@ def cases_from(args: argparse.Namespace, traffics: Sequence[Traffic]) -> tuple[C
     links = args.links or (QUICK_LINKS if args.quick else LINKS)
     repetitions = args.repetitions or (REPETITIONS if args.full else 1)
     return grid(args.traffic or traffics, demands, links, args.schemes, repetitions)
-
-
-def _list_of(known: Sequence[_T], parse: Callable[[str], _T | None]) -> Callable[[str], tuple[_T, ...]]:
-    """Return a parser for a list of different known values; argparse shows its error as the message."""
-
-    def parsed(text: str) -> tuple[_T, ...]:
-        values = [parse(word) for word in text.split(",")]
-        chosen = tuple(value for value in values if value is not None and value in known)
-        if len(set(chosen)) < len(values):
-            raise argparse.ArgumentTypeError(f"{shown(text)} is not a list of different ones of {_listed(known)}")
-        return chosen
-
-    return parsed
-
-
-def _traffic(word: str) -> Traffic | None:
-    return next((traffic for traffic in TRAFFICS if traffic == word), None)
 
 
 def _link(word: str) -> Edge | None:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from itertools import product
 from statistics import median
 
+from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.exhibit import Exhibit, Line, Point
-from experiments.gscale.cases import LINKS, SCHEMES, case_of
+from experiments.gscale.cases import LINKS, case_of
 from experiments.gscale.climb import PAPER_CAPACITY, ROUND_TRIP
 from experiments.gscale.convergence import (
     FINAL_PART,
@@ -44,7 +45,7 @@ def table_4(results: Sequence[Result]) -> Exhibit:
     runs = [run for run in results if case_of(run).traffic == "tcp"]
     demands = sorted({case_of(run).demand for run in runs})
     lines = []
-    for scheme, link in product(SCHEMES, LINKS):
+    for scheme, link in product(PAPERS_SCHEMES, LINKS):
         label = f"{scheme}, {'-'.join(link)}"
         points = []
         for demand in demands:
@@ -98,7 +99,7 @@ def _meaning(runs: Sequence[Result]) -> Iterator[str]:
 def _medians(runs: Sequence[Result], seconds_of: Callable[[Result], float | None]) -> str:
     """Return the median of each scheme's runs, in words; empty if none is known."""
     medians = []
-    for scheme in SCHEMES:
+    for scheme in PAPERS_SCHEMES:
         own = [run for run in runs if run.scheme == scheme]
         known = [time for time in map(seconds_of, own) if time is not None]
         if known:
@@ -109,7 +110,7 @@ def _medians(runs: Sequence[Result], seconds_of: Callable[[Result], float | None
 
 def _checks(table: Exhibit, demands: Sequence[float]) -> Iterator[Check]:
     for demand in demands:
-        rescaling, kuijia = (_median(table, scheme, demand) for scheme in SCHEMES)
+        rescaling, kuijia = (_median(table, scheme, demand) for scheme in PAPERS_SCHEMES)
         if kuijia is None:
             continue
         if demand <= HEAVY:

@@ -16,10 +16,11 @@ from experiments.result import Failure, FlowResult, Result, Role, Series
 from experiments.wanted_flow import WantedFlow
 from simulator.flow.model import Flows, share
 from simulator.flow.round_trips import weighed_by_round_trips
+from te_solver.failure_schemes.registry import failure_scheme
+from te_solver.manifest import describe_computation
 from te_solver.plan import Tunnel
 from te_solver.topology import Topology
 from testbed.hash_probe import Protocol
-from testbed.manifest import describe_computation
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def compute(case: Case, settings: Settings) -> Result:
     role = roles_of(flows, case.link)
     capacity = [link.capacity for link in plan.topology.links]
     planned = offered(plan.topology, case.protocol, [flow.tunnel for flow in flows], flows, {})
-    low = {flow.name: case.scheme == "kuijia" and role[flow.name] == "victim" for flow in flows}
+    low = {flow.name: failure_scheme(case.scheme).demotes(role[flow.name]) for flow in flows}
     rerouted = offered(plan.topology, case.protocol, [flow.backup for flow in flows], flows, low)
     before, after = (share(capacity, each).goodput.tolist() for each in (planned, rerouted))
     series = [Series((), (), ())] * len(flows)

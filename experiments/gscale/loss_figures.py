@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
 
+from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.exhibit import Exhibit, Line, Point
-from experiments.gscale.cases import HIGH, LOW, SCHEMES, Traffic, case_of
+from experiments.gscale.cases import HIGH, LOW, Traffic, case_of
 from experiments.published import published_curves
 from experiments.result import Check, FlowResult, Result, Role
 
@@ -175,7 +176,7 @@ def _low_class(figure: Exhibit) -> Iterator[Check]:
 
 
 def _by_scheme(traffic: Traffic, role: Role) -> tuple[LossLine, ...]:
-    return tuple(LossLine(scheme, traffic, role, scheme) for scheme in SCHEMES)
+    return tuple(LossLine(scheme, traffic, role, scheme) for scheme in PAPERS_SCHEMES)
 
 
 _ONE_CLASS: tuple[Traffic, ...] = ("tcp", "udp")
@@ -212,7 +213,7 @@ LOSS_FIGURES = (
         tuple(
             LossLine(f"{traffic}, {scheme}", traffic, "indirect", scheme)
             for traffic in _ONE_CLASS
-            for scheme in SCHEMES
+            for scheme in PAPERS_SCHEMES
         ),
         _hardly_affected,
         ("The text has less than 1 % for rescaling and almost no effect for Kuijia; for UDP nothing is drawn.",),
@@ -225,7 +226,7 @@ LOSS_FIGURES = (
         tuple(
             LossLine(f"{name}, {scheme}", "priorities", role, scheme, LOW)
             for name, role in _LOW_ROLES
-            for scheme in SCHEMES
+            for scheme in PAPERS_SCHEMES
         ),
         _low_class,
         (

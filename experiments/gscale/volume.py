@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.exhibit import Exhibit, Line, Point
 from experiments.gscale.aggregates import aggregates_of
-from experiments.gscale.cases import HIGH, LOW, SCHEMES, case_of
+from experiments.gscale.cases import HIGH, LOW, case_of
 from experiments.gscale.scenario import plan_of
 from experiments.published import published_curves
 from experiments.result import Result
@@ -47,7 +48,7 @@ def figure_16(results: Sequence[Result]) -> Exhibit:
     lines = []
     for label, part in _PARTS.items():
         points = [Point.of(_BEFORE, [_volume(first, flows, hop, part, after=False)], published.at(label, _BEFORE))]
-        for scheme in SCHEMES:
+        for scheme in PAPERS_SCHEMES:
             if scheme in by_scheme:
                 x = f"after, {scheme}"
                 volume = _volume(by_scheme[scheme], flows, hop, part, after=True)
@@ -58,7 +59,7 @@ def figure_16(results: Sequence[Result]) -> Exhibit:
         f"what passes the link {'-'.join(hop)} before and after {'-'.join(shown.link)} fails, demand {heaviest:g}",
         "Figure 16",
         first.backend,
-        "moment",
+        "time and scheme",
         f"goodput in Mbit/s, scaled to a link of {PAPERS_LINK:g}",
         tuple(lines),
         published.source,

@@ -7,6 +7,7 @@ import argparse
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment, no_options
+from experiments.stored_files import each_file
 
 _PORTS, _QUICK_PORTS = (16, 32, 48, 64), (4, 8)
 
@@ -18,6 +19,8 @@ _PORTS, _QUICK_PORTS = (16, 32, 48, 64), (4, 8)
     backends=("flow",),
     configure=no_options,
     ignores=("capacity", "repetitions"),
+    order=450,
+    reader=each_file("experiments.hedera.growth_run"),
 )
 def hedera_growth(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # Pictures take a second to import; listing the experiments must not need them.

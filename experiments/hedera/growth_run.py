@@ -5,25 +5,29 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from experiments.exhibit import Exhibit, Line, Point
+from experiments.exhibit_output import write_study
 from experiments.hedera.arrivals import arriving, larger
 from experiments.hedera.large_run import NIC_RATE, PLACEMENTS, of_pattern
 from experiments.hedera.simulation import Setting, Simulation
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
+from experiments.result import Check
 from hedera.fat_tree import FatTree
 from hedera.matrices import Matrix, random_bijection, random_targets, staggered, stride
 from simulator.flow_sizes.published import published_flow_sizes
-from te_solver.picture_file import picture_bytes
-from testbed.manifest import describe_computation
+from te_solver.manifest import describe_computation
 
 NAME = "hedera-growth"
 LOAD, FLOW_SIZES = 0.4, "data-mining"
@@ -31,6 +35,8 @@ SECONDS = 20.0
 """Seconds in which flows come and go."""
 
 _ANNEALING = "simulated-annealing"
+_WORSE = 0.1
+"""Percentage points that annealing may be below ECMP."""
 PATTERNS: Mapping[str, Callable[[FatTree, np.random.Generator], Matrix]] = {
     "stride N/2": lambda tree, _: stride(tree.hosts, tree.hosts // 2),
     "stag(.5,.3)": lambda tree, random: staggered(tree, 0.5, 0.3, random),
@@ -69,11 +75,7 @@ def run_growth(settings: Settings, ports: Sequence[int], output: OutputFolder, p
         "sizes": rows,
         "manifest": describe_computation(began, time.time() - began),
     }
-    text = table_text(data)
-    output.write_json(f"{NAME}.json", data)
-    output.write_text(f"{NAME}.txt", f"{text}\n")
-    output.write_bytes(f"{NAME}.svg", picture_bytes(figure(data), ".svg"))
-    return Outcome(text, data, tuple(missed_bars(data)))
+    return write_study(NAME, data, exhibits(data), output)
 
 
 def in_own_process(ports: int, part: str, seed: int) -> dict[str, float]:
@@ -113,62 +115,54 @@ def _peak_megabytes() -> float:
     return int(peak.split()[1]) / 1024
 
 
-def missed_bars(data: dict[str, Any]) -> list[str]:
-    return [
-        f"{row['hosts']:,} hosts, {name}: annealing reaches {parts[_ANNEALING]:.3f}, ECMP {parts['ecmp']:.3f}"
-        for row in data["sizes"]
-        for name, parts in row["patterns"].items()
-        if parts[_ANNEALING] < parts["ecmp"] - 1e-3
-    ]
+def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
+    """Return time, memory and goodput over the number of hosts; annealing must not be worse than ECMP."""
+    sizes = data["sizes"]
+    patterns, placements = sizes[0]["patterns"], sizes[0]["arrivals"]
+
+    def line(label: str, *keys: str, scale: float = 1.0) -> Line:
+        return Line(label, tuple(Point.of(row["hosts"], [scale * reduce(getitem, keys, row)]) for row in sizes))
+
+    def exhibit(name: str, title: str, quantity: str, *lines: Line) -> Exhibit:
+        return Exhibit(name, title, "Hedera, larger", data["backend"], "hosts", quantity, lines)
+
+    time = exhibit(
+        NAME,
+        "processor time of a simulated minute of every pattern under all placements, and of arriving flows",
+        "processor time (s)",
+        *(line(name, "patterns", name, "seconds") for name in patterns),
+        *(line(f"arrivals, {name}", "arrivals", name, "seconds") for name in placements),
+    )
+    goodput = exhibit(
+        f"{NAME}-goodput",
+        "goodput of endless flows",
+        "part of goodput without blocking (%)",
+        *(
+            line(f"{pattern}, {name}", "patterns", pattern, name, scale=100)
+            for pattern in patterns
+            for name in PLACEMENTS
+        ),
+    )
+    arrivals = exhibit(
+        f"{NAME}-arrivals",
+        f"goodput of flows of 1 MB and more ({data['flow_sizes']}) that come and go for {SECONDS:g} s,"
+        f" {data['load']:.0%} of interfaces in the mean",
+        "goodput (Gbit/s)",
+        *(line(name, "arrivals", name, "goodput", scale=1e-3) for name in placements),
+    )
+    memory = exhibit(
+        f"{NAME}-memory", "most memory that any of the simulations took", "peak memory (MB)", line("all", "megabytes")
+    )
+    return (
+        replace(time, logarithmic=True),
+        replace(goodput, checks=tuple(_checks(sizes))),
+        arrivals,
+        replace(memory, logarithmic=True),
+    )
 
 
-def table_text(data: dict[str, Any]) -> str:
-    """Return the table as text."""
-    rows = data["sizes"]
-    lines = [
-        "Goodput under ECMP, first fit and annealing, in parts of what it is where nothing blocks, and the seconds of",
-        "processor time that a simulated minute of each of the four took together",
-        "",
-        f"{'hosts':>8}" + "".join(f"{name:>34}" for name in rows[0]["patterns"]),
-    ]
-    for row in rows:
-        cells = (
-            " ".join(f"{parts[name]:.3f}" for name in PLACEMENTS) + f" {parts['seconds']:7.1f} s"
-            for parts in row["patterns"].values()
-        )
-        lines.append(f"{row['hosts']:>8,}" + "".join(f"{cell:>34}" for cell in cells))
-    lines += [
-        "",
-        f"{SECONDS:g} s of flows of 1 MB and more ({data['flow_sizes']}) that come and go, {data['load']:.0%} of",
-        "interfaces in the mean: goodput in Gbit/s, seconds of processor time; the most memory that any of this took",
-        "",
-        f"{'hosts':>8}{'flows':>12}{'ECMP':>22}{'annealing':>22}{'MB':>8}",
-    ]
-    for row in rows:
-        cells = (f"{each['goodput'] / 1000:.1f} {each['seconds']:7.1f} s" for each in row["arrivals"].values())
-        told = "".join(f"{cell:>22}" for cell in cells)
-        lines.append(f"{row['hosts']:>8,}{row['arrivals']['ecmp']['flows']:>12,}{told}{row['megabytes']:>8.0f}")
-    return "\n".join(lines)
-
-
-def figure(data: dict[str, Any]) -> Figure:
-    """Return time and memory over the number of hosts, on logarithmic axes."""
-    rows = data["sizes"]
-    hosts = [row["hosts"] for row in rows]
-    drawn = Figure(figsize=(8.0, 3.6), dpi=150, layout="constrained")
-    times, memory = drawn.subplots(1, 2)
-    for name in rows[0]["patterns"]:
-        times.loglog(hosts, [row["patterns"][name]["seconds"] for row in rows], marker="o", label=name)
-    for name in rows[0]["arrivals"]:
-        seconds = [row["arrivals"][name]["seconds"] for row in rows]
-        times.loglog(hosts, seconds, marker="s", linestyle="--", label=f"arrivals, {name}")
-    times.set_ylabel("processor time (s)")
-    times.legend(fontsize="x-small")
-    memory.loglog(hosts, [row["megabytes"] for row in rows], marker="o", color="tab:gray")
-    memory.set_ylabel("peak memory (MB)")
-    for axes in (times, memory):
-        axes.set_xlabel("hosts")
-        axes.set_xticks(hosts, [f"{each:,}" for each in hosts], fontsize="small")
-        axes.minorticks_off()
-        axes.grid(alpha=0.3)
-    return drawn
+def _checks(sizes: Iterable[Mapping[str, Any]]) -> Iterator[Check]:
+    for row in sizes:
+        for name, parts in row["patterns"].items():
+            more = 100 * (parts[_ANNEALING] - parts["ecmp"])
+            yield Check(f"annealing less ECMP at {row['hosts']:,} hosts, {name}, points", more, -_WORSE, None)

@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 
-from experiments.motivation import positive_number
+from experiments.hedera.large_options import LargeOptions, ramp_from
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
-from simulator.flow.ramp import Ramp
+from experiments.stored_files import each_file
 from te_solver.errors import quoted
+from te_solver.option_values import positive_number, positive_number_within
 from te_solver.text import parse_whole
 
 _PORTS, _QUICK_PORTS = 32, 8
 _FEWEST_PORTS, _MOST_PORTS = 4, 64
 _LOAD = 0.4
-
-
-@dataclass(frozen=True)
-class LargeOptions:
-    """A network and its arriving flows.
-
-    Attributes:
-        ports: of a switch.
-        load: mean demand of the flows as a share of all hosts' interfaces.
-        flow_sizes: name of a published distribution, or a file.
-        ramp: TCP's ramp to its rates; None for rates at once.
-    """
-
-    ports: int
-    load: float
-    flow_sizes: str
-    ramp: Ramp | None = None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--arriving-load",
-        type=_part,
+        type=positive_number_within(0.0, 1.0, "a number above 0, at most 1"),
         default=_LOAD,
         metavar="F",
         help="mean load of arriving flows as a part of hosts' interfaces (default: %(default)s)",
@@ -64,11 +47,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def ramp_from(args: argparse.Namespace) -> Ramp | None:
-    """Return the ramp asked for on the command line, or None."""
-    return None if args.ramp is None else Ramp(args.ramp / 1000)
-
-
 def _ports(text: str) -> int:
     ports = parse_whole(text)
     if ports is None or ports % 2 or not _FEWEST_PORTS <= ports <= _MOST_PORTS:
@@ -78,13 +56,6 @@ def _ports(text: str) -> int:
     return ports
 
 
-def _part(text: str) -> float:
-    part = positive_number(text)
-    if part > 1:
-        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected a number above 0, at most 1")
-    return part
-
-
 @experiment(
     "hedera-8192",
     title="8,192 hosts: patterns and flows that come and go under ECMP, first fit and annealing",
@@ -92,6 +63,8 @@ def _part(text: str) -> float:
     backends=("flow",),
     configure=configure,
     ignores=("capacity", "repetitions"),
+    order=440,
+    reader=each_file("experiments.hedera.large_run"),
 )
 def hedera_8192(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # Pictures take a second to import; listing the experiments must not need them.

@@ -7,6 +7,7 @@ import argparse
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment, no_options
+from experiments.stored_files import each_file
 
 _SEEDS, _QUICK_SEEDS = 20, 4
 
@@ -18,6 +19,8 @@ _SEEDS, _QUICK_SEEDS = 20, 4
     backends=("flow",),
     configure=no_options,
     ignores=("capacity", "repetitions"),
+    order=400,
+    reader=each_file("experiments.hedera.matrices_run"),
 )
 def hedera_matrices(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # Pictures take a second to import; listing the experiments must not need them.

@@ -3,50 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import random
-from dataclasses import dataclass
 
-from experiments.hedera.large import ramp_from
-from experiments.hedera.testbed import AUTHORS_PERIOD, DEFAULT_PERIOD, NON_BLOCKING
-from experiments.motivation import positive_count, positive_number
+from experiments.hedera.large_options import ramp_from
+from experiments.hedera.shuffle_cases import AUTHORS_BYTES, AUTHORS_RATE, ShuffleOptions
+from experiments.hedera.testbed_cases import AUTHORS_PERIOD, DEFAULT_PERIOD, NON_BLOCKING
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
-from simulator.flow.ramp import Ramp
+from experiments.stored_files import each_file
 from te_solver.errors import InputError
-
-AUTHORS_BYTES = 500_000_000
-"""Bytes of each of 240 transfers: 120 GB in total."""
-
-AUTHORS_RATE = 1000.0
+from te_solver.option_values import positive_count, positive_number
 
 TIME_SCALE, QUICK_TIME_SCALE = 0.5, 0.1
 """Scale of the data, on top of the scale of the link rate."""
 
 QUICK_PERIOD = 0.5
-
-
-@dataclass(frozen=True)
-class ShuffleOptions:
-    """Options of the shuffle.
-
-    Attributes:
-        size: bytes of each transfer.
-        at_once: simultaneous transfers of a sending host.
-        schemes: from `experiments.hedera.testbed.SCHEMES`.
-        nic_rate: of every cable, in Mbit/s.
-        period: seconds between two rounds of the scheduler.
-        time_scale: factor from the authors' seconds to ours.
-        ramp: ramp of the model's flows to their rates; None for rates at once.
-    """
-
-    size: int
-    at_once: int
-    schemes: tuple[str, ...]
-    nic_rate: float
-    period: float
-    time_scale: float
-    ramp: Ramp | None = None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -82,13 +53,6 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> ShuffleOptions:
     )
 
 
-def receivers_of(host: int, hosts: int, seed: int) -> list[int]:
-    """Return the receivers of a host in order, the same under every scheme."""
-    others = [other for other in range(hosts) if other != host]
-    random.Random(f"shuffle {seed} {host}").shuffle(others)
-    return others
-
-
 @experiment(
     "hedera-shuffle",
     title="each of 16 hosts sends data to all others: how long that takes under ECMP, first fit and annealing",
@@ -97,6 +61,8 @@ def receivers_of(host: int, hosts: int, seed: int) -> list[int]:
     configure=configure,
     heeds=("placements", "nic_rate", "period", "ramp"),
     ignores=("capacity", "framework", "slots", "repetitions"),
+    order=420,
+    reader=each_file("experiments.hedera.shuffle_report"),
 )
 def hedera_shuffle(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick)

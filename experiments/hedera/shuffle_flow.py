@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from experiments.hedera.shuffle import ShuffleOptions, receivers_of
+from experiments.hedera.shuffle_cases import ShuffleOptions, receivers_of
 from experiments.hedera.simulation import Setting, Simulation, Workload
-from experiments.hedera.testbed import ECMP, NON_BLOCKING, ONE_TREE
+from experiments.hedera.testbed_cases import ECMP, NON_BLOCKING, ONE_TREE
 from hedera.fabric import Fabric, Ints
 from hedera.fat_tree import FatTree
 from hedera.placement.registry import make_placement
@@ -48,7 +48,7 @@ def shuffle_workload(receivers: Sequence[Sequence[int]], size: int, at_once: int
 def transfers_of(
     fabric: Fabric, scheme: str, workload: Workload, setting: Setting, hashed: Ints | None = None
 ) -> list[Transfer]:
-    """Play a shuffle to its end under a scheme of `experiments.hedera.testbed.SCHEMES`; `hashed` as in `Simulation`."""
+    """Play a shuffle to its end under a scheme of `testbed_cases.ARRANGEMENTS`; `hashed` as in `Simulation`."""
     unscheduled = (NON_BLOCKING, ONE_TREE, ECMP)
     placement = make_placement(ECMP if scheme in unscheduled else scheme)
     of_host = float(np.bincount(workload.source, workload.size).max()) * 8e-6

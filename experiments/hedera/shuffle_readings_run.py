@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.exhibit import Exhibit, Line, Point
+from experiments.exhibit_output import write_study
 from experiments.hedera.goodput import tcp_goodput
-from experiments.hedera.shuffle import AUTHORS_BYTES, AUTHORS_RATE, receivers_of
+from experiments.hedera.shuffle_cases import AUTHORS_BYTES, AUTHORS_RATE, receivers_of
 from experiments.hedera.shuffle_flow import PORTS_OF_SWITCH, STEP, shuffle_workload, transfers_of
-from experiments.hedera.shuffle_readings import READINGS, Hash, Reading
+from experiments.hedera.shuffle_reading_cases import READINGS, Hash, Reading
 from experiments.hedera.shuffle_report import figures, published_shuffle
 from experiments.hedera.simulation import Setting
-from experiments.hedera.testbed import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING
+from experiments.hedera.testbed_cases import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING
 from experiments.hedera.testbed_report import published_goodput
 from experiments.output import OutputFolder
 from experiments.progress import Progress
@@ -24,7 +27,7 @@ from hedera.fat_tree import FatTree
 from hedera.matrices import authors_matrices
 
 NAME = "hedera-shuffle-readings"
-_SCHEMES = (NON_BLOCKING, ECMP, FIRST_FIT, ANNEALING)
+_MEASURED = (NON_BLOCKING, ECMP, FIRST_FIT, ANNEALING)
 
 
 def run_readings(settings: Settings, seeds: int, output: OutputFolder, progress: Progress) -> Outcome:
@@ -42,18 +45,15 @@ def run_readings(settings: Settings, seeds: int, output: OutputFolder, progress:
         "seed": settings.seed,
         "seeds": seeds,
         "readings": readings,
-        "published": compared({scheme: theirs["schemes"][scheme] for scheme in _SCHEMES}),
+        "published": compared({scheme: theirs["schemes"][scheme] for scheme in _MEASURED}),
         "source": theirs["source"],
     }
-    text = table_text(data)
-    output.write_json(f"{NAME}.json", data)
-    output.write_text(f"{NAME}.txt", f"{text}\n")
-    return Outcome(text, data, ())
+    return write_study(NAME, data, exhibits(data), output)
 
 
 def of_reading(tree: FatTree, reading: Reading, seeds: range) -> dict[str, float]:
     """Return a reading's relative times of the schemes, and the deviation of its hash from the authors' matrices."""
-    found: dict[str, list[dict[str, float]]] = {scheme: [] for scheme in _SCHEMES}
+    found: dict[str, list[dict[str, float]]] = {scheme: [] for scheme in _MEASURED}
     for seed in seeds:
         hosts = range(tree.hosts)
         receivers = [
@@ -65,7 +65,7 @@ def of_reading(tree: FatTree, reading: Reading, seeds: range) -> dict[str, float
         workload = shuffle_workload(receivers, AUTHORS_BYTES, reading.at_once)
         hashed = labels(reading.hash, tree, workload.source, workload.target, seed)
         setting = Setting(period=reading.period, step=STEP, host_part=reading.host_part)
-        for scheme in _SCHEMES:
+        for scheme in _MEASURED:
             done = transfers_of(tree, scheme, workload, setting, hashed)
             found[scheme].append(figures(done, AUTHORS_BYTES))
     means = {scheme: {name: fmean(each[name] for each in runs) for name in runs[0]} for scheme, runs in found.items()}
@@ -78,7 +78,7 @@ def compared(means: dict[str, dict[str, float]]) -> dict[str, float]:
     sent = (PORTS_OF_SWITCH**3 // 4 - 1) * AUTHORS_BYTES * 8e-6
     return {
         "host": sent / seconds[NON_BLOCKING] / AUTHORS_RATE,
-        **{scheme: seconds[NON_BLOCKING] / seconds[scheme] for scheme in _SCHEMES[1:]},
+        **{scheme: seconds[NON_BLOCKING] / seconds[scheme] for scheme in _MEASURED[1:]},
         "gain": seconds[ECMP] / seconds[ANNEALING],
     }
 
@@ -128,17 +128,42 @@ _COLUMNS = {
 }
 
 
-def table_text(data: dict[str, Any]) -> str:
-    """Return the table as text."""
-    lines = [
-        "The shuffle of 120 GB under readings of what the authors leave open; the same hash under all schemes:",
-        "a host's goodput where nothing blocks, in parts of its cable; bandwidth of schemes in parts of that; how",
-        "annealing stands to the hash alone; how far the hash alone is off the published figures for the matrices",
-        "",
-        f"{'':<32}" + "".join(f"{title:>16}" for title in _COLUMNS.values()),
-    ]
-    for name, row in {**data["readings"], "published": data["published"]}.items():
-        cells = (f"{row[column]:.2f}" if column in row else "" for column in _COLUMNS)
-        lines.append((f"{name:<32}" + "".join(f"{cell:>16}" for cell in cells)).rstrip())
-    lines += ["", f"Means over {data['seeds']} seeds."]
-    return "\n".join(lines)
+_COMPARED = (
+    "A host's goodput where nothing blocks, of its cable; bandwidth of schemes, of that; annealing, of the hash alone;"
+    " how far the hash alone is off the published figures for the matrices."
+)
+
+
+def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
+    """Return the readings beside the published numbers, which are the same for all."""
+    theirs = data["published"]
+    lines = tuple(
+        Line(
+            title,
+            tuple(
+                Point.of(
+                    name,
+                    [100 * row[column]] if column in row else [],
+                    100 * theirs[column] if column in theirs else None,
+                )
+                for name, row in data["readings"].items()
+            ),
+        )
+        for column, title in _COLUMNS.items()
+    )
+    return (
+        Exhibit(
+            NAME,
+            "shuffle of 120 GB under readings of what the authors leave open",
+            "Hedera's shuffle",
+            data["backend"],
+            "reading",
+            "percent",
+            lines,
+            data["source"],
+            remarks=(
+                _COMPARED,
+                f"Means over {data['seeds']} seeds; the hash is the same under all schemes.",
+            ),
+        ),
+    )

@@ -1,20 +1,21 @@
-"""Results of a shuffle beside the authors' measurements: figures, summary, table and bars; pure."""
+"""Results of a shuffle beside the authors' measurements: figures, summary and exhibit; pure."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.resources import files
 from statistics import fmean
 from typing import Any
 
-from matplotlib.figure import Figure
-
-from experiments.hedera.bars import bar_figure
-from experiments.hedera.shuffle import ShuffleOptions
-from experiments.hedera.testbed import ANNEALING, ECMP, ONE_TREE
+from experiments.exhibit import Exhibit, Line, Point
+from experiments.hedera.shuffle_cases import ShuffleOptions
+from experiments.hedera.testbed_cases import ANNEALING, ECMP, ONE_TREE
+from experiments.result import Check
 from testbed.transfers import Transfer
+
+NAME = "hedera-shuffle"
 
 GAIN = 1.30
 """Least ratio of annealing's bisection bandwidth to one tree's; the authors have 1.37 times their ECMP."""
@@ -51,7 +52,7 @@ def published_shuffle() -> dict[str, Any]:
 def summary(found: Mapping[str, Mapping[str, Any]], options: ShuffleOptions, seed: int, backend: str) -> dict[str, Any]:
     theirs = published_shuffle()
     return {
-        "experiment": "hedera-shuffle",
+        "experiment": NAME,
         "backend": backend,
         "seed": seed,
         **asdict(options),
@@ -61,56 +62,49 @@ def summary(found: Mapping[str, Mapping[str, Any]], options: ShuffleOptions, see
     }
 
 
-def missed_bars(data: Mapping[str, Any]) -> list[str]:
-    """Return the missed bars, in words."""
+def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
+    """Return the authors' four figures beside theirs, scaled to our rate and time; the gain has a bar."""
     measured = data["measured"]
-    if not {ONE_TREE, ANNEALING} <= measured.keys():
-        return []
-    gain = _gain(measured, ANNEALING, ONE_TREE)
+    gains = (f"{scheme} {_gain(measured, scheme, ECMP):.2f}" for scheme in measured if scheme != ECMP)
+    disturbed = [f"{scheme}: {'; '.join(ours['disturbed'])}" for scheme, ours in measured.items() if ours["disturbed"]]
+    remarks = [f"Bisection bandwidth, of ecmp's: {', '.join(gains)}."] if ECMP in measured else []
+    if disturbed:
+        remarks += ["Measured on a machine that was too busy, which costs goodput:", *disturbed]
     return (
-        [] if gain >= GAIN else [f"annealing has {gain:.2f} times one tree's bisection bandwidth, expected {GAIN:.2f}"]
+        Exhibit(
+            NAME,
+            f"shuffle among 16 hosts, {data['size'] / 1e6:g} MB from each to each, {data['at_once']} at a time,"
+            f" over links of {data['nic_rate']:g} Mbit/s",
+            "Hedera's shuffle",
+            data["backend"],
+            "figure",
+            "as the heading says; published numbers are scaled to these links and sizes",
+            tuple(Line(scheme, tuple(_points(data, scheme))) for scheme in measured),
+            data["source"],
+            tuple(_checks(measured)),
+            tuple(remarks),
+            mixed=True,
+        ),
     )
+
+
+def _points(data: Mapping[str, Any], scheme: str) -> Iterator[Point]:
+    rate, scale = data["nic_rate"] / 1000, data["time_scale"]
+    ours, theirs = data["measured"][scheme], _published(data, scheme)
+    yield Point.of("all done (s)", [ours["total_seconds"]], theirs["total_seconds"] * scale)
+    yield Point.of("a host done (s)", [ours["mean_completion_seconds"]], theirs["mean_completion_seconds"] * scale)
+    yield Point.of("bisection (Mbit/s)", [ours["bisection_mbps"]], theirs["bisection_gbps"] * 1000 * rate)
+    yield Point.of("a host (Mbit/s)", [ours["host_goodput_mbps"]], theirs["host_goodput_mbytes"] * 8 * rate)
+
+
+def _checks(measured: Mapping[str, Mapping[str, float]]) -> Iterator[Check]:
+    if {ONE_TREE, ANNEALING} <= measured.keys():
+        gain = _gain(measured, ANNEALING, ONE_TREE)
+        yield Check("annealing's bisection bandwidth, of one tree's", gain, GAIN, None)
 
 
 def _gain(measured: Mapping[str, Mapping[str, float]], better: str, worse: str) -> float:
     return measured[better]["bisection_mbps"] / measured[worse]["bisection_mbps"]
-
-
-def table_text(data: Mapping[str, Any]) -> str:
-    """Return the table as text; the authors' figures are scaled to our rate and time."""
-    rate, scale = data["nic_rate"] / 1000, data["time_scale"]
-    lines = [
-        f"Shuffle among 16 hosts, {data['size'] / 1e6:g} MB from each to each, {data['at_once']} at a time,",
-        f"over links of {data['nic_rate']:g} Mbit/s [published, scaled to that]",
-        "",
-        f"{'':<22}{'all done (s)':>18}{'a host done (s)':>18}{'bisection (Mbit/s)':>20}{'host (Mbit/s)':>18}",
-    ]
-    for scheme, ours in data["measured"].items():
-        theirs = _published(data, scheme)
-        cells = (
-            f"{ours['total_seconds']:.1f} [{theirs['total_seconds'] * scale:.1f}]",
-            f"{ours['mean_completion_seconds']:.1f} [{theirs['mean_completion_seconds'] * scale:.1f}]",
-            f"{ours['bisection_mbps']:.1f} [{theirs['bisection_gbps'] * 1000 * rate:.1f}]",
-            f"{ours['host_goodput_mbps']:.2f} [{theirs['host_goodput_mbytes'] * 8 * rate:.2f}]",
-        )
-        widths = (18, 18, 20, 18)
-        lines.append(f"{scheme:<22}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)))
-    measured = data["measured"]
-    if ECMP in measured:
-        gains = (f"{scheme} {_gain(measured, scheme, ECMP):.2f}" for scheme in measured if scheme != ECMP)
-        lines += ["", f"Bisection bandwidth, of ecmp's: {', '.join(gains)}"]
-    disturbed = [f"{scheme}: {'; '.join(ours['disturbed'])}" for scheme, ours in measured.items() if ours["disturbed"]]
-    if disturbed:
-        lines += ["", "Measured on a machine that was too busy, which costs goodput:", *disturbed]
-    return "\n".join(lines)
-
-
-def figure(data: Mapping[str, Any]) -> Figure:
-    """Return a bar for each scheme's bisection bandwidth, with the authors' scaled to our links."""
-    measured = data["measured"]
-    ours = [each["bisection_mbps"] for each in measured.values()]
-    theirs = [_published(data, scheme)["bisection_gbps"] * data["nic_rate"] for scheme in measured]
-    return bar_figure(list(measured), {"ours": ours}, "bisection bandwidth (Mbit/s)", {"ours": theirs})
 
 
 def _published(data: Mapping[str, Any], scheme: str) -> Mapping[str, float]:

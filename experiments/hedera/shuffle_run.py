@@ -8,16 +8,17 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from experiments.hedera.shuffle import ShuffleOptions, receivers_of
+from experiments.exhibit_output import write_study
+from experiments.hedera.shuffle_cases import ShuffleOptions, receivers_of
 from experiments.hedera.shuffle_flow import flow_shuffle
-from experiments.hedera.shuffle_report import figure, figures, missed_bars, summary, table_text
+from experiments.hedera.shuffle_report import NAME, exhibits, figures, summary
 from experiments.hedera.testbed_lab import ATTEMPTS, HederaLab, hedera_lab
 from experiments.hedera.testbed_run import BUFFER_PACKETS, PORTS_OF_SWITCH
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
-from te_solver.picture_file import picture_bytes
-from testbed.manifest import describe_computation, describe_run
+from te_solver.manifest import describe_computation
+from testbed.manifest import describe_run
 from testbed.network import NetworkOptions
 from testbed.transfers import Errand, Transfer, run_transfers
 
@@ -41,12 +42,8 @@ def run_shuffle(settings: Settings, options: ShuffleOptions, output: OutputFolde
         transfers[scheme] = [asdict(each) for each in done]
         progress.say(f"{scheme}: {found[scheme]['total_seconds']:.1f} s")
     data = summary(found, options, settings.seed, settings.backend)
-    text = table_text(data)
-    output.write_json("hedera-shuffle.json", data)
-    output.write_json("hedera-shuffle-transfers.json", transfers)
-    output.write_text("hedera-shuffle.txt", f"{text}\n")
-    output.write_bytes("hedera-shuffle.svg", picture_bytes(figure(data), ".svg"))
-    return Outcome(text, data, tuple(missed_bars(data)))
+    output.write_json(f"{NAME}-transfers.json", transfers)
+    return write_study(NAME, data, exhibits(data), output)
 
 
 def _measure(

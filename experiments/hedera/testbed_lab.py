@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from experiments.hedera.testbed import ECMP, NON_BLOCKING, ONE_TREE
+from experiments.hedera.testbed_cases import ECMP, NON_BLOCKING, ONE_TREE
 from experiments.load import Load, LoadWatch, overload
 from hedera import events
 from hedera.data_centre import DataCentre

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from experiments.hedera.testbed import MatrixOptions
+from experiments.hedera.testbed_cases import MatrixOptions
 from experiments.hedera.testbed_report import Measured, Results
 from experiments.output import OutputFolder
 from te_solver.errors import InputError

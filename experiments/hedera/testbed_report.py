@@ -1,18 +1,19 @@
-"""Goodput on the emulated testbed beside the authors' measurements: summary, table, picture and bars; pure."""
+"""Goodput on the emulated testbed beside the authors' measurements: summary and exhibits; pure."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from statistics import fmean, pstdev
 from typing import Any
 
-from matplotlib.figure import Figure
+from experiments.exhibit import Exhibit, Line, Point
+from experiments.hedera.testbed_cases import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE, MatrixOptions
+from experiments.result import Check
 
-from experiments.hedera.bars import bar_figure
-from experiments.hedera.testbed import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE, MatrixOptions
+NAME = "hedera-testbed"
 
 WITHIN = {ONE_TREE: 0.10, FIRST_FIT: 0.08, ANNEALING: 0.08}
 """Tolerance of the mean share of non-blocking goodput around the published one; the tree's stands in for ECMP's."""
@@ -76,7 +77,7 @@ def summary(results: Results, options: MatrixOptions, seed: int) -> dict[str, An
             "disturbed": {s: [each.disturbed for each in runs] for s, runs in by_scheme.items()},
         }
     return {
-        "experiment": "hedera-testbed",
+        "experiment": NAME,
         "backend": "emulation",
         "seed": seed,
         "schemes": list(options.schemes),
@@ -91,56 +92,83 @@ def summary(results: Results, options: MatrixOptions, seed: int) -> dict[str, An
     }
 
 
-def missed_bars(data: Mapping[str, Any]) -> list[str]:
-    """Return the missed bars, in words."""
-    ours, theirs = data["mean"], data["published_mean"]
-    if data["quick"]:
-        return [
-            f"{scheme} carries {ours[scheme] / ours[ECMP]:.2f} times what ecmp does, expected {QUICK_GAIN:g}"
-            for scheme in ours
-            if ECMP in ours and scheme not in (NON_BLOCKING, ONE_TREE, ECMP) and ours[scheme] < QUICK_GAIN * ours[ECMP]
-        ]
-    return [
-        f"{scheme}: {ours[scheme]:.3f} of non-blocking, expected {theirs[scheme]:.3f} within {within:g}"
-        for scheme, within in WITHIN.items()
-        if scheme in ours and abs(ours[scheme] - theirs[scheme]) > within
-    ]
-
-
-def table_text(data: Mapping[str, Any]) -> str:
-    """Return the table as text."""
-    others = data["schemes"][1:]
+def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
+    """Return goodput and its parts of the control's beside the authors', scaled to our links, with the bars."""
+    patterns, schemes = data["patterns"], data["schemes"]
+    scale = data["capacity"] / 1000
     begin, end = data["seconds"]
-    lines = [
-        f"Hedera's testbed, emulated with links of {data['capacity']:g} Mbit/s: goodput of all flows in Mbit/s from",
-        f"second {begin:g} to {end:g} at one switch that does not block, else the part of that [published]",
-        "",
-        f"{'':<14}{NON_BLOCKING:>14}" + "".join(f"{scheme:>22}" for scheme in others),
-    ]
-    for name, entry in data["patterns"].items():
-        cells = [f"{entry['part'][s]:.3f} [{entry['published_part'][s]:.3f}]" for s in others]
-        lines.append(f"{name:<14}{entry['goodput'][NON_BLOCKING]:>14.1f}" + "".join(f"{cell:>22}" for cell in cells))
-    means = [f"{data['mean'][s]:.3f} [{data['published_mean'][s]:.3f}]" for s in others]
-    lines.append(f"{'mean':<28}" + "".join(f"{cell:>22}" for cell in means))
-    disturbed = {
+    about = ("Hedera's testbed", data["backend"])
+    goodput = (
+        Line(
+            scheme,
+            tuple(
+                replace(
+                    Point.of(name, [entry["goodput"][scheme]], scale * entry["published"][scheme]),
+                    spread=entry["spread"][scheme],
+                )
+                for name, entry in patterns.items()
+            ),
+        )
+        for scheme in schemes
+    )
+    parts = (
+        Line(
+            scheme,
+            (
+                *(
+                    Point.of(name, [100 * entry["part"][scheme]], 100 * entry["published_part"][scheme])
+                    for name, entry in patterns.items()
+                ),
+                Point.of("mean", [100 * data["mean"][scheme]], 100 * data["published_mean"][scheme]),
+            ),
+        )
+        for scheme in schemes[1:]
+    )
+    return (
+        Exhibit(
+            NAME,
+            f"goodput of all flows on an emulated testbed of 16 hosts with links of {data['capacity']:g} Mbit/s",
+            *about,
+            "matrix",
+            f"aggregate goodput (Mbit/s), second {begin:g} to {end:g}",
+            tuple(goodput),
+            data["source"],
+            remarks=tuple(_to_be_measured_again(patterns)),
+        ),
+        Exhibit(
+            f"{NAME}-parts",
+            "part of the goodput at one switch that does not block",
+            *about,
+            "matrix",
+            "part of goodput without blocking (%)",
+            tuple(parts),
+            data["source"],
+            tuple(_checks(data)),
+        ),
+    )
+
+
+def _checks(data: Mapping[str, Any]) -> Iterator[Check]:
+    ours, theirs = data["mean"], data["published_mean"]
+    if not data["quick"]:
+        for scheme, within in WITHIN.items():
+            if scheme in ours:
+                expected = theirs[scheme]
+                yield Check(f"{scheme} of non-blocking", ours[scheme], expected - within, expected + within)
+    elif ECMP in ours:
+        for scheme in [each for each in ours if each not in {NON_BLOCKING, ONE_TREE, ECMP}]:
+            yield Check(f"{scheme}, times what ecmp carries", ours[scheme] / ours[ECMP], QUICK_GAIN, None)
+
+
+def _to_be_measured_again(patterns: Mapping[str, Any]) -> list[str]:
+    found = {
         f"{scheme}, {name}: {'; '.join(reasons)}"
-        for name, entry in data["patterns"].items()
+        for name, entry in patterns.items()
         for scheme, runs in entry["disturbed"].items()
         for reasons in runs
         if reasons
     }
-    if disturbed:
-        lines += ["", "To be measured again:", *sorted(disturbed)]
-    return "\n".join(lines)
-
-
-def figure(data: Mapping[str, Any]) -> Figure:
-    """Return bars as on the authors' slides, with published values scaled to our links."""
-    patterns = data["patterns"]
-    scale = data["capacity"] / 1000
-    bars = {s: [entry["goodput"][s] for entry in patterns.values()] for s in data["schemes"]}
-    marks = {s: [entry["published"][s] * scale for entry in patterns.values()] for s in data["schemes"]}
-    return bar_figure(list(patterns), bars, "aggregate goodput (Mbit/s)", marks)
+    return ["To be measured again:", *sorted(found)] if found else []
 
 
 def _mean_part(patterns: Mapping[str, Any], key: str, scheme: str) -> float:

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
-from experiments.hedera.testbed import MatrixOptions, Span
+from experiments.exhibit_output import write_study
+from experiments.hedera.testbed_cases import MatrixOptions, Span
 from experiments.hedera.testbed_lab import HederaLab, hedera_lab
 from experiments.hedera.testbed_record import Record
-from experiments.hedera.testbed_report import Measured, figure, missed_bars, summary, table_text
+from experiments.hedera.testbed_report import NAME, Measured, exhibits, summary
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
@@ -46,11 +47,7 @@ def run_testbed(settings: Settings, options: MatrixOptions, output: OutputFolder
             _measure_scheme(scheme, missing, settings.seed, options, record, progress)
     results = record.results(options, settings.repetitions)
     data = {**summary(results, options, settings.seed), "manifest": record.manifest}
-    text = table_text(data)
-    output.write_json("hedera-testbed.json", data)
-    output.write_text("hedera-testbed.txt", f"{text}\n")
-    output.write_with("hedera-testbed.png", figure(data).savefig)
-    return Outcome(text, data, tuple(missed_bars(data)))
+    return write_study(NAME, data, exhibits(data), output)
 
 
 def _measure_scheme(

@@ -7,6 +7,7 @@ import argparse
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment, no_options
+from experiments.stored_files import each_file
 
 _MOST_HOSTS, _QUICK_HOSTS = 27_648, 8_192
 
@@ -18,6 +19,8 @@ _MOST_HOSTS, _QUICK_HOSTS = 27_648, 8_192
     backends=("flow",),
     configure=no_options,
     ignores=("capacity", "repetitions"),
+    order=460,
+    reader=each_file("experiments.hedera.timing_run"),
 )
 def hedera_timing(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # The kernels are imported on use, so that experiments can be listed without them.

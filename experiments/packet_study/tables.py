@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.text_table import text_table
 from simulator.packet.simulation import Simulation
 from simulator.packet.summary import FlowTable
 
@@ -25,26 +26,20 @@ _QUEUES = ("mean", "busiest_mean", "peak")
 
 def summary_lines(results: Sequence[Result]) -> Iterator[str]:
     """Yield completion times and slowdowns by class, then losses and queues; several seeds are averaged."""
-    widest = max(len(each["name"]) for each in results[0]["classes"])
-    yield f"{'':{widest + 29}}             completion, ms              slowdown        goodput"
-    yield (
-        f"{'queue':<12}{'transport':<10}{'load':>5}  {'class':<{widest}}   flows"
-        f"      mean    median      99 %     mean     99 %    Mbit/s"
-    )
     groups = [(scheme, list(group)) for scheme, group in groupby(results, _scheme)]
-    for scheme, group in groups:
-        for place, first in enumerate(group[0]["classes"]):
-            of_it = [each["classes"][place] for each in group]
-            if any(each["flows"] for each in of_it):
-                yield f"{_label(scheme)}  {first['name']:<{widest}}{_class_figures(of_it)}"
+    classes = [
+        (*_label(scheme), first["name"], *_class_figures([each["classes"][place] for each in group]))
+        for scheme, group in groups
+        for place, first in enumerate(group[0]["classes"])
+        if any(each["classes"][place]["flows"] for each in group)
+    ]
+    above = ("", "", "", "", "", "completion, ms:", "", "", "slowdown:", "", "goodput:")
+    heads = ("queue", "transport", "load", "class", "flows", "mean", "median", "99 %", "mean", "99 %", "Mbit/s")
+    yield from text_table(above, [heads, *classes])
     yield ""
-    yield f"{'':27}  goodput    packets of data, % of sent                queues of switches, kB"
-    yield (
-        f"{'queue':<12}{'transport':<10}{'load':>5}   Mbit/s   dropped  sent again    marked  timeouts"
-        f"     mean   busiest      peak"
-    )
-    for scheme, group in groups:
-        yield f"{_label(scheme)}{_totals(group)}"
+    above = ("", "", "", "goodput:", "% of packets:", "", "", "", "queues, kB:", "", "")
+    heads = (*heads[:3], "Mbit/s", "dropped", "sent again", "marked", "timeouts", "mean", "busiest", "peak")
+    yield from text_table(above, [heads, *((*_label(scheme), *_totals(group)) for scheme, group in groups)])
 
 
 def summary_csv(results: Sequence[Result]) -> str:
@@ -106,39 +101,32 @@ def _scheme(result: Result) -> tuple[str, str, float | None]:
     return result["queue"], result["transport"], result["load"]
 
 
-def _label(scheme: tuple[str, str, float | None]) -> str:
+def _label(scheme: tuple[str, str, float | None]) -> tuple[str, str, str]:
     queue, transport, load = scheme
-    return f"{queue:<12}{transport:<10}{'-' if load is None else f'{load:g}':>5}"
+    return queue, transport, "-" if load is None else f"{load:g}"
 
 
-def _class_figures(of: Sequence[Mapping[str, Any]]) -> str:
+def _class_figures(of: Sequence[Mapping[str, Any]]) -> list[str]:
     flows, finished = (sum(each[name] for each in of) for name in ("flows", "finished"))
     count = f"{flows}" if finished == flows else f"{finished}/{flows}"
     times = [_mean(each["completion"][point] for each in of) for point in ("mean", "p50", "p99")]
     slowdowns = [_mean(each["slowdown"][point] for each in of) for point in ("mean", "p99")]
     goodput = _mean(each["goodput"]["mean"] for each in of)
-    return (
-        f"{count:>8}"
-        + "".join(f"{_short(None if time is None else time * 1e3):>10}" for time in times)
-        + "".join(f"{_short(slowdown):>9}" for slowdown in slowdowns)
-        + f"{_short(goodput):>10}"
-    )
+    milliseconds = (None if time is None else time * 1e3 for time in times)
+    return [count, *map(_short, [*milliseconds, *slowdowns, goodput])]
 
 
-def _totals(of: Sequence[Result]) -> str:
+def _totals(of: Sequence[Result]) -> list[str]:
     sent = sum(each["sent"] for each in of)
     parts = [sum(each[name] for each in of) / max(sent, 1) for name in ("dropped", "retransmitted", "marked")]
     timeouts = sum(each["timeouts"] for each in of)
     queues = [_mean(each["queues"][name] for each in of) for name in _QUEUES]
-    return (
-        f"{_short(_mean(each['goodput'] for each in of)):>9}"
-        + "".join(f"{100 * part:>{width}.3g}" for part, width in zip(parts, (10, 12, 10), strict=True))
-        + f"{timeouts:>10}"
-        + "".join(
-            f"{_short(None if queue is None else queue / 1e3):>{width}}"
-            for queue, width in zip(queues, (9, 10, 10), strict=True)
-        )
-    )
+    return [
+        _short(_mean(each["goodput"] for each in of)),
+        *(f"{100 * part:.3g}" for part in parts),
+        f"{timeouts}",
+        *(_short(None if queue is None else queue / 1e3) for queue in queues),
+    ]
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

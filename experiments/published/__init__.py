@@ -20,8 +20,10 @@ class PublishedThroughput:
     before: Mapping[str, float]
     after: Mapping[str, Mapping[str, float]]
 
-    def for_scheme(self, scheme: str) -> dict[str, Any]:
-        """Return the published numbers for a result with this scheme, as JSON data."""
+    def for_scheme(self, scheme: str) -> dict[str, Any] | None:
+        """Return the published numbers for a result with this scheme, as JSON data; None when there are none."""
+        if scheme not in self.after:
+            return None
         return {
             "source": self.source,
             "unit": "Mbit/s",

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kuijia_app.cli.common_options import whole_number
 from te_solver.errors import InputError, quoted
+from te_solver.option_values import whole_number
 from te_solver.parallel import processors
 
 _ADDRESS = re.compile(r"(tcp|tls)://[^\s/]+:\d+")

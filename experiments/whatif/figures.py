@@ -10,20 +10,19 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from matplotlib.transforms import offset_copy
 
+from experiments.picture_style import COLOURS, look
 from experiments.whatif.study import Study
 from simulator.flow.comparison import ABORIGINAL, compare, ranked
 from simulator.flow.failure_impact import Role
 from simulator.flow.what_if import Outcome, loss_share
 
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
-"""Colours by Okabe and Ito, distinguishable with any kind of colour vision."""
-
-_LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1)))
-_MARKS = "osD^vPX"
-_VICTIMS, _OTHERS = "#d55e00", "#0072b2"
+_VICTIMS, _OTHERS = COLOURS[1], COLOURS[0]
 _COLUMNS = 3
 _APART_POINTS = 9.0
 """Distance in points between schemes that leave the same capacity vacant."""
+
+_LEAST_MARGIN = 0.1
+"""Share of the capacity shown beside the schemes."""
 
 _SIZE = (6.4, 3.8)
 _PANEL = (3.1, 2.5)
@@ -49,8 +48,8 @@ def loss_distribution(study: Study) -> Figure:
             np.concatenate([[0], losses, [1]]),
             np.concatenate([[1], more, [0]]),
             where="post",
-            color=_COLOURS[position % len(_COLOURS)],
-            linestyle=_LINES[position % len(_LINES)],
+            color=look(position).colour,
+            linestyle=look(position).dashes,
             label=contender.scheme.name,
         )
     most = max(loss_share(outcome.total()) for outcome in study.outcomes)
@@ -99,31 +98,37 @@ def ranked_losses(study: Study) -> Figure:
 
 
 def loss_and_vacancy(study: Study) -> Figure:
-    """Return each scheme by vacant capacity and cost of failures: the mean, and a line up to the worst."""
+    """Return each scheme by vacant capacity and cost of failures: the mean, and a line up to the worst.
+
+    Schemes that leave the same capacity vacant stand side by side.
+    """
     figure = Figure(figsize=_SIZE, layout="constrained")
     axes = figure.subplots()
     for position, contender in enumerate(study.contenders):
         found = compare(contender, study.of(contender))
-        colour = _COLOURS[position % len(_COLOURS)]
+        how = look(position)
         # Schemes on one plan leave the same capacity: side by side they can be distinguished.
         aside = _APART_POINTS * (position - (len(study.contenders) - 1) / 2)
         beside = offset_copy(axes.transData, figure, x=aside, units="points")
         mean_to_worst = [found.lost, found.lost_worst]
-        axes.plot([contender.vacant] * 2, mean_to_worst, color=colour, linewidth=1, marker="_", transform=beside)
+        axes.plot([contender.vacant] * 2, mean_to_worst, color=how.colour, linewidth=1, marker="_", transform=beside)
         axes.plot(
             contender.vacant,
             found.lost,
-            marker=_MARKS[position % len(_MARKS)],
-            color=colour,
+            marker=how.mark,
+            color=how.colour,
+            clip_on=False,
             linestyle="none",
             label=contender.scheme.name,
             transform=beside,
         )
         axes.update_datalim([(contender.vacant, 0.0), (contender.vacant, found.lost_worst)])
-    axes.margins(x=0.25)
     axes.autoscale_view()
+    # The distance between schemes on one plan must not look like one in capacity.
+    vacant = [contender.vacant for contender in study.contenders]
+    axes.set_xlim(max(0.0, min(vacant) - _LEAST_MARGIN), min(1.0, max(vacant) + _LEAST_MARGIN))
     axes.set_ylim(bottom=0)
-    axes.set_xlabel("capacity that carries nothing before anything fails")
+    axes.set_xlabel("capacity that carries nothing before anything fails (equal ones side by side)")
     axes.set_ylabel("lost of the traffic sent: mean, worst")
     _finish_shares(axes)
     return figure

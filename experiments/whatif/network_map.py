@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +27,9 @@ STEPS = (0.01, 0.05, 0.1, 0.25, 1.0)
 _NAMED_NODES = 60
 _ABOVE, _BELOW = -10.0, 19.0
 """Vertical offsets of names, away from most of a node's links."""
+
+_LETTER, _LINE_HEIGHT = 6.6, 12.0
+"""Width of a letter and height of a line of names, generously."""
 
 _SHOWN_CHARACTERS = 14
 
@@ -63,7 +66,7 @@ class MapLink:
 
 @dataclass(frozen=True)
 class MapNode:
-    """A node as a dot; its `label`, empty on large maps, stands `label_below` its middle."""
+    """A node as a dot; its `label`, empty where there is no room for it, stands `label_below` its middle."""
 
     x: float
     y: float
@@ -105,9 +108,25 @@ def network_map(study: Study, contender: Contender, places: Positions, roles: Se
         is_below = bool(around) and sum(around) / len(around) < spots[node][1]
         label = _short(node) if named else ""
         dots.append(MapNode(*spots[node], css, title, label, _BELOW if is_below else _ABOVE))
+    dots = _without_overlap(dots, study)
     seen = {link.css for link in links} | {dot.css for dot in dots}
     bands = (*BANDS, UNTRIED) if UNTRIED.css in seen else BANDS
     return NetworkMap(WIDTH, height, named, links, dots, bands)
+
+
+def _without_overlap(dots: Sequence[MapNode], study: Study) -> list[MapNode]:
+    """Return the nodes with only those names that cover no other name; those of nodes with many links come first."""
+    taken: list[tuple[float, float, float]] = []
+    shown: dict[int, MapNode] = {}
+    degree = [len(study.topology.neighbours[node]) for node in study.topology.nodes]
+    for number in sorted(range(len(dots)), key=lambda number: -degree[number]):
+        dot = dots[number]
+        half, y = len(dot.label) * _LETTER / 2, dot.y + dot.label_below
+        covers = any(abs(dot.x - x) < half + other and abs(y - row) < _LINE_HEIGHT for x, row, other in taken)
+        shown[number] = replace(dot, label="") if covers else dot
+        if dot.label and not covers:
+            taken.append((dot.x, y, half))
+    return [shown[number] for number in range(len(dots))]
 
 
 def _costs(study: Study, contender: Contender, roles: Sequence[Role]) -> dict[Part, float]:

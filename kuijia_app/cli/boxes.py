@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from kuijia_app.cli.common_options import add_common_options, whole_number
-from kuijia_app.cli.inputs import add_topology, positive_number, read_topology
+from kuijia_app.cli.common_options import add_common_options
+from kuijia_app.cli.inputs import add_topology, read_topology
 from kuijia_app.wiring import Wiring
 from te_solver.errors import KuijiaError
+from te_solver.option_values import positive_number, whole_number
 from te_solver.topology import Topology
 from testbed.boxes.fleet import Examination, Fleet
 from testbed.boxes.inventory import Inventory, read_inventory

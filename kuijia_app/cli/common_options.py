@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 
-from te_solver.errors import quoted
-from te_solver.text import parse_whole
+from te_solver.option_values import whole_number
 
 
 def add_common_options(parser: argparse.ArgumentParser, *, below_another: bool = False) -> None:
@@ -23,18 +21,3 @@ def add_common_options(parser: argparse.ArgumentParser, *, below_another: bool =
         default=default(1),
         help="seed of every random choice (default: 1)",
     )
-
-
-def whole_number(
-    first: int, last: int | None = None, *, of: str = "", expected: str | None = None
-) -> Callable[[str], int]:
-    """For `type=` of argparse: a number from `first` to `last`; errors say what it is a number `of`."""
-
-    def number(text: str) -> int:
-        value = parse_whole(text)
-        if value is None or value < first or (last is not None and value > last):
-            wanted = expected or f"a whole number from {first} to {last}"
-            raise argparse.ArgumentTypeError(f"{quoted(text)}{of}, expected {wanted}")
-        return value
-
-    return number

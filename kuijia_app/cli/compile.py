@@ -7,6 +7,7 @@ import json
 from collections.abc import Collection
 from pathlib import Path
 
+from experiments.text_table import text_table
 from kuijia_app.cli.table_options import Built, add_plan_and_options, build
 from kuijia_app.field_counts import BITS_PER_FIELD
 from kuijia_app.ofctl_text import LONGEST_STEM, file_stem, flows_text, groups_text
@@ -52,10 +53,9 @@ def run(args: argparse.Namespace) -> int:
         totals = {"total": total.as_json(), "bits_per_field": BITS_PER_FIELD, "rounding_error": rounding_error}
         print(json.dumps({"switches": counts, **totals}))
         return 0
-    width = max(map(len, [*sizes, "switch"]))
-    print(f"{'switch':<{width}}  entries  fields  groups  buckets")
-    for name, size in [*sizes.items(), ("total", total)]:
-        print(f"{name:<{width}}  {size.entries:>7}  {size.fields:>6}  {size.groups:>6}  {size.buckets:>7}")
+    counted = [*sizes.items(), ("total", total)]
+    rows = [(name, *map(str, (size.entries, size.fields, size.groups, size.buckets))) for name, size in counted]
+    print("\n".join(text_table(("switch", "entries", "fields", "groups", "buckets"), rows)))
     print(f"a tunnel's share of the {built.options.slot_count} hash slots is off by {rounding_error:.2%} at most")
     if args.output is not None:
         print(f"wrote {2 * len(sizes)} files to {args.output}")

@@ -6,8 +6,6 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from kuijia_app.cli.common_options import whole_number
-from kuijia_app.cli.inputs import positive_number
 from kuijia_app.cli.table_options import add_table_options, option_words
 from kuijia_app.gate.binding import load_binding
 from kuijia_app.launcher import run_application
@@ -15,6 +13,7 @@ from kuijia_app.options import pipeline_options
 from kuijia_app.rollout import DEFAULT_DRAIN
 from kuijia_app.tls import TlsFiles
 from te_solver.errors import InputError
+from te_solver.option_values import positive_number, whole_number
 from te_solver.plan_file import load_plan
 
 HELP = "run the OpenFlow controller for a plan, until interrupted; SIGHUP has it read the plan file again"

@@ -9,7 +9,7 @@ import time
 from dataclasses import asdict
 
 from experiments.progress import Progress
-from kuijia_app.cli.common_options import whole_number
+from te_solver.option_values import whole_number
 from testbed.crosscheck import CrossCheck, cross_check
 
 HELP = "hold the model that `verify` and `trace` use against a real Open vSwitch, over random cases"

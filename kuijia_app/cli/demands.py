@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kuijia_app.cli.common_options import whole_number
-from kuijia_app.cli.inputs import add_topology, positive_number, read_topology
+from kuijia_app.cli.inputs import add_topology, read_topology
 from te_solver.demand_generators import (
     bimodal,
     gravity,
@@ -24,6 +23,7 @@ from te_solver.demands_file import save_demands
 from te_solver.errors import InputError, UnsoundError, quoted
 from te_solver.formats.demands_csv import demands_csv
 from te_solver.formats.notes import counted
+from te_solver.option_values import positive_number, whole_number
 from te_solver.text import parse_number
 from te_solver.topology import Topology
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import time
 from pathlib import Path
 
 from experiments.progress import Progress
-from kuijia_app.cli.common_options import whole_number
 from kuijia_app.cli.notes import print_notes
 from te_solver.connectivity import Reachability
 from te_solver.demands import Demand
 from te_solver.demands_file import DEMAND_FORMATS, line_of_demand, load_demands
-from te_solver.errors import InputError, quoted
+from te_solver.errors import InputError
 from te_solver.formats.draft import DEFAULT_CAPACITY
 from te_solver.formats.notes import counted
 from te_solver.formats.topohub_networks import PREFIX
 from te_solver.networks import shipped_demands, shipped_names, shipped_network
+from te_solver.option_values import positive_number, whole_number
 from te_solver.plan import MAX_TUNNELS_PER_PAIR
-from te_solver.text import parse_number
 from te_solver.topology import Topology
 from te_solver.topology_file import TOPOLOGY_FORMATS, load_topology
 
@@ -138,14 +136,6 @@ def read_demands(args: argparse.Namespace, topology: Topology) -> tuple[Demand, 
         demands = _without(demands, set(apart), topology, name, notes)
     print_notes(name, notes)
     return demands
-
-
-def positive_number(text: str) -> float:
-    """An option's value that is a finite number greater than zero; for `type=` of argparse."""
-    number = parse_number(text)
-    if number is None or not (math.isfinite(number) and number > 0):
-        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected a finite number greater than zero")
-    return number
 
 
 def _without(

@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from kuijia_app.cli.common_options import add_common_options, whole_number
+from kuijia_app.cli.common_options import add_common_options
 from kuijia_app.cli.inputs import (
     add_demands,
     add_topology,
     add_tunnels,
-    positive_number,
     read_demands,
     read_topology,
 )
@@ -26,6 +25,7 @@ from kuijia_app.options import pipeline_options
 from kuijia_app.pipeline import build_tables
 from te_solver.demands import Demand
 from te_solver.errors import InputError, KuijiaError, UnsoundError, key_path
+from te_solver.option_values import positive_number, whole_number
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_to_json
 from te_solver.topology import Link, Topology

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import platform
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,8 +29,7 @@ from simulator.packet.units import LONGEST
 from te_solver.errors import InputError, InterruptedWorkError
 from te_solver.formats.notes import counted
 from te_solver.formats.topohub_networks import PREFIX
-from testbed.machine import distribution_version
-from testbed.manifest import package_versions
+from te_solver.manifest import python_versions
 
 __all__ = ["HELP", "configure", "run"]
 
@@ -202,11 +200,10 @@ def _lines(args: argparse.Namespace, study: Study, results: Sequence[dict[str, A
 
 def _provenance(args: argparse.Namespace, assumptions: Sequence[str]) -> dict[str, Any]:
     """All that decides the results."""
-    kuijia = distribution_version("kuijia") or "not installed"
     return {
         "options": {name: _plain(value) for name, value in vars(args).items() if name not in _NOT_TOLD},
         "assumptions": list(assumptions),
-        "versions": {"Python": platform.python_version(), "kuijia": kuijia, **package_versions()},
+        "versions": python_versions(),
     }
 
 

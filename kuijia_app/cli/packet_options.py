@@ -9,11 +9,11 @@ from experiments.packet_study.networks import FORMS
 from experiments.packet_study.schemes import DEFAULT_BUFFER, DISCIPLINES, Mark
 from experiments.sweep.workers import add_workers
 from kuijia_app.cli import packet_values as values
-from kuijia_app.cli.common_options import whole_number
 from kuijia_app.cli.inputs import add_reading
 from simulator.flow_sizes.published import published_names
 from simulator.packet.traffic.load import Reference
 from simulator.packet.transports import Congestion, Tcp
+from te_solver.option_values import whole_number
 
 HEADER = Tcp().header
 """Bytes of a packet that are no payload."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
+from dataclasses import asdict
 from pathlib import Path
 
 from te_solver.errors import InputError
@@ -27,14 +28,16 @@ def run(args: argparse.Namespace) -> int:
     from experiments.exhibit import exhibit_to_json  # noqa: PLC0415
     from experiments.output import OutputFolder  # noqa: PLC0415
     from experiments.report import report_of  # noqa: PLC0415
-    from experiments.report_pages import html_page, markdown_page, picture, picture_name  # noqa: PLC0415
+    from experiments.report_lead import HEADINGS  # noqa: PLC0415
+    from experiments.report_pages import html_page, markdown_page, pictures_of  # noqa: PLC0415
+    from experiments.text_table import text_table  # noqa: PLC0415
 
     with reading(args.folder, "results that `kuijia run` wrote"), warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)  # numpy's, of numbers without meaning
         warnings.simplefilter("ignore", UserWarning)  # matplotlib's, of what does not fit into a picture
         report = report_of(args.folder)
-        pages = {HTML: html_page(report), MARKDOWN: markdown_page(report)}
-        pictures = {picture_name(exhibit): picture(exhibit) for exhibit in report.exhibits}
+        pictures = pictures_of(report)
+        pages = {HTML: html_page(report, pictures), MARKDOWN: markdown_page(report)}
     if len({name.casefold() for name in pictures}) < len(report.exhibits):
         raise InputError(args.folder, "", "has exhibits whose pictures are one file", "names that differ")
     output = OutputFolder(args.output or args.folder)
@@ -44,12 +47,14 @@ def run(args: argparse.Namespace) -> int:
         output.write_bytes(name, drawn)
     if args.json:
         data = {
+            "findings": [asdict(finding) for finding in report.findings],
             "lead": report.lead,
             "missed": report.missed,
             "exhibits": [exhibit_to_json(exhibit) for exhibit in report.exhibits],
         }
         print(json.dumps(data, indent=1))
     else:
-        print(report.lead)
+        print("\n".join(text_table(HEADINGS, [finding.cells for finding in report.findings])))
+        print(f"\n{report.lead}")
         print(f"wrote {output.path / HTML} and {MARKDOWN} with {len(pictures)} pictures")
     return 0

@@ -9,14 +9,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from experiments.motivation import positive_count, positive_number
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Experiment, Settings, all_experiments, find_experiment, refuse_unheeded
 from experiments.sweep.workers import add_workers, refuse_workers
-from kuijia_app.cli.common_options import whole_number
 from kuijia_app.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from te_solver.errors import InputError, InterruptedWorkError, KuijiaError
+from te_solver.option_values import positive_count, positive_number, whole_number
 
 HELP = "reproduce a table or figure of the paper"
 

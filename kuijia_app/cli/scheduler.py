@@ -7,10 +7,9 @@ from dataclasses import asdict
 
 from hedera.options import SHORTEST_PERIOD, SchedulerOptions, build
 from hedera.placement.registry import placement_names
-from kuijia_app.cli.common_options import whole_number
 from kuijia_app.cli.controller import SUPERVISION, add_listening_options, binding_option, tls_files
-from kuijia_app.cli.inputs import positive_number
 from kuijia_app.launcher import run_application
+from te_solver.option_values import positive_number, whole_number
 
 HELP = "run the OpenFlow controller that schedules large flows in a data centre, until interrupted"
 APPLICATION = "hedera.scheduler"

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import get_args
 
 from experiments.progress import Progress
-from kuijia_app.cli.common_options import whole_number
 from kuijia_app.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
 from kuijia_app.cli.plan_summary import plan_summary
 from te_solver.demands import Demand
 from te_solver.errors import InputError, UnsoundError, quoted
+from te_solver.option_values import whole_number
 from te_solver.plan import MAX_TUNNELS_PER_PAIR, Plan
 from te_solver.plan_file import plan_text
 from te_solver.programs.registry import FFC, MAX_THROUGHPUT, objective_names

@@ -6,13 +6,15 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from kuijia_app.cli.common_options import whole_number
-from kuijia_app.options import Form, Liveness, OptionWords, PipelineOptions, Scheme, Tagging, pipeline_options
+from kuijia_app.options import Form, Liveness, OptionWords, PipelineOptions, Tagging, pipeline_options
 from kuijia_app.pipeline import build_tables
 from kuijia_app.queue_layouts import LAYOUTS, PLAIN, layout_file
 from kuijia_app.rules import SwitchTables
 from kuijia_app.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from te_solver.errors import InputError, UnsoundError, key_path
+from te_solver.failure_schemes.kuijia import KUIJIA
+from te_solver.failure_schemes.registry import switch_schemes
+from te_solver.option_values import whole_number
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan
 
@@ -38,8 +40,8 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     """The options on tables alone."""
     parser.add_argument(
         "--scheme",
-        choices=[each.value for each in Scheme],
-        default=Scheme.KUIJIA.value,
+        choices=[each.name for each in switch_schemes()],
+        default=KUIJIA.name,
         help="what happens to the traffic of failed tunnels (default: %(default)s)",
     )
     parser.add_argument(

@@ -6,9 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from experiments.motivation import positive_number
-from kuijia_app.cli.common_options import whole_number
 from te_solver.errors import InputError
+from te_solver.option_values import positive_number, whole_number
 from testbed.uml.boot import DEFAULT_MEMORY_MB, Guest, run_in_guest
 
 HELP = "run a command on a kernel with Open vSwitch's datapath and link delays: user-mode Linux"

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.sweep.workers import Workers, add_workers, workers_from
-from kuijia_app.cli.common_options import whole_number
 from kuijia_app.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
 from kuijia_app.cli.whatif_failures import FAILURES, chosen_failures, chosen_probabilities
 from te_solver.demands import Demand
 from te_solver.errors import InputError, UnsoundError, quoted
 from te_solver.failure_probabilities import PUBLISHED
 from te_solver.failures import Failure
+from te_solver.option_values import whole_number
 from te_solver.plan import MAX_TUNNELS_PER_PAIR
 from te_solver.topology import Topology
 
@@ -175,7 +175,8 @@ def _contenders(
     from te_solver.programs.program import Options  # noqa: PLC0415
     from te_solver.programs.registry import MAX_THROUGHPUT  # noqa: PLC0415
     from te_solver.resolve import WarmThroughput  # noqa: PLC0415
-    from te_solver.schemes.registry import SPLITS, SchemeOptions, make_scheme  # noqa: PLC0415
+    from te_solver.schemes.interface import SchemeOptions  # noqa: PLC0415
+    from te_solver.schemes.registry import SPLITS, make_scheme  # noqa: PLC0415
     from te_solver.schemes.traffic import PlannedTraffic  # noqa: PLC0415
     from te_solver.solve import solve  # noqa: PLC0415
     from te_solver.tunnel_table import ParallelFinder  # noqa: PLC0415

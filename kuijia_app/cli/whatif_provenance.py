@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import platform
 import shlex
 from collections.abc import Sequence
 
 from experiments.whatif.study import Provenance
-from testbed.machine import distribution_version
-from testbed.manifest import package_versions
+from te_solver.manifest import python_versions
 
 _OPTIONS = {
     "topology_format": "--format",
@@ -33,9 +31,7 @@ _OPTIONS = {
 
 
 def provenance(args: argparse.Namespace, assumptions: Sequence[str]) -> Provenance:
-    kuijia = distribution_version("kuijia") or "not installed"
-    versions = {"Python": platform.python_version(), "kuijia": kuijia, **package_versions()}
-    return Provenance(shlex.join(_command(args)), versions, tuple(assumptions))
+    return Provenance(shlex.join(_command(args)), python_versions(), tuple(assumptions))
 
 
 def _command(args: argparse.Namespace) -> list[str]:

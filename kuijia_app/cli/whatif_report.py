@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
+from experiments.text_table import text_table
 from experiments.whatif.shown import hurting, percent, span
 from experiments.whatif.study import Likelihood, Provenance, Study
 from simulator.flow.availability import GUARANTEED, KEPT, Availability
@@ -39,41 +40,45 @@ def summary(study: Study, worst: int | None) -> Iterator[str]:
 
 
 def _comparison(study: Study, priority: int | None) -> Iterator[str]:
+    groups = ("", "", "lost, mean:", "", "", "worst:", "of role:", "", "", "", "aboriginal:")
+    heads = (
+        "scheme",
+        "sent",
+        "all",
+        "failure",
+        "congestion",
+        "all",
+        "victim",
+        "direct",
+        "indirect",
+        "untouched",
+        "worst",
+    )
+    rows = (_comparison_row(compare(contender, study.of(contender), priority)) for contender in study.contenders)
     yield ""
-    yield (
-        "                               lost, mean of all failures    worst"
-        "              lost of these roles         aboriginal"
-    )
-    yield (
-        "scheme                    sent     all  failure  congestion      all"
-        "  victim  direct  indirect  untouched        worst"
-    )
-    for contender in study.contenders:
-        yield _comparison_line(compare(contender, study.of(contender), priority))
+    yield from text_table(groups, [heads, *rows])
 
 
-def _comparison_line(of: Comparison) -> str:
-    return (
-        f"{of.scheme:<23}{of.sent:>7.6g}"
-        f"{percent(of.lost):>8}{percent(of.failure_loss):>9}{percent(of.congestion_loss):>12}{percent(of.lost_worst):>9}"
-        f"{percent(of.of_role[Role.VICTIM]):>8}{percent(of.of_role[Role.DIRECT]):>8}"
-        f"{percent(of.of_role[Role.INDIRECT]):>10}{percent(of.of_role[Role.UNTOUCHED]):>11}"
-        f"{percent(of.aboriginal_worst):>13}"
-    )
+def _comparison_row(of: Comparison) -> list[str]:
+    roles = (Role.VICTIM, Role.DIRECT, Role.INDIRECT, Role.UNTOUCHED)
+    lost = (of.lost, of.failure_loss, of.congestion_loss, of.lost_worst)
+    shares = (*lost, *(of.of_role[role] for role in roles), of.aboriginal_worst)
+    return [of.scheme, f"{of.sent:.6g}", *map(percent, shares)]
 
 
 def _recoveries(study: Study) -> Iterator[str]:
-    yield ""
-    yield "                        goodput, Mbit/s     changes tunnel    links over capacity   capacity"
-    yield "scheme                    mean    worst      mean     worst       mean      worst     vacant"
+    groups = ("", "goodput, Mbit/s:", "", "changes tunnel:", "", "links over capacity:", "", "capacity:")
+    heads = ("scheme", *["mean", "worst"] * 3, "vacant")
+    rows = []
     for contender in study.contenders:
         mine = study.of(contender)
         rates, effort = compare(contender, mine), recovery(contender, mine)
-        yield (
-            f"{rates.scheme:<23}{rates.goodput_mean:>7.6g}{rates.goodput_least:>9.6g}"
-            f"{percent(effort.moved_mean):>10}{percent(effort.moved_most):>10}"
-            f"{effort.overloaded_mean:>11.1f}{effort.overloaded_most:>11}{percent(effort.vacant):>11}"
-        )
+        goodput = (f"{rates.goodput_mean:.6g}", f"{rates.goodput_least:.6g}")
+        moved = (percent(effort.moved_mean), percent(effort.moved_most))
+        overloaded = (f"{effort.overloaded_mean:.1f}", f"{effort.overloaded_most}")
+        rows.append((rates.scheme, *goodput, *moved, *overloaded, percent(effort.vacant)))
+    yield ""
+    yield from text_table(groups, [heads, *rows])
 
 
 def _availability(study: Study, likelihood: Likelihood) -> Iterator[str]:
@@ -83,12 +88,14 @@ def _availability(study: Study, likelihood: Likelihood) -> Iterator[str]:
     yield f"{chances.unlisted:.4%}, which count as everything lost and as nothing lost"
     for priority in (None, *(study.classes if len(study.classes) > 1 else ())):
         yield "" if priority is None else f"class {priority}"
-        head = ("of the demand", "all arrives", "pair, mean", "pair, worst", "99.9% of time")
-        yield f"{'scheme':<23}" + "".join(f"{each:>16}" for each in head)
-        for contender in study.contenders:
-            of = study.availability(contender, priority)
-            figures = (of.throughput, of.kept[0], of.pair_mean, of.pair_worst, of.guaranteed[_THREE_NINES])
-            yield f"{of.scheme:<23}" + "".join(f"{span(each):>16}" for each in figures)
+        heads = ("scheme", "of the demand", "all arrives", "pair, mean", "pair, worst", "99.9% of time")
+        found = (study.availability(contender, priority) for contender in study.contenders)
+        yield from text_table(heads, [_availability_row(of) for of in found])
+
+
+def _availability_row(of: Availability) -> list[str]:
+    shares = (of.throughput, of.kept[0], of.pair_mean, of.pair_worst, of.guaranteed[_THREE_NINES])
+    return [of.scheme, *map(span, shares)]
 
 
 def _worst_lines(mine: Sequence[Outcome], worst: int | None) -> Iterator[str]:

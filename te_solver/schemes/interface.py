@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from te_solver.failures import Failure
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.schemes.rerouting import Rerouting
+from te_solver.schemes.splits import Split, proportional
 from te_solver.schemes.traffic import PlannedTraffic
 
 
@@ -46,3 +48,16 @@ class RateSolver(Protocol):
 
     def __call__(self, incidence: Incidence, capacity: Vector, demand: Vector, /) -> Allocated:
         """Return rates within capacities, shape (L,), and demands, shape (P,), in Mbit/s and not negative."""
+
+
+@dataclass(frozen=True)
+class SchemeOptions:
+    """Options of the schemes that support them.
+
+    Attributes:
+        split: the division of victims by `kuijia` and `rescaling`.
+        new_tunnels: True if `recompute` replaces failed tunnels by new ones.
+    """
+
+    split: Split = proportional
+    new_tunnels: bool = False

@@ -14,8 +14,9 @@ from kuijia_app.cli.main import main
 from kuijia_app.expectation import Traffic, expected_traffic
 from kuijia_app.header_values import HeaderValues
 from kuijia_app.ofctl_text import flows_text, groups_text
-from kuijia_app.options import PipelineOptions, Scheme
+from kuijia_app.options import PipelineOptions
 from kuijia_app.pipeline import build_tables
+from te_solver.failure_schemes.rescaling import RESCALING
 from te_solver.plan import Plan
 from te_solver.plan_file import save_plan
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
@@ -126,7 +127,7 @@ def test_verify_exits_with_one_and_lists_what_it_found(
 
 
 def _as_if_rescaled(plan: Plan, options: PipelineOptions, told_apart: Mapping[str, HeaderValues]) -> Iterator[Traffic]:
-    return expected_traffic(plan, replace(options, scheme=Scheme.RESCALING), told_apart)
+    return expected_traffic(plan, replace(options, scheme=RESCALING), told_apart)
 
 
 def test_trace_prints_the_way(plan_file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from experiments.gscale.loss_figures import role_loss
 from experiments.gscale.scenario import pairs_of
-from experiments.motivation import EGRESS, INGRESS
+from experiments.motivation_cases import EGRESS, INGRESS
 from experiments.result import Result, Role, load_result
 from kuijia_app.cli.main import main
 from te_solver.networks import shipped_network

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from experiments import attempts, recovery_run
-from experiments.recovery import NETWORKS
+from experiments.recovery_cases import NETWORKS
 from kuijia_app.cli.main import main
 from te_solver.networks import shipped_network
 from te_solver.topology_file import load_topology

@@ -63,7 +63,7 @@ def test_table_2_victims_take_what_is_left_under_kuijia_and_more_than_that_under
     assert_queues(rescaling, dict.fromkeys((*VICTIMS, *ABORIGINALS), False))
     assert_computed_alike(tmp_path / "flow", "table2", results)
     written = {path.name for path in tmp_path.iterdir()}
-    assert {"table2-summary.json", "table2.png", "table2.txt"} < written
+    assert {"table2-summary.json", "table2.svg", "table2-over-time.svg", "table2.txt"} < written
 
 
 def test_table_3_victims_get_nothing_under_kuijia_and_half_a_link_under_rescaling(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.exhibit import Exhibit, Line, Point, exhibit_from_json, exhibit_text, exhibit_to_json, rows
+from experiments.exhibit import Exhibit, Line, Point, exhibit_from_json, exhibit_to_json
 from experiments.exhibit_picture import exhibit_figure
+from experiments.exhibit_table import exhibit_text, rows
 from experiments.result import Check
 from te_solver.errors import InputError
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from experiments.exhibit import Exhibit, Line, Point, exhibit_to_json
+from experiments.exhibit_picture import exhibit_figure
 from experiments.result import Check
 from kuijia_app.cli.main import main
 
@@ -50,6 +51,8 @@ def test_a_name_that_leads_out_of_the_folder_is_refused(
     [
         with_point(low=5.0),
         with_point(high=0.5),
+        with_point(spread=-1.0),
+        {"logarithmic": True, **with_point(x=1.0, value=1e308, high=1e308)},
         with_point(value=1e999),
         with_point(x="y" * 10_000),
         with_point(runs="DIGITS"),
@@ -78,6 +81,21 @@ def test_exhibits_whose_pictures_are_one_file_are_refused(tmp_path: Path, capsys
         (tmp_path / f"{number}.json").write_text(json.dumps(exhibit_to_json(replace(EXHIBIT, name=name))))
     assert main(["report", str(tmp_path)]) == 2
     assert "pictures are one file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("lines", [[], [{"label": "one", "points": []}]])
+def test_an_exhibit_of_columns_with_units_of_their_own_may_be_empty(
+    tmp_path: Path, lines: list[dict[str, object]]
+) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({**exhibit_to_json(EXHIBIT), "mixed": True, "lines": lines}))
+    assert main(["report", str(tmp_path)]) == 0
+
+
+def test_few_panels_are_drawn_however_many_columns_there_are() -> None:
+    points = tuple(Point(f"column {number}", 1.0) for number in range(150))
+    assert len(exhibit_figure(replace(EXHIBIT, lines=(Line("one", points),), mixed=True)).axes) == 1
+    lines = tuple(Line(f"group {number // 2}, {number}", (Point(1.0, 1.0),)) for number in range(90))
+    assert len(exhibit_figure(replace(EXHIBIT, lines=lines)).axes) == 1
 
 
 @pytest.mark.parametrize(

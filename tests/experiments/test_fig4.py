@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from experiments import fig4_run
-from experiments.fig4_run import DEMANDS, Draw, losses_of, missed_bars, random_graph, random_pairs, summary, table_text
+from experiments.exhibit_table import exhibit_text
+from experiments.fig4_exhibit import CURVES, figure_4_from_json
+from experiments.fig4_run import DEMANDS, Draw, losses_of, random_graph, random_pairs, summary
 from experiments.progress import Progress
 from experiments.registry import Settings, find_experiment
 from experiments.sweep.sweep import swept
@@ -74,7 +76,7 @@ def test_a_checkpoint_of_another_seed_is_refused_and_one_of_this_is_used_up(
     monkeypatch.setattr(fig4_run, "losses_of", works)
     assert main(command) in {0, 1}
     assert "3 of 4 cases were finished by an earlier run" in capsys.readouterr().err
-    assert {path.name for path in tmp_path.iterdir()} == {"fig4.json", "fig4.txt", "fig4.png"}
+    assert {path.name for path in tmp_path.iterdir()} == {"fig4.json", "fig4.txt", "fig4.svg"}
 
 
 def test_curves_are_the_same_whatever_the_number_of_workers() -> None:
@@ -105,17 +107,20 @@ def test_the_figure_is_written_with_what_was_published(tmp_path: Path, capsys: p
     assert {"kuijia", "commit", "kernel", "python", "packages", "settings"} == data["manifest"].keys()
     told = capsys.readouterr().out
     assert "highly comparable" in told
-    assert "1 Gbit/s is assumed, here 20 Mbit/s with demands\nin proportion" in told
-    assert (tmp_path / "fig4.png").read_bytes().startswith(b"\x89PNG")
+    assert "1 Gbit/s is assumed, here 20 Mbit/s with demands in proportion" in told
+    assert "original weights" in (tmp_path / "fig4.svg").read_text()
 
 
 def test_curves_that_are_apart_are_reported_as_missed() -> None:
-    losses = {name: [0.1] * len(DEMANDS) for name in fig4_run.SCHEMES}
+    losses = {name: [0.1] * len(DEMANDS) for name in CURVES}
     apart = {**losses, "kuijia": [0.13, *losses["kuijia"][1:]]}
     data = {**summary([apart]), "capacity": 20.0}
-    assert missed_bars(data) == ["fig4: original weights lose 3.000% more, expected at most 2%"]
-    assert "MISSED" in table_text(data)
-    assert missed_bars(summary([losses])) == []
+    exhibit = figure_4_from_json(data, "fig4.json")
+    assert list(exhibit.missed()) == [
+        "fig4 (flow): what original weights lose more, at most, in % is 3, expected at most 2"
+    ]
+    assert "MISS" in exhibit_text(exhibit)
+    assert figure_4_from_json(summary([losses]), "fig4.json").passed
 
 
 def test_it_runs_in_the_flow_model_alone() -> None:

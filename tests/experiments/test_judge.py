@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.judge import Bar, around, judge, uncarried
-from experiments.motivation import SCHEMES, TABLE_2, TABLE_3, MotivationTable
+from experiments.motivation_cases import TABLE_2, TABLE_3, MotivationTable
 from experiments.published import published_throughput
 from experiments.result import FlowResult
 from tests.experiments.results import flow
@@ -19,9 +20,9 @@ def published_flows(table: MotivationTable, scheme: str) -> list[FlowResult]:
 
 
 @pytest.mark.parametrize("table", [TABLE_2, TABLE_3], ids=lambda table: table.name)
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", PAPERS_SCHEMES)
 def test_published_figures_pass_their_own_bars_only(table: MotivationTable, scheme: str) -> None:
-    (other,) = set(SCHEMES) - {scheme}
+    (other,) = set(PAPERS_SCHEMES) - {scheme}
     flows = published_flows(table, scheme)
     assert all(check.passed for check in judge(table.bars[scheme], flows))
     assert not any(check.passed for check in judge(table.bars[other], flows))

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
+from experiments.exhibit_table import exhibit_text
 from experiments.judge import judge
-from experiments.motivation import CASES, TABLE_2, TABLE_3, configure, options_from
-from experiments.motivation_outcome import missed_bars, motivation_plan, queue_checks
-from experiments.motivation_report import summary, table_text
+from experiments.motivation import configure, options_from
+from experiments.motivation_cases import CASES, TABLE_2, TABLE_3
+from experiments.motivation_exhibit import motivation_exhibit
+from experiments.motivation_outcome import motivation_plan, queue_checks, unbelievable
+from experiments.motivation_report import summary
 from experiments.motivation_run import wanted_flows
 from experiments.published import published_throughput
 from experiments.result import Result
@@ -58,30 +63,33 @@ def test_the_victims_tunnel_is_crossed_by_either_cut_and_no_other_is() -> None:
 
 def test_the_table_has_ours_in_parts_of_the_papers_link_beside_the_papers() -> None:
     results = [judged("rescaling", TABLE_2_RESCALING), judged("kuijia", TABLE_2_KUIJIA)]
-    lines = {line[:22].strip(): line[22:].split() for line in table_text(TABLE_2, PUBLISHED, results).splitlines()}
-    assert lines["offered"] == ["400"] * 4 + ["800"] * 4
-    assert lines["before"] == ["380", "380", "380", "381", "765", "762", "765", "762"]
-    assert lines["after, rescaling"] == ["380", "379", "380", "378", "575", "584", "575", "586"]
-    assert lines["after, kuijia"] == ["190", "177", "190", "177", "765", "762", "765", "762"]
+    lines = [line.split() for line in exhibit_text(motivation_exhibit(results)).splitlines()]
+    cells = {" ".join(line[:-4]): (line[-4:], below[-4:]) for line, below in pairwise(lines) if "here" in line}
+    assert cells["offered, here"] == (["400", "400", "800", "800"], ["400", "400", "800", "800"])
+    assert cells["before, here"] == (["380", "380", "765", "765"], ["380", "381", "762", "762"])
+    assert cells["after, rescaling, here"] == (["380", "380", "575", "575"], ["379", "378", "584", "586"])
+    assert cells["after, kuijia, here"] == (["190", "190", "765", "765"], ["177", "177", "762", "762"])
 
 
 def test_small_published_figures_are_not_rounded_away() -> None:
-    results = [judged("kuijia", TABLE_2_KUIJIA)]
-    assert "0.074" in table_text(TABLE_3, published_throughput("table3"), results)
+    results = [replace(judged("kuijia", TABLE_2_KUIJIA), experiment="table3")]
+    assert "0.074" in exhibit_text(motivation_exhibit(results))
 
 
 def test_runs_on_a_busy_machine_do_not_count() -> None:
     busy = result("kuijia", dict.fromkeys(TABLE_2_KUIJIA, (1.0, 1.0)), repetition=2, invalid=("too busy",))
-    text = table_text(TABLE_2, PUBLISHED, [judged("kuijia", TABLE_2_KUIJIA), busy])
-    assert "BUSY  kuijia 2: too busy" in text
+    text = exhibit_text(motivation_exhibit([judged("kuijia", TABLE_2_KUIJIA), busy]))
+    assert "Not used: kuijia 2: too busy." in text
     flows = summary(TABLE_2, PUBLISHED, [judged("kuijia", TABLE_2_KUIJIA), busy])["schemes"]["kuijia"]["flows"]
     assert flows["f3"]["after"] == pytest.approx(765)
 
 
 def test_a_scheme_without_a_believable_run_has_no_numbers() -> None:
     busy = result("kuijia", TABLE_2_KUIJIA, invalid=("too busy",))
-    text = table_text(TABLE_2, PUBLISHED, [busy])
-    assert text.splitlines()[5].split()[:4] == ["before", "-", "380", "-"]
+    lines = exhibit_text(motivation_exhibit([busy])).splitlines()
+    (at,) = [number for number, line in enumerate(lines) if line.startswith("before, here")]
+    assert lines[at].split()[2:4] == ["-", "-"]
+    assert lines[at + 1].split()[:2] == ["published", "380"]
 
 
 def test_repeated_runs_are_averaged() -> None:
@@ -95,12 +103,12 @@ def test_repeated_runs_are_averaged() -> None:
 
 def test_a_missed_bar_is_named_with_its_number() -> None:
     lost = {**TABLE_2_KUIJIA, "f3": (15.3, 14.0)}
-    (said,) = missed_bars([judged("rescaling", TABLE_2_RESCALING), judged("kuijia", lost)])
-    assert said == "table2 with kuijia, repetition 1: f3 after/before is 0.915, expected at least 0.98"
+    (said,) = motivation_exhibit([judged("rescaling", TABLE_2_RESCALING), judged("kuijia", lost)]).missed()
+    assert said == "table2 (emulation): kuijia 1: f3 after/before is 0.915, expected at least 0.98"
 
 
 def test_a_run_that_could_not_be_believed_is_named() -> None:
-    (said,) = missed_bars([result("kuijia", TABLE_2_KUIJIA, invalid=("steal", "wait"))])
+    (said,) = unbelievable([result("kuijia", TABLE_2_KUIJIA, invalid=("steal", "wait"))])
     assert said == "table2 with kuijia, repetition 1: the machine was too busy in each of 3 attempts (steal; wait)"
 
 

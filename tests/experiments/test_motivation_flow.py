@@ -43,8 +43,9 @@ def test_the_table_stands_beside_the_published_one_and_says_that_it_is_a_model(
     assert run(tmp_path, "table2", "--cut", "s1-s4") == 0
     printed = capsys.readouterr().out
     assert REMARK in printed
-    (after,) = [line.split() for line in printed.splitlines() if line.startswith("after, kuijia ")]
-    assert after[2:4] == ["200", "177"]
+    lines = [line.split() for line in printed.splitlines()]
+    (at,) = [number for number, line in enumerate(lines) if line[:2] == ["after,", "kuijia,"]]
+    assert (lines[at][3], lines[at + 1][1]) == ("200", "177")
     assert json.loads((tmp_path / "table2-summary.json").read_text())["passed"]
 
 

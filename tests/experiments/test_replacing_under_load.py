@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from experiments import attempts, update_run
-from experiments.update import NETWORK
+from experiments.update_cases import NETWORK
 from kuijia_app.cli.main import main
 from te_solver.networks import shipped_network
 from te_solver.topology_file import load_topology

@@ -12,9 +12,9 @@ import pytest
 
 from experiments.exhibit import Exhibit, Line, Point, exhibit_to_json
 from experiments.gscale.cases import LINKS, Case, grid
-from experiments.report import report_of
-from experiments.report_lead import lead_of, same_as_published
-from experiments.report_pages import html_page, markdown_page
+from experiments.report import Report, report_of
+from experiments.report_lead import findings_of, lead_of, same_as_published
+from experiments.report_pages import html_page, markdown_page, pictures_of
 from experiments.result import Check, Result, result_to_json, save_result
 from kuijia_app.cli.main import main
 from te_solver.errors import InputError, key_path
@@ -26,6 +26,10 @@ def _save(folder: Path, *runs: Result) -> None:
     folder.mkdir(exist_ok=True)
     for number, run in enumerate(runs):
         save_result(run, folder / f"{run.experiment}-{number}.json")
+
+
+def page_of(report: Report) -> str:
+    return html_page(report, pictures_of(report))
 
 
 def _rescaling(kept: float, backend: str = "emulation") -> Result:
@@ -43,14 +47,19 @@ def test_a_number_is_the_published_one_within_a_tenth_or_one_unit(value: float, 
 
 def test_the_first_paragraph_says_where_numbers_do_not_match(tmp_path: Path) -> None:
     _save(tmp_path, _rescaling(0.8), result("kuijia", TABLE_2_KUIJIA), result("rescaling", TABLE_2_RESCALING))
-    lead = report_of(tmp_path).lead
-    assert lead.startswith("Measured numbers are not the published ones in Figure 10. At the heaviest demand where")
-    assert "Figure 10 has rescaling 20.0 instead of 3.57 at 1.2." in lead
+    report = report_of(tmp_path)
+    lead = report.lead
+    assert lead.startswith("Measured numbers are not the published ones in Figure 10. ")
+    found = {finding.item: finding.cells[1:] for finding in report.findings}
+    assert found["Figure 10 on emulation: rescaling, 1.2"] == ("3.57", "20.0", "16.4", "differs")
+    assert {cells[-1] for item, cells in found.items() if item.startswith("Table 2")} == {"matches"}
     assert "Losses hang on which pairs are drawn" in lead
     assert "Numbers match where measured in Table 2 on emulation." in lead
-    page = html_page(report_of(tmp_path))
-    assert page.index("Measured numbers are not") < page.index("<h2")
-    assert markdown_page(report_of(tmp_path)).split("\n\n")[1] == lead
+    page = page_of(report_of(tmp_path))
+    assert page.index("<th>verdict</th>") < page.index("Measured numbers are not") < page.index("<h2")
+    opening = markdown_page(report).split("\n\n")[1:3]
+    assert opening[0].startswith("| item | published | ours | deviation | verdict |")
+    assert opening[1] == lead
 
 
 def test_matching_numbers_are_said_to_match(tmp_path: Path) -> None:
@@ -58,10 +67,11 @@ def test_matching_numbers_are_said_to_match(tmp_path: Path) -> None:
     assert report_of(tmp_path).lead.startswith("All numbers that the paper gives are matched")
 
 
-def test_the_first_paragraph_shows_the_heaviest_demand_at_which_a_line_differs() -> None:
+def test_the_first_table_shows_the_heaviest_demand_at_which_a_line_differs() -> None:
     points = (Point.of(0.8, [50.0], 1.0), Point.of(1.2, [9.0], 5.0), Point.of(1.6, [7.0], 7.0))
     exhibit = Exhibit("fig10", "t", "Figure 10", "emulation", "demand", "%", (Line("kuijia", points),))
-    assert "kuijia 9 instead of 5 at 1.2" in lead_of([exhibit])
+    (finding,) = findings_of([exhibit])
+    assert finding.cells == ("Figure 10 on emulation: kuijia, 1.2", "5", "9", "4", "differs")
 
 
 def test_bars_of_measured_runs_are_told_first_and_apart_from_those_of_the_model() -> None:
@@ -80,7 +90,7 @@ def test_missed_bars_are_told_before_the_figures(tmp_path: Path) -> None:
     _save(tmp_path, made_up(Case("tcp", 1.2, LINKS[0], "kuijia", 1), {"direct": 0.9}))
     report = report_of(tmp_path)
     assert report.missed == ["fig10 (emulation): kuijia, loss in % at demand 1.2 is 10, expected at most 2"]
-    assert report.missed[0] in html_page(report)
+    assert report.missed[0] in page_of(report)
     assert report.missed[0] in markdown_page(report)
 
 
@@ -120,7 +130,7 @@ def test_a_run_that_is_not_used_is_named_with_its_reason(tmp_path: Path) -> None
     report = report_of(tmp_path)
     assert list(report.invalid.values()) == ["too busy"]
     assert "traffic tcp" in next(iter(report.invalid))
-    assert "too busy" in html_page(report)
+    assert "too busy" in page_of(report)
 
 
 def test_saved_exhibits_and_figure_4_are_shown_too(tmp_path: Path) -> None:
@@ -130,13 +140,13 @@ def test_saved_exhibits_and_figure_4_are_shown_too(tmp_path: Path) -> None:
     report = report_of(tmp_path)
     assert [each.name for each in report.exhibits] == ["fig4", "fig8"]
     assert report.lead == "Bars for the model: 1 of 1 are met. There are no published numbers to hold these against."
-    assert "&lt;b&gt;fields" in html_page(report).lower()
+    assert "&lt;b&gt;fields" in page_of(report).lower()
 
 
 def test_the_page_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
     _save(tmp_path, *(made_up(case, {"direct": 0.95}) for case in grid(("tcp", "udp"), repetitions=1)))
 
-    links = re.findall(r'(?:src|href)="([^"]*)"', html_page(report_of(tmp_path)))
+    links = re.findall(r'(?:src|href)="([^"]*)"', page_of(report_of(tmp_path)))
     assert links
     assert all(link.startswith(("data:image/svg+xml;base64,", "#")) for link in links)
 
@@ -259,6 +269,8 @@ def test_the_command_writes_both_pages_and_the_pictures_they_show(
     assert main(["report", str(tmp_path / "runs"), "-o", str(tmp_path / "out")]) == 0
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "report.md", "fig10-emulation.svg"}
     assert "](fig10-emulation.svg)" in (tmp_path / "out" / "report.md").read_text()
-    assert capsys.readouterr().out.startswith("Measured numbers are not the published ones")
+    printed = capsys.readouterr().out
+    assert printed.split("\n")[0].split() == ["item", "published", "ours", "deviation", "verdict"]
+    assert "Measured numbers are not the published ones" in printed
     assert main(["report", str(tmp_path / "runs"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["exhibits"][0]["name"] == "fig10"

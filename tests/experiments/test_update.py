@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 
 import pytest
 
+from experiments.exhibit_table import exhibit_text
 from experiments.load import Load
-from experiments.update import FLOWS_PER_PAIR, PAIRS, PLANS, UpdateOptions, configure, options_from
-from experiments.update_run import PhaseResult, interval_of, missed_bars, table_text, update_plan
+from experiments.update import configure, options_from
+from experiments.update_cases import FLOWS_PER_PAIR, PAIRS, PLANS, UpdateOptions
+from experiments.update_run import PhaseResult, exhibits, interval_of, unbelievable, update_plan
 from testbed.lab import PlanUpdate
 
 IDLE = Load(0.5, 0.0, 0.1, 0.2, 0.1, 0.0)
@@ -35,17 +38,20 @@ def test_the_two_plans_differ_in_their_tunnels() -> None:
 
 def test_a_loss_counts_unless_nothing_was_changed() -> None:
     results = [result("idle", 3), result("update", 0), result("restart", 2)]
-    assert list(missed_bars(results)) == ["restart: 2 of 1000 packets lost, expected 0"]
+    (made,) = exhibits(list(map(asdict, results)), "emulation")
+    assert list(made.missed()) == ["update (emulation): packets lost during restart is 2, expected at most 0"]
 
 
 def test_what_is_not_to_be_believed_is_told() -> None:
-    assert list(missed_bars([result("update", 0, ("busy",))])) == ["update: not to be believed in 3 attempts (busy)"]
+    phase = asdict(result("update", 0, ("busy",)))
+    assert list(unbelievable([phase])) == ["update: not to be believed in 3 attempts (busy)"]
 
 
 def test_the_table_has_a_line_for_each_phase_and_each_update() -> None:
-    lines = table_text([result("update", 1)]).splitlines()
-    assert lines[3].split() == ["update", "1", "3.0", "1000", "1", "0"]
-    assert lines[4] == "update 1: 1 tunnels kept, 0 added, 1 removed, 1 reweighted, done after 2.1 s"
+    (made,) = exhibits([asdict(result("update", 1))], "emulation")
+    lines = exhibit_text(made).splitlines()
+    assert lines[4].split() == ["update,", "here", "1", "3", "1000", "1", "0"]
+    assert lines[-1] == "Update 1: 1 tunnels kept, 0 added, 1 removed, 1 reweighted, done after 2.1 s."
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from experiments.progress import Progress
-from kuijia_app.cli.common_options import whole_number
-from kuijia_app.cli.inputs import positive_number
 from te_solver.errors import InputError, KuijiaError
+from te_solver.option_values import positive_number, whole_number
 from tests.fuzz.guided import explore, require_atheris
 from tests.fuzz.pool import Pool
 from tests.fuzz.registry import chosen_targets

@@ -52,7 +52,7 @@ def _judge(status: object, said: str) -> list[str]:
     if status == _BAD_INPUT and (len(told) != 1 or not told[0].startswith("error: ")):
         raise BrokenContractError(f"exit status 2 with {len(told)} lines: {said[:120]!a}")
     for line in said.split("\n"):
-        fault = fault_of_message(line)
-        if fault is not None:
-            raise BrokenContractError(f"{fault.cause}: {fault.symptom[:200]}")
+        broken = fault_of_message(line)
+        if broken is not None:
+            raise BrokenContractError(f"{broken.cause}: {broken.symptom[:200]}")
     return told

@@ -9,9 +9,10 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
-from experiments.exhibit import Exhibit, Line, Point, exhibit_text, exhibit_to_json
+from experiments.exhibit import Exhibit, Line, Point, exhibit_to_json
+from experiments.exhibit_table import exhibit_text
 from experiments.gscale.campaign import LOG_NAME, _read_log
-from experiments.hedera.testbed import MatrixOptions, Span
+from experiments.hedera.testbed_cases import MatrixOptions, Span
 from experiments.hedera.testbed_record import FILE_NAME, Record
 from experiments.output import OutputFolder
 from experiments.report import report_of
@@ -32,6 +33,9 @@ from tests.fuzz.file_target import FileTarget, JsonGrammar, LinesGrammar, YamlGr
 from tests.fuzz.targets import CaseTarget
 from tests.kuijia_app.plans import motivation_plan, plan_of
 from tests.te_solver.random_plans import within_capacity
+
+_COMMITTED = Path(__file__).resolve().parents[2] / "docs" / "results" / "hedera"
+_STUDIES = ("timing", "8192", "shuffle", "shuffle-readings", "growth")
 
 _SWEEP = {"sweep": "fig4", "cases": 3, "code": "abc", "seed": 1}
 
@@ -64,6 +68,11 @@ def exhibit_examples() -> list[str]:
         remarks=("A remark.",),
     )
     return [json.dumps(exhibit_to_json(exhibit)), json.dumps(FIGURE_4)]
+
+
+def study_examples() -> list[str]:
+    """Return committed results of experiments with formats of their own."""
+    return [(_COMMITTED / f"hedera-{name}.json").read_text(encoding="utf-8") for name in _STUDIES]
 
 
 def read_plan(path: Path) -> None:
@@ -139,6 +148,7 @@ TARGETS: Sequence[CaseTarget] = (
     FileTarget("result:json", "result.json", result_examples, load_result, _JSON),
     FileTarget("report:result", "result.json", result_examples, read_report, _JSON),
     FileTarget("report:exhibit", "exhibit.json", exhibit_examples, read_report, _JSON),
+    FileTarget("report:study", "study.json", study_examples, read_report, _JSON),
     ReportTarget(
         "report:command", "exhibit.json", lambda: [*exhibit_examples(), *result_examples()], read_exhibit_report, _JSON
     ),

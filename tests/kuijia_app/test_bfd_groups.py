@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from kuijia_app import identifiers
 from kuijia_app.bfd import BfdSessions
-from kuijia_app.options import Liveness, PipelineOptions, Scheme
+from kuijia_app.options import Liveness, PipelineOptions
 from kuijia_app.pipeline import build_tables
 from kuijia_app.queue_layouts import LAYOUTS
 from kuijia_app.rules import (
@@ -28,6 +28,9 @@ from kuijia_app.rules import (
     ToGroup,
 )
 from te_solver.errors import UnsoundError
+from te_solver.failure_schemes.failure_scheme import FailureScheme
+from te_solver.failure_schemes.kuijia import KUIJIA
+from te_solver.failure_schemes.registry import switch_schemes
 from te_solver.plan import Plan
 from tests.kuijia_app.plans import class_plans, motivation_plan
 
@@ -61,8 +64,8 @@ def executed(groups: dict[int, Group], group_id: int, dead_ports: set[int]) -> t
     return ()
 
 
-@pytest.mark.parametrize("scheme", Scheme)
-def test_a_slot_uses_the_first_tunnel_of_which_both_ports_are_live(scheme: Scheme) -> None:
+@pytest.mark.parametrize("scheme", switch_schemes())
+def test_a_slot_uses_the_first_tunnel_of_which_both_ports_are_live(scheme: FailureScheme) -> None:
     groups = by_id(build_tables(motivation_plan(), dataclasses.replace(BFD, scheme=scheme))["s1"])
     ports = [*FIRST_PORT.values(), *SESSION_PORT.values()]
     for backup, order in ((1, (T1, T2, T3)), (2, (T1, T3, T2))):
@@ -74,7 +77,7 @@ def test_a_slot_uses_the_first_tunnel_of_which_both_ports_are_live(scheme: Schem
                 if not alive:
                     assert done == ()
                     continue
-                moved = alive[0] != T1 and scheme is Scheme.KUIJIA
+                moved = alive[0] != T1 and scheme is KUIJIA
                 expected = (PushLabel(alive[0], int(moved)), SetQueue(1 + moved), Output(FIRST_PORT[alive[0]]))
                 assert done == expected
 

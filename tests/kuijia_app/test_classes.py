@@ -8,12 +8,13 @@ from collections import Counter
 from hypothesis import given, settings
 
 from kuijia_app import identifiers
-from kuijia_app.options import PipelineOptions, Scheme
+from kuijia_app.options import PipelineOptions
 from kuijia_app.pipeline import build_tables
 from kuijia_app.queue_layouts import LAYOUTS
 from kuijia_app.routes import classes_by_ends, directions
 from kuijia_app.rules import FlowEntry, Group, Match, PushLabel, SwitchTables, ToGroup
 from kuijia_app.wiring import Wiring
+from te_solver.failure_schemes.rescaling import RESCALING
 from te_solver.plan import Plan
 from tests.kuijia_app.plans import class_plans, motivation_plan
 
@@ -61,7 +62,7 @@ def test_each_class_is_split_by_its_own_weights_and_queued_in_its_own_queues() -
 
 
 def test_rescaling_leaves_moved_traffic_of_every_class_in_its_normal_queue() -> None:
-    tables = build_tables(two_classes(), PipelineOptions(Scheme.RESCALING, layout=FOUR))["s1"]
+    tables = build_tables(two_classes(), PipelineOptions(RESCALING, layout=FOUR))["s1"]
     for index, each in enumerate(FOUR.classes):
         _, first, later = first_and_later(tables, identifiers.split_group(4, index))
         assert first == later == {each.normal.traffic_class}

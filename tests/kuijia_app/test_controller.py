@@ -12,7 +12,10 @@ import pytest
 
 from kuijia_app import event_log
 from kuijia_app.options import OptionWords
-from kuijia_app.pipeline import Scheme, build_tables
+from kuijia_app.pipeline import build_tables
+from te_solver.failure_schemes.failure_scheme import FailureScheme
+from te_solver.failure_schemes.kuijia import KUIJIA
+from te_solver.failure_schemes.rescaling import RESCALING
 from te_solver.plan_file import save_plan
 from testbed.application_process import ApplicationProcess, Event, Framework, Listening
 from testbed.controller_process import ControllerProcess
@@ -38,12 +41,12 @@ def controller(
     switches: DummySwitches,
     directory: Path,
     framework: Framework = "os-ken",
-    scheme: Scheme = Scheme.KUIJIA,
+    scheme: FailureScheme = KUIJIA,
     words: OptionWords | None = None,
 ) -> Iterator[ControllerProcess]:
     plan_file = directory / "plan.json"
     save_plan(switches.plan, plan_file)
-    words = words or OptionWords(scheme.value)
+    words = words or OptionWords(scheme.name)
     process = ControllerProcess(directory, plan_file, words, framework, Listening(switches.controller_port))
     process.start()
     try:
@@ -156,7 +159,7 @@ def test_a_local_failure_needs_no_controller_and_neither_does_its_healing(
 
 
 def test_under_rescaling_victims_keep_the_normal_tag(switches: DummySwitches, tmp_path: Path) -> None:
-    with controller(switches, tmp_path, scheme=Scheme.RESCALING) as process:
+    with controller(switches, tmp_path, scheme=RESCALING) as process:
         before = switches.send_from_host("s1", "s4", FLOWS)
         switches.set_port("s2", port(switches, "s2", "s4"), "down")
         assert told(process, "s1", T1, alive=False)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kuijia_app.options import Form, Liveness, OptionWords, PipelineOptions, Scheme, Tagging, pipeline_options
+from kuijia_app.options import Form, Liveness, OptionWords, PipelineOptions, Tagging, pipeline_options
 from kuijia_app.queue_layouts import LAYOUTS
 from te_solver.errors import InputError
+from te_solver.failure_schemes.rescaling import RESCALING
 
 
 def test_no_words_are_the_defaults() -> None:
@@ -15,7 +16,7 @@ def test_no_words_are_the_defaults() -> None:
 
 def test_every_word_has_its_meaning() -> None:
     words = OptionWords("rescaling", 32, "four", "dscp-ecn", "decomposed", "bfd")
-    expected = PipelineOptions(Scheme.RESCALING, 32, LAYOUTS["four"], Tagging.DSCP_ECN, Form.DECOMPOSED, Liveness.BFD)
+    expected = PipelineOptions(RESCALING, 32, LAYOUTS["four"], Tagging.DSCP_ECN, Form.DECOMPOSED, Liveness.BFD)
     assert pipeline_options(words) == expected
 
 

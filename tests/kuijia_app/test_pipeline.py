@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from kuijia_app import identifiers
-from kuijia_app.pipeline import PipelineOptions, Scheme, build_tables, liveness_group
+from kuijia_app.pipeline import PipelineOptions, build_tables, liveness_group
 from kuijia_app.queues import PLAIN_LAYOUT
 from kuijia_app.routes import directions
 from kuijia_app.rules import (
@@ -27,6 +27,8 @@ from kuijia_app.rules import (
 )
 from kuijia_app.wiring import Wiring
 from te_solver.errors import UnsoundError
+from te_solver.failure_schemes.kuijia import KUIJIA
+from te_solver.failure_schemes.rescaling import RESCALING
 from te_solver.plan import Plan
 from tests.kuijia_app.plans import motivation_plan, plans
 
@@ -85,8 +87,8 @@ def test_victims_of_each_tunnel_are_tagged_low_on_their_backups_under_kuijia() -
 
 
 def test_rescaling_is_the_same_machine_without_the_tag_and_the_low_queue() -> None:
-    kuijia = build_tables(motivation_plan(), PipelineOptions(Scheme.KUIJIA))
-    rescaling = build_tables(motivation_plan(), PipelineOptions(Scheme.RESCALING))
+    kuijia = build_tables(motivation_plan(), PipelineOptions(KUIJIA))
+    rescaling = build_tables(motivation_plan(), PipelineOptions(RESCALING))
 
     def demoted_as_normal(bucket: Bucket) -> Bucket:
         actions = tuple(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kuijia_app import identifiers
 from kuijia_app.bfd import BfdSessions
-from kuijia_app.options import Form, Liveness, PipelineOptions, Scheme, Tagging
+from kuijia_app.options import Form, Liveness, PipelineOptions, Tagging
 from kuijia_app.pipeline import build_tables, liveness_group
 from kuijia_app.queue_layouts import LAYOUTS
 from kuijia_app.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout, TrafficClass, require_sound
@@ -32,6 +32,8 @@ from kuijia_app.rules import (
     ToGroup,
 )
 from kuijia_app.verification import Verification, Verifier
+from te_solver.failure_schemes.registry import switch_schemes
+from te_solver.failure_schemes.rescaling import RESCALING
 from te_solver.failures import link_pairs, single_links, single_nodes
 from te_solver.plan import Plan
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of, plans
@@ -53,13 +55,13 @@ def all_options() -> Iterator[PipelineOptions]:
                 continue
             for form in Form:
                 for liveness in Liveness:
-                    for scheme in Scheme:
+                    for scheme in switch_schemes():
                         yield PipelineOptions(scheme, 16, layout, tagging, form, liveness)
 
 
 def short(options: PipelineOptions) -> str:
-    words = (options.scheme, options.tagging, options.form, options.liveness)
-    return "-".join([options.layout.name, *(each.value for each in words)])
+    words = (options.tagging, options.form, options.liveness)
+    return "-".join([options.layout.name, options.scheme.name, *(each.value for each in words)])
 
 
 @pytest.mark.parametrize("options", list(all_options()), ids=short)
@@ -245,7 +247,7 @@ def wrong_label(tables: Tables) -> None:
 
 
 def victims_not_demoted(tables: Tables) -> None:
-    tables["s1"] = build_tables(motivation_plan(), PipelineOptions(Scheme.RESCALING))["s1"]
+    tables["s1"] = build_tables(motivation_plan(), PipelineOptions(RESCALING))["s1"]
 
 
 def wrong_watch(tables: Tables) -> None:

@@ -7,6 +7,7 @@ import argparse
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment, no_options
+from experiments.stored_files import each_file
 from experiments.sweep.workers import workers_from
 
 _QUICK, _CAMPAIGNS, _FULL = 1, 10, 67
@@ -20,6 +21,8 @@ _QUICK, _CAMPAIGNS, _FULL = 1, 10, 67
     backends=("flow",),
     configure=no_options,
     sweeps=True,
+    order=210,
+    reader=each_file("experiments.gscale.readings.show"),
 )
 def gscale_readings(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # The optimiser takes seconds to import; listing the experiments must not need it.

@@ -13,8 +13,9 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.gscale.aggregates import aggregates_of, roles_of
-from experiments.gscale.cases import DEMANDS, LINKS, SCHEMES, Edge
+from experiments.gscale.cases import DEMANDS, LINKS, Edge
 from experiments.gscale.flow_run import offered
 from experiments.gscale.readings.interior import INTERIOR
 from experiments.gscale.readings.reading import Direct, Rates, Reading, Tunnels
@@ -23,6 +24,8 @@ from experiments.result import Role
 from experiments.wanted_flow import WantedFlow
 from simulator.flow.model import share
 from te_solver.demands import Demand
+from te_solver.failure_schemes.failure_scheme import VICTIM
+from te_solver.failure_schemes.registry import failure_scheme
 from te_solver.plan import Plan
 from te_solver.programs.program import Options
 from te_solver.programs.registry import MAX_THROUGHPUT
@@ -46,7 +49,7 @@ _Rates = NDArray[np.float64]
 def losses_of(reading: Reading, draw: int, seed: int) -> Losses:
     """Return the losses of a draw; draws 1 to 3 of the default reading are the repetitions of `kuijia run gscale`."""
     pairs = pairs_under(reading, draw, seed)
-    found: Losses = {figure: {scheme: [[] for _ in DEMANDS] for scheme in SCHEMES} for figure in FIGURES}
+    found: Losses = {figure: {scheme: [[] for _ in DEMANDS] for scheme in PAPERS_SCHEMES} for figure in FIGURES}
     for at, plan in enumerate(_plans(reading, pairs)):
         for link in LINKS:
             for figure, scheme, loss in _losses_of_failure(reading, scaled(plan, 1.0, reading.planned_share), link):
@@ -119,8 +122,9 @@ def _losses_of_failure(reading: Reading, plan: Plan, link: Edge) -> Iterator[tup
         sent = np.array([flow.offered for flow in flows])
         before = _goodput(reading, plan, protocol, flows, rerouted=False, low=set())
         had = sent if protocol == "udp" else before
-        for scheme in SCHEMES:
-            low = {flow.name for flow, victim in zip(flows, victims, strict=True) if victim and scheme == "kuijia"}
+        for scheme in PAPERS_SCHEMES:
+            demotes = failure_scheme(scheme).demotes(VICTIM)
+            low = {flow.name for flow, victim in zip(flows, victims, strict=True) if victim and demotes}
             after = _goodput(reading, plan, protocol, flows, rerouted=True, low=low)
             for figure, (of_protocol, of_role) in FIGURES.items():
                 chosen = role[of_role] & (had > 0)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from experiments.exhibit_output import write_study
 from experiments.gscale.cases import REPETITIONS
 from experiments.gscale.readings.losses import Losses, losses_of
 from experiments.gscale.readings.reading import READINGS
-from experiments.gscale.readings.show import readings_figure, readings_text, readings_to_json
+from experiments.gscale.readings.show import exhibits, readings_to_json
 from experiments.gscale.readings.summary import summary_of
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
 from experiments.sweep.sweep import Sweep, swept
 from experiments.sweep.workers import Workers
-from te_solver.picture_file import picture_bytes
-from testbed.manifest import describe_program, package_versions
+from te_solver.manifest import describe_program, package_versions
 
 NAME = "gscale-readings"
 
@@ -32,11 +32,7 @@ def run_study(
         data = {**readings_to_json(summaries, draws), "experiment": NAME, "seed": settings.seed}
         # The file has no times, so that it does not depend on who computed it or on interruptions.
         data["manifest"] = {**describe_program(), "packages": package_versions(), "settings": asdict(settings)}
-        text = readings_text(summaries, draws)
-        output.write_json(f"{NAME}.json", data)
-        output.write_text(f"{NAME}.txt", f"{text}\n")
-        output.write_bytes(f"{NAME}.svg", picture_bytes(readings_figure(summaries), ".svg"))
-    return Outcome(text, data, ())
+        return write_study(NAME, data, exhibits(data), output)
 
 
 def losses_of_draw(settings: Settings, draw: int) -> dict[str, Losses]:

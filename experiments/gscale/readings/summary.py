@@ -8,7 +8,8 @@ from statistics import fmean
 
 import numpy as np
 
-from experiments.gscale.cases import DEMANDS, REPETITIONS, SCHEMES
+from experiments.compared_schemes import PAPERS_SCHEMES
+from experiments.gscale.cases import DEMANDS, REPETITIONS
 from experiments.gscale.readings.losses import FIGURES, Losses
 from experiments.published import published_curves
 
@@ -18,7 +19,7 @@ BAND = (5, 95)
 CURVES = tuple(
     (figure, scheme)
     for figure, (_, role) in FIGURES.items()
-    for scheme in SCHEMES
+    for scheme in PAPERS_SCHEMES
     if (role, scheme) != ("direct", "kuijia")
 )
 """Curves of the figures, except directly affected flows under Kuijia: they lose exactly 0 in the model."""

@@ -13,7 +13,7 @@ from experiments.cqrd.deployment import deployed
 from experiments.cqrd.loads import Part, run_experiment
 from experiments.cqrd.published import published, value
 from experiments.cqrd.runs import Case, Run, completions, interference
-from experiments.cqrd.switches import SCHEMES, Memory, OneSwitch, TwoTiers, queueing
+from experiments.cqrd.switches import SWITCHES, Memory, OneSwitch, TwoTiers, queueing
 from experiments.cqrd.toy import simulate
 from experiments.output import OutputFolder
 from experiments.progress import Progress
@@ -28,7 +28,7 @@ def run_of(case: Case) -> Run:
 
 
 def test_a_flow_that_is_there_locks_short_ones_out_of_an_output_queue_and_of_nothing_else() -> None:
-    runs = {scheme: simulate(scheme, seed=1) for scheme in SCHEMES}
+    runs = {scheme: simulate(scheme, seed=1) for scheme in SWITCHES}
     mean = {scheme: np.mean(run.short) for scheme, run in runs.items()}
     assert mean["oq"] >= 100 * max(mean["cq"], mean["cqrd"])
     assert mean["cqrd"] <= mean["hcf"] <= mean["oq"]
@@ -44,7 +44,7 @@ def test_an_output_has_the_same_memory_under_every_scheme() -> None:
 
 
 def test_all_schemes_meet_the_same_flows() -> None:
-    drawn = [case.drawn(case.network()) for case in (Case(OneSwitch(scheme), 50, 0.4, 3) for scheme in SCHEMES)]
+    drawn = [case.drawn(case.network()) for case in (Case(OneSwitch(scheme), 50, 0.4, 3) for scheme in SWITCHES)]
     for flows in drawn[1:]:
         assert flows.source.tolist() == drawn[0].source.tolist()
         assert flows.size.tolist() == drawn[0].size.tolist()
@@ -88,7 +88,7 @@ def test_flows_meet_giants_at_outputs_and_on_switch_paths_while_both_are_under_w
 def test_published_numbers_are_found_by_their_keys() -> None:
     assert value("exp2", "journal", "fct", "average", "oq", 1) == 1.68
     assert value("exp2", "lcn", "fct", "average", "cq", 1) is None
-    assert set(published()["exp1"]["journal"]["fct"]["99th"]) == set(SCHEMES)
+    assert set(published()["exp1"]["journal"]["fct"]["99th"]) == set(SWITCHES)
 
 
 def test_a_scheme_is_in_the_first_racks_or_above_them() -> None:

@@ -6,7 +6,8 @@ import argparse
 
 import pytest
 
-from experiments.gscale.cases import DEMANDS, LINKS, REPETITIONS, SCHEMES, Case
+from experiments.compared_schemes import PAPERS_SCHEMES
+from experiments.gscale.cases import DEMANDS, LINKS, REPETITIONS, Case
 from experiments.gscale.choice import cases_from, configure
 from te_solver.errors import InputError
 
@@ -18,14 +19,14 @@ def chosen(*words: str) -> tuple[Case, ...]:
     for flag in ("--quick", "--full"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--repetitions", type=int)
-    parser.add_argument("--schemes", default=SCHEMES)
+    parser.add_argument("--schemes", default=PAPERS_SCHEMES)
     configure(parser)
     return cases_from(parser.parse_args(words, argparse.Namespace(experiment="indirect")), ("tcp", "udp"))
 
 
 def test_full_is_the_papers_grid() -> None:
     cases = chosen("--full")
-    assert len(cases) == len(set(cases)) == len(BOTH) * len(DEMANDS) * len(LINKS) * len(SCHEMES) * REPETITIONS
+    assert len(cases) == len(set(cases)) == len(BOTH) * len(DEMANDS) * len(LINKS) * len(PAPERS_SCHEMES) * REPETITIONS
     assert max(case.repetition for case in chosen("--full", "--repetitions", "1")) == 1
 
 
@@ -57,4 +58,4 @@ def test_what_the_evaluation_does_not_have_is_refused(
 ) -> None:
     with pytest.raises(SystemExit):
         chosen(*words)
-    assert f"{words[1]} is not a list of different ones of" in capsys.readouterr().err
+    assert f"{words[1]!r}, expected different ones among" in capsys.readouterr().err

@@ -8,13 +8,16 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from experiments.gscale.cases import DEMANDS, LINKS, SCHEMES, Case
+from experiments.compared_schemes import PAPERS_SCHEMES
+from experiments.exhibit_picture import exhibit_figure
+from experiments.exhibit_table import exhibit_text
+from experiments.gscale.cases import DEMANDS, LINKS, Case
 from experiments.gscale.flow_run import compute
 from experiments.gscale.loss_figures import mean_loss, role_loss
 from experiments.gscale.readings.interior import INTERIOR
 from experiments.gscale.readings.losses import FIGURES, Losses, losses_of, pairs_under
 from experiments.gscale.readings.reading import DEFAULT, NEAREST, READINGS, Reading
-from experiments.gscale.readings.show import readings_figure, readings_text, readings_to_json
+from experiments.gscale.readings.show import exhibits, readings_to_json
 from experiments.gscale.readings.summary import CURVES, summary_of
 from experiments.published import published_curves
 from experiments.registry import Settings
@@ -31,7 +34,7 @@ SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, True, 1)
 def test_the_default_reading_is_what_is_reproduced() -> None:
     found = losses_of(DEFAULT, 1, SETTINGS.seed)
     of_flows = losses_of(replace(DEFAULT, average="of flows"), 1, SETTINGS.seed)
-    for scheme in SCHEMES:
+    for scheme in PAPERS_SCHEMES:
         run = compute(Case("udp", 1.6, LINKS[1], scheme, 1), SETTINGS)
         for figure, role in (("fig11", "direct"), ("fig13", "victim")):
             flows = [flow for flow in run.flows if flow.role == role]
@@ -99,7 +102,7 @@ def test_a_summary_holds_what_campaigns_show_against_the_published_numbers() -> 
         return {
             figure: {
                 scheme: [[(published_curves(figure).at(scheme, demand) or 0.0) + more] for demand in DEMANDS]
-                for scheme in SCHEMES
+                for scheme in PAPERS_SCHEMES
             }
             for figure in FIGURES
         }
@@ -122,14 +125,15 @@ def test_all_readings_are_shown() -> None:
     generator = np.random.default_rng(1)
     draws: list[Losses] = [
         {
-            figure: {scheme: [generator.uniform(0, 40, 2).tolist() for _ in DEMANDS] for scheme in SCHEMES}
+            figure: {scheme: [generator.uniform(0, 40, 2).tolist() for _ in DEMANDS] for scheme in PAPERS_SCHEMES}
             for figure in FIGURES
         }
         for _ in range(6)
     ]
     summaries = dict.fromkeys(READINGS, summary_of(draws))
-    text = readings_text(summaries, 6)
+    data = json.loads(json.dumps({**readings_to_json(summaries, 6), "experiment": "r"}, allow_nan=False))
+    curves, readings = exhibits(data)
+    text = exhibit_text(readings)
     assert all(f"\n{name} " in text for name in READINGS)
-    data = json.loads(json.dumps(readings_to_json(summaries, 6), allow_nan=False))
     assert list(data["readings"]) == list(READINGS)
-    assert len(readings_figure(summaries).axes) == 4
+    assert len(exhibit_figure(curves).axes) == 4

@@ -4,8 +4,9 @@ from itertools import product
 
 import pytest
 
+from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.gscale.aggregates import aggregates_of, roles_of
-from experiments.gscale.cases import DEMANDS, LINKS, LOW, SCHEMES, TRAFFICS, Case, grid
+from experiments.gscale.cases import DEMANDS, LINKS, LOW, TRAFFICS, Case, grid
 from experiments.gscale.scenario import LOW_TO_HIGH, PAIRS, PLANNED_SHARE, TUNNELS, pairs_of, plan_of
 
 SEED, CAPACITY = 1, 20.0
@@ -68,12 +69,12 @@ def test_aggregates_send_what_was_planned_over_tunnels_that_survive() -> None:
 
 
 def test_a_light_demand_uses_all_tunnels_with_two_aggregates_each() -> None:
-    plan = plan_of(Case("tcp", 0.8, LINKS[0], SCHEMES[0], 1), CAPACITY, SEED)
+    plan = plan_of(Case("tcp", 0.8, LINKS[0], PAPERS_SCHEMES[0], 1), CAPACITY, SEED)
     assert len(aggregates_of(plan, LINKS[0])) == PAIRS * TUNNELS * (TUNNELS - 1)
 
 
 def test_two_classes_share_tunnels_and_divide_the_demand_as_the_paper_does() -> None:
-    plan = plan_of(Case("priorities", 0.8, LINKS[0], SCHEMES[0], 1), CAPACITY, SEED)
+    plan = plan_of(Case("priorities", 0.8, LINKS[0], PAPERS_SCHEMES[0], 1), CAPACITY, SEED)
     flows = aggregates_of(plan, LINKS[0])
     assert len(flows) == len({flow.name for flow in flows}) == 2 * PAIRS * TUNNELS * (TUNNELS - 1)
     low = sum(flow.offered for flow in flows if flow.priority == LOW)
@@ -83,5 +84,5 @@ def test_two_classes_share_tunnels_and_divide_the_demand_as_the_paper_does() -> 
 
 def test_demand_is_counted_in_parts_of_what_may_be_planned_on_a_link() -> None:
     for demand in DEMANDS:
-        plan = plan_of(Case("udp", demand, LINKS[0], SCHEMES[0], 1), CAPACITY, SEED)
+        plan = plan_of(Case("udp", demand, LINKS[0], PAPERS_SCHEMES[0], 1), CAPACITY, SEED)
         assert [pair.demand for pair in plan.pairs] == pytest.approx([demand * PLANNED_SHARE * CAPACITY] * PAIRS)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from experiments.hedera import growth_run, large_run
-from experiments.hedera.growth_run import in_own_process, missed_bars, run_growth, simulate
+from experiments.hedera.growth_run import exhibits, in_own_process, run_growth, simulate
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 from experiments.registry import Settings
@@ -36,6 +35,8 @@ def test_memory_is_that_of_a_process_of_its_own() -> None:
 
 
 def test_annealing_that_is_worse_than_ecmp_is_a_missed_bar() -> None:
-    parts: dict[str, Any] = {"ecmp": 0.5, "simulated-annealing": 0.4}
-    (missed,) = missed_bars({"sizes": [{"hosts": 1024, "patterns": {"random": parts}}]})
-    assert missed == "1,024 hosts, random: annealing reaches 0.400, ECMP 0.500"
+    parts = {"ecmp": 0.5, "global-first-fit": 0.5, "simulated-annealing": 0.4, "seconds": 1.0}
+    size = {"hosts": 1024, "patterns": {"random": parts}, "arrivals": {}, "megabytes": 9.0}
+    made = exhibits({"backend": "flow", "flow_sizes": "data-mining", "load": 0.4, "sizes": [size]})
+    (missed,) = [words for exhibit in made for words in exhibit.missed()]
+    assert missed.startswith("hedera-growth-goodput (flow): annealing less ECMP at 1,024 hosts, random, points is -10,")

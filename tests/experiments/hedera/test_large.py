@@ -12,8 +12,8 @@ import pytest
 
 from experiments.hedera import large_run
 from experiments.hedera.arrivals import SMALLEST, arriving, larger
-from experiments.hedera.large import LargeOptions
-from experiments.hedera.large_run import missed_bars, run_large
+from experiments.hedera.large_options import LargeOptions
+from experiments.hedera.large_run import exhibits, run_large
 from experiments.hedera.simulation import Setting, Simulation
 from experiments.output import OutputFolder
 from experiments.progress import Progress
@@ -60,7 +60,7 @@ def test_arrivals_ask_for_the_load() -> None:
             ["--arriving-load", "1.5"],
             "error: kuijia run: argument --arriving-load: '1.5', expected a number above 0, at most 1",
         ),
-        (["--ramp", "0"], "error: kuijia run: argument --ramp: 0 is not a number greater than zero"),
+        (["--ramp", "0"], "error: kuijia run: argument --ramp: '0', expected a finite number greater than zero"),
         (["--flow-sizes", "nowhere.cdf"], "error: nowhere.cdf: there is no such file, expected a file of flow sizes"),
         (["--flow-sizes", "web-server"], "error: web-server: no flow is larger than 1 MB, expected some"),
     ],
@@ -109,15 +109,23 @@ def test_larger_networks_are_annealed_for_longer() -> None:
 
 
 def test_what_is_missed_is_told() -> None:
-    placed = {"goodput": 100.0, "moves per round": 10.0}
+    counts = {"elephants per round": 3.0, "finished": 7, "mean seconds": {"1 to 10 MB": 0.01}}
+    placed = {"goodput": 100.0, "moves per round": 10.0, **counts}
     data: dict[str, Any] = {
-        "patterns": {"stride1": {"ecmp": 0.9, "global-first-fit": 0.8, "simulated-annealing": 1.0}},
+        "backend": "flow",
+        "hosts": 16,
+        "load": 0.4,
+        "flow_sizes": "data-mining",
+        "ramp": None,
+        "patterns": {
+            "stride1": {"non-blocking": 16e3, "ecmp": 0.9, "global-first-fit": 0.8, "simulated-annealing": 1.0}
+        },
         "arrivals": {"simulated-annealing": placed, "annealing with a fee": placed | {"goodput": 90.0}},
     }
-    assert missed_bars(data) == [
-        "stride1: global-first-fit reaches 0.800, less than ECMP's 0.900",
-        "with a fee 10 flows move, expected half of 10",
-        "a fee costs 10.0% of goodput, expected less than 2 %",
+    assert [words for exhibit in exhibits(data) for words in exhibit.missed()] == [
+        "hedera-8192-parts (flow): global-first-fit less ecmp on stride1, points is -10, expected at least -0.1",
+        "hedera-8192-arrivals (flow): moves a round with a fee is 10, expected at most 5",
+        "hedera-8192-arrivals (flow): goodput with a fee, of that without is 0.9, expected at least 0.98",
     ]
 
 

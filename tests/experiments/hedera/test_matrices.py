@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.exhibit_table import exhibit_text
 from experiments.hedera import matrices_run
 from experiments.hedera.goodput import non_blocking, tcp_goodput, utilisation
 from experiments.hedera.matrices_run import (
     FIRST_FIT,
     IN_ROUNDS,
     Row,
-    missed_bars,
+    exhibits,
     published,
     row_of,
     summary,
-    table_text,
 )
+from experiments.report import report_of
 from hedera.fat_tree import FatTree
 from hedera.matrices import authors_matrices
 from kuijia_app.cli.main import main
@@ -63,11 +64,11 @@ def data_with(part: float) -> dict[str, Any]:
 
 
 def test_figures_that_are_off_are_reported() -> None:
-    missed = missed_bars(data_with(0.5))
-    assert [line.split(":")[0].split(" reaches")[0] for line in missed] == [
-        *("rand0", "annealing", "ecmp", "global-first-fit")
+    parts, _ = exhibits(data_with(0.5))
+    assert [line.split(": ")[1].split(" in the mean")[0].split(" is ")[0] for line in parts.missed()] == [
+        *("annealing on rand0, its worst matrix", "annealing", "ecmp", "global-first-fit")
     ]
-    assert "published" in table_text(data_with(0.5))
+    assert "[published]" in exhibit_text(parts)
 
 
 def test_the_table_is_written_beside_what_was_published(
@@ -81,3 +82,7 @@ def test_the_table_is_written_beside_what_was_published(
     assert "published" not in data["matrices"]["randbij3"]
     assert "rand0" in capsys.readouterr().out
     assert "published" in (tmp_path / "hedera-matrices.svg").read_text()
+    (stored, _) = report_of(tmp_path).exhibits
+    assert stored.line("ecmp").at("rand0").published == pytest.approx(
+        100 * data["matrices"]["rand0"]["published"]["part"]["ecmp"]
+    )

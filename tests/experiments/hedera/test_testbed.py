@@ -5,28 +5,28 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import pytest
 
+from experiments.exhibit_picture import exhibit_figure
+from experiments.exhibit_table import exhibit_text
 from experiments.hedera import large, shuffle, testbed
 from experiments.hedera.goodput import tcp_goodput
 from experiments.hedera.shuffle_report import GAIN, figures
-from experiments.hedera.shuffle_report import missed_bars as missed_of_shuffle
+from experiments.hedera.shuffle_report import exhibits as exhibits_of_shuffle
 from experiments.hedera.shuffle_report import summary as summary_of_shuffle
-from experiments.hedera.shuffle_report import table_text as text_of_shuffle
-from experiments.hedera.testbed import ECMP, NON_BLOCKING, SCHEMES, MatrixOptions
+from experiments.hedera.testbed_cases import ARRANGEMENTS, ECMP, NON_BLOCKING, MatrixOptions
 from experiments.hedera.testbed_lab import is_quiet, one_switch, one_tree
 from experiments.hedera.testbed_record import FILE_NAME, Record
 from experiments.hedera.testbed_report import (
     Measured,
     Results,
-    figure,
-    missed_bars,
+    exhibits,
     published,
     published_goodput,
     summary,
-    table_text,
 )
 from experiments.output import OutputFolder
 from experiments.registry import all_experiments, find_experiment, refuse_unheeded
@@ -67,8 +67,12 @@ def as_published(given: MatrixOptions, scale: float = 1.0, **changed: float) -> 
     return results
 
 
+def missed_of(data: dict[str, Any]) -> list[str]:
+    return [words for exhibit in exhibits(data) for words in exhibit.missed()]
+
+
 def test_every_matrix_has_published_figures_for_every_scheme() -> None:
-    assert published_goodput("stride8").keys() == set(SCHEMES)
+    assert published_goodput("stride8").keys() == set(ARRANGEMENTS)
     assert authors_matrices().keys() <= published()["rows"].keys()
 
 
@@ -95,28 +99,32 @@ def test_flows_last_longer_in_each_attempt_and_what_is_averaged_over_stays() -> 
 def test_the_authors_own_figures_meet_the_bars_and_others_do_not() -> None:
     given = options("--full")
     data = summary(as_published(given, 0.005), given, seed=1)
-    assert missed_bars(data) == []
+    assert missed_of(data) == []
     assert data["mean"] == pytest.approx(data["published_mean"])
     worse = summary(as_published(given, 0.005, **{"simulated-annealing": 0.8}), given, seed=1)
-    (missed,) = missed_bars(worse)
-    assert missed.startswith("simulated-annealing: 0.800 of non-blocking, expected 0.9")
+    (missed,) = missed_of(worse)
+    assert missed == (
+        "hedera-testbed-parts (emulation): simulated-annealing of non-blocking is 0.8, expected 0.906 to 1.07"
+    )
 
 
 def test_a_quick_run_asks_for_a_gain_over_ecmp_alone() -> None:
     given = options("--quick")
     same = summary(as_published(given, **{"ecmp": 0.6, "simulated-annealing": 0.7}), given, seed=1)
-    (missed,) = missed_bars(same)
-    assert missed == "simulated-annealing carries 1.17 times what ecmp does, expected 1.2"
+    (missed,) = missed_of(same)
+    assert missed.endswith(": simulated-annealing, times what ecmp carries is 1.17, expected at least 1.2")
 
 
 def test_a_run_on_a_busy_machine_is_named_in_the_text() -> None:
     given = options("--quick")
     results = as_published(given)
     results["stride8"]["ecmp"] = [Measured((50.0,), 2, 0.9, ("frames were lost",))]
-    text = table_text(summary(results, given, seed=1))
+    made = exhibits(summary(results, given, seed=1))
+    text = "".join(map(exhibit_text, made))
     assert "ecmp, stride8: frames were lost" in text
-    assert "0.246" in text  # published
-    figure(summary(results, given, seed=1))
+    assert "24.6" in text  # published
+    for each in made:
+        exhibit_figure(each)
 
 
 def test_what_the_authors_measured_as_ecmp_is_what_one_tree_carries() -> None:
@@ -235,6 +243,9 @@ def test_a_shuffle_is_scaled_to_the_links_and_judged_by_its_gain() -> None:
             "simulated-annealing": {**figures(transfers(10.0 / faster), given.size), "disturbed": ("it was busy",)},
         }
         data = summary_of_shuffle(found, given, seed=1, backend="emulation")
-        assert bool(missed_of_shuffle(data)) is is_missed
-        assert "20.0 [87.7]" in text_of_shuffle(data)
-        assert "simulated-annealing: it was busy" in text_of_shuffle(data)
+        (made,) = exhibits_of_shuffle(data)
+        assert bool(list(made.missed())) is is_missed
+        done = made.line("one-tree").at("all done (s)")
+        assert done.value == 20.0
+        assert done.published == pytest.approx(87.7, abs=0.05)
+        assert "simulated-annealing: it was busy" in exhibit_text(made)

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from matplotlib.patches import Rectangle
 
+from experiments.exhibit_picture import exhibit_figure
 from experiments.hedera import timing_run
-from experiments.hedera.timing_run import figure, missed_bars, run_timing
+from experiments.hedera.timing_run import exhibits, run_timing
 from experiments.output import OutputFolder
 from experiments.progress import Progress
 
@@ -25,11 +26,15 @@ def test_timings_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ]
     assert all(row["ms"] > 0 for row in rows)
     assert "published" in outcome.text
-    heights = [bar.get_height() for bar in figure(outcome.summary).axes[0].patches if isinstance(bar, Rectangle)]
+    drawn = [exhibit_figure(exhibit).axes[0] for exhibit in exhibits(outcome.summary)]
+    heights = [bar.get_height() for axes in drawn for bar in axes.patches if isinstance(bar, Rectangle)]
     assert heights == [row["ms"] for row in rows]
     assert (tmp_path / "hedera-timing.svg").exists()
 
 
 def test_a_slow_estimation_is_told() -> None:
     row = {"what": "estimation", "hosts": 10, "flows": 20, "ms": 3.0, "published_ms": 2.0}
-    assert missed_bars({"rows": [row, row | {"ms": 1.0}]}) == ["estimation, 20 flows on 10 hosts: 3.00 ms, published 2"]
+    data = {"backend": "flow", "source": "made up", "rows": [row, row | {"flows": 30, "ms": 1.0}]}
+    assert [words for exhibit in exhibits(data) for words in exhibit.missed()] == [
+        "hedera-timing (flow): estimation in ms, 20 flows, 10 hosts is 3, expected at most 2"
+    ]

@@ -6,9 +6,12 @@ from collections import Counter
 
 import pytest
 
-from kuijia_app.pipeline import PipelineOptions, Scheme, build_tables
+from kuijia_app.pipeline import PipelineOptions, build_tables
 from kuijia_app.queues import PLAIN_LAYOUT
 from kuijia_app.rules import GroupType, PushLabel, ToGroup
+from te_solver.failure_schemes.failure_scheme import FailureScheme
+from te_solver.failure_schemes.kuijia import KUIJIA
+from te_solver.failure_schemes.rescaling import RESCALING
 from te_solver.plan import FIRST_PATH_ID
 from te_solver.schemes.kuijia import Kuijia
 from te_solver.schemes.rescaling import Rescaling
@@ -18,7 +21,9 @@ from tests.te_solver.schemes.cases import cut, parallel, parallel_plan
 SLOTS = 256
 
 
-def slots_by_tunnel(weights: tuple[float, ...], dead: tuple[int, ...], scheme: Scheme) -> Counter[tuple[int, bool]]:
+def slots_by_tunnel(
+    weights: tuple[float, ...], dead: tuple[int, ...], scheme: FailureScheme
+) -> Counter[tuple[int, bool]]:
     """Return the number of the ingress's hash slots per tunnel, counted from one, for normal and victims' queue."""
     tables = build_tables(parallel_plan(weights), PipelineOptions(scheme, SLOTS))["s"]
     groups = {group.group_id: group for group in tables.groups}
@@ -50,10 +55,10 @@ def slots_by_tunnel(weights: tuple[float, ...], dead: tuple[int, ...], scheme: S
 )
 @pytest.mark.parametrize(
     ("in_switch", "scheme"),
-    [(Scheme.KUIJIA, Kuijia(failover_order)), (Scheme.RESCALING, Rescaling(failover_order))],
+    [(KUIJIA, Kuijia(failover_order)), (RESCALING, Rescaling(failover_order))],
 )
 def test_switches_divide_victims_in_the_failover_order(
-    weights: tuple[float, ...], dead: tuple[int, ...], in_switch: Scheme, scheme: Kuijia | Rescaling
+    weights: tuple[float, ...], dead: tuple[int, ...], in_switch: FailureScheme, scheme: Kuijia | Rescaling
 ) -> None:
     answer = scheme.reroute(parallel(*weights), cut(*dead))
     expected: Counter[tuple[int, bool]] = Counter()
@@ -67,7 +72,7 @@ def test_switches_divide_victims_in_the_failover_order(
 
 
 def test_with_several_failed_tunnels_switches_are_off_the_ideal_split() -> None:
-    found = slots_by_tunnel((0.4, 0.3, 0.2, 0.1), (1, 2), Scheme.KUIJIA)
+    found = slots_by_tunnel((0.4, 0.3, 0.2, 0.1), (1, 2), KUIJIA)
     ideal = Kuijia().reroute(parallel(0.4, 0.3, 0.2, 0.1), cut(1, 2))
     assert [found[3, True] / SLOTS, found[4, True] / SLOTS] == pytest.approx([0.59, 0.11], abs=0.01)
     assert (ideal.tunnel_rates[2:] - [20, 10]).tolist() == pytest.approx([140 / 3, 70 / 3])

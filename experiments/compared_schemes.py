@@ -1,0 +1,15 @@
+"""Failure schemes that experiments on switches compare: the paper's two, and any other that switches can have."""
+
+from __future__ import annotations
+
+from te_solver.failure_schemes.kuijia import KUIJIA
+from te_solver.failure_schemes.registry import switch_schemes
+from te_solver.failure_schemes.rescaling import RESCALING
+
+PAPERS_SCHEMES = (RESCALING.name, KUIJIA.name)
+"""Schemes that the paper compares, in its order; experiments run these unless asked for others."""
+
+
+def compared_schemes() -> tuple[str, ...]:
+    """Return the names of all schemes that can be asked for, the paper's first."""
+    return (*PAPERS_SCHEMES, *(each.name for each in switch_schemes() if each.name not in PAPERS_SCHEMES))

@@ -1,0 +1,30 @@
+"""Options of simulations of large fat-trees with arriving flows."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+from simulator.flow.ramp import Ramp
+
+
+@dataclass(frozen=True)
+class LargeOptions:
+    """A network and its arriving flows.
+
+    Attributes:
+        ports: of a switch.
+        load: mean demand of the flows as a share of all hosts' interfaces.
+        flow_sizes: name of a published distribution, or a file.
+        ramp: TCP's ramp to its rates; None for rates at once.
+    """
+
+    ports: int
+    load: float
+    flow_sizes: str
+    ramp: Ramp | None = None
+
+
+def ramp_from(args: argparse.Namespace) -> Ramp | None:
+    """Return the ramp asked for on the command line, or None."""
+    return None if args.ramp is None else Ramp(args.ramp / 1000)

@@ -1,0 +1,27 @@
+"""Rescaling by hash ranges that grow over all values, so that other flows may change tunnel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from te_solver.failure_schemes.failure_scheme import FailureScheme
+
+if TYPE_CHECKING:
+    from te_solver.schemes.interface import RateSolver, Scheme, SchemeOptions
+
+
+class RenormalisedScheme(FailureScheme):
+    """Rescaling as Kuijia, section 4.1, describes it."""
+
+    name = "rescaling-renormalised"
+    order = 30
+
+    def model(self, solver: RateSolver, options: SchemeOptions) -> Scheme:
+        # The model takes a second to import, which switches do not need.
+        from te_solver.schemes.rescaling import RenormalisedRescaling  # noqa: PLC0415
+
+        del solver, options
+        return RenormalisedRescaling()
+
+
+RENORMALISED = RenormalisedScheme()
