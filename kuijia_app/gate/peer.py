@@ -36,6 +36,7 @@ class Peer:
         rivals_refused: how many there were.
         heard_at: when something came from it last, in seconds.
         named_at: when it named its datapath id.
+        is_greeted: our hello has been sent.
         is_paused: it has said more than it may, or waits as a rival: nothing is read for now.
     """
 

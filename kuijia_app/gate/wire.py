@@ -97,6 +97,9 @@ class Wire:
         with self._lock:
             try:
                 return self._channel.received(data)
+            except RefusedError as error:
+                self._failure = self._failure or error  # or who sends before the loop closes it would use the channel
+                raise
             finally:
                 self._put(self._channel.sent(b""))
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import select
+import socket
 import ssl
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from kuijia_app import event_log
 from kuijia_app.cli.main import main
+from kuijia_app.gate.channels import TlsChannel, server_context
+from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.limits import LIMITS
+from kuijia_app.gate.wire import Wire
 from kuijia_app.tls import TlsFiles
 from te_solver.plan_file import save_plan
 from testbed.application_process import Framework
@@ -59,6 +66,32 @@ def test_handshakes_that_hang_keep_nobody_out_and_end(keys: Path, tmp_path: Path
         assert not any(switch.has_ended for switch in rig.switches.values())
         for each in (*hanging, nonsense):
             each.close()
+
+
+def test_who_sends_on_a_connection_whose_tls_has_broken_is_told_so_and_nothing_is_raised(keys: Path) -> None:
+    """The loop and the application have a thread each, so that one may send before the other has closed."""
+    ours, other = socket.socketpair()
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    switch = shown(keys, "switch").wrap_bio(incoming, outgoing)
+    context = server_context(str(keys / "controller.key"), str(keys / "controller.pem"), str(keys / "ca.pem"))
+    with ours, other, select.epoll() as epoll:
+        ours.setblocking(False)
+        other.setblocking(False)
+        wire = Wire(ours, TlsChannel(context), epoll, lambda: None, time.monotonic)
+        while not wire.is_open:
+            with suppress(ssl.SSLWantReadError):
+                switch.do_handshake()
+            other.sendall(outgoing.read())
+            wire.read(1 << 16)
+            with suppress(BlockingIOError):
+                incoming.write(other.recv(1 << 16))
+        assert wire.send(b"message")
+        other.sendall(b"\x17\x03\x03\x00\x20" + bytes(32))
+        with pytest.raises(RefusedError, match="TLS failed"):
+            wire.read(1 << 16)
+        assert not wire.send(b"message")
+        assert isinstance(wire.failure, RefusedError)
+        wire.close()
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
