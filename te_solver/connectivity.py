@@ -27,34 +27,70 @@ def connected_parts(topology: Topology) -> list[tuple[str, ...]]:
 
 
 class Reachability:
-    """Reachability between nodes of a topology along the direction of links."""
+    """Reachability between nodes of a topology along the direction of links.
+
+    Nodes that reach each other are a group; what a group reaches is a number with a bit for each other group.
+    """
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
-        self._from: dict[str, frozenset[str]] = {}
 
     def connects(self, source: str, target: str) -> bool:
         """Return True if there is a path; raises KeyError for an unknown source."""
-        return target in self._reachable(source)
+        groups, reached = self._groups
+        start, end = groups[source], groups.get(target)
+        return start == end or (end is not None and bool(reached[start] >> end & 1))
 
     @cached_property
-    def _both_ways(self) -> bool:
-        return all(self._topology.has_link(link.target, link.source) for link in self._topology.links)
+    def _groups(self) -> tuple[dict[str, int], list[int]]:
+        """The number of each node's group (strongly connected component), and the other groups that each reaches.
 
-    def _reachable(self, source: str) -> frozenset[str]:
-        if source not in self._from:
-            reached = dict.fromkeys([source])
-            queue = deque([source])
-            while queue:
-                node = queue.popleft()
-                for neighbour in self._topology.neighbours[node]:
-                    if neighbour not in reached and self._topology.has_link(node, neighbour):
-                        reached[neighbour] = None
-                        queue.append(neighbour)
-            nodes = frozenset(reached)
-            # If every link has its reverse, all reached nodes reach the same nodes.
-            self._from.update(dict.fromkeys(nodes if self._both_ways else [source], nodes))
-        return self._from[source]
+        Tarjan, Depth-first search and linear graph algorithms, SIAM Journal on Computing 1, 1972: a group is complete
+        after all others that it reaches.
+        """
+        topology = self._topology
+        heads = {
+            node: [other for other in others if topology.has_link(node, other)]
+            for node, others in topology.neighbours.items()
+        }
+        groups: dict[str, int] = {}
+        reached: list[int] = []
+        index: dict[str, int] = {}
+        lowest: dict[str, int] = {}
+        waiting: list[str] = []
+        for start in topology.nodes:
+            way = [] if start in index else [(start, iter(heads[start]))]
+            while way:
+                node, rest = way[-1]
+                if node not in index:
+                    index[node] = lowest[node] = len(index)
+                    waiting.append(node)
+                head = next((each for each in rest if each not in groups), None)
+                if head is not None and head not in index:
+                    way.append((head, iter(heads[head])))
+                elif head is not None:
+                    lowest[node] = min(lowest[node], index[head])
+                else:
+                    way.pop()
+                    if way:
+                        lowest[way[-1][0]] = min(lowest[way[-1][0]], lowest[node])
+                    if lowest[node] == index[node]:
+                        self._close(node, waiting, heads, groups, reached)
+        return groups, reached
+
+    @staticmethod
+    def _close(
+        first: str, waiting: list[str], heads: dict[str, list[str]], groups: dict[str, int], reached: list[int]
+    ) -> None:
+        """Make a group of the nodes that wait from `first` on."""
+        members = [waiting.pop()]
+        while members[-1] != first:
+            members.append(waiting.pop())
+        groups.update(dict.fromkeys(members, len(reached)))
+        bits = 0
+        for other in {groups[head] for member in members for head in heads[member]} - {len(reached)}:
+            bits |= reached[other] | 1 << other
+        reached.append(bits)
 
 
 def hop_diameter(topology: Topology, most_steps: int = 20_000_000) -> int | None:

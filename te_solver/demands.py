@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from te_solver.errors import UnsoundError, quoted
-from te_solver.topology import Topology
+from te_solver.topology import LARGEST_RATE, Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,8 @@ class Demand:
     """The traffic that `source` wants to send to `target`, in Mbit/s; priority 0 is the most important.
 
     Raises:
-        UnsoundError: source and target are the same, the rate is negative or not finite, or the priority is negative.
+        UnsoundError: source and target are the same, the rate is negative or above `LARGEST_RATE`, or the
+            priority is negative.
     """
 
     source: str
@@ -27,6 +28,8 @@ class Demand:
             raise UnsoundError(("target",), f"a demand from {quoted(self.source)} to itself", "two different nodes")
         if not (math.isfinite(self.rate) and self.rate >= 0):
             raise UnsoundError(("rate",), f"rate {self.rate:g}", "a finite number of Mbit/s, zero or more")
+        if self.rate > LARGEST_RATE:
+            raise UnsoundError(("rate",), f"rate {self.rate:g}", f"at most {LARGEST_RATE:g} Mbit/s")
         if self.priority < 0:
             raise UnsoundError(("priority",), f"priority {self.priority}", "a whole number, zero or more")
 

@@ -20,6 +20,9 @@ from te_solver.programs.registry import MAX_THROUGHPUT, find_objective, objectiv
 from te_solver.topology import Topology
 from te_solver.tunnels import PairsFinder, TunnelFinder
 
+MOST_CLASSES = 100
+"""Priorities of demands: each is a program of its own."""
+
 _NAMED_PAIRS = 20
 
 Pair = tuple[str, str]
@@ -86,7 +89,8 @@ class Planner:
         source: name of the demands in error messages.
 
     Raises:
-        InputError: there are no demands, or two for one pair with the same priority.
+        InputError: there are no demands, more than `MOST_CLASSES` priorities, or two demands for one pair with the same
+            priority.
         UnsoundError: the objective is unknown, or the protection leaves nothing to any pair; its `where` is
             `objective` or `protect`.
         KeyError: a pair has no tunnels, or a tunnel uses a link that the topology lacks.
@@ -188,6 +192,9 @@ def _found(name: str) -> Objective:
 def _require_distinct(demands: Sequence[Demand], source: str) -> None:
     if not demands:
         raise InputError(source, "", "there is no demand", "at least one")
+    classes = len({demand.priority for demand in demands})
+    if classes > MOST_CLASSES:
+        raise InputError(source, "", f"{classes} different priorities", f"at most {MOST_CLASSES}")
     seen: set[tuple[Pair, int]] = set()
     for demand in demands:
         if (demand.pair, demand.priority) in seen:

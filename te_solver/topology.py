@@ -11,6 +11,12 @@ from te_solver.errors import UnsoundError, quoted
 
 POSITIVE_RATE = "a finite number of Mbit/s greater than zero"
 
+LARGEST_RATE = 1e302
+"""Mbit/s of a link or a demand: sums and products of larger ones are no numbers any more."""
+
+LARGEST_DELAY = 1e9
+"""Seconds of a link's delay."""
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -34,8 +40,9 @@ class Topology:
 
     Raises:
         UnsoundError: a name is empty, repeated or not printable, a link leads to an unknown node or to its own source,
-            two links have the same ends and direction, a capacity is not positive and finite, or a delay is negative.
-            Its `where` is `name` or starts with `nodes` or `links` and a position.
+            two links have the same ends and direction, a capacity is not positive or above `LARGEST_RATE`, or a
+            delay is negative or above `LARGEST_DELAY`. Its `where` is `name` or starts with
+            `nodes` or `links` and a position.
     """
 
     name: str
@@ -119,6 +126,18 @@ def _require_sound(link: Link, position: int, known: Collection[str]) -> None:
     if not (math.isfinite(link.capacity) and link.capacity > 0):
         raise UnsoundError(
             ("links", position, "capacity"), f"link {_between(link)} has capacity {link.capacity:g}", POSITIVE_RATE
+        )
+    if link.capacity > LARGEST_RATE:
+        raise UnsoundError(
+            ("links", position, "capacity"),
+            f"link {_between(link)} has capacity {link.capacity:g}",
+            f"at most {LARGEST_RATE:g} Mbit/s",
+        )
+    if LARGEST_DELAY < link.delay < math.inf:
+        raise UnsoundError(
+            ("links", position, "delay"),
+            f"link {_between(link)} has delay {link.delay:g}",
+            f"at most {LARGEST_DELAY:g} seconds",
         )
     if not (math.isfinite(link.delay) and link.delay >= 0):
         raise UnsoundError(

@@ -23,6 +23,9 @@ Paths = tuple[tuple[str, ...], ...]
 _PARTS = 10**9
 """Delays are in nanoseconds, inverse capacities in billionths of the greatest: sums of whole numbers tie exactly."""
 
+_MOST_COSTS = 20_000_000
+"""Costs that are kept, in some 160 MB; those between all nodes of a network of 4,000 are fewer."""
+
 
 class PairsFinder(Protocol):
     """Finder of the tunnels of many pairs: a `TunnelFinder`, or one that uses several processes."""
@@ -139,14 +142,18 @@ class TunnelFinder:
         )
 
     def _cost_from(self, node: int) -> list[int]:
-        if node not in self._costs_from:
-            self._costs_from[node] = self._costs_of_all(node, self._leaving)
-        return self._costs_from[node]
+        return self._kept(self._costs_from, node, self._leaving)
 
     def _cost_to(self, node: int) -> list[int]:
-        if node not in self._costs_to:
-            self._costs_to[node] = self._costs_of_all(node, self._entering)
-        return self._costs_to[node]
+        return self._kept(self._costs_to, node, self._entering)
+
+    def _kept(self, costs: dict[int, list[int]], node: int, steps: Sequence[list[Step]]) -> list[int]:
+        """Return the costs between a node and all others, which are kept as long as they do not become too many."""
+        if node not in costs:
+            if (len(costs) + 1) * len(steps) > _MOST_COSTS:
+                costs.clear()
+            costs[node] = self._costs_of_all(node, steps)
+        return costs[node]
 
     def _costs_of_all(self, node: int, steps: Sequence[list[Step]]) -> list[int]:
         cost, _ = search(steps, {}, node, NOWHERE, [0] * len(steps))

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 from collections import Counter
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 
 import networkx as nx
 import pytest
@@ -111,3 +112,16 @@ def test_paths_of_a_large_network_are_sampled_in_time(edges: list[tuple[int, int
     assert found.pairs.keys() <= {1, 2, 239}
     assert sum(found.pairs.values()) > 50
     assert time.process_time() - started < 3
+
+
+def test_reachability_along_a_long_way_takes_little_time_and_memory() -> None:
+    nodes = tuple(map(str, range(20_000)))
+    reachability = Reachability(Topology("way", nodes, tuple(Link(a, b, 1.0) for a, b in pairwise(nodes))))
+    tracemalloc.start()
+    started = time.process_time()
+    assert all(reachability.connects("7", node) == (int(node) >= 7) for node in nodes)
+    assert not any(reachability.connects(node, "0") for node in nodes[1:])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100e6
+    assert time.process_time() - started < 10

@@ -264,3 +264,16 @@ def test_an_answer_of_the_solver_that_breaks_a_bound_makes_no_plan() -> None:
         "the answer of wishful thinking breaks a bound: pairs[0].allocated: 1001 Mbit/s allocated, "
         "expected no more than the demand, 1, and the tunnels' rates together, 1001"
     )
+
+
+def test_more_priorities_than_programs_are_solved_for_are_refused() -> None:
+    topology = Topology("net", ("a", "b"), (Link("a", "b", 1.0),))
+    demands = [Demand("a", "b", 1.0, priority) for priority in range(101)]
+    with pytest.raises(InputError, match="101 different priorities, expected at most 100"):
+        solve(topology, demands)
+    assert len(solve(topology, demands[:100]).pairs) == 100
+
+
+def test_a_rate_that_sums_could_not_hold_is_refused() -> None:
+    with pytest.raises(UnsoundError, match=r"rate 1\.1e\+302, expected at most 1e\+302 Mbit/s"):
+        Demand("a", "b", 1.1e302)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
@@ -62,3 +63,15 @@ def test_a_second_link_in_the_same_direction_is_refused() -> None:
     with pytest.raises(UnsoundError) as raised:
         Topology("t", ("a", "b"), (LINKS[0], LINKS[2], Link("a", "b", 7)))
     assert str(raised.value) == "links[2]: link a-b is given twice, expected one link for each two nodes"
+
+
+@pytest.mark.parametrize(
+    ("link", "said"),
+    [
+        (Link("a", "b", 1.1e302), "link a-b has capacity 1.1e+302, expected at most 1e+302 Mbit/s"),
+        (Link("a", "b", 1, 1.1e9), "link a-b has delay 1.1e+09, expected at most 1e+09 seconds"),
+    ],
+)
+def test_capacities_and_delays_that_sums_could_not_hold_are_refused(link: Link, said: str) -> None:
+    with pytest.raises(UnsoundError, match=re.escape(said)):
+        Topology("net", ("a", "b"), (link,))

@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from te_solver.networks import shipped_network
 from te_solver.topology import Link, Topology
+from te_solver.topology_file import load_topology
 from te_solver.tunnels import WEIGHTS, TunnelFinder, Weight, tunnels_for
 from tests.te_solver.random_networks import digraph, topologies
 
@@ -292,3 +294,13 @@ def test_a_pair_without_a_path_has_no_tunnel() -> None:
 def test_what_cannot_be_asked_for_is_refused(target: str, count: int) -> None:
     with pytest.raises(ValueError, match="tunnel"):
         tunnels_for(cables("ab"), "a", target, count)
+
+
+def test_costs_of_a_large_network_are_not_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    topology = load_topology(shipped_network("gscale"))
+    pairs = list(permutations(topology.nodes, 2))
+    expected = list(TunnelFinder(topology).tunnels_of_pairs(pairs, 3))
+    monkeypatch.setattr("te_solver.tunnels._MOST_COSTS", 2 * len(topology.nodes))
+    finder = TunnelFinder(topology)
+    assert list(finder.tunnels_of_pairs(pairs, 3)) == expected
+    assert len(finder._costs_from) <= 2
