@@ -77,7 +77,8 @@ def serve(
 
 def _settle(home: Path) -> Path:
     """Make this process fit for hostile cases; return the folder that they get."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process says when it is over
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, signal.SIG_IGN)  # the parent process says when it is over
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
