@@ -14,7 +14,7 @@ VICTIM = "victim"
 
 
 class FailureScheme(ABC):
-    """What happens to traffic when a tunnel fails.
+    """Treatment of traffic when a tunnel fails.
 
     A file of this package defines a subclass and one object of it; nothing else has to name it.
 
