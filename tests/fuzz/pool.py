@@ -11,6 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing import connection
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -153,7 +154,8 @@ class Pool:
         state = context.RawArray("q", 2)
         self._started += 1
         arguments = (theirs, self.targets, self.seed, state, home / str(self._started))
-        process = context.Process(target=serve, args=arguments, daemon=True)
+        kept = [ours, *(worker.pipe for worker in self._workers)]
+        process = context.Process(target=_serve_alone, args=(kept, *arguments), daemon=True)
         process.start()
         theirs.close()
         worker = _Worker(process, ours, state)
@@ -231,6 +233,13 @@ def _of_end(target: CaseTarget, status: int | None, *, blocked: bool) -> Broken:
     if blocked:
         return Broken(f"no end after {BLOCKED_SECONDS:g} s", "blocked")
     return Broken(f"ended the process with status {status}", f"status {status}")
+
+
+def _serve_alone(kept: Sequence[Connection], *arguments: Any) -> None:  # noqa: ANN401  # those of `serve`
+    """Close this process's copies of what is kept at the other end: a worker ends when that process does."""
+    for each in kept:
+        each.close()
+    serve(*arguments)
 
 
 def _ticks(pid: int | None) -> int:

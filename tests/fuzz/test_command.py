@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,17 @@ def test_an_interrupted_run_says_what_it_did(sent: signal.Signals, tmp_path: Pat
     assert "interrupted" in errors.splitlines()
     assert output.splitlines()[0].startswith("demands:csv: ")
     assert process.returncode == 0
+
+
+def test_workers_do_not_outlive_the_process_that_uses_them(tmp_path: Path) -> None:
+    process = command("--minutes", "60", "-o", str(tmp_path), "demands:csv")
+    assert process.stderr is not None
+    process.stderr.readline()
+    workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    assert workers
+    process.kill()
+    process.communicate()  # ends when nobody has the other end any more
+    deadline = time.monotonic() + 60
+    while any(Path("/proc", worker).exists() for worker in workers):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
