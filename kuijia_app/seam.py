@@ -49,11 +49,11 @@ def wait_readable(descriptor: int, timeout: float) -> None:
 
 def unpatched(module: str) -> Any:
     """Return a module of the standard library as it is, without what eventlet makes of it."""
-    return import_module("eventlet.patcher").original(module) if FRAMEWORK == "ryu" else import_module(module)
+    return import_module("eventlet.patcher").original(module) if SHARES_ONE_THREAD else import_module(module)
 
 
 SHARES_ONE_THREAD = FRAMEWORK == "ryu"
-"""Whether green threads of eventlet, in one thread of the operating system, are all that an application has."""
+"""True if an application has only green threads of eventlet, in one thread of the operating system."""
 
 
 native_threading: Any = unpatched("threading")
@@ -63,7 +63,7 @@ _Handler = TypeVar("_Handler", bound=Callable[..., None])
 
 
 class Harm(Enum):
-    """What may be left in disorder by a handler that raises."""
+    """Part that a handler may leave in disorder when it raises."""
 
     CONNECTION = "connection"
     APPLICATION = "application"

@@ -59,7 +59,7 @@ def tls_files(args: argparse.Namespace) -> TlsFiles | None:
 
 
 def binding_option(args: argparse.Namespace) -> dict[str, object]:
-    """What `--tls-bind` says to the application; raises InputError when the file cannot be used."""
+    """Return the application's option for `--tls-bind`; raises InputError if the file cannot be used."""
     if args.tls_bind is None:
         return {}
     load_binding(args.tls_bind)  # a bad one is refused here, before there is a framework
