@@ -115,6 +115,7 @@ class Connection:
         self._early: dict[int, Mapping[str, Any]] = {}
         self._last_order = 0
         self._is_greeted = False
+        self._fault = ""
         try:
             self._ssh = subprocess.Popen(
                 ssh_command(login),
@@ -236,7 +237,7 @@ class Connection:
 
     def _listen(self) -> None:
         assert self._ssh.stdout is not None
-        fault = self._heard(self._ssh.stdout)
+        fault = self._fault = self._heard(self._ssh.stdout)
         self._answers.put(fault)
         if fault:  # nothing that still comes is listened to, and SSH must not wait for somebody who takes it
             self._ssh.kill()
@@ -265,10 +266,13 @@ class Connection:
         return ""
 
     def _dead(self, how: str = "") -> DeadBoxError:
-        """The error to raise, with what SSH said; without a word on how, the connection has ended."""
+        """Return the error to raise, with the complaints of SSH.
+
+        Without `how`, the connection has ended: because of what the listener found, or by itself.
+        """
         with suppress(subprocess.TimeoutExpired):
             self._ssh.wait(1)
-        how = how or self._end()
+        how = how or self._fault or self._end()
         said = self._complaints.text(_COMPLAINT_SECONDS).strip().splitlines()
         if any(_OTHER_HOST_KEY in line for line in said):
             how += ": its host key is another than the one that is known"

@@ -7,6 +7,7 @@ import json
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -211,6 +212,17 @@ def test_a_box_that_says_too_much_is_one_error_that_names_it(
 
     with pytest.raises(DeadBoxError, match=error):
         ask_twice()
+
+
+def test_a_box_that_is_given_up_before_it_is_asked_is_given_the_reason(ssh_stand_in: Path) -> None:
+    program = ANSWERS_FOR_EVER % 7
+    ssh_stand_in.write_text(f"#!/bin/sh\nexec {SYSTEM_PYTHON} -c {shlex.quote(program)} 2>/dev/null\n")
+    with Connection("switch a", Login("box")) as connection:
+        deadline = time.monotonic() + 30
+        while connection.is_alive and time.monotonic() < deadline:
+            time.sleep(0.01)
+        with pytest.raises(DeadBoxError, match=r"^switch a answers what it was not asked$"):
+            connection.call("clock")
 
 
 def test_complaints_without_end_fill_no_disk(ssh_stand_in: Path) -> None:
