@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import settings
 
 from testbed.ovs import kernel_datapath_available
 from testbed.uml import boot
+from tests.busy_machine import QuietRunner
 from tests.guest_runs import GuestOutcome, reports_of, run_tests
 
 settings.register_profile("kuijia", derandomize=True, deadline=None, database=None)
@@ -22,6 +24,7 @@ settings.load_profile("kuijia")
 
 TIERS = ("ovs", "emulation", "kernel")
 OVS_PROGRAMS = ("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovs-appctl")
+QUIET_RUNNER = pytest.StashKey[QuietRunner]()
 GUEST_OUTCOMES = pytest.StashKey[dict[str, GuestOutcome]]()
 EMULATION_PROGRAMS = ("iperf3", "ethtool", "ip", "tc", "mnexec", "ping")
 
@@ -45,19 +48,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
-    """Tests of the kernel's datapath run in a guest, all of them at the first, where this kernel has no datapath."""
-    if not _runs_in_guest(item):
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run tests of the kernel's datapath in a guest where this kernel has none, and real packets on a quiet machine."""
+    reports: Callable[[pytest.Item, pytest.Item | None], Sequence[pytest.TestReport]]
+    if _runs_in_guest(item):
+        reports = _run_in_guest
+    elif item.get_closest_marker("emulation") is not None:
+        reports = item.config.stash.setdefault(QUIET_RUNNER, QuietRunner()).reports
+    else:
         return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in reports(item, nextitem):
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def _run_in_guest(item: pytest.Item, _next_item: pytest.Item | None) -> Sequence[pytest.TestReport]:
+    """Return the reports of a test; the first one runs those of all tests."""
     outcomes = item.session.stash.get(GUEST_OUTCOMES, None)
     if outcomes is None:
         items = [each for each in item.session.items if _runs_in_guest(each)]
         outcomes = item.session.stash[GUEST_OUTCOMES] = run_tests(items, item.config.rootpath)
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    for report in reports_of(item, outcomes[item.nodeid]):
-        item.ihook.pytest_runtest_logreport(report=report)
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-    return True
+    return reports_of(item, outcomes[item.nodeid])
 
 
 def _runs_in_guest(item: pytest.Item) -> bool:
