@@ -23,10 +23,22 @@ settings.register_profile("kuijia", derandomize=True, deadline=None, database=No
 settings.load_profile("kuijia")
 
 TIERS = ("ovs", "emulation", "kernel")
+REAL_PACKETS = ("emulation", "kernel")
 OVS_PROGRAMS = ("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovs-appctl")
 QUIET_RUNNER = pytest.StashKey[QuietRunner]()
 GUEST_OUTCOMES = pytest.StashKey[dict[str, GuestOutcome]]()
 EMULATION_PROGRAMS = ("iperf3", "ethtool", "ip", "tc", "mnexec", "ping")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("kuijia")
+    group.addoption(
+        "--real-packets",
+        choices=("with", "none", "only"),
+        default="with",
+        help="choose by whether a test sends real packets, and so needs a machine of its own",
+    )
+    group.addoption("--quick", action="store_true", help="leave out tests that are slow or send real packets")
 
 
 def pytest_configure() -> None:
@@ -35,8 +47,12 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips the tests of every tier that the machine cannot run."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what the options leave out, and skip the tests of every tier that the machine cannot run."""
+    left_out = [item for item in items if not _is_chosen(item, config)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if _is_chosen(item, config)]
     for item in items:
         for tier in TIERS:
             if item.get_closest_marker(tier) is None:
@@ -45,6 +61,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if obstacle is not None:
                 item.add_marker(pytest.mark.skip(reason=f"tier {tier}: {obstacle}"))
                 break
+
+
+def _is_chosen(item: pytest.Item, config: pytest.Config) -> bool:
+    is_quick, packets = config.getoption("quick"), config.getoption("real_packets")
+    sends_packets = any(item.get_closest_marker(tier) for tier in REAL_PACKETS)
+    if is_quick and (sends_packets or item.get_closest_marker("slow")):
+        return False
+    return packets == "with" or sends_packets == (packets == "only")
 
 
 @pytest.hookimpl(tryfirst=True)
