@@ -25,13 +25,12 @@ std::int64_t most_on_a_link(const FatTreeRoutes &routes, std::span<const std::in
     return std::max(*std::max_element(out.begin(), out.end()), *std::max_element(in.begin(), in.end()));
 }
 
-std::int64_t most_on_a_link(const TableRoutes &, std::span<const std::int32_t> amount) {
-    return sum_of(amount);
-}
+std::int64_t most_on_a_link(const TableRoutes &, std::span<const std::int32_t> amount) { return sum_of(amount); }
 
 void require_ranges(const char *what, std::span<const std::int32_t> first, std::size_t size) {
     if (first.size() < 2 || first.front() != 0 || at(first.back()) != size)
-        throw std::invalid_argument(std::string(what) + ": expected 0 at its start and the number of members at its end");
+        throw std::invalid_argument(std::string(what) +
+                                    ": expected 0 at its start and the number of members at its end");
     for (std::size_t entry = 1; entry < first.size(); ++entry)
         if (first[entry] < first[entry - 1])
             refuse(what, entry, "positions that never decrease");

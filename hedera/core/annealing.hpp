@@ -278,7 +278,7 @@ template <class Routes> class Annealing {
     Seating seating_;
     Schedule schedule_;
     Kept<std::int32_t> slot_, home_; // slot and initial label of each host
-    Kept<Range> ranges_; // from which two slots or hosts are drawn
+    Kept<Range> ranges_;             // from which two slots or hosts are drawn
     std::array<Kind, 3> kinds_{};
     Random random_;
     Acceptance acceptance_;

@@ -34,9 +34,8 @@ void first_fit(const Routes &routes, std::span<const std::int32_t> amount, std::
             continue;
         for (std::int32_t label = 0; label < routes.labels(); ++label) {
             bool fits = true;
-            routes.path(flow, label, [&](std::int32_t link) {
-                fits &= capacity[at(link)] > 0 && spare[at(link)] >= amount[flow];
-            });
+            routes.path(flow, label,
+                        [&](std::int32_t link) { fits &= capacity[at(link)] > 0 && spare[at(link)] >= amount[flow]; });
             if (fits) {
                 choice[flow] = label;
                 reserve(flow);

@@ -10,8 +10,8 @@ namespace kuijia::hedera {
 
 namespace {
 
-constexpr double megabits = 8e-6;    // in a byte
-constexpr double shortest = 1e-3;    // minimum seconds over which a rate is computed
+constexpr double megabits = 8e-6; // in a byte
+constexpr double shortest = 1e-3; // minimum seconds over which a rate is computed
 
 template <class Entries> std::size_t place_of(const Entries &entries, std::uint64_t key) {
     const auto mask = entries.size() - 1;

@@ -47,8 +47,7 @@ constexpr double hopeless = 40;
 
 class Acceptance {
   public:
-    explicit Acceptance(const Schedule &schedule)
-        : greed_(schedule.greed * schedule.iterations / schedule.unit) {}
+    explicit Acceptance(const Schedule &schedule) : greed_(schedule.greed * schedule.iterations / schedule.unit) {}
 
     bool accepts(std::int64_t worse, std::int32_t left, Random &random) const {
         const double greed = static_cast<double>(worse) * greed_;
@@ -121,7 +120,7 @@ class Links {
   private:
     static std::int64_t excess(std::int32_t spare) { return spare < 0 ? -static_cast<std::int64_t>(spare) : 0; }
 
-    Kept<std::int32_t> spare_;        // remaining capacity of each link, negative under excess load
+    Kept<std::int32_t> spare_; // remaining capacity of each link, negative under excess load
     Kept<Change> changes_;
 };
 

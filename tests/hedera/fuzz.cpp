@@ -48,7 +48,8 @@ class Generator {
             if (!values.empty())
                 values[at(below(static_cast<std::int32_t>(values.size())))] = strange[below(4)];
             return;
-        case 1: return values.push_back(0);
+        case 1:
+            return values.push_back(0);
         default:
             if (!values.empty())
                 values.pop_back();
@@ -100,27 +101,39 @@ template <class Routes> Problem problem(Generator &random, const Routes &routes)
 void spoil(Generator &random, Problem &made) {
     constexpr double strange[] = {-1, infinity, std::numeric_limits<double>::quiet_NaN()};
     switch (random.below(12)) {
-    case 0: return random.spoil(made.amount);
-    case 1: return random.spoil(made.capacity);
-    case 2: return random.spoil(made.choice);
-    case 3: return random.spoil(made.label);
-    case 4: return random.spoil(made.host);
-    case 5: return random.spoil(made.pod_first);
-    case 6: return random.spoil(made.block_first);
-    case 7: return random.spoil(made.edge_first);
-    case 8: return random.spoil(made.fee);
-    case 9: return random.spoil(made.begin);
-    case 10: return random.spoil(made.fee_of_flow);
-    default: made.greed = strange[random.below(3)];
+    case 0:
+        return random.spoil(made.amount);
+    case 1:
+        return random.spoil(made.capacity);
+    case 2:
+        return random.spoil(made.choice);
+    case 3:
+        return random.spoil(made.label);
+    case 4:
+        return random.spoil(made.host);
+    case 5:
+        return random.spoil(made.pod_first);
+    case 6:
+        return random.spoil(made.block_first);
+    case 7:
+        return random.spoil(made.edge_first);
+    case 8:
+        return random.spoil(made.fee);
+    case 9:
+        return random.spoil(made.begin);
+    case 10:
+        return random.spoil(made.fee_of_flow);
+    default:
+        made.greed = strange[random.below(3)];
     }
 }
 
 // Checks what must hold of every answer.
 template <class Routes> void place(const Routes &routes, Problem &made) {
     auto seats = made.host;
-    const auto told = anneal(
-        routes, made.amount, made.capacity,
-        Seating{made.label, seats, made.pod_first, made.block_first, made.edge_first, made.fee}, {50, made.greed, 65536, 1});
+    const auto told = anneal(routes, made.amount, made.capacity,
+                             Seating{made.label, seats, made.pod_first, made.block_first, made.edge_first, made.fee},
+                             {50, made.greed, 65536, 1});
     if (told.after > told.before || told.after < 0)
         throw std::logic_error("annealing ends in a worse state than it began in");
     std::sort(seats.begin(), seats.end());
@@ -176,11 +189,20 @@ void try_table(Generator &random, bool spoilt) {
     auto row = random.numbers(flows, rows), target = random.numbers(flows, hosts);
     if (spoilt)
         switch (random.below(5)) {
-        case 0: random.spoil(first); break;
-        case 1: random.spoil(hops); break;
-        case 2: random.spoil(row); break;
-        case 3: random.spoil(target); break;
-        default: break;
+        case 0:
+            random.spoil(first);
+            break;
+        case 1:
+            random.spoil(hops);
+            break;
+        case 2:
+            random.spoil(row);
+            break;
+        case 3:
+            random.spoil(target);
+            break;
+        default:
+            break;
         }
     try_placing(random, TableRoutes(at(links), labels, first, hops, row, target, at(hosts)), spoilt);
 }
@@ -219,12 +241,24 @@ void try_reading(Generator &random, bool spoilt) {
         }
         if (spoilt)
             switch (random.below(6)) {
-            case 0: random.spoil(switches); break;
-            case 1: random.spoil(first); break;
-            case 2: random.spoil(key); break;
-            case 3: random.spoil(bytes); break;
-            case 4: random.spoil(age); break;
-            default: time = 1; break;
+            case 0:
+                random.spoil(switches);
+                break;
+            case 1:
+                random.spoil(first);
+                break;
+            case 2:
+                random.spoil(key);
+                break;
+            case 3:
+                random.spoil(bytes);
+                break;
+            case 4:
+                random.spoil(age);
+                break;
+            default:
+                time = 1;
+                break;
             }
         const auto reading = book.read({static_cast<double>(time), switches, first, key, bytes, age});
         auto labels = reading.label;
@@ -246,10 +280,14 @@ void try_reading(Generator &random, bool spoilt) {
 int main(int, char **arguments) {
     return kuijia::fuzz<Generator>(arguments, [](Generator &generator, bool spoilt) {
         switch (generator.below(4)) {
-        case 0: return try_estimating(generator, spoilt);
-        case 1: return try_fat_tree(generator, spoilt);
-        case 2: return try_reading(generator, spoilt);
-        default: return try_table(generator, spoilt);
+        case 0:
+            return try_estimating(generator, spoilt);
+        case 1:
+            return try_fat_tree(generator, spoilt);
+        case 2:
+            return try_reading(generator, spoilt);
+        default:
+            return try_table(generator, spoilt);
         }
     });
 }

@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 GEMS = Path("/usr/share/rubygems-integration/all/specifications")
+CORES = ("simulator", "hedera", "tests")
 SHELL_SCRIPTS = ("run", ".ci/run", "requirements/install-debian", "requirements/provision-vagrant")
 
 
@@ -19,6 +20,12 @@ SHELL_SCRIPTS = ("run", ".ci/run", "requirements/install-debian", "requirements/
 )
 def test_ruff_finds_nothing(check: tuple[str, ...]) -> None:
     _run(sys.executable, "-m", "ruff", *check)
+
+
+def test_clang_format_changes_nothing() -> None:
+    sources = [str(path) for kind in ("*.cpp", "*.hpp") for room in CORES for path in (ROOT / room).rglob(kind)]
+    assert len(sources) > 40
+    _run(str(Path(sys.executable).with_name("clang-format")), "--dry-run", "--Werror", *sources)
 
 
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="types are those of the libraries locked for Python 3.11")

@@ -29,7 +29,7 @@ py::array_t<double> array_of(std::vector<double> &&values) {
 py::tuple share(const Array<double> &capacity, const Array<std::int64_t> &first, const Array<std::int32_t> &links,
                 const Array<double> &offered, const Array<double> &weight, const Array<std::int32_t> &level,
                 const Array<std::uint8_t> &elastic) {
-    const kuijia::flow::Problem problem{span_of(capacity), span_of(first),  span_of(links),  span_of(offered),
+    const kuijia::flow::Problem problem{span_of(capacity), span_of(first), span_of(links),  span_of(offered),
                                         span_of(weight),   span_of(level), span_of(elastic)};
     kuijia::flow::Outcome outcome;
     {

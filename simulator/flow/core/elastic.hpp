@@ -49,8 +49,8 @@ class Filling {
     const Problem &problem_;
     Crossings &crossings_;
     std::vector<Entry> heap_;
-    std::vector<Satisfied> satisfied_;   // flows by the level at which they get all they offer
-    std::vector<std::uint8_t> active_;   // 1 for each flow that still rises
+    std::vector<Satisfied> satisfied_; // flows by the level at which they get all they offer
+    std::vector<std::uint8_t> active_; // 1 for each flow that still rises
     std::vector<Link> link_;
 };
 

@@ -46,7 +46,8 @@ void validate(const Problem &problem) {
     const auto flows = problem.flows();
     if (problem.first.size() != flows + 1 || problem.weight.size() != flows || problem.level.size() != flows ||
         problem.elastic.size() != flows)
-        throw std::invalid_argument("arrays of different lengths, expected an entry for each flow and one more in first");
+        throw std::invalid_argument(
+            "arrays of different lengths, expected an entry for each flow and one more in first");
     constexpr auto most = static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max());
     if (flows > most || problem.size() > most || problem.links.size() > most)
         throw std::invalid_argument("problem too large, expected fewer than 2^31 flows, links, and links on all paths");
@@ -69,7 +70,8 @@ void validate(const Problem &problem) {
 
 Outcome share(const Problem &problem) {
     validate(problem);
-    Outcome outcome{std::vector<double>(problem.flows()), std::vector<double>(problem.capacity.begin(), problem.capacity.end()),
+    Outcome outcome{std::vector<double>(problem.flows()),
+                    std::vector<double>(problem.capacity.begin(), problem.capacity.end()),
                     std::vector<double>(problem.size())};
     std::vector<double> left(problem.capacity.begin(), problem.capacity.end());
 

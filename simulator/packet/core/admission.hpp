@@ -20,8 +20,8 @@ struct QueueRules {
     std::int64_t burst;  // bytes of a full bucket
     std::uint32_t cell;  // bytes of a cell: a packet occupies whole cells of `limit` and `low`
     Marking marking;
-    Overflow overflow;   // the packet dropped when one does not fit: the new one, or one of all, drawn by size
-    bool mark_random;    // mark one of all packets, drawn by size, instead of the new one
+    Overflow overflow; // the packet dropped when one does not fit: the new one, or one of all, drawn by size
+    bool mark_random;  // mark one of all packets, drawn by size, instead of the new one
 };
 
 enum class Verdict : std::uint8_t { take, mark, drop };
@@ -30,7 +30,8 @@ enum class Verdict : std::uint8_t { take, mark, drop };
 // section 7).
 class Red {
   public:
-    Verdict judge(const QueueRules &rules, bool ecn_capable, std::int64_t waiting, std::int64_t missed, Random &random) {
+    Verdict judge(const QueueRules &rules, bool ecn_capable, std::int64_t waiting, std::int64_t missed,
+                  Random &random) {
         for (; missed > 0 && average_ >= 1; --missed)
             average_ *= 1 - rules.weight;
         average_ += rules.weight * (static_cast<double>(waiting) - average_);
@@ -65,10 +66,10 @@ class Gate {
     bool fits(std::uint32_t room, std::int64_t waiting) const { return waiting + room <= rules_.limit; }
 
     // The packet takes `room` bytes; `waiting` bytes are in the queue, or it has been empty for `idle`.
-    Verdict judge(const Packet &packet, std::uint32_t room, std::int64_t waiting, Time idle, Rate rate, Random &random) {
+    Verdict judge(const Packet &packet, std::uint32_t room, std::int64_t waiting, Time idle, Rate rate,
+                  Random &random) {
         if (rules_.marking == Marking::red) {
-            const auto verdict =
-                red_.judge(rules_, packet.ecn_capable, waiting, idle / rate.of(usual_packet), random);
+            const auto verdict = red_.judge(rules_, packet.ecn_capable, waiting, idle / rate.of(usual_packet), random);
             if (verdict == Verdict::drop)
                 return verdict;
             return fits(room, waiting) ? verdict : Verdict::drop;

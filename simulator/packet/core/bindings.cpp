@@ -26,12 +26,13 @@ template <typename First, typename... Rest> std::size_t rows(const First &first,
 
 py::ssize_t at(std::size_t row) { return static_cast<py::ssize_t>(row); }
 
-void set_links(Scenario &scenario, const Array<std::int64_t> &rate, const Array<Time> &delay,
-               const Array<double> &loss, const Array<std::uint32_t> &queueing, const Array<std::uint32_t> &input) {
+void set_links(Scenario &scenario, const Array<std::int64_t> &rate, const Array<Time> &delay, const Array<double> &loss,
+               const Array<std::uint32_t> &queueing, const Array<std::uint32_t> &input) {
     const auto count = rows(rate, delay, loss, queueing, input);
     scenario.links.clear();
     for (std::size_t row = 0; row < count; ++row)
-        scenario.links.push_back({rate.at(at(row)), delay.at(at(row)), loss.at(at(row)), queueing.at(at(row)), input.at(at(row))});
+        scenario.links.push_back(
+            {rate.at(at(row)), delay.at(at(row)), loss.at(at(row)), queueing.at(at(row)), input.at(at(row))});
 }
 
 void set_routes(Scenario &scenario, const Array<std::int64_t> &first, const Array<std::uint32_t> &links) {
@@ -179,7 +180,9 @@ PYBIND11_MODULE(_core, module) {
         .value("THRESHOLD", Marking::threshold)
         .value("RED", Marking::red);
     py::enum_<Overflow>(module, "Overflow").value("TAIL", Overflow::tail).value("RANDOM", Overflow::random);
-    py::enum_<Classifier>(module, "Classifier").value("LEVEL", Classifier::level).value("INPUT", Classifier::input)
+    py::enum_<Classifier>(module, "Classifier")
+        .value("LEVEL", Classifier::level)
+        .value("INPUT", Classifier::input)
         .value("CREDITS", Classifier::credits);
     py::enum_<Order>(module, "Order").value("STRICT", Order::strict).value("ROUND_ROBIN", Order::round_robin);
     py::enum_<Control>(module, "Control")
@@ -191,7 +194,8 @@ PYBIND11_MODULE(_core, module) {
         .def(py::init([](std::int64_t limit, Marking marking, std::int64_t low, std::int64_t high, double probability,
                          double weight, Overflow overflow, bool mark_random, std::int64_t shaped, std::int64_t burst,
                          std::uint32_t cell) {
-                 return QueueRules{limit, low, high, probability, weight, shaped, burst, cell, marking, overflow, mark_random};
+                 return QueueRules{limit, low,  high,    probability, weight,     shaped,
+                                   burst, cell, marking, overflow,    mark_random};
              }),
              py::kw_only(), py::arg("limit"), py::arg("marking"), py::arg("low"), py::arg("high"),
              py::arg("probability"), py::arg("weight"), py::arg("overflow"), py::arg("mark_random"), py::arg("shaped"),
@@ -211,20 +215,20 @@ PYBIND11_MODULE(_core, module) {
     py::class_<TcpRules>(module, "TcpRules")
         .def(py::init([](Control control, bool sack, bool handshake, bool ecn, std::uint32_t payload,
                          std::uint32_t header, double initial_window, std::uint32_t receive_window,
-                         double counting_limit, double gain, double least_marked, Time first_timeout, Time least_timeout,
-                         Time most_timeout, std::uint32_t card_packets, std::uint32_t acknowledge_every,
-                         Time acknowledge_within) {
-                 return TcpRules{control,       sack,         handshake,      ecn,
-                                 payload,       header,       initial_window, receive_window,
-                                 counting_limit, gain,        least_marked,   first_timeout,
-                                 least_timeout, most_timeout, card_packets,   acknowledge_every,
+                         double counting_limit, double gain, double least_marked, Time first_timeout,
+                         Time least_timeout, Time most_timeout, std::uint32_t card_packets,
+                         std::uint32_t acknowledge_every, Time acknowledge_within) {
+                 return TcpRules{control,           sack,         handshake,      ecn,
+                                 payload,           header,       initial_window, receive_window,
+                                 counting_limit,    gain,         least_marked,   first_timeout,
+                                 least_timeout,     most_timeout, card_packets,   acknowledge_every,
                                  acknowledge_within};
              }),
              py::kw_only(), py::arg("control"), py::arg("sack"), py::arg("handshake"), py::arg("ecn"),
              py::arg("payload"), py::arg("header"), py::arg("initial_window"), py::arg("receive_window"),
              py::arg("counting_limit"), py::arg("gain"), py::arg("least_marked"), py::arg("first_timeout"),
-             py::arg("least_timeout"), py::arg("most_timeout"), py::arg("card_packets"),
-             py::arg("acknowledge_every"), py::arg("acknowledge_within"));
+             py::arg("least_timeout"), py::arg("most_timeout"), py::arg("card_packets"), py::arg("acknowledge_every"),
+             py::arg("acknowledge_within"));
 
     py::class_<Scenario>(module, "Scenario")
         .def(py::init([](std::uint64_t seed) {
@@ -233,9 +237,11 @@ PYBIND11_MODULE(_core, module) {
                  return scenario;
              }),
              py::arg("seed"))
-        .def("set_queueings", [](Scenario &scenario, std::vector<Queueing> all) { scenario.queueings = std::move(all); })
+        .def("set_queueings",
+             [](Scenario &scenario, std::vector<Queueing> all) { scenario.queueings = std::move(all); })
         .def("set_tcp", [](Scenario &scenario, std::vector<TcpRules> all) { scenario.tcp = std::move(all); })
-        .def("set_links", &set_links, py::arg("rate"), py::arg("delay"), py::arg("loss"), py::arg("queueing"), py::arg("place"))
+        .def("set_links", &set_links, py::arg("rate"), py::arg("delay"), py::arg("loss"), py::arg("queueing"),
+             py::arg("place"))
         .def("set_routes", &set_routes, py::arg("first"), py::arg("links"))
         .def("set_flows", &set_flows, py::kw_only(), py::arg("kind"), py::arg("level"), py::arg("rules"),
              py::arg("forward"), py::arg("backward"), py::arg("start"), py::arg("size"), py::arg("rate"),
@@ -262,14 +268,30 @@ PYBIND11_MODULE(_core, module) {
 
     py::class_<Random>(module, "Random")
         .def(py::init<std::uint64_t>(), py::arg("seed"))
-        .def("whole", [](Random &random, std::uint64_t bound, std::size_t count) {
-                 if (bound == 0)
-                     throw std::invalid_argument("the bound must be at least 1");
-                 return column(count, [&](std::size_t) { return random.below(bound); });
-             }, py::arg("bound"), py::arg("count"))
-        .def("unit", [](Random &random, std::size_t count) { return column(count, [&](std::size_t) { return random.unit(); }); }, py::arg("count"))
-        .def("exponential", [](Random &random, std::size_t count) { return column(count, [&](std::size_t) { return random.exponential(); }); }, py::arg("count"))
-        .def("normal", [](Random &random, std::size_t count) { return column(count, [&](std::size_t) { return random.normal(); }); }, py::arg("count"));
+        .def(
+            "whole",
+            [](Random &random, std::uint64_t bound, std::size_t count) {
+                if (bound == 0)
+                    throw std::invalid_argument("the bound must be at least 1");
+                return column(count, [&](std::size_t) { return random.below(bound); });
+            },
+            py::arg("bound"), py::arg("count"))
+        .def(
+            "unit",
+            [](Random &random, std::size_t count) { return column(count, [&](std::size_t) { return random.unit(); }); },
+            py::arg("count"))
+        .def(
+            "exponential",
+            [](Random &random, std::size_t count) {
+                return column(count, [&](std::size_t) { return random.exponential(); });
+            },
+            py::arg("count"))
+        .def(
+            "normal",
+            [](Random &random, std::size_t count) {
+                return column(count, [&](std::size_t) { return random.normal(); });
+            },
+            py::arg("count"));
     module.attr("NEVER") = never;
     module.attr("LONGEST") = longest;
 }

@@ -65,11 +65,11 @@ class Cubic {
     static constexpr double scale = 0.4; // C of section 5
 
     double limit_;
-    double most_ = 0;      // W_max
-    double before_ = 0;    // cwnd_prior
-    double plateau_ = 0;   // K, seconds
-    double reno_ = 0;      // W_est
-    Time epoch_ = never;   // when this congestion avoidance began; `never` if it has not
+    double most_ = 0;    // W_max
+    double before_ = 0;  // cwnd_prior
+    double plateau_ = 0; // K, seconds
+    double reno_ = 0;    // W_est
+    Time epoch_ = never; // when this congestion avoidance began; `never` if it has not
     bool timed_out_ = false;
 };
 

@@ -15,7 +15,7 @@ namespace kuijia::packet {
 
 struct HashedCreditsRules {
     std::uint32_t bins = 20;
-    std::uint32_t credits = 1;     // of each bin
+    std::uint32_t credits = 1;      // of each bin
     Time hashed_anew_after = never; // minimum time that a hash function lasts
 };
 

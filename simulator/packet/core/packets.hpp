@@ -26,10 +26,10 @@ inline constexpr std::size_t most_blocks = 3;
 
 // A packet fills one cache line.
 struct alignas(64) Packet {
-    Time at;                 // arrival at the far end of the link that it waits for or is on
-    Time sent;               // when it was sent; an acknowledgement carries the time of the data it answers
-    PacketId next;           // the next packet in its list
-    std::uint32_t hop;       // position of its link in the table of routes
+    Time at;           // arrival at the far end of the link that it waits for or is on
+    Time sent;         // when it was sent; an acknowledgement carries the time of the data it answers
+    PacketId next;     // the next packet in its list
+    std::uint32_t hop; // position of its link in the table of routes
     std::uint32_t flow;
     std::uint32_t number;    // data: number of the segment; acknowledgement: first missing segment
     std::uint32_t size : 24; // bytes on the wire
@@ -38,7 +38,7 @@ struct alignas(64) Packet {
     bool marked : 1; // congestion experienced (RFC 3168)
     bool echo : 1;   // acknowledgement: the data it answers was marked
     std::uint32_t blocks : 3;
-    std::uint8_t level;      // strict priority, 0 first
+    std::uint8_t level;        // strict priority, 0 first
     Range sacked[most_blocks]; // RFC 2018
 };
 static_assert(sizeof(Packet) == 64);

@@ -22,9 +22,9 @@ struct PortCounters {
 
 inline constexpr std::uint32_t no_scheduler = 0xffffffff;
 
-// In a port with a single first-in, first-out queue, a packet's departure is known when it arrives. Such a port needs no
-// event at the end of a transmission: waiting packets are already in the list of those on the link, and `settle` counts
-// the departed ones when somebody asks. Ports with a scheduler keep only packets on the link in the list.
+// In a port with a single first-in, first-out queue, a packet's departure is known when it arrives. Such a port needs
+// no event at the end of a transmission: waiting packets are already in the list of those on the link, and `settle`
+// counts the departed ones when somebody asks. Ports with a scheduler keep only packets on the link in the list.
 struct Port {
     PacketList link; // in order of arrival at the far end
     Rate rate;
@@ -56,7 +56,8 @@ struct Port {
             packet.marked = true;
             ++counters.marked_packets;
             break;
-        case Verdict::take: break;
+        case Verdict::take:
+            break;
         }
         if (free_at > now) {
             if (first_waiting == no_packet)

@@ -117,7 +117,9 @@ void Scenario::validate() const {
             check(flow.packet > 0 && flow.packet <= largest_packet, "packets must be between 1 and 2^20 bytes");
             check(flow.bytes / flow.packet < most_segments, "it must have fewer than 2^31 packets");
             break;
-        case FlowKind::listed: check(flow.rules < lists.size(), "its list does not exist"); break;
+        case FlowKind::listed:
+            check(flow.rules < lists.size(), "its list does not exist");
+            break;
         }
     }
     for (std::size_t which = 0; which < link_changes.size(); ++which)

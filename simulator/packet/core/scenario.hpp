@@ -13,7 +13,7 @@ namespace kuijia::packet {
 struct LinkRules {
     std::int64_t bits_per_second;
     Time delay;
-    double loss; // probability that the link loses a packet
+    double loss;            // probability that the link loses a packet
     std::uint32_t queueing; // index into the scenario's queueing rules
     std::uint32_t input;    // number of the far node's input that the link leads to
 };

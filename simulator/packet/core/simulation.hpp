@@ -17,9 +17,9 @@
 namespace kuijia::packet {
 
 struct FlowRecord {
-    Time finished = never;      // when everything had arrived
-    Time acknowledged = never;  // when everything was acknowledged
-    std::uint64_t goodput = 0;  // bytes that arrived for the first time, without headers; tcp: in order
+    Time finished = never;     // when everything had arrived
+    Time acknowledged = never; // when everything was acknowledged
+    std::uint64_t goodput = 0; // bytes that arrived for the first time, without headers; tcp: in order
     std::uint64_t sent_packets = 0;
     std::uint64_t arrived_packets = 0;
     std::uint64_t dropped_packets = 0; // of data, by queues and links
@@ -28,7 +28,7 @@ struct FlowRecord {
 };
 
 struct FlowState {
-    double window;           // segments
+    double window; // segments
     std::uint32_t outstanding;
     Time round_trip;
 };

@@ -64,7 +64,8 @@ TcpReceiver::Acknowledgement TcpReceiver::acknowledgement(Time sent) {
 
 void TcpReceiver::note_block(Range block) {
     const auto known = recent_.begin() + blocks_;
-    auto place = std::find_if(recent_.begin(), known, [&](auto number) { return block.begin <= number && number < block.end; });
+    auto place =
+        std::find_if(recent_.begin(), known, [&](auto number) { return block.begin <= number && number < block.end; });
     if (place == known) {
         blocks_ = std::min<std::uint8_t>(blocks_ + 1, most_blocks);
         place = recent_.begin() + blocks_ - 1;

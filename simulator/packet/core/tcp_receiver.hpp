@@ -48,7 +48,7 @@ class TcpReceiver {
     std::uint32_t held_ = 0;    // segments whose acknowledgement is held back
     Time held_sent_ = 0;        // when the first of them was sent (RFC 7323 section 4.3)
     Time deadline_ = never;
-    bool marked_ = false;       // DCTCP.CE of RFC 8257 section 3.2
+    bool marked_ = false; // DCTCP.CE of RFC 8257 section 3.2
     std::uint8_t blocks_ = 0;
     std::array<std::uint32_t, most_blocks> recent_{}; // a segment of each of the last blocks, the newest first
     RangeSet beyond_;

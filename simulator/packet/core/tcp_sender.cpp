@@ -11,9 +11,12 @@ constexpr std::uint8_t most_backoff = 30;
 
 CongestionControl control_of(const TcpRules &rules) {
     switch (rules.control) {
-    case Control::cubic: return Cubic(rules.counting_limit);
-    case Control::dctcp: return Dctcp(rules.counting_limit, rules.gain, rules.least_marked);
-    default: return Reno(rules.counting_limit);
+    case Control::cubic:
+        return Cubic(rules.counting_limit);
+    case Control::dctcp:
+        return Dctcp(rules.counting_limit, rules.gain, rules.least_marked);
+    default:
+        return Reno(rules.counting_limit);
     }
 }
 

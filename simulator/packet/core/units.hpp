@@ -14,8 +14,8 @@ inline constexpr Time second = 1'000'000'000'000;
 inline constexpr Time longest = never / 4;
 inline constexpr std::uint32_t largest_packet = 1 << 20;
 inline constexpr std::int64_t largest_queue = 1 << 30;
-inline constexpr std::int64_t slowest = 10'000;              // bit/s
-inline constexpr std::int64_t fastest = 1'000'000'000'000;   // bit/s: a byte takes 8 ps
+inline constexpr std::int64_t slowest = 10'000;            // bit/s
+inline constexpr std::int64_t fastest = 1'000'000'000'000; // bit/s: a byte takes 8 ps
 
 inline double seconds(Time time) { return static_cast<double>(time) * 1e-12; }
 

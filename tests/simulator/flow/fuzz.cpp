@@ -67,14 +67,22 @@ class Generator {
                 values[below(values.size())] = value;
         };
         switch (below(8)) {
-        case 0: return replace(arrays.capacity, number);
-        case 1: return replace(arrays.offered, number);
-        case 2: return replace(arrays.weight, number);
-        case 3: return replace(arrays.links, whole);
-        case 4: return replace(arrays.first, static_cast<std::int64_t>(whole));
-        case 5: return arrays.level.push_back(0);
-        case 6: return arrays.capacity.clear();
-        default: return arrays.first.pop_back();
+        case 0:
+            return replace(arrays.capacity, number);
+        case 1:
+            return replace(arrays.offered, number);
+        case 2:
+            return replace(arrays.weight, number);
+        case 3:
+            return replace(arrays.links, whole);
+        case 4:
+            return replace(arrays.first, static_cast<std::int64_t>(whole));
+        case 5:
+            return arrays.level.push_back(0);
+        case 6:
+            return arrays.capacity.clear();
+        default:
+            return arrays.first.pop_back();
         }
     }
 

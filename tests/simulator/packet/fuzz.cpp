@@ -43,8 +43,8 @@ class Generator {
         for (auto count = below(5); count-- > 0;)
             scenario.link_changes.push_back({moment(), below(scenario.links.size()), once_in(2)});
         for (auto count = scenario.flows.empty() ? 0 : below(4); count-- > 0;)
-            scenario.route_changes.push_back({moment(), below(scenario.flows.size()), below(scenario.routes.size()),
-                                              below(scenario.routes.size())});
+            scenario.route_changes.push_back(
+                {moment(), below(scenario.flows.size()), below(scenario.routes.size()), below(scenario.routes.size())});
         if (once_in(3)) {
             scenario.probed.push_back(below(scenario.links.size()));
             scenario.probed_every = second / 100;
@@ -61,30 +61,78 @@ class Generator {
         auto &queueing = scenario.queueings[below(scenario.queueings.size())];
         auto &queue = queueing.queues[below(queueing.queues.size())];
         switch (below(25)) {
-        case 0: link.bits_per_second = number; break;
-        case 1: link.delay = number; break;
-        case 2: link.loss = static_cast<double>(number); break;
-        case 3: link.queueing = small; break;
-        case 4: link.input = small; break;
-        case 5: queue.limit = number; break;
-        case 6: queue.low = number; break;
-        case 7: queue.shaped = number; break;
-        case 8: queue.burst = number; break;
-        case 9: queueing.weights.clear(); break;
-        case 10: scenario.routes[below(scenario.routes.size())].clear(); break;
-        case 11: scenario.routes[below(scenario.routes.size())].front() = small; break;
-        case 12: tcp.payload = small; break;
-        case 13: tcp.header = small; break;
-        case 14: tcp.initial_window = static_cast<double>(number); break;
-        case 15: tcp.least_timeout = number; break;
-        case 16: tcp.receive_window = small; break;
-        case 17: tcp.acknowledge_every = small; break;
-        case 18: scenario.lists.front().push_back({number, small, false}); break;
-        case 19: scenario.link_changes.push_back({number, small, true}); break;
-        case 20: queue.weight = static_cast<double>(number); break;
-        case 21: queue.cell = small; break;
-        case 22: queueing.credits.bins = small; break;
-        case 23: queueing.credits.hashed_anew_after = number; break;
+        case 0:
+            link.bits_per_second = number;
+            break;
+        case 1:
+            link.delay = number;
+            break;
+        case 2:
+            link.loss = static_cast<double>(number);
+            break;
+        case 3:
+            link.queueing = small;
+            break;
+        case 4:
+            link.input = small;
+            break;
+        case 5:
+            queue.limit = number;
+            break;
+        case 6:
+            queue.low = number;
+            break;
+        case 7:
+            queue.shaped = number;
+            break;
+        case 8:
+            queue.burst = number;
+            break;
+        case 9:
+            queueing.weights.clear();
+            break;
+        case 10:
+            scenario.routes[below(scenario.routes.size())].clear();
+            break;
+        case 11:
+            scenario.routes[below(scenario.routes.size())].front() = small;
+            break;
+        case 12:
+            tcp.payload = small;
+            break;
+        case 13:
+            tcp.header = small;
+            break;
+        case 14:
+            tcp.initial_window = static_cast<double>(number);
+            break;
+        case 15:
+            tcp.least_timeout = number;
+            break;
+        case 16:
+            tcp.receive_window = small;
+            break;
+        case 17:
+            tcp.acknowledge_every = small;
+            break;
+        case 18:
+            scenario.lists.front().push_back({number, small, false});
+            break;
+        case 19:
+            scenario.link_changes.push_back({number, small, true});
+            break;
+        case 20:
+            queue.weight = static_cast<double>(number);
+            break;
+        case 21:
+            queue.cell = small;
+            break;
+        case 22:
+            queueing.credits.bins = small;
+            break;
+        case 23:
+            queueing.credits.hashed_anew_after = number;
+            break;
         default:
             if (!scenario.flows.empty()) {
                 scenario.flows.front().bytes = static_cast<std::uint64_t>(number);
@@ -191,7 +239,8 @@ void check(Simulation &simulation, Time before) {
     for (std::size_t flow = 0; flow < simulation.flows(); ++flow) {
         const auto record = simulation.record(flow);
         arrived += record.arrived_packets;
-        require(record.sent_packets >= record.arrived_packets + record.dropped_packets, "a flow got more than was sent");
+        require(record.sent_packets >= record.arrived_packets + record.dropped_packets,
+                "a flow got more than was sent");
         require(record.finished <= record.acknowledged, "a sender knew before it was so");
     }
     require(arrived == totals.data_arrived, "flows have not got what arrived");
