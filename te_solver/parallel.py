@@ -9,8 +9,9 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from typing import Any, TypeVar
 
 Shared = TypeVar("Shared")
@@ -48,15 +49,32 @@ def in_processes(
             yield function(shared, task)
         return
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _receive, (shared, os.getpid()))
+    others = set(active_children())
     try:
         left = iter(tasks)
         waiting: deque[Future[Result]] = deque()
-        waiting.extend(pool.submit(_call, function, task) for task in islice(left, processes * _AHEAD))
+        for task in islice(left, processes * _AHEAD):
+            with _no_interrupts():
+                waiting.append(pool.submit(_call, function, task))
         while waiting:
             yield waiting.popleft().result()
             waiting.extend(pool.submit(_call, function, task) for task in islice(left, 1))
+    except BaseException:
+        for worker in set(active_children()) - others:
+            worker.kill()  # nobody waits for what it does any more
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _no_interrupts() -> Iterator[None]:
+    """Block Ctrl-C for processes started in the block; this process receives it as well and ends its workers."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _received: list[Any] = []

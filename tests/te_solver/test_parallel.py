@@ -108,3 +108,17 @@ def _runs(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def _wait_from_the_second_on(_: None, task: int) -> int:
+    if task:
+        time.sleep(3600)
+    return task
+
+
+def test_results_that_nobody_waits_for_are_not_finished() -> None:
+    results = in_processes(_wait_from_the_second_on, None, range(4), 2)
+    assert next(results) == 0
+    started = time.monotonic()
+    results.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - started < 60
