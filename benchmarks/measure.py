@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import time
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Generic, TypeVar
 
-from te_solver.parallel import processors
+from te_solver.parallel import end_with, processors
 
 Value = TypeVar("Value")
 Argument = TypeVar("Argument")
@@ -45,7 +46,7 @@ def apart(work: Callable[[Argument], Value], argument: Argument) -> Apart[Value]
 
     Its child processes count as one for each processor, each as large as the largest.
     """
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, get_context("spawn"), end_with, (os.getpid(),)) as pool:
         return pool.submit(_with_memory, work, argument).result()
 
 

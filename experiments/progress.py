@@ -12,6 +12,9 @@ PLAIN_INTERVAL = 5.0
 
 _TO_START_AND_ERASE = "\r\x1b[K"
 
+PATIENCE_SECONDS = 2.0
+"""How long work may take before it is commented on."""
+
 
 class Progress:
     """Writes progress to `stream`, normally standard error; `clock` returns seconds."""
@@ -50,3 +53,16 @@ class Progress:
             self._stream.write("\n")
             self._stream.flush()
             self._line_is_open = False
+
+
+class PatientProgress(Progress):
+    """Progress that is shown once the work has taken `PATIENCE_SECONDS`: short work says nothing."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(stream, clock)
+        self._from = clock() + PATIENCE_SECONDS
+
+    def show(self, text: str) -> None:
+        """Show the present state in place of the previous one, unless the work has just begun."""
+        if self._clock() > self._from:
+            super().show(text)

@@ -1,8 +1,7 @@
-"""Connectivity of a network: parts, reachable nodes and distances."""
+"""Connectivity of a network: parts and reachable nodes."""
 
 from __future__ import annotations
 
-from collections import deque
 from functools import cached_property
 
 from te_solver.topology import Topology
@@ -91,27 +90,3 @@ class Reachability:
         for other in {groups[head] for member in members for head in heads[member]} - {len(reached)}:
             bits |= reached[other] | 1 << other
         reached.append(bits)
-
-
-def hop_diameter(topology: Topology, most_steps: int = 20_000_000) -> int | None:
-    """Return the most links on a shortest path between connected nodes; None if that takes too many steps."""
-    if len(topology.nodes) * len(topology.links) > most_steps:
-        return None
-    position = {node: number for number, node in enumerate(topology.nodes)}
-    heads: list[list[int]] = [[] for _ in topology.nodes]
-    for link in topology.links:
-        heads[position[link.source]].append(position[link.target])
-    return max(_eccentricity(heads, start) for start in range(len(heads)))
-
-
-def _eccentricity(heads: list[list[int]], start: int) -> int:
-    hops = {start: 0}
-    queue = deque([start])
-    node = start
-    while queue:
-        node = queue.popleft()
-        for head in heads[node]:
-            if head not in hops:
-                hops[head] = hops[node] + 1
-                queue.append(head)
-    return hops[node]

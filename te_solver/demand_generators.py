@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
 
@@ -15,10 +15,13 @@ from te_solver.demands import Demand
 from te_solver.errors import UnsoundError
 from te_solver.topology import Topology
 
+Progress = Callable[[int, int], None]
+"""Callback of progress, called with the sources done and in total."""
+
 Rates = npt.NDArray[np.float64]
 
-MOST_NODES = 2000
-"""Of a network whose pairs all get a demand, which are four million."""
+MOST_NODES = 1000
+"""Of a network whose pairs all get a demand: a million of them are made in seconds and 500 MB."""
 
 SPREAD_AROUND_MEAN = 0.1
 """Standard deviation of each of the two humps of `bimodal`, as a share of its mean."""
@@ -110,16 +113,24 @@ def scaled_to_total(demands: Sequence[Demand], total: float) -> tuple[Demand, ..
     return _multiplied(demands, total, present)
 
 
-def scaled_to_utilisation(topology: Topology, demands: Sequence[Demand], utilisation: float) -> tuple[Demand, ...]:
+def _no_progress(_done: int, _of: int) -> None:
+    """Ignore progress."""
+
+
+def scaled_to_utilisation(
+    topology: Topology, demands: Sequence[Demand], utilisation: float, progress: Progress = _no_progress
+) -> tuple[Demand, ...]:
     """Return the demands with rates scaled to load the busiest link to `utilisation` on shortest paths.
 
     Raises:
         UnsoundError: all demands are zero, or one has no path.
     """
-    return _multiplied(demands, utilisation, shortest_path_utilisation(topology, demands))
+    return _multiplied(demands, utilisation, shortest_path_utilisation(topology, demands, progress))
 
 
-def shortest_path_utilisation(topology: Topology, demands: Sequence[Demand]) -> float:
+def shortest_path_utilisation(
+    topology: Topology, demands: Sequence[Demand], progress: Progress = _no_progress
+) -> float:
     """Return the utilisation of the busiest link if every demand takes its shortest path.
 
     The shortest path has the fewest links; of several it is the first that a breadth-first search from the source
@@ -133,8 +144,13 @@ def shortest_path_utilisation(topology: Topology, demands: Sequence[Demand]) -> 
         targets = by_source.setdefault(demand.source, {})
         targets[demand.target] = targets.get(demand.target, 0.0) + demand.rate
     loads = {link.ends: 0.0 for link in topology.links}
-    for source, targets in by_source.items():
-        before = _shortest_path_tree(topology, source)
+    heads = {
+        node: [other for other in others if topology.has_link(node, other)]
+        for node, others in topology.neighbours.items()
+    }
+    for done, (source, targets) in enumerate(by_source.items()):
+        progress(done, len(by_source))
+        before = _shortest_path_tree(heads, source)
         if unreached := targets.keys() - before.keys():
             raise UnsoundError((), f"no path from {source} to {min(unreached)}", "demands between connected nodes")
         through = dict.fromkeys(before, 0.0) | targets
@@ -146,16 +162,16 @@ def shortest_path_utilisation(topology: Topology, demands: Sequence[Demand]) -> 
     return max((load / topology.link(*ends).capacity for ends, load in loads.items()), default=0.0)
 
 
-def _shortest_path_tree(topology: Topology, source: str) -> dict[str, str]:
-    """Return every reachable node with its predecessor, nearer ones first."""
+def _shortest_path_tree(heads: Mapping[str, Sequence[str]], source: str) -> dict[str, str]:
+    """Return every reachable node with its predecessor, nearer ones first; `heads` has the next nodes of each."""
     before = {source: source}
     queue = deque([source])
     while queue:
         node = queue.popleft()
-        for neighbour in topology.neighbours[node]:
-            if neighbour not in before and topology.has_link(node, neighbour):
-                before[neighbour] = node
-                queue.append(neighbour)
+        for head in heads[node]:
+            if head not in before:
+                before[head] = node
+                queue.append(head)
     return before
 
 

@@ -15,11 +15,11 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from te_solver.topology import Topology
 
-_EXACT_STEPS = 20_000_000
+_EXACT_STEPS = 12_000_000
 """Steps over links after which counting all pairs gives way to a sample."""
 
-_SAMPLE_STEPS = 6_000_000
-"""Links of all searches for a sample together: what a second is enough for."""
+_SAMPLE_STEPS = 3_500_000
+"""Links of all searches for a sample together: what half a second is enough for."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class DisjointPathCounter:
     def of_all_pairs(self, effort: int = _EXACT_STEPS, sample: int = 500) -> DisjointPaths:
         """Count over all pairs, or over at most `sample` random ones if that took more than `effort` steps over links.
 
-        The sample of a very large network is smaller, so that it ends in about a second.
+        The sample of a very large network is smaller, so that it ends in about half a second.
         """
         nodes, ends = self._nodes, self._ends
         if self._both_ways and (ends + nodes) * max(ends, nodes) <= effort:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from typing import Any, TypeVar
 
 Shared = TypeVar("Shared")
@@ -33,7 +36,7 @@ def in_processes(
     """Yield `function(shared, task)` for each task, in the order of the tasks.
 
     With one process the work is done in this one. Otherwise new interpreters import the main module: a script that uses
-    them must do its work under `if __name__ == "__main__":`.
+    them must do its work under `if __name__ == "__main__":`. They end when this process is gone, however that ended.
 
     Args:
         function: a function at the top level of a module.
@@ -45,23 +48,58 @@ def in_processes(
         for task in tasks:
             yield function(shared, task)
         return
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), _receive, (shared,))
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), _receive, (shared, os.getpid()))
+    others = set(active_children())
     try:
         left = iter(tasks)
         waiting: deque[Future[Result]] = deque()
-        waiting.extend(pool.submit(_call, function, task) for task in islice(left, processes * _AHEAD))
+        for task in islice(left, processes * _AHEAD):
+            with _no_interrupts():
+                waiting.append(pool.submit(_call, function, task))
         while waiting:
             yield waiting.popleft().result()
             waiting.extend(pool.submit(_call, function, task) for task in islice(left, 1))
+    except BaseException:
+        for worker in set(active_children()) - others:
+            worker.kill()  # nobody waits for what it does any more
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _no_interrupts() -> Iterator[None]:
+    """Block Ctrl-C for processes started in the block; this process receives it as well and ends its workers."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _received: list[Any] = []
 """The shared data, in a process of the pool."""
 
 
-def _receive(shared: object) -> None:
+def end_with(process: int) -> None:
+    """End this process as soon as `process`, which uses it, is gone; to be called by a worker once.
+
+    A pool's workers hold both ends of the pipe from which they take tasks: none would notice.
+    """
+    threading.Thread(target=_end_after, args=(process,), daemon=True).start()
+
+
+def _end_after(process: int) -> None:
+    try:
+        alive = os.pidfd_open(process)
+    except ProcessLookupError:
+        os._exit(1)
+    select.select([alive], [], [])
+    os._exit(1)
+
+
+def _receive(shared: object, parent: int) -> None:
+    end_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process receives it too, and ends the pool
     _received[:] = [shared]
 

@@ -17,6 +17,9 @@ LARGEST_RATE = 1e302
 LARGEST_DELAY = 1e9
 """Seconds of a link's delay."""
 
+MOST_LINKS = 50_000
+"""Links of a network that is read from a file, each direction of a cable counted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -58,11 +61,12 @@ class Topology:
         by_ends: dict[tuple[str, str], Link] = {}
         for position, link in enumerate(self.links):
             _require_sound(link, position, known)
-            if link.ends in by_ends:
+            ends = link.ends
+            if ends in by_ends:
                 raise UnsoundError(
                     ("links", position), f"link {_between(link)} is given twice", "one link for each two nodes"
                 )
-            by_ends[link.ends] = link
+            by_ends[ends] = link
         object.__setattr__(self, "_link_by_ends", by_ends)
 
     def link(self, source: str, target: str) -> Link:
@@ -118,6 +122,14 @@ def _require_sound_names(nodes: tuple[str, ...]) -> None:
 
 
 def _require_sound(link: Link, position: int, known: Collection[str]) -> None:
+    if (
+        link.source in known
+        and link.target in known
+        and link.source != link.target
+        and 0 < link.capacity <= LARGEST_RATE
+        and 0 <= link.delay <= LARGEST_DELAY
+    ):
+        return
     for key, end in (("source", link.source), ("target", link.target)):
         if end not in known:
             raise UnsoundError(("links", position, key), f"link to the unknown node {quoted(end)}", "a name from nodes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from te_solver.errors import InputError, shown
+from te_solver.errors import InputError, UnsoundError, shown
 from te_solver.formats.gml import read_gml
 from te_solver.formats.graphml import read_graphml
 from te_solver.formats.notes import Note, unheard
@@ -68,8 +68,12 @@ def load_topology(
 
 
 def save_topology(topology: Topology, path: Path, comment: str = "") -> None:
-    """Write our YAML, whole or not at all; raises InputError when the file cannot be written."""
-    write_text(path, topology_yaml(topology, comment))
+    """Write our YAML, whole or not at all; raises InputError when the file cannot be written or would be too large."""
+    try:
+        text = topology_yaml(topology, comment)
+    except UnsoundError as error:
+        raise InputError(path, "", error.problem, error.expected) from error
+    write_text(path, text)
 
 
 def _format_of(path: Path) -> str:

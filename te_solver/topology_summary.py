@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from statistics import median
 
-from te_solver.connectivity import connected_parts, hop_diameter
+from te_solver.connectivity import connected_parts
+from te_solver.diameter import hop_diameter
 from te_solver.disjoint_paths import DisjointPathCounter, DisjointPaths
 from te_solver.topology import Topology
 

@@ -28,6 +28,7 @@ from hedera.fat_tree import FatTree
 from hedera.matrices import Matrix, random_bijection, random_targets, staggered, stride
 from simulator.flow_sizes.published import published_flow_sizes
 from te_solver.manifest import describe_computation
+from te_solver.parallel import end_with
 
 NAME = "hedera-growth"
 LOAD, FLOW_SIZES = 0.4, "data-mining"
@@ -80,7 +81,7 @@ def run_growth(settings: Settings, ports: Sequence[int], output: OutputFolder, p
 
 def in_own_process(ports: int, part: str, seed: int) -> dict[str, float]:
     """Run `simulate` in its own process and return its result."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), end_with, (os.getpid(),)) as process:
         return process.submit(simulate, ports, part, seed).result()
 
 

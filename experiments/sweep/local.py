@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
-import threading
 import warnings
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +15,7 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from experiments.sweep.work import Answer, Assignment, answer
 from te_solver.errors import KuijiaError
+from te_solver.parallel import end_with
 
 Case = TypeVar("Case")
 
@@ -96,17 +95,7 @@ _assigned: list[Assignment[Any, Any, Any]] = []
 
 def _start(assignment: Assignment[Any, Any, Any], parent: int) -> None:
     _assigned[:] = [assignment]
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-
-
-def _end_with(parent: int) -> None:
-    """End this worker when the process that started it is gone, however that ended."""
-    try:
-        alive = os.pidfd_open(parent)
-    except ProcessLookupError:
-        os._exit(1)
-    select.select([alive], [], [])
-    os._exit(1)
+    end_with(parent)
 
 
 def _answer(number: int, case: object) -> Answer:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
 
+from experiments.progress import PatientProgress
 from kuijia_app.cli.inputs import add_topology, read_topology
 from te_solver.demand_generators import (
+    Progress,
     bimodal,
     gravity,
     random_pairs,
@@ -24,6 +27,7 @@ from te_solver.errors import InputError, UnsoundError, quoted
 from te_solver.formats.demands_csv import demands_csv
 from te_solver.formats.notes import counted
 from te_solver.option_values import positive_number, whole_number
+from te_solver.reading import uncollected
 from te_solver.text import parse_number
 from te_solver.topology import Topology
 
@@ -83,17 +87,28 @@ def run(args: argparse.Namespace) -> int:
     if args.rate is not None and args.model != "pairs":
         raise InputError("option", "--rate", f"given for the model {args.model}", "--total or --max-utilisation")
     topology = read_topology(args)
+    progress = PatientProgress(sys.stderr)
+
+    def show(done: int, of: int) -> None:
+        progress.show(f"{done:,} of {of:,} nodes have their demands on shortest paths")
+
     try:
-        demands, how = _scaled(topology, args, *_drawn(topology, args))
+        with uncollected():
+            demands, how = _scaled(topology, args, *_drawn(topology, args), show)
+            utilisation = shortest_path_utilisation(topology, demands, show)
     except UnsoundError as error:
         raise InputError(args.topology, "", error.problem, error.expected) from error
+    finally:
+        progress.close()
     comment = f"Demands for {topology.name}, made by kuijia demands: {how}."
     if args.output is not None:
         save_demands(demands, args.output, comment)
     total = sum(demand.rate for demand in demands)
-    utilisation = shortest_path_utilisation(topology, demands)
     if args.json:
-        print(json.dumps(_as_json(topology, demands, how, total, utilisation), indent=1, ensure_ascii=False))
+        _print_json(
+            {"topology": topology.name, "made_by": how, "total": total, "shortest_path_utilisation": utilisation},
+            demands,
+        )
     elif args.output is None:
         print(demands_csv(demands, comment), end="")
     else:
@@ -119,25 +134,26 @@ def _drawn(topology: Topology, args: argparse.Namespace) -> Drawn:
     return drawn, f"{counted(args.pairs, 'random pair')} with equal demands, {seed}"
 
 
-def _scaled(topology: Topology, args: argparse.Namespace, demands: tuple[Demand, ...], how: str) -> Drawn:
+def _scaled(
+    topology: Topology, args: argparse.Namespace, demands: tuple[Demand, ...], how: str, show: Progress
+) -> Drawn:
     if args.rate is not None:
         return demands, f"{how}, {args.rate:g} Mbit/s each"
     if args.total is not None:
         return scaled_to_total(demands, args.total), f"{how}, scaled to {args.total:g} Mbit/s in all"
-    scaled = scaled_to_utilisation(topology, demands, args.max_utilisation)
+    scaled = scaled_to_utilisation(topology, demands, args.max_utilisation, show)
     return scaled, f"{how}, scaled to a busiest link at {args.max_utilisation * 100:.6g}% on shortest paths"
 
 
-def _as_json(
-    topology: Topology, demands: tuple[Demand, ...], how: str, total: float, utilisation: float
-) -> dict[str, object]:
-    return {
-        "topology": topology.name,
-        "made_by": how,
-        "total": total,
-        "shortest_path_utilisation": utilisation,
-        "demands": [{"source": each.source, "target": each.target, "rate": each.rate} for each in demands],
-    }
+def _print_json(told: dict[str, object], demands: tuple[Demand, ...]) -> None:
+    """Print one JSON object, demand by demand: a million of them would take 1 GB together."""
+    opened = json.dumps({**told, "demands": []}, indent=1, ensure_ascii=False).removesuffix("]\n}")
+    before = f"{opened}\n  "
+    for each in demands:
+        demand = {"source": each.source, "target": each.target, "rate": each.rate}
+        print(before + json.dumps(demand, indent=1, ensure_ascii=False).replace("\n", "\n  "), end="")
+        before = ",\n  "
+    print("\n ]\n}")
 
 
 def _share(text: str) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 
 from kuijia_app.cli.common_options import add_common_options
 from kuijia_app.cli.inputs import add_topology, read_topology
+from te_solver.errors import InputError, UnsoundError, one_line
 from te_solver.formats.notes import counted
 from te_solver.formats.topology_yaml import topology_as_data, topology_yaml
 from te_solver.text import write_text
@@ -53,7 +54,11 @@ def _convert(args: argparse.Namespace) -> int:
     notes: list[str] = []
     topology = read_topology(args, notes)
     source = args.topology if not Path(args.topology).exists() else Path(args.topology).name
-    text = topology_yaml(topology, "\n".join([f"Converted from {source} by kuijia topology convert.", *notes]))
+    comment = "\n".join(map(one_line, [f"Converted from {source} by kuijia topology convert.", *notes]))
+    try:
+        text = topology_yaml(topology, comment)
+    except UnsoundError as error:
+        raise InputError(args.topology, "", error.problem, error.expected) from error
     if args.output is not None:
         write_text(args.output, text)
     if args.json:

@@ -10,7 +10,7 @@ from te_solver.connectivity import connected_parts
 from te_solver.errors import InputError, UnsoundError, quoted
 from te_solver.formats.notes import Note, counted
 from te_solver.text import parse_number
-from te_solver.topology import POSITIVE_RATE, Link, Topology
+from te_solver.topology import MOST_LINKS, POSITIVE_RATE, Link, Topology
 
 DEFAULT_CAPACITY = 1000.0
 """Mbit/s of a link whose file does not say, unless the user does."""
@@ -72,17 +72,17 @@ class NetworkDraft:
         """An edge in both directions, or from `a` to `b` only; a capacity of None is not known.
 
         Raises:
-            InputError: an end that is no node, a capacity that is not positive and finite, a negative delay.
+            InputError: an end that is no node, a capacity that is not positive and finite, a negative delay, or more
+                links than `MOST_LINKS`.
         """
-        between = f"edge {quoted(a)} to {quoted(b)}"
         for end in (a, b):
             if end not in self._labels:
-                raise InputError(self._source, place, f"{between}: unknown node {quoted(end)}", "a node of the file")
+                raise self._fault_of_edge(a, b, f": unknown node {quoted(end)}", "a node of the file", place)
         if capacity is not None and not (math.isfinite(capacity) and capacity > 0):
-            raise InputError(self._source, place, f"{between} has capacity {capacity:g}", POSITIVE_RATE)
+            raise self._fault_of_edge(a, b, f" has capacity {capacity:g}", POSITIVE_RATE, place)
         if not (math.isfinite(delay) and delay >= 0):
             expected = "a finite number of seconds, zero or more"
-            raise InputError(self._source, place, f"{between} has delay {delay:g}", expected)
+            raise self._fault_of_edge(a, b, f" has delay {delay:g}", expected, place)
         if a == b:
             self._loops += 1
             return
@@ -98,6 +98,11 @@ class NetworkDraft:
                 present.capacity += capacity
                 present.delay = min(present.delay, delay)
                 present.edges += 1
+        if len(self._directions) > MOST_LINKS:
+            raise InputError(self._source, place, "too many links", f"a network of at most {MOST_LINKS} links")
+
+    def _fault_of_edge(self, a: str, b: str, problem: str, expected: str, place: str | int) -> InputError:
+        return InputError(self._source, place, f"edge {quoted(a)} to {quoted(b)}{problem}", expected)
 
     def topology(self) -> Topology:
         """What has been added; the other direction of a link follows it.
@@ -109,12 +114,11 @@ class NetworkDraft:
             found = f"{counted(len(self._labels), 'node')} and no link between two of them"
             raise InputError(self._source, "", found, _SMALLEST)
         names = self._unique_names()
-        ends_in_order = dict.fromkeys(
-            each for a, b in self._directions for each in ((a, b), (b, a)) if each in self._directions
-        )
+        ends_in_order = dict.fromkeys(each for a, b in self._directions for each in ((a, b), (b, a)))
         links = tuple(
-            Link(names[a], names[b], self._directions[a, b].capacity, self._directions[a, b].delay)
-            for a, b in ends_in_order
+            Link(names[ends[0]], names[ends[1]], carried.capacity, carried.delay)
+            for ends in ends_in_order
+            if (carried := self._directions.get(ends)) is not None
         )
         try:
             positions = {names[identity]: position for identity, position in self._positions.items()}
@@ -167,4 +171,6 @@ class NetworkDraft:
 
 def _printable(text: str) -> str:
     """The text on one line, without what cannot be printed and without spaces around it."""
+    if text.isalnum():
+        return text
     return " ".join("".join(letter for letter in " ".join(text.split()) if letter.isprintable()).split())

@@ -9,9 +9,10 @@ from typing import Any
 
 import yaml
 
-from te_solver.errors import UnsoundError
+from te_solver.errors import UnsoundError, one_line
 from te_solver.formats.yaml_document import YamlDocument
-from te_solver.topology import POSITIVE_RATE, Link, Topology
+from te_solver.formats.yaml_nodes import MOST_VALUES
+from te_solver.topology import MOST_LINKS, POSITIVE_RATE, Link, Topology
 
 _TOPOLOGY_KEYS = ("name", "directed", "nodes", "links")
 _LINK_KEYS = ("a", "b", "capacity", "delay")
@@ -38,9 +39,13 @@ def read_yaml_topology(path: Path) -> Topology:
 
 
 def topology_yaml(topology: Topology, comment: str = "") -> str:
-    """The text of a YAML file that reads as the same topology, with the comment's lines at its top."""
+    """The text of a YAML file that reads as the same topology, with the comment's lines at its top.
+
+    Raises:
+        UnsoundError: the text would have more values than the reader takes.
+    """
     data = topology_as_data(topology)
-    lines = [f"# {line}".rstrip() for line in comment.splitlines()]
+    lines = [f"# {one_line(line)}".rstrip() for line in comment.splitlines()]
     lines.append(f"name: {_scalar(data['name'])}")
     if data.get("directed"):
         lines.append("directed: true")
@@ -53,13 +58,17 @@ def topology_yaml(topology: Topology, comment: str = "") -> str:
 
 
 def topology_as_data(topology: Topology) -> dict[str, Any]:
-    """What a file with this topology holds; undirected when each link is followed by its equal in reverse."""
+    """What a file with this topology holds; undirected when each link is followed by its equal in reverse.
+
+    Raises:
+        UnsoundError: these are more values than the reader of such a file takes.
+    """
     links = topology.links
     undirected = len(links) % 2 == 0 and all(
         back == Link(there.target, there.source, there.capacity, there.delay)
         for there, back in zip(links[::2], links[1::2], strict=True)
     )
-    return {
+    data = {
         "name": topology.name,
         **({} if undirected else {"directed": True}),
         "nodes": list(topology.nodes),
@@ -73,6 +82,14 @@ def topology_as_data(topology: Topology) -> dict[str, Any]:
             for link in (links[::2] if undirected else links)
         ],
     }
+    if (values := _values(data)) > MOST_VALUES:
+        raise UnsoundError((), f"{topology.name} has {values} values in YAML", f"at most {MOST_VALUES}")
+    return data
+
+
+def _values(data: dict[str, Any]) -> int:
+    """Return the number of keys, texts, lists and mappings, as `yaml_nodes` counts them."""
+    return 1 + 2 * len(data) + len(data["nodes"]) + sum(1 + 2 * len(link) for link in data["links"])
 
 
 def _scalar(text: str) -> str:
@@ -98,6 +115,9 @@ class _Reader:
         entries = self._document.sequence(keys["links"], "links", _LINKS, _FILLED)
         name = self._document.text(keys["name"], "name") if "name" in keys else self._document.path.stem
         directed = "directed" in keys and self._document.flag(keys["directed"], "directed")
+        most = MOST_LINKS if directed else MOST_LINKS // 2
+        if len(entries) > most:
+            raise self._document.error(entries[most], "too many links", f"a network of at most {MOST_LINKS} links")
         links = [self._link(entry) for entry in entries]
         if not directed:
             links = [

@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 import cvxpy as cp
 
 from te_solver.errors import SolverError, UnsoundError, quoted
+from te_solver.interruption import interruptible
 
 HIGHS_OPTIONS: dict[str, object] = {"solver": "simplex", "threads": 1, "random_seed": 0}
 """Options of HiGHS; simplex in one thread returns the same optimal vertex every time."""
@@ -83,7 +84,7 @@ class Solver:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # of inaccurate solutions, which the status reports
-                problem.solve(solver=self.name, warm_start=False, **self._options)
+                interruptible(lambda: problem.solve(solver=self.name, warm_start=False, **self._options))
         except cp.SolverError as error:
             raise SolverError(f"{_title(self.name)} failed: {' '.join(str(error).split())}") from error
         if problem.status != cp.OPTIMAL:

@@ -112,3 +112,28 @@ def test_bad_options_are_one_line(capsys: pytest.CaptureFixture[str], option: st
         main(["demands", "gscale", option])
     assert raised.value.code == 2
     assert capsys.readouterr().err == f"error: kuijia demands: {complaint}\n"
+
+
+def test_json_is_printed_demand_by_demand_as_json_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("gscale --json") == 0
+    printed = capsys.readouterr().out
+    assert printed == json.dumps(json.loads(printed), indent=1, ensure_ascii=False) + "\n"
+    assert run("gscale --model pairs --pairs 1 --json") == 0
+    assert len(json.loads(capsys.readouterr().out)["demands"]) == 1
+
+
+def test_a_network_whose_demands_would_be_too_many_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    links = "".join(f"{node} {node + 1} 1 0\n" for node in range(1, 1001))
+    (tmp_path / "long.txt").write_text(f"to_node from_node capacity prob_failure\n{links}")
+    assert run(f"{tmp_path}/long.txt --model uniform") == 2
+    assert capsys.readouterr().err.endswith("long.txt: long has 1001 nodes, expected at most 1000\n")
+
+
+def test_demands_that_take_long_show_how_far_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("experiments.progress.PATIENCE_SECONDS", 0.0)
+    assert run(f"gscale -o {tmp_path}/demands.csv") == 0
+    assert "of 12 nodes have their demands on shortest paths" in capsys.readouterr().err

@@ -216,3 +216,21 @@ def test_bad_input_ends_with_one_line(
     assert printed.err.startswith(f"error: {message}")
     assert printed.err.count("\n") == 1
     assert printed.out == ""
+
+
+@pytest.mark.parametrize(
+    ("links", "complaint"),
+    [
+        ([(1, 2, "5e-324")], "link '1' to '2' has capacity 4.94066e-324, expected at least 0.001 Mbit/s"),
+        ([(node, node + 1, "1") for node in range(1, 2001)], "net has 2001 nodes, expected at most 2000"),
+    ],
+    ids=["slow", "large"],
+)
+def test_a_topology_that_no_simulation_ends_on_is_refused_by_its_file(
+    links: list[tuple[int, int, str]], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "net.txt"
+    both = "".join(f"{a} {b} {rate}\n{b} {a} {rate}\n" for a, b, rate in links)
+    file.write_text(f"to_node from_node capacity\n{both}")
+    assert main(["packet", str(file)]) == 2
+    assert capsys.readouterr().err == f"error: {file}: {complaint}\n"

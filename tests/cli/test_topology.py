@@ -139,3 +139,28 @@ def test_a_default_capacity_is_a_rate(capsys: pytest.CaptureFixture[str], capaci
         "error: kuijia topology describe: argument --capacity: "
         f"'{capacity}', expected a finite number greater than zero\n"
     )
+
+
+def test_a_file_name_with_line_ends_and_controls_stays_in_its_comment(folder: Path) -> None:
+    text = "name: plain\nnodes: [a, b]\nlinks: [{a: a, b: b, capacity: 1}]\n"
+    (folder / "a\nname: evil\x1b\u2028\udcff.yaml").write_text(text)
+    assert main(["topology", "convert", "a\nname: evil\x1b\u2028\udcff.yaml", "-o", "new.yaml"]) == 0
+    written = (folder / "new.yaml").read_text()
+    assert written.startswith(
+        "# Converted from a name: evil\\x1b \\udcff.yaml by kuijia topology convert.\nname: plain\n"
+    )
+    assert load_topology(folder / "new.yaml") == load_topology(folder / "a\nname: evil\x1b\u2028\udcff.yaml")
+
+
+@pytest.mark.parametrize("form", [[], ["--json"], ["-o", "new.yaml"]])
+def test_a_network_that_our_reader_of_yaml_would_refuse_is_not_written(
+    form: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    links = "".join(f"{node} {node + 1} 1 0\n" for node in range(1, 30_001))
+    (folder / "long.txt").write_text(f"to_node from_node capacity prob_failure\n{links}")
+    assert main(["topology", "convert", "long.txt", *form]) == 2
+    captured = capsys.readouterr()
+    # The mapping, four keys with their values, 30,001 names, and seven values for each link.
+    assert captured.err == "error: long.txt: long has 240010 values in YAML, expected at most 200000\n"
+    assert captured.out == ""
+    assert not (folder / "new.yaml").exists()

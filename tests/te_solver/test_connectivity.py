@@ -9,7 +9,8 @@ import networkx as nx
 import pytest
 from hypothesis import given
 
-from te_solver.connectivity import Reachability, connected_parts, hop_diameter
+from te_solver.connectivity import Reachability, connected_parts
+from te_solver.diameter import hop_diameter
 from te_solver.disjoint_paths import DisjointPathCounter, DisjointPaths
 from te_solver.networks import shipped_network
 from te_solver.topology import Link, Topology

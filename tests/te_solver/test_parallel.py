@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -65,3 +68,57 @@ def test_tasks_are_taken_as_they_are_needed(processes: int) -> None:
 
 def test_there_is_a_processor() -> None:
     assert processors() >= 1
+
+
+_PARENT = """
+import sys, time
+from te_solver.parallel import in_processes
+from tests.te_solver.test_parallel import tell_and_wait
+
+if __name__ == "__main__":
+    list(in_processes(tell_and_wait, None, range(4), 2))
+"""
+
+
+def tell_and_wait(_: None, __: int) -> None:
+    os.write(1, f"{os.getpid()}\n".encode())
+    time.sleep(3600)
+
+
+def test_workers_do_not_outlive_a_parent_that_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(_PARENT)
+    root = Path(__file__).parents[2]
+    command = [sys.executable, str(script)]
+    surroundings = {**os.environ, "PYTHONPATH": str(root)}
+    with subprocess.Popen(command, env=surroundings, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        workers = [int(parent.stdout.readline()) for _ in range(2)]
+        assert all(Path("/proc", str(worker)).exists() for worker in workers)
+        parent.kill()
+    deadline = time.monotonic() + 60
+    while any(_runs(worker) for worker in workers):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def _runs(process: int) -> bool:
+    """Return whether a process is there and has not ended; nobody may be left to take its status."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def _wait_from_the_second_on(_: None, task: int) -> int:
+    if task:
+        time.sleep(3600)
+    return task
+
+
+def test_results_that_nobody_waits_for_are_not_finished() -> None:
+    results = in_processes(_wait_from_the_second_on, None, range(4), 2)
+    assert next(results) == 0
+    started = time.monotonic()
+    results.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - started < 60

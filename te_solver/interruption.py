@@ -1,0 +1,50 @@
+"""Long calls into compiled code that Ctrl-C ends at once."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextvars import copy_context
+from typing import TypeVar
+
+Value = TypeVar("Value")
+
+
+def interruptible(work: Callable[[], Value]) -> Value:
+    """Return what `work` returns, or raise what it raises; Ctrl-C raises KeyboardInterrupt here without waiting for it.
+
+    Python acts on signals between two steps of the main thread, and compiled code is one step. So the work is done in
+    another thread, which cannot be stopped: after an interrupt, the process ends without waiting for it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    future: Future[Value] = Future()
+    thread = threading.Thread(target=copy_context().run, args=(_settle, future, work), daemon=True)
+    thread.start()
+    try:
+        return future.result()
+    except KeyboardInterrupt:
+        if thread.is_alive():
+            atexit.register(_leave, thread)
+        raise
+
+
+def _settle(future: Future[Value], work: Callable[[], Value]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:  # noqa: BLE001  # it is raised in the thread that waits
+        future.set_exception(error)
+
+
+def _leave(thread: threading.Thread) -> None:
+    """End the process under a thread that still works: ending libraries beside it could crash."""
+    if thread.is_alive():
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        os._exit(128 + signal.SIGINT)
