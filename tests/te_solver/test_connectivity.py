@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 import tracemalloc
 from collections import Counter
 from itertools import combinations, pairwise, permutations
@@ -16,6 +15,7 @@ from te_solver.networks import shipped_network
 from te_solver.topology import Link, Topology
 from te_solver.topology_file import load_topology
 from te_solver.topology_summary import summarise
+from tests.cpu_time import at_most
 from tests.te_solver.random_networks import digraph, topologies
 
 GSCALE = load_topology(shipped_network("gscale"))
@@ -88,10 +88,10 @@ def test_a_summary_counts_what_there_is() -> None:
 
 def test_paths_of_a_network_with_very_many_parts_are_sampled_in_time() -> None:
     nodes = tuple(f"n{number}" for number in range(20_000))
-    started = time.process_time()
-    paths = DisjointPathCounter(Topology("parts", nodes, (Link("n0", "n1", 1.0), Link("n1", "n0", 1.0)))).of_all_pairs()
+    topology = Topology("parts", nodes, (Link("n0", "n1", 1.0), Link("n1", "n0", 1.0)))
+    with at_most(2.5):
+        paths = DisjointPathCounter(topology).of_all_pairs()
     assert not paths.exact
-    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(
@@ -107,22 +107,20 @@ def test_paths_of_a_large_network_are_sampled_in_time(edges: list[tuple[int, int
     links = [Link(str(a), str(b), 1.0) for each in edges for a, b in (each, each[::-1])]
     nodes = tuple(map(str, sorted({end for edge in edges for end in edge})))
     counter = DisjointPathCounter(Topology("large", nodes, tuple(links)))
-    started = time.process_time()
-    found = counter.of_all_pairs()
+    with at_most(1.5):
+        found = counter.of_all_pairs()
     assert not found.exact
     assert found.pairs.keys() <= {1, 2, 239}
     assert sum(found.pairs.values()) > 50
-    assert time.process_time() - started < 3
 
 
 def test_reachability_along_a_long_way_takes_little_time_and_memory() -> None:
     nodes = tuple(map(str, range(20_000)))
     reachability = Reachability(Topology("way", nodes, tuple(Link(a, b, 1.0) for a, b in pairwise(nodes))))
     tracemalloc.start()
-    started = time.process_time()
-    assert all(reachability.connects("7", node) == (int(node) >= 7) for node in nodes)
-    assert not any(reachability.connects(node, "0") for node in nodes[1:])
+    with at_most(5):
+        assert all(reachability.connects("7", node) == (int(node) >= 7) for node in nodes)
+        assert not any(reachability.connects(node, "0") for node in nodes[1:])
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 100e6
-    assert time.process_time() - started < 10

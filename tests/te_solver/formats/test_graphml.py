@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
 from te_solver.topology import Link
+from tests.cpu_time import at_most
 from tests.te_solver.formats.reading import capacities, complaint, read
 
 KEYS = """
@@ -140,15 +140,13 @@ def test_defaults_that_nobody_reads_cost_nothing(tmp_path: Path) -> None:
     keys = "".join(f'<key id="k{number}" attr.name="a{number}"><default>x</default></key>' for number in range(8000))
     nodes = "".join(f'<node id="{number}"/>' for number in range(15_000))
     edges = "".join(f'<edge source="0" target="{number}"/>' for number in range(1, 8000))
-    started = time.process_time()
-    topology, _ = read(tmp_path / "net.graphml", f"<graphml>{keys}<graph>{nodes}{edges}</graph></graphml>")
+    with at_most(5):
+        topology, _ = read(tmp_path / "net.graphml", f"<graphml>{keys}<graph>{nodes}{edges}</graph></graphml>")
     assert len(topology.nodes) == 15_000
-    assert time.process_time() - started < 10
 
 
 def test_ends_of_a_hyperedge_take_time_by_their_number_only(tmp_path: Path) -> None:
     hyperedge = "<hyperedge>" + '<endpoint node="1"/>' * 40_000 + "</hyperedge>"
-    started = time.process_time()
-    topology, _ = read(tmp_path / "net.graphml", f'<graphml><graph><node id="1"/>{hyperedge}</graph></graphml>')
+    with at_most(5):
+        topology, _ = read(tmp_path / "net.graphml", f'<graphml><graph><node id="1"/>{hyperedge}</graph></graphml>')
     assert topology.nodes == ("1", "hyperedge 1")
-    assert time.process_time() - started < 10
