@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,9 +46,14 @@ class Reading:
 
 
 class PlanSource:
-    """The plan file at `path`; signal handlers may call `ask` and `ask_to_withdraw`, one thread at a time all else."""
+    """The plan file at `path`; signal handlers may call `ask` and `ask_to_withdraw`, one thread at a time all else.
+
+    Attributes:
+        problems: with files that could not be written, to be logged and removed by whoever calls.
+    """
 
     def __init__(self, path: Path, build_tables: BuildTables) -> None:
+        self.problems: list[str] = []
         self._path = path
         self._build_tables = build_tables
         self._is_asked = False
@@ -64,7 +68,9 @@ class PlanSource:
             ValueError: the file is none, or no tables can be made of it.
         """
         self._own, plan = self._read()
-        return Version("start", plan, self._build_tables(plan))
+        version = Version("start", plan, self._build_tables(plan))
+        version.index()
+        return version
 
     def ask(self) -> None:
         """Have the file read at the next occasion."""
@@ -182,13 +188,13 @@ class PlanSource:
         try:
             yield
         except (KuijiaError, ValueError, OSError) as error:
-            logging.getLogger(__name__).warning("%s does not hold the plan in force: %s", self._path, error)
+            self.problems.append(f"{self._path} does not hold the plan in force: {error}")
 
     def _numbered(self, name: str, plan: Plan, rollout: Rollout) -> Reading:
         against = rollout.plans
         require_same_network(plan, rollout.in_force.plan)
         plan = renumber(plan, rollout.in_force.plan, rollout.unavailable)
-        return Reading(name, Version(name, plan, self._build_tables(plan)), against)
+        return Reading(name, rollout.prepared(Version(name, plan, self._build_tables(plan))), against)
 
 
 def file_name_of_update(path: Path) -> str:

@@ -310,6 +310,8 @@ def test_that_a_plan_is_given_up_is_told_when_the_plan_file_holds_the_one_before
     save_plan(plan_of(both_ways("other", "a b", "a-b"), "a-b"), path)
     application._source.ask()
     application.time_passed(Tick(application._source.read_if_asked(application._rollout)))
+    for then in application._filed():
+        application.time_passed(Tick(then=then))
     assert held[event_log.UPDATE_REFUSED] == motivation_plan()
 
 
