@@ -33,11 +33,11 @@ from kuijia_app.rollout import DEFAULT_DRAIN, Progress, Rollout, Version
 from kuijia_app.rules import Group, SwitchTables
 from kuijia_app.seam import (
     FRAMEWORK,
+    Event,
     EventBase,
     apart,
     cfg,
     handler,
-    hub,
     ofp_event,
     ofproto,
     on,
@@ -144,7 +144,7 @@ class KuijiaController(SwitchApplication):
         self._failed_edges = self._tracker.failed_edges
         self._begins_unfiled = 0
         self._files: deque[tuple[Callable[[], None], Callable[[], None]]] = deque()
-        self._has_files = hub.Event()
+        self._has_files = Event()
         self._live_ports: dict[str, dict[int, bool]] = {}
         self._had: dict[str, SwitchTables] = {}
         self._refused: dict[str, SwitchTables] = {}

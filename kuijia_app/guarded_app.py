@@ -83,6 +83,10 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
             self._note_loop(_GATE)
         self._watchdog.beat(_GATE)
 
+    def gate_failed(self, error: Exception) -> NoReturn:
+        """Exit, as the gate's loop has raised: nobody would hear switches."""
+        self._exit(_GATE, "has failed", error)
+
     @abstractmethod
     def _drop(self, datapath: Any, reason: str) -> None:
         """End a switch's connection, and hear nothing of it any more; it may be none of a switch that is known."""

@@ -14,6 +14,7 @@ from kuijia_app.shared_file import replace_if
 from te_solver.errors import InputError, KuijiaError, quoted
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, plan_text, save_plan
+from te_solver.reading import reason_of
 from te_solver.text import read_bytes
 
 _EXPECTED = "a plan in JSON"
@@ -197,14 +198,23 @@ class PlanSource:
         return Reading(name, rollout.prepared(Version(name, plan, self._build_tables(plan))), against)
 
 
+def require_regular(path: Path) -> None:
+    """Raise InputError if something other than a file is there: a plan file is read again, and replaced."""
+    try:
+        is_other = path.exists() and not path.is_file()
+    except (OSError, ValueError) as error:  # ValueError: the path has a NUL
+        raise InputError(path, "", f"cannot be read ({reason_of(error)})", _EXPECTED) from error
+    if is_other:
+        raise InputError(path, "", "is no regular file", _EXPECTED)
+
+
 def file_name_of_update(path: Path) -> str:
     """Return what the events of an update to the plan in this file are named by.
 
     Raises:
         InputError: it cannot be read, or has no end, as a pipe that nobody writes to, or is too large.
     """
-    if path.exists() and not path.is_file():
-        raise InputError(path, "", "is no regular file", _EXPECTED)
+    require_regular(path)
     return _name_of(read_bytes(path, _EXPECTED))
 
 

@@ -73,6 +73,9 @@ def apart(work: Callable[[], _Result]) -> _Result:
 native_threading: Any = unpatched("threading")
 native_time: Any = unpatched("time")
 
+Event: Callable[[], Any] = hub.Event if SHARES_ONE_THREAD else native_threading.Event
+"""Makes an event with `set`, `clear` and `wait`; os-ken's own knows no time-outs without eventlet."""
+
 _Handler = TypeVar("_Handler", bound=Callable[..., None])
 
 

@@ -15,13 +15,16 @@ from kuijia_app.gate.application import Report
 from kuijia_app.guarded_app import GuardedApp
 from kuijia_app.roles import generation
 from kuijia_app.rules import Group, SwitchTables
-from kuijia_app.seam import EventBase, Harm, handler, hub, ofp_event, on, on_own
+from kuijia_app.seam import Event, EventBase, Harm, handler, ofp_event, on, on_own
 from kuijia_app.switch_connection import ReadBack, Reports, SwitchConnection
 from kuijia_app.switch_limits import ENTRIES_PER_WANTED, MOST_ENTRIES, SwitchFaultError
 from kuijia_app.wiring import Wiring
 
 MOST_ERRORS = 16
 """Different errors of one switch that are told of each by itself; a switch can make up four thousand million."""
+
+MOST_STRANGERS_NAMED = 16
+"""Datapath ids that are not in the network and are told of each by itself."""
 
 _OTHER_ERRORS = "other errors"
 
@@ -40,9 +43,10 @@ class SwitchApplication(GuardedApp):
         self._generation = generation(time.time())
         self._is_displaced = False
         self._is_tick_waiting = False
-        self._has_chores = hub.Event()
+        self._has_chores = Event()
         self._chores = Chores(time.monotonic, self._has_chores.set)
         self._noted_errors: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        self._noted_strangers: set[int] = set()
         self._noted_ports: dict[tuple[str, int], bool] = {}
 
     @on_own(Report)
@@ -55,8 +59,7 @@ class SwitchApplication(GuardedApp):
         datapath_id, datapath = event.msg.datapath_id, event.msg.datapath
         switch = self._wiring.switch_of(datapath_id)
         if switch is None:
-            self._log.write(event_log.SWITCH_UNKNOWN, datapath_id=datapath_id)
-            self.logger.warning("switch with datapath id %d is not in the network: left alone", datapath_id)
+            self._note_stranger(datapath_id)
             return
         before = self._owner(datapath)
         if before is not None and before.switch != switch:
@@ -182,6 +185,17 @@ class SwitchApplication(GuardedApp):
         if not is_damped and self._noted_ports.get((switch, port)) != live:
             self._noted_ports[switch, port] = live
             self._log.write(event_log.PORT_STATUS, switch=switch, port=port, live=live)
+
+    def _note_stranger(self, datapath_id: int) -> None:
+        """Note that a switch is not in the network; a peer may say that it is any of them."""
+        if len(self._noted_strangers) < MOST_STRANGERS_NAMED:
+            self._noted_strangers.add(datapath_id)
+        named = datapath_id if datapath_id in self._noted_strangers else None
+        times = self._reports.occurred((event_log.SWITCH_UNKNOWN, named), time.monotonic())
+        if times is not None:
+            self._log.write(event_log.SWITCH_UNKNOWN, datapath_id=datapath_id, times=times)
+            words = "switch with datapath id %d is not in the network: left alone (%d times)"
+            self.logger.warning(words, datapath_id, times)
 
     def _note_refusal(self, kind: str, switch: str, error: str) -> None:
         """Note that the switch refuses a message, in an event of a kind; it may say so again and again."""
