@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,9 @@ from te_solver.reading import reason_of
 from te_solver.text import read_bytes
 
 _EXPECTED = "a plan in JSON"
+
+_NEVER = 2**30
+"""Searches through younger objects before one through all."""
 
 BuildTables = Callable[[Plan], AllTables]
 
@@ -68,9 +72,10 @@ class PlanSource:
         Raises:
             ValueError: the file is none, or no tables can be made of it.
         """
-        self._own, plan = self._read()
-        version = Version("start", plan, self._build_tables(plan))
-        version.index()
+        with _uncollected():
+            self._own, plan = self._read()
+            version = Version("start", plan, self._build_tables(plan))
+            version.index()
         return version
 
     def ask(self) -> None:
@@ -194,8 +199,25 @@ class PlanSource:
     def _numbered(self, name: str, plan: Plan, rollout: Rollout) -> Reading:
         against = rollout.plans
         require_same_network(plan, rollout.in_force.plan)
-        plan = renumber(plan, rollout.in_force.plan, rollout.unavailable)
-        return Reading(name, rollout.prepared(Version(name, plan, self._build_tables(plan))), against)
+        with _uncollected():
+            plan = renumber(plan, rollout.in_force.plan, rollout.unavailable)
+            version = rollout.prepared(Version(name, plan, self._build_tables(plan)))
+        return Reading(name, version, against)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep what is made in the block, for good, from searches for cyclic garbage, which stop all threads.
+
+    Tables of thousands of tunnels are millions of objects, without a cycle; a search takes half a second.
+    """
+    young, middle, old = gc.get_threshold()
+    gc.set_threshold(young, middle, _NEVER)
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.set_threshold(young, middle, old)
 
 
 def require_regular(path: Path) -> None:

@@ -101,10 +101,9 @@ def test_no_step_of_an_update_that_was_prepared_looks_into_what_is_equal(monkeyp
         assert not are_equal(one, other), "only what differs is to be looked into"
         return False
 
-    for kind in (FlowKey, FlowEntry, Match):
-        monkeypatch.setattr(kind, "__eq__", refuse)
-    for kind in (FlowEntry, Match, Group):
-        monkeypatch.setattr(kind, "__hash__", refuse)
+    for name, kinds in (("__eq__", (FlowKey, FlowEntry, Match)), ("__hash__", (FlowEntry, Match, Group))):
+        for kind in kinds:
+            monkeypatch.setattr(kind, name, refuse)
     monkeypatch.setattr(Group, "__eq__", differ)
     monkeypatch.setattr(FlowKey, "of", refuse)
     assert rollout.propose(prepared, 0.0) == []
