@@ -99,7 +99,7 @@ class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two unt
         then: what has waited for a plan to be put into a file, which has been done.
     """
 
-    def __init__(self, plan: Reading | None = None, then: Callable[[], None] | None = None) -> None:
+    def __init__(self, plan: Reading | None = None, then: Callable[[], object] | None = None) -> None:
         super().__init__()
         self.plan = plan
         self.then = then
@@ -142,8 +142,8 @@ class KuijiaController(SwitchApplication):
         self._unnoticed: Lasting[tuple[str, int]] = Lasting(UNNOTICED)
         self._reoptimisation = Reoptimisation(options.reoptimise, apart)
         self._failed_edges = self._tracker.failed_edges
-        self._begins_unfiled = 0
-        self._files: deque[tuple[Callable[[], None], Callable[[], None]]] = deque()
+        self._unfiled: list[str] = []
+        self._files: deque[tuple[Callable[[], None], Callable[[], object]]] = deque()
         self._has_files = Event()
         self._live_ports: dict[str, dict[int, bool]] = {}
         self._had: dict[str, SwitchTables] = {}
@@ -172,7 +172,7 @@ class KuijiaController(SwitchApplication):
             if made is not None:
                 self.send_event(self.name, Tick(made))
 
-    def _filed(self) -> Iterator[Callable[[], None]]:
+    def _filed(self) -> Iterator[Callable[[], object]]:
         """Put plans into files; yield what has waited for each of them."""
         while self._files:
             put, then = self._files.popleft()
@@ -347,14 +347,11 @@ class KuijiaController(SwitchApplication):
             self._note([Progress(reading.name, "refused")], str(error))
             return
         self._note(given_up, "another plan came before it was in force")
-        self._begins_unfiled += 1
-        self._after_files(partial(self._source.begun, version, self._rollout.in_force.plan), self._begun_filed)
+        self._unfiled.append(version.name)
+        self._after_files(partial(self._source.begun, version, self._rollout.in_force.plan), self._unfiled.pop)
         self._tell_ingresses(self._tracker.follow(self._rollout.plans))
 
-    def _begun_filed(self) -> None:
-        self._begins_unfiled -= 1
-
-    def _after_files(self, put: Callable[[], None], then: Callable[[], None]) -> None:
+    def _after_files(self, put: Callable[[], None], then: Callable[[], object]) -> None:
         """Have plans put into files, and something done after that, in the order in which it is asked for."""
         self._files.append((put, then))
         self._has_files.set()
@@ -381,7 +378,7 @@ class KuijiaController(SwitchApplication):
             self.logger.info("plan %s is %s", name, "in force" if state == "live" else "alone in force")
 
     def _follow_rollout(self) -> None:
-        if self._begins_unfiled:
+        if self._unfiled:
             return  # a controller started anew has to find in the files what the switches follow
         self._chores.add(self._rollout.take_discarded())
         changed = self._rollout.take_changed()
