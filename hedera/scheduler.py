@@ -30,7 +30,7 @@ from kuijia_app.guarded_app import background
 from kuijia_app.openflow_reading import error_name
 from kuijia_app.roles import DENIALS
 from kuijia_app.rules import Group, SwitchTables
-from kuijia_app.seam import FRAMEWORK, EventBase, Harm, cfg, handler, hub, ofp_event, ofproto, on, on_own
+from kuijia_app.seam import FRAMEWORK, EventBase, Harm, cfg, handler, ofp_event, ofproto, on, on_own
 from kuijia_app.switch_application import SwitchApplication
 from kuijia_app.switch_connection import ReadBack, is_live
 from te_solver.errors import InputError
@@ -107,13 +107,11 @@ class HederaScheduler(SwitchApplication):
 
     @background
     def _watch_clock(self) -> None:
-        while self.is_active:
-            hub.sleep(TICK)
-            self._tell_time(Tick())
+        self._tell_time(TICK, Tick)
 
     @on_own(Tick)
     def time_passed(self, _event: Tick) -> None:
-        self._is_tick_waiting = False
+        self._tick_handled()
         now = time.monotonic()
         for switch, port in self._damping.released(now):
             self._links.port_changed(switch, port, live=True)
@@ -217,7 +215,7 @@ class HederaScheduler(SwitchApplication):
             self._links.left(switch)
         self._route_around()
         if self._refused.get(switch) is not self._tables[switch]:
-            self._want(self._connections[switch], self._tables[switch])
+            self._want([switch])
 
     def _switch_done(self, switch: str) -> None:
         if switch not in self._settled:
@@ -255,8 +253,7 @@ class HederaScheduler(SwitchApplication):
             self._tables = self._routing.tables()
             self._rounds.follow(self._routing, failed)
         self._settled.clear()
-        for switch, connection in self._connections.items():
-            self._want(connection, self._tables[switch])
+        self._want(self._connections)
         ended = time.monotonic()
         self._next_routing = ended + (ended - began)
 

@@ -11,32 +11,33 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kuijia_app import event_log
+from kuijia_app.failover import emptied_liveness_group
 from kuijia_app.flap_damping import FlapDamping, Lasting
 from kuijia_app.gate.server import stand_before
 from kuijia_app.guarded_app import background
 from kuijia_app.identifiers import liveness_label
 from kuijia_app.liveness import LivenessChange, LivenessTracker
 from kuijia_app.options import Liveness, OptionWords, pipeline_options
-from kuijia_app.pipeline import build_tables, liveness_group
+from kuijia_app.pipeline import build_tables
 from kuijia_app.plan_source import PlanSource, Reading
 from kuijia_app.reoptimisation import Reoptimisation
 from kuijia_app.roles import misfit
-from kuijia_app.rollout import DEFAULT_DRAIN, Progress, Rollout
-from kuijia_app.routes import directions
+from kuijia_app.rollout import DEFAULT_DRAIN, Progress, Rollout, Version
 from kuijia_app.rules import Group, SwitchTables
 from kuijia_app.seam import (
     FRAMEWORK,
-    SHARES_ONE_THREAD,
+    Event,
     EventBase,
+    apart,
     cfg,
     handler,
-    hub,
     ofp_event,
     ofproto,
     on,
@@ -91,11 +92,17 @@ UNNOTICED = 0.2
 
 
 class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones
-    """Time has passed; `plan` is what was read from the plan file or solved anew meanwhile, if anything was."""
+    """Time has passed.
 
-    def __init__(self, plan: Reading | None) -> None:
+    Attributes:
+        plan: what was read from the plan file or solved anew meanwhile, if anything was.
+        then: what has waited for a plan to be put into a file, which has been done.
+    """
+
+    def __init__(self, plan: Reading | None = None, then: Callable[[], object] | None = None) -> None:
         super().__init__()
         self.plan = plan
+        self.then = then
 
 
 class KuijiaController(SwitchApplication):
@@ -133,10 +140,11 @@ class KuijiaController(SwitchApplication):
         self._tracker = LivenessTracker(first.plan)
         self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
         self._unnoticed: Lasting[tuple[str, int]] = Lasting(UNNOTICED)
-        self._reoptimisation = Reoptimisation(options.reoptimise)
-        self._first_port: dict[tuple[str, int], int] = {}
-        self._note_first_ports(first.plan)
+        self._reoptimisation = Reoptimisation(options.reoptimise, apart)
         self._failed_edges = self._tracker.failed_edges
+        self._unfiled: list[str] = []
+        self._files: deque[tuple[Callable[[], None], Callable[[], object]]] = deque()
+        self._has_files = Event()
         self._live_ports: dict[str, dict[int, bool]] = {}
         self._had: dict[str, SwitchTables] = {}
         self._refused: dict[str, SwitchTables] = {}
@@ -150,30 +158,48 @@ class KuijiaController(SwitchApplication):
 
     @background
     def _watch_clock(self) -> None:
-        while self.is_active:
-            hub.sleep(TICK)
-            self._tell_time(Tick(None))
+        self._tell_time(TICK, Tick)
 
     @background
     def _make_plans(self) -> None:
-        # Reading or solving a plan and building its tables may take long, which nothing else waits for under os-ken.
+        # Reading a plan and building its tables, and putting plans into files, takes seconds, for which nobody waits.
         while self.is_active:
-            hub.sleep(TICK)
-            with self._watchdog.long_work() if SHARES_ONE_THREAD else nullcontext():
-                made = self._source.read_if_asked(self._rollout) or self._solved_anew()
+            self._has_files.wait(TICK)
+            self._has_files.clear()
+            for then in self._filed():
+                self.send_event(self.name, Tick(then=then))
+            made = self._made_plan()
             if made is not None:
                 self.send_event(self.name, Tick(made))
+
+    def _filed(self) -> Iterator[Callable[[], object]]:
+        """Put plans into files; yield what has waited for each of them."""
+        while self._files:
+            put, then = self._files.popleft()
+            apart(put)
+            while self._source.problems:
+                self.logger.warning("%s", self._source.problems.pop(0))
+            yield then
+
+    def _made_plan(self) -> Reading | None:
+        if not self._source.is_asked and not self._reoptimisation.is_on:
+            return None
+        made = apart(lambda: self._source.read_if_asked(self._rollout)) or self._solved_anew()
+        if made is not None and isinstance(made.found, Version):
+            plan = made.found.plan
+            apart(lambda: self._tracker.learn(plan))
+        return made
 
     def _solved_anew(self) -> Reading | None:
         rollout = self._rollout
         found = self._reoptimisation.look(
             rollout.in_force.plan, self._failed_edges, time.monotonic(), is_free=rollout.is_settled
         )
-        return None if found is None else self._source.prepared(REOPTIMISED, found, rollout)
+        return None if found is None else apart(lambda: self._source.prepared(REOPTIMISED, found, rollout))
 
     @on_own(Tick)
     def time_passed(self, event: Tick) -> None:
-        self._is_tick_waiting = False
+        self._tick_handled()
         now = time.monotonic()
         for switch, port in self._damping.released(now):
             self._port_changed(switch, port, live=True)
@@ -181,20 +207,16 @@ class KuijiaController(SwitchApplication):
         self._tell_ingresses(self._tracker.first_links_unnoticed(unnoticed))
         self._failed_edges = self._tracker.failed_edges
         self._drop_silent(now)
-        with self._rolling_out(event):
-            if self._source.take_withdrawal():
-                self._note(self._rollout.refused(), "it was withdrawn")
-            if event.plan is not None and event.plan.is_current(self._rollout):
-                self._replace_plan(event.plan, now)
-            elif event.plan is not None:
-                (self._reoptimisation if event.plan.name == REOPTIMISED else self._source).ask()
-            self._note(self._rollout.passed(now))
-            self._follow_rollout()
-
-    def _rolling_out(self, event: Tick | None = None) -> AbstractContextManager[None]:
-        """Grant much time to the steps of an update: a large plan's tables are compared as a whole."""
-        is_quick = self._rollout.is_settled and (event is None or event.plan is None)
-        return nullcontext() if is_quick else self._watchdog.long_work()
+        if event.then is not None:
+            event.then()
+        if self._source.take_withdrawal():
+            self._note(self._rollout.refused(), "it was withdrawn")
+        if event.plan is not None and event.plan.is_current(self._rollout):
+            self._replace_plan(event.plan, now)
+        elif event.plan is not None:
+            (self._reoptimisation if event.plan.name == REOPTIMISED else self._source).ask()
+        self._note(self._rollout.passed(now))
+        self._follow_rollout()
 
     @on(ofp_event.EventOFPPortStatus, handler.MAIN_DISPATCHER)
     def port_status(self, event: Any) -> None:
@@ -260,7 +282,7 @@ class KuijiaController(SwitchApplication):
         self._tell_ingresses(self._tracker.ports_described(switch, described))
         if switch in self._left_alone:
             return
-        self._want(connection, self._had[switch] if is_refused else self._rollout.wanted(switch))
+        connection.want(self._had[switch] if is_refused else self._rollout.wanted(switch))
 
     def _is_refused(self, switch: str) -> bool:
         """Whether the switch has refused just what would be wanted of it again."""
@@ -274,8 +296,7 @@ class KuijiaController(SwitchApplication):
         self._had[switch] = self._rollout.wanted(switch)
         self._log.write(event_log.SWITCH_READY, switch=switch, framework=FRAMEWORK)
         self.logger.info("switch %s is programmed", switch)
-        with self._rolling_out():
-            self._note(self._rollout.acknowledged(switch, time.monotonic()))
+        self._note(self._rollout.acknowledged(switch, time.monotonic()))
 
     def _group_done(self, switch: str, group: Group) -> None:
         label = liveness_label(group.group_id)
@@ -285,8 +306,7 @@ class KuijiaController(SwitchApplication):
 
     def _switch_refused(self, switch: str, reason: str) -> None:
         self._note_refusal(event_log.SWITCH_ERROR, switch, reason)
-        with self._rolling_out():
-            given_up = [] if switch in self._refused else self._rollout.refused()
+        given_up = [] if switch in self._refused else self._rollout.refused()
         if switch in self._refused:
             # Not even what it had: there is no use in going on.
             self._left_alone.add(switch)
@@ -310,15 +330,9 @@ class KuijiaController(SwitchApplication):
                 self._tell(connection, change)
 
     def _tell(self, connection: SwitchConnection, change: LivenessChange) -> None:
-        group = liveness_group(change.label, self._first_port[change.ingress, change.label], alive=False)
+        group = emptied_liveness_group(change.label)
         if self._tells_ingresses:
             connection.want_instead(group.group_id, None if change.alive else group)
-
-    def _note_first_ports(self, plan: Plan) -> None:
-        for direction in directions(plan):
-            for route in direction.routes:
-                port = self._wiring.port(direction.ingress, route.next_hop)
-                self._first_port[direction.ingress, route.label] = port
 
     def _tables_of(self, plan: Plan) -> dict[str, SwitchTables]:
         return build_tables(plan, self._options)
@@ -333,33 +347,49 @@ class KuijiaController(SwitchApplication):
             self._note([Progress(reading.name, "refused")], str(error))
             return
         self._note(given_up, "another plan came before it was in force")
-        self._source.begun(version, self._rollout.in_force.plan)
-        self._note_first_ports(version.plan)
+        self._unfiled.append(version.name)
+        self._after_files(partial(self._source.begun, version, self._rollout.in_force.plan), self._unfiled.pop)
         self._tell_ingresses(self._tracker.follow(self._rollout.plans))
 
+    def _after_files(self, put: Callable[[], None], then: Callable[[], object]) -> None:
+        """Have plans put into files, and something done after that, in the order in which it is asked for."""
+        self._files.append((put, then))
+        self._has_files.set()
+
     def _note(self, progress: Iterable[Progress], reason: str = "") -> None:
-        events = {"live": event_log.UPDATE_LIVE, "done": event_log.UPDATE_DONE, "refused": event_log.UPDATE_REFUSED}
+        in_force = self._rollout.in_force
         for each in progress:
             # Before it is told: who hears of it may look at the plan file at once.
+            put: Callable[[], None] = _nothing
             if each.state == "refused":
-                self._source.refused(each.name, self._rollout.in_force.plan)
-                self._log.write(events[each.state], update=each.name, reason=reason)
-                self.logger.error("the new plan is given up, the one before stays in force: %s", reason)
-            else:
-                if each.name == self._rollout.in_force.name:
-                    self._source.live(self._rollout.in_force)
-                self._log.write(events[each.state], update=each.name)
-                self.logger.info("plan %s is %s", each.name, "in force" if each.state == "live" else "alone in force")
+                put = partial(self._source.refused, each.name, in_force.plan)
+            elif each.name == in_force.name:
+                put = partial(self._source.live, in_force)
+            self._after_files(put, partial(self._tell_progress, each, reason))
+
+    def _tell_progress(self, progress: Progress, reason: str) -> None:
+        events = {"live": event_log.UPDATE_LIVE, "done": event_log.UPDATE_DONE, "refused": event_log.UPDATE_REFUSED}
+        name, state = progress.name, progress.state
+        if state == "refused":
+            self._log.write(events[state], update=name, reason=reason)
+            self.logger.error("the new plan is given up, the one before stays in force: %s", reason)
+        else:
+            self._log.write(events[state], update=name)
+            self.logger.info("plan %s is %s", name, "in force" if state == "live" else "alone in force")
 
     def _follow_rollout(self) -> None:
+        if self._unfiled:
+            return  # a controller started anew has to find in the files what the switches follow
+        self._chores.add(self._rollout.take_discarded())
         changed = self._rollout.take_changed()
         if changed:
             self._tell_ingresses(self._tracker.follow(self._rollout.plans))
         self._left_alone -= changed
-        for switch in changed:
-            connection = self._connections.get(switch)
-            if connection is not None:
-                self._want(connection, self._rollout.wanted(switch))
+        self._want(changed)
+
+
+def _nothing() -> None:
+    """Put nothing into files."""
 
 
 def _plan_file() -> Path:

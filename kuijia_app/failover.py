@@ -41,8 +41,15 @@ class Failover(Protocol):
 
 def liveness_group(label: int, first_port: int, *, alive: bool) -> Group:
     """Return the group watched by a tunnel's buckets: alive while the tunnel's first port is, dead when emptied."""
-    buckets = (Bucket(actions=(), watch_port=first_port),) if alive else ()
+    if not alive:
+        return emptied_liveness_group(label)
+    buckets = (Bucket(actions=(), watch_port=first_port),)
     return Group(identifiers.liveness_group(label), GroupType.FAST_FAILOVER, buckets)
+
+
+def emptied_liveness_group(label: int) -> Group:
+    """Return the group watched by the buckets of a tunnel that is dead by something beyond its first link."""
+    return Group(identifiers.liveness_group(label), GroupType.FAST_FAILOVER, ())
 
 
 @dataclass

@@ -7,6 +7,7 @@ connection, which the switch makes anew, or the process, which a supervisor star
 
 from __future__ import annotations
 
+import gc
 import io
 import signal
 import sys
@@ -33,6 +34,10 @@ _LONGEST_TRACE = 10_000
 
 _STDERR = 2
 _EXITS = f"exits with status {EXIT_STATUS}"
+
+_COLLECTIONS = 1000
+"""Searches for cyclic garbage among younger objects before one among all, by default 10: while large tables are made
+messages of there are a million objects, and a search stops all threads for a third of a second."""
 
 _EVENT_LOOP = "event loop"
 _GATE = "gate"
@@ -64,6 +69,7 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
         # Under Ryu an interrupt would be raised in whichever green thread runs, perhaps in a handler.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)  # the last resort of `end_process`
+        gc.set_threshold(*gc.get_threshold()[:2], _COLLECTIONS)
         super().start()
         for name, body in getmembers(self, lambda member: ismethod(member) and hasattr(member, "is_background")):
             self.threads.append(hub.spawn(self._run_for_ever, f"thread {name}", body))
@@ -82,6 +88,10 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
         if _GATE not in self._loop_threads:
             self._note_loop(_GATE)
         self._watchdog.beat(_GATE)
+
+    def gate_failed(self, error: Exception) -> NoReturn:
+        """Exit, as the gate's loop has raised: nobody would hear switches."""
+        self._exit(_GATE, "has failed", error)
 
     @abstractmethod
     def _drop(self, datapath: Any, reason: str) -> None:

@@ -74,15 +74,17 @@ class Ingress:
         index = self._class_index(direction)
         weights = [route.weight for route in routes]
         table = cut_slots(weights, self.options.slot_count)
-        for primary, backup in sorted({(slot.primary, _position(slot.backup, slot.primary)) for slot in table.slots}):
+        owners = sorted({(slot.primary, _position(slot.backup, slot.primary)) for slot in table.slots})
+        for primary, backup in owners:
             order = self.options.scheme.failover(primary, backup, weights)
             choices = (Choice(routes[primary], served.normal), *(Choice(routes[other], moved) for other in order))
             yield from failover.groups(choices, _slot_group_ids(routes[primary].label, backup, index))
-        buckets = []
-        for slot in table.slots:
-            owner = (routes[slot.primary].label, _position(slot.backup, slot.primary), index)
-            buckets.append(Bucket((ToGroup(identifiers.failover_group(*owner)),)))
-        yield Group(identifiers.split_group(self._egress_id, index), GroupType.SELECT, tuple(buckets))
+        buckets: dict[tuple[int, int], Bucket] = {}
+        for primary, backup in owners:
+            group_id = identifiers.failover_group(routes[primary].label, backup, index)
+            buckets[primary, backup] = Bucket((ToGroup(group_id),))
+        slots = tuple(buckets[slot.primary, _position(slot.backup, slot.primary)] for slot in table.slots)
+        yield Group(identifiers.split_group(self._egress_id, index), GroupType.SELECT, slots)
 
     def _control_groups(self, failover: Failover) -> Iterator[Group]:
         """Yield the groups of control traffic, which takes the shortest alive tunnel, unhashed."""

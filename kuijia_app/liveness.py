@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from kuijia_app.routes import Direction, directions
+from kuijia_app.routes import directions
 from kuijia_app.wiring import Wiring
 from te_solver.plan import Plan
 
 Edge = frozenset[str]
+Key = TypeVar("Key", bound=Hashable)
 Tunnel = tuple[str, int]
 """The (ingress, label) of a tunnel."""
 
@@ -24,6 +26,31 @@ class LivenessChange:
     alive: bool
 
 
+@dataclass(frozen=True)
+class PlannedTunnels:
+    """The tunnels of a plan, by what their life hangs on.
+
+    Attributes:
+        beyond: edge to the tunnels that cross it beyond their first link.
+        first: first link to the tunnels that begin with it.
+    """
+
+    beyond: Mapping[Edge, frozenset[Tunnel]]
+    first: Mapping[tuple[str, str], frozenset[Tunnel]]
+
+    @classmethod
+    def of(cls, plan: Plan) -> PlannedTunnels:
+        beyond: defaultdict[Edge, set[Tunnel]] = defaultdict(set)
+        first: defaultdict[tuple[str, str], set[Tunnel]] = defaultdict(set)
+        for direction in directions(plan):
+            for route in direction.routes:
+                tunnel = (direction.ingress, route.label)
+                first[direction.ingress, route.next_hop].add(tunnel)
+                for edge in route.remote_edges:
+                    beyond[edge].add(tunnel)
+        return cls(_frozen(beyond), _frozen(first))
+
+
 class LivenessTracker:
     """Merges the port states of both ends of every link: a link is down while either end says so.
 
@@ -34,9 +61,11 @@ class LivenessTracker:
 
     def __init__(self, plan: Plan) -> None:
         self._wiring = Wiring(plan.topology)
-        self._beyond: dict[Edge, frozenset[Tunnel]] = {}
-        self._first: dict[tuple[str, str], frozenset[Tunnel]] = {}
-        self._watch(directions(plan))
+        self._beyond: Mapping[Edge, frozenset[Tunnel]] = {}
+        self._first: Mapping[tuple[str, str], frozenset[Tunnel]] = {}
+        self._known: dict[int, tuple[Plan, PlannedTunnels]] = {}
+        self._followed: tuple[Plan, ...] = ()
+        self._watch((plan,))
         self._down_ports: set[tuple[str, int]] = set()
         self._failed_edges: frozenset[Edge] = frozenset()
         self._dead: frozenset[Tunnel] = frozenset()
@@ -46,8 +75,12 @@ class LivenessTracker:
 
     def follow(self, plans: Iterable[Plan]) -> tuple[LivenessChange, ...]:
         """Watch the tunnels of these plans from now on, all for the same network; path ids mean the same in each."""
-        self._watch(direction for plan in plans for direction in directions(plan))
+        self._watch(tuple(plans))
         return self._changes()
+
+    def learn(self, plan: Plan) -> None:
+        """Look at a plan that is to be followed, which takes long for a large one; another thread may do so."""
+        self._tunnels(plan)
 
     @property
     def failed_edges(self) -> frozenset[Edge]:
@@ -109,18 +142,23 @@ class LivenessTracker:
     def _is_down(self, switch: str, neighbour: str) -> bool:
         return (switch, self._wiring.port(switch, neighbour)) in self._down_ports
 
-    def _watch(self, all_directions: Iterable[Direction]) -> None:
+    def _watch(self, plans: tuple[Plan, ...]) -> None:
         """Note which tunnels cross which edge beyond their first link, and which begin with which link."""
-        beyond: defaultdict[Edge, set[Tunnel]] = defaultdict(set)
-        first: defaultdict[tuple[str, str], set[Tunnel]] = defaultdict(set)
-        for direction in all_directions:
-            for route in direction.routes:
-                tunnel = (direction.ingress, route.label)
-                first[direction.ingress, route.next_hop].add(tunnel)
-                for edge in route.remote_edges:
-                    beyond[edge].add(tunnel)
-        self._beyond = {edge: frozenset(tunnels) for edge, tunnels in beyond.items()}
-        self._first = {ends: frozenset(tunnels) for ends, tunnels in first.items()}
+        if list(map(id, plans)) == list(map(id, self._followed)):
+            return
+        found = [self._tunnels(plan) for plan in plans]
+        self._beyond = _united([each.beyond for each in found])
+        self._first = _united([each.first for each in found])
+        self._followed = plans
+        for identity in self._known.keys() - set(map(id, plans)):
+            del self._known[identity]
+
+    def _tunnels(self, plan: Plan) -> PlannedTunnels:
+        known = self._known.get(id(plan))
+        if known is None:
+            # The plan is kept with it: another one could get its id.
+            known = self._known[id(plan)] = plan, PlannedTunnels.of(plan)
+        return known[1]
 
     def _broken_by(self, edges: Iterable[Edge]) -> frozenset[Tunnel]:
         """Return the tunnels that one of these edges breaks beyond their first link."""
@@ -148,3 +186,14 @@ class LivenessTracker:
         """The links of which at least one end has not described its ports yet."""
         edges = map(frozenset, self._wiring.topology.edges)
         return frozenset(edge for edge in edges if not self._undescribed.isdisjoint(edge))
+
+
+def _frozen(sets: Mapping[Key, set[Tunnel]]) -> dict[Key, frozenset[Tunnel]]:
+    return {key: frozenset(tunnels) for key, tunnels in sets.items()}
+
+
+def _united(mappings: Sequence[Mapping[Key, frozenset[Tunnel]]]) -> Mapping[Key, frozenset[Tunnel]]:
+    if len(mappings) == 1:
+        return mappings[0]
+    keys = dict.fromkeys(key for mapping in mappings for key in mapping)
+    return {key: frozenset().union(*(mapping.get(key, ()) for mapping in mappings)) for key in keys}

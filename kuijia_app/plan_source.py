@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
-import logging
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,9 +15,13 @@ from kuijia_app.shared_file import replace_if
 from te_solver.errors import InputError, KuijiaError, quoted
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, plan_text, save_plan
+from te_solver.reading import reason_of
 from te_solver.text import read_bytes
 
 _EXPECTED = "a plan in JSON"
+
+_NEVER = 2**30
+"""Searches through younger objects before one through all."""
 
 BuildTables = Callable[[Plan], AllTables]
 
@@ -47,9 +51,14 @@ class Reading:
 
 
 class PlanSource:
-    """The plan file at `path`; signal handlers may call `ask` and `ask_to_withdraw`, one thread at a time all else."""
+    """The plan file at `path`; signal handlers may call `ask` and `ask_to_withdraw`, one thread at a time all else.
+
+    Attributes:
+        problems: with files that could not be written, to be logged and removed by whoever calls.
+    """
 
     def __init__(self, path: Path, build_tables: BuildTables) -> None:
+        self.problems: list[str] = []
         self._path = path
         self._build_tables = build_tables
         self._is_asked = False
@@ -63,8 +72,11 @@ class PlanSource:
         Raises:
             ValueError: the file is none, or no tables can be made of it.
         """
-        self._own, plan = self._read()
-        return Version("start", plan, self._build_tables(plan))
+        with _uncollected():
+            self._own, plan = self._read()
+            version = Version("start", plan, self._build_tables(plan))
+            version.index()
+        return version
 
     def ask(self) -> None:
         """Have the file read at the next occasion."""
@@ -182,13 +194,40 @@ class PlanSource:
         try:
             yield
         except (KuijiaError, ValueError, OSError) as error:
-            logging.getLogger(__name__).warning("%s does not hold the plan in force: %s", self._path, error)
+            self.problems.append(f"{self._path} does not hold the plan in force: {error}")
 
     def _numbered(self, name: str, plan: Plan, rollout: Rollout) -> Reading:
         against = rollout.plans
         require_same_network(plan, rollout.in_force.plan)
-        plan = renumber(plan, rollout.in_force.plan, rollout.unavailable)
-        return Reading(name, Version(name, plan, self._build_tables(plan)), against)
+        with _uncollected():
+            plan = renumber(plan, rollout.in_force.plan, rollout.unavailable)
+            version = rollout.prepared(Version(name, plan, self._build_tables(plan)))
+        return Reading(name, version, against)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep what is made in the block, for good, from searches for cyclic garbage, which stop all threads.
+
+    Tables of thousands of tunnels are millions of objects, without a cycle; a search takes half a second.
+    """
+    young, middle, old = gc.get_threshold()
+    gc.set_threshold(young, middle, _NEVER)
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.set_threshold(young, middle, old)
+
+
+def require_regular(path: Path) -> None:
+    """Raise InputError if something other than a file is there: a plan file is read again, and replaced."""
+    try:
+        is_other = path.exists() and not path.is_file()
+    except (OSError, ValueError) as error:  # ValueError: the path has a NUL
+        raise InputError(path, "", f"cannot be read ({reason_of(error)})", _EXPECTED) from error
+    if is_other:
+        raise InputError(path, "", "is no regular file", _EXPECTED)
 
 
 def file_name_of_update(path: Path) -> str:
@@ -197,8 +236,7 @@ def file_name_of_update(path: Path) -> str:
     Raises:
         InputError: it cannot be read, or has no end, as a pipe that nobody writes to, or is too large.
     """
-    if path.exists() and not path.is_file():
-        raise InputError(path, "", "is no regular file", _EXPECTED)
+    require_regular(path)
     return _name_of(read_bytes(path, _EXPECTED))
 
 

@@ -10,9 +10,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from kuijia_app.plan_update import renumber
 from te_solver.connectivity import Reachability
@@ -39,8 +40,10 @@ class Reoptimisation:
     what the two tell each other is in files without a name, so that nothing is left when either is killed.
     """
 
-    def __init__(self, is_on: bool) -> None:  # noqa: FBT001
-        self._is_on = is_on
+    def __init__(self, is_on: bool, apart: Callable[[Callable[[], Any]], Any] = lambda work: work()) -> None:  # noqa: FBT001
+        """`apart` returns what a function returns, while other threads go on: plans are large."""
+        self.is_on = is_on
+        self._apart = apart
         self._answered: Edges | None = frozenset()
         self._seen: Edges = frozenset()
         self._since = 0.0
@@ -61,7 +64,7 @@ class Reoptimisation:
             now: seconds of any clock.
             is_free: whether a plan may be found now; else the next one waits.
         """
-        if not self._is_on:
+        if not self.is_on:
             return None
         if failed != self._seen:
             self._seen, self._since = failed, now
@@ -84,8 +87,9 @@ class Reoptimisation:
         self._plan = plan
         self._answer = tempfile.TemporaryFile()  # noqa: SIM115  # closed by _abandon
         with tempfile.TemporaryFile() as order:
-            text = json.dumps({"plan": plan_to_json(plan), "failed": [sorted(edge) for edge in failed]})
-            order.write(text.encode())
+            failed_ends = [sorted(edge) for edge in failed]
+            text = self._apart(lambda: json.dumps({"plan": plan_to_json(plan), "failed": failed_ends}).encode())
+            order.write(text)
             order.seek(0)
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "kuijia_app.reoptimisation", str(os.getpid())],
@@ -101,9 +105,11 @@ class Reoptimisation:
             if self._process.returncode != 0:
                 raise ChildProcessError(f"the solver's process ended with status {self._process.returncode}")
             self._answer.seek(0)
-            return plan_from_json(json.load(self._answer), "the solver's answer")
+            answer = self._answer.read()
+            found: Plan = self._apart(lambda: plan_from_json(json.loads(answer), "the solver's answer"))
         finally:
             self._abandon()
+        return found
 
     def _abandon(self) -> None:
         if self._process is not None:

@@ -56,8 +56,25 @@ SHARES_ONE_THREAD = FRAMEWORK == "ryu"
 """True if an application has only green threads of eventlet, in one thread of the operating system."""
 
 
+_Result = TypeVar("_Result")
+
+
+def apart(work: Callable[[], _Result]) -> _Result:
+    """Return what `work` returns, while other threads go on, green ones too, which only Ryu has.
+
+    `work` may not write to logs: green threads hold the locks of loggers.
+    """
+    if not SHARES_ONE_THREAD:
+        return work()
+    result: _Result = import_module("eventlet.tpool").execute(work)
+    return result
+
+
 native_threading: Any = unpatched("threading")
 native_time: Any = unpatched("time")
+
+Event: Callable[[], Any] = hub.Event if SHARES_ONE_THREAD else native_threading.Event
+"""Makes an event with `set`, `clear` and `wait`; os-ken's own knows no time-outs without eventlet."""
 
 _Handler = TypeVar("_Handler", bound=Callable[..., None])
 

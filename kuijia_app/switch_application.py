@@ -5,21 +5,26 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
 from kuijia_app import event_log
+from kuijia_app.chores import Chores
 from kuijia_app.gate.application import Report
 from kuijia_app.guarded_app import GuardedApp
 from kuijia_app.roles import generation
 from kuijia_app.rules import Group, SwitchTables
-from kuijia_app.seam import EventBase, Harm, handler, ofp_event, on, on_own
+from kuijia_app.seam import Event, EventBase, Harm, handler, ofp_event, on, on_own
 from kuijia_app.switch_connection import ReadBack, Reports, SwitchConnection
 from kuijia_app.switch_limits import ENTRIES_PER_WANTED, MOST_ENTRIES, SwitchFaultError
 from kuijia_app.wiring import Wiring
 
 MOST_ERRORS = 16
 """Different errors of one switch that are told of each by itself; a switch can make up four thousand million."""
+
+MOST_STRANGERS_NAMED = 16
+"""Datapath ids that are not in the network and are told of each by itself."""
 
 _OTHER_ERRORS = "other errors"
 
@@ -38,7 +43,10 @@ class SwitchApplication(GuardedApp):
         self._generation = generation(time.time())
         self._is_displaced = False
         self._is_tick_waiting = False
+        self._has_chores = Event()
+        self._chores = Chores(time.monotonic, self._has_chores.set)
         self._noted_errors: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        self._noted_strangers: set[int] = set()
         self._noted_ports: dict[tuple[str, int], bool] = {}
 
     @on_own(Report)
@@ -51,8 +59,7 @@ class SwitchApplication(GuardedApp):
         datapath_id, datapath = event.msg.datapath_id, event.msg.datapath
         switch = self._wiring.switch_of(datapath_id)
         if switch is None:
-            self._log.write(event_log.SWITCH_UNKNOWN, datapath_id=datapath_id)
-            self.logger.warning("switch with datapath id %d is not in the network: left alone", datapath_id)
+            self._note_stranger(datapath_id)
             return
         before = self._owner(datapath)
         if before is not None and before.switch != switch:
@@ -67,7 +74,9 @@ class SwitchApplication(GuardedApp):
         self._begun(switch)
         wanted = self._wanted(switch)
         most = max(MOST_ENTRIES, ENTRIES_PER_WANTED * (len(wanted.groups) + len(wanted.flows)))
-        connection = self._connections[switch] = SwitchConnection(datapath, switch, reports, most)
+        connection = self._connections[switch] = SwitchConnection(
+            datapath, switch, reports, wanted, most, self._chores.add
+        )
         connection.start(self._generation)
 
     @on(
@@ -116,11 +125,22 @@ class SwitchApplication(GuardedApp):
     def _is_known(self, datapath_id: int) -> bool:
         return self._wiring.switch_of(datapath_id) is not None
 
-    def _tell_time(self, tick: EventBase) -> None:
-        """Send ourselves a tick, unless one waits: while we are busy the gate reads no switch for a queue of ticks."""
-        if not self._is_tick_waiting:
-            self._is_tick_waiting = True
-            self.send_event(self.name, tick)
+    def _tell_time(self, period: float, tick: Callable[[], EventBase]) -> None:
+        """Send ourselves a tick every `period` seconds, and as soon as another has been handled while chores are left.
+
+        None is sent while one waits: while we are busy the gate reads no switch for a queue of ticks.
+        """
+        while self.is_active:
+            self._has_chores.wait(period)
+            self._has_chores.clear()
+            if not self._is_tick_waiting:
+                self._is_tick_waiting = True
+                self.send_event(self.name, tick())
+
+    def _tick_handled(self) -> None:
+        """Let the next tick come, and do some of the work that is left; a tick's handler has to call this first."""
+        self._is_tick_waiting = False
+        self._chores.work()
 
     @abstractmethod
     def _wanted(self, switch: str) -> SwitchTables:
@@ -166,6 +186,17 @@ class SwitchApplication(GuardedApp):
             self._noted_ports[switch, port] = live
             self._log.write(event_log.PORT_STATUS, switch=switch, port=port, live=live)
 
+    def _note_stranger(self, datapath_id: int) -> None:
+        """Note that a switch is not in the network; a peer may say that it is any of them."""
+        if len(self._noted_strangers) < MOST_STRANGERS_NAMED:
+            self._noted_strangers.add(datapath_id)
+        named = datapath_id if datapath_id in self._noted_strangers else None
+        times = self._reports.occurred((event_log.SWITCH_UNKNOWN, named), time.monotonic())
+        if times is not None:
+            self._log.write(event_log.SWITCH_UNKNOWN, datapath_id=datapath_id, times=times)
+            words = "switch with datapath id %d is not in the network: left alone (%d times)"
+            self.logger.warning(words, datapath_id, times)
+
     def _note_refusal(self, kind: str, switch: str, error: str) -> None:
         """Note that the switch refuses a message, in an event of a kind; it may say so again and again."""
         noted = self._noted_errors[kind, switch]
@@ -186,10 +217,13 @@ class SwitchApplication(GuardedApp):
         """Return the same, given up or not, even where the switch has changed its datapath id meanwhile."""
         return next((each for each in self._connections.values() if each.datapath is datapath), None)
 
-    def _want(self, connection: SwitchConnection, tables: SwitchTables) -> None:
-        # Tables of thousands of entries take a second to be compared and made messages of.
-        with self._watchdog.long_work():
-            connection.want(tables)
+    def _want(self, switches: Iterable[str]) -> None:
+        """Have switches head for what is wanted of them, one after the other as there is time."""
+        with self._chores.gathered():
+            for switch in switches:
+                connection = self._connections.get(switch)
+                if connection is not None:
+                    connection.want(self._wanted(switch))
 
     def _drop_silent(self, now: float) -> None:
         """Drop the connections of switches that owe an answer for too long: they connect again and begin anew."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any
 
 from kuijia_app import openflow_reading as reading
+from kuijia_app.chores import at_once
 from kuijia_app.identifiers import liveness_label
 from kuijia_app.openflow import Messages
-from kuijia_app.reconciliation import AddGroup, Change, ModifyGroup, Tables
+from kuijia_app.reconciliation import AddGroup, Change, IndexedTables, ModifyGroup, Tables
 from kuijia_app.roles import DENIALS
 from kuijia_app.rules import Group, Match, SwitchTables
 from kuijia_app.sender import BATCH, Batch, Sender
@@ -74,12 +76,31 @@ class SwitchConnection:
         is_given_up: nothing is heard or sent any more, as it is about to be closed.
     """
 
-    def __init__(self, datapath: Any, switch: str, reports: Reports, most_entries: int = MOST_ENTRIES) -> None:
-        """`most_entries` is how many ports, groups and entries the switch may describe at a time."""
+    def __init__(
+        self,
+        datapath: Any,
+        switch: str,
+        reports: Reports,
+        expected: SwitchTables | None = None,
+        most_entries: int = MOST_ENTRIES,
+        later: Callable[[Iterator[None]], None] = at_once,
+    ) -> None:
+        """Make a connection that does nothing yet.
+
+        Args:
+            datapath: the framework's connection.
+            switch: its name.
+            reports: whom to tell what.
+            expected: the tables that the switch will probably have.
+            most_entries: ports, groups and entries that the switch may describe at a time.
+            later: takes walks of long work in short steps, which go on as there is time, in order.
+        """
         self.switch = switch
         self.datapath = datapath
         self.is_given_up = False
+        self._expected = {} if expected is None else IndexedTables.of(expected).entry_of
         self._most_entries = most_entries
+        self._later = later
         self._patience = Patience()
         self._answers = 0
         self._messages = Messages(datapath)
@@ -89,6 +110,7 @@ class SwitchConnection:
         self._waiting: dict[int, Then] = {}
         self._reading: _Reading | None = None
         self._sender: Sender | None = None
+        self._next_wanted: SwitchTables | None = None
         self._bundles = True
         self._bundle_probe: int | None = None
         self._is_displaced = False
@@ -101,7 +123,7 @@ class SwitchConnection:
     def give_up(self) -> None:
         """Hear and send nothing any more: the connection is about to be closed."""
         self.is_given_up = True
-        self._reading = self._sender = None
+        self._reading = self._sender = self._next_wanted = None
         self._waiting.clear()
 
     def lost_patience(self, now: float) -> str | None:
@@ -122,8 +144,9 @@ class SwitchConnection:
         """Head for these tables; without effect until the switch has been read."""
         if self._sender is not None:
             self._was_done = False
-            self._sender.want(tables)
-            self._proceed()
+            is_waiting, self._next_wanted = self._next_wanted is not None, tables
+            if not is_waiting:
+                self._later(self._heading(self._sender))
 
     def want_instead(self, group_id: int, group: Group | None) -> None:
         """See `Sender.want_instead`; without effect until the switch has been read."""
@@ -172,7 +195,9 @@ class SwitchConnection:
                     raise SwitchFaultError(f"it describes more than {MOST_STRANGERS} entries that no rule of ours is")
                 if not self._messages.can_name(key):
                     continue
-            self._reading.found.tables.flows[key] = entry
+            expected = self._expected.get(key)
+            # The same object is compared with what is wanted in no time.
+            self._reading.found.tables.flows[key] = expected if expected == entry else entry
 
     def error(self, message: Any) -> None:
         """The switch has refused a message; nothing comes of one that was never sent."""
@@ -184,11 +209,11 @@ class SwitchConnection:
         elif name in DENIALS:
             if not self._is_displaced:
                 self._is_displaced = True
-                self._sender = None
+                self._sender = self._next_wanted = None
                 self._reports.displaced(name)
         elif self._sender is not None:
             # What it has now is uncertain: it did some of what it was asked.
-            self._sender = None
+            self._sender = self._next_wanted = None
             self._reports.refused(name)
             self._read()
 
@@ -220,8 +245,12 @@ class SwitchConnection:
         sender = self._sender
         if sender is None:
             return
+        while (batch := sender.urgent_batch()) is not None:
+            self._send(map(self._messages.change, batch.changes), then=self._taking(sender, batch))
+        if self._next_wanted is not None:
+            return
         while (batch := self._next_batch(sender)) is not None:
-            self._send_batch(sender, batch)
+            self._later(self._sending(sender, batch))
         if sender.is_done and not self._was_done:
             self._was_done = True
             self._reports.done()
@@ -229,7 +258,18 @@ class SwitchConnection:
     def _next_batch(self, sender: Sender) -> Batch | None:
         return sender.all_at_once() if self._bundles and sender.left > 1 else sender.next_batch()
 
-    def _send_batch(self, sender: Sender, batch: Batch) -> None:
+    def _heading(self, sender: Sender) -> Iterator[None]:
+        """Head for the tables that are wanted once it is time for that."""
+        if sender is self._sender and self._next_wanted is not None:
+            tables, self._next_wanted = self._next_wanted, None
+            sender.want(tables)
+            yield
+            if sender is self._sender:
+                self._proceed()
+
+    def _taking(self, sender: Sender, batch: Batch) -> Then:
+        """Return what is to be done once the switch has acknowledged a batch."""
+
         def done() -> None:
             if sender is self._sender:
                 sender.acknowledged(batch.number)
@@ -237,32 +277,43 @@ class SwitchConnection:
                     self._report_group(change)
                 self._proceed()
 
-        messages = [self._messages.change(change) for change in batch.changes]
-        if self._bundles and len(messages) > 1:
-            self._send_in_bundle(sender, messages, done)
-        else:
-            self._send(messages, then=done)
+        return done
+
+    def _sending(self, sender: Sender, batch: Batch) -> Iterator[None]:
+        messages, done = map(self._messages.change, batch.changes), self._taking(sender, batch)
+        if self._bundles and len(batch.changes) > 1:
+            return self._sending_in_bundle(sender, messages, len(batch.changes), done)
+        return self._sending_part(sender, messages, done)
+
+    def _sending_part(self, sender: Sender, messages: Iterable[Any], then: Then) -> Iterator[None]:
+        """Send messages, each made when it is its turn; call `then` once the switch has acknowledged all of them."""
+        for message in messages:
+            if sender is not self._sender:
+                return
+            self._transmit(message, self._next_id())
+            yield
+        if sender is self._sender:
+            self._send([], then=then)
 
     def _report_group(self, change: Change) -> None:
         # A new group that has buckets is nothing that anybody was to be told.
         if isinstance(change, ModifyGroup) or (isinstance(change, AddGroup) and not change.group.buckets):
             self._reports.group_done(change.group)
 
-    def _send_in_bundle(self, sender: Sender, messages: Sequence[Any], done: Then) -> None:
+    def _sending_in_bundle(self, sender: Sender, messages: Iterator[Any], count: int, done: Then) -> Iterator[None]:
         """Have the switch do all or nothing; it is given no more at a time than it has acknowledged to have got."""
         bundle = self._next_id()
-        added = [self._messages.in_bundle(bundle, message) for message in messages]
-        parts = [added[start : start + BATCH] for start in range(0, len(added), BATCH)]
-        parts[0] = [self._messages.open_bundle(bundle), *parts[0]]
-        parts[-1] = [*parts[-1], self._messages.commit_bundle(bundle)]
+        added = (self._messages.in_bundle(bundle, message) for message in messages)
 
-        def send_part(number: int) -> None:
-            if sender is not self._sender:
-                return
-            then = done if number == len(parts) - 1 else lambda: send_part(number + 1)
-            self._send(parts[number], then=then)
+        def part(left: int) -> Iterator[None]:
+            messages = islice(added, BATCH)
+            if left <= BATCH:
+                return self._sending_part(sender, chain(messages, [self._messages.commit_bundle(bundle)]), done)
+            return self._sending_part(sender, messages, lambda: self._later(part(left - BATCH)))
 
-        send_part(0)
+        if sender is self._sender:
+            self._transmit(self._messages.open_bundle(bundle), self._next_id())
+        yield from part(count)
 
     def _send(self, messages: Iterable[Any], then: Then | None = None) -> None:
         """Send messages; call `then` once the switch has acknowledged all of them."""

@@ -1,4 +1,4 @@
-"""Bounds on CPU time, in seconds of the machine that Kuijia's limits are meant for: a slower one gets more in proportion."""
+"""Bounds on CPU time, in seconds of the machine that the limits are meant for: a slower one gets more in proportion."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from kuijia_app.cli.table_options import add_table_options, option_words
 from kuijia_app.gate.binding import load_binding
 from kuijia_app.launcher import run_application
 from kuijia_app.options import pipeline_options
+from kuijia_app.plan_source import require_regular
 from kuijia_app.rollout import DEFAULT_DRAIN
 from kuijia_app.tls import TlsFiles
 from te_solver.errors import InputError
@@ -84,6 +85,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    require_regular(args.plan)  # nobody may ever write into a pipe, and it could not be read again
     load_plan(args.plan)  # a bad plan is refused here, in one line, not in a thread of the framework
     words = option_words(args)
     pipeline_options(words)  # and so is a bad layout

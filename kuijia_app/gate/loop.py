@@ -8,7 +8,7 @@ import ssl
 import sys
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from kuijia_app.ending import end_process
 from kuijia_app.gate.channels import PlainChannel, TlsChannel
@@ -19,9 +19,9 @@ from kuijia_app.gate.peer import Peer
 from kuijia_app.gate.rates import Allowance
 from kuijia_app.gate.readiness import Readiness
 from kuijia_app.gate.reception import Reception
-from kuijia_app.gate.restraint import Restraint
 from kuijia_app.gate.wire import READABLE, WRITABLE, EndedError, Wire
-from kuijia_app.seam import FRAMEWORK, hub
+from kuijia_app.seam import hub
+from kuijia_app.switch_limits import BackOff
 
 _TICK: Final = 0.1
 """Seconds between two looks at the clock."""
@@ -37,13 +37,16 @@ _GREETING_READ_SIZE: Final = 4 * 1024
 _ROOM: Final = 16
 """Half-open connections that are dropped when descriptors have run out."""
 
-_LINE_PERIOD: Final = 10.0
+
+def _end(error: Exception) -> NoReturn:
+    logger = logging.getLogger("kuijia.gate")
+    end_process(lambda: logger.critical("the loop that serves switches has failed", exc_info=error))
 
 
 class Loop:
     """Serves the connections of `listening` sockets until the process ends; with `tls`, by TLS alone.
 
-    `turned` is called after each turn, of which there are ten a second at least.
+    `turned` is called after each turn, of which there are ten a second at least, `failed` to end the process.
     """
 
     def __init__(
@@ -53,8 +56,10 @@ class Loop:
         tls: ssl.SSLContext | None = None,
         limits: Limits = LIMITS,
         turned: Callable[[], None] = lambda: None,
+        failed: Callable[[Exception], NoReturn] = _end,
     ) -> None:
         self._turned = turned
+        self._failed = failed
         self._reception = reception
         self._tls = tls
         self._limits = limits
@@ -64,18 +69,17 @@ class Loop:
         self._unfinished: dict[Peer, None] = {}
         self._next_tick = 0.0
         self._logger = logging.getLogger("kuijia.gate")
-        self._lines = Restraint(_LINE_PERIOD)
+        self._lines = BackOff()
 
     def __call__(self) -> None:
         """Run; when the loop itself fails, the process ends, as nobody would hear a switch any more."""
-        if FRAMEWORK == "os-ken":
-            sys.setswitchinterval(_SWITCH_INTERVAL)
+        sys.setswitchinterval(_SWITCH_INTERVAL)
         try:
             while True:
                 self.turn()
                 self._turned()
-        except Exception:  # noqa: BLE001  # whatever it is, the process cannot do its work
-            end_process(lambda: self._logger.critical("the loop that serves switches has failed", exc_info=True))
+        except Exception as error:  # noqa: BLE001  # whatever it is, the process cannot do its work
+            self._failed(error)
 
     def turn(self) -> None:
         """Wait until something is to be done, and do some of it."""
@@ -153,8 +157,9 @@ class Loop:
 
     def _make_room(self, listener: Listener, now: float) -> None:
         listener.watch(reads=False)  # until the next tick
-        if self._lines.may_say("no room", now) is not None:
-            self._logger.error("too few descriptors: half-open connections are dropped for new ones")
+        times = self._lines.occurred("no room", now)
+        if times is not None:
+            self._logger.error("too few descriptors (%d times): half-open connections are dropped for new ones", times)
         self._reception.make_room(_ROOM, now)
 
     def _take_in(self, connected: socket.socket, address: tuple[Any, ...], now: float) -> None:

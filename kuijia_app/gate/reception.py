@@ -16,17 +16,11 @@ from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.frames import Frame
 from kuijia_app.gate.limits import LIMITS, Limits
 from kuijia_app.gate.peer import Peer
-from kuijia_app.gate.restraint import Restraint
 from kuijia_app.gate.wire import EndedError
+from kuijia_app.switch_limits import BackOff
 
 _LEAVING: Final = 1.0
 """Seconds that a refused connection has for reading why."""
-
-_LINE_PERIOD: Final = 10.0
-"""Seconds between two lines in the log that give one reason."""
-
-_EVENT_PERIOD: Final = 1.0
-"""Seconds between two events of one kind about one datapath id."""
 
 _SHOWN_CHARACTERS: Final = 80
 
@@ -52,8 +46,8 @@ class Reception:
         self._limits = limits
         self._admission: Admission[Peer] = Admission(application.is_known, now, limits)
         self._logger = logging.getLogger("kuijia.gate")
-        self._lines = Restraint(_LINE_PERIOD)
-        self._events = Restraint(_EVENT_PERIOD)
+        self._lines = BackOff()
+        self._events = BackOff()
         self._peers: dict[int, Peer] = {}
 
     @property
@@ -284,13 +278,14 @@ class Reception:
         if peer.is_known and peer.datapath_id is not None:
             self._report(event_log.SWITCH_DROPPED, peer, peer.datapath_id, now, reason=why.reason)
         named = "" if peer.datapath_id is None else f", datapath id {peer.datapath_id}"
-        kind = f"{why.reason} {peer.datapath_id if peer.is_known else ''}"
-        unsaid = self._lines.may_say(kind, now)
-        if unsaid is not None:
-            more = f" ({unsaid} more like it before)" if unsaid else ""
+        times = self._lines.occurred((why.reason, peer.datapath_id if peer.is_known else None), now)
+        if times is not None:
+            more = f" ({times - 1} more like it before)" if times > 1 else ""
             self._logger.warning("connection of %s%s ended: %s%s", peer.host, named, why, more)
 
     def _report(self, event: str, peer: Peer, datapath_id: int, now: float, **details: object) -> None:
-        """Have an event written, each of one kind for one datapath id no more than once in a while."""
-        if self._events.may_say(f"{event} {datapath_id}", now) is not None:
-            self._application.report(event, datapath_id, {"address": peer.host, **details})
+        """Have an event written; those of one kind about one switch, or about unknown ones, come ever less often."""
+        is_known = self._application.is_known(datapath_id)
+        times = self._events.occurred((event, datapath_id if is_known else None, details.get("reason")), now)
+        if times is not None:
+            self._application.report(event, datapath_id, {"address": peer.host, **details, "times": times})

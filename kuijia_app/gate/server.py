@@ -50,7 +50,7 @@ def stand_before(app: GuardedApp, is_known: Callable[[int], bool], tls_bind: str
         interval, unanswered = options.echo_request_interval, options.maximum_unreplied_echo_requests
         reception = Reception(application, now, interval, unanswered, limits)
         try:
-            return Loop(_listening_sockets(), reception, _tls_context(), limits, app.gate_turned)
+            return Loop(_listening_sockets(), reception, _tls_context(), limits, app.gate_turned, app.gate_failed)
         except InputError as error:
             # The frameworks would print a traceback.
             print(f"error: {error}", file=sys.stderr)  # noqa: T201

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import signal
 import socket
 import subprocess
@@ -128,3 +129,11 @@ def test_ryu_manager_is_told_in_one_line_that_the_plan_is_missing(tmp_path: Path
     assert result.returncode == 2
     assert "error: [kuijia]:plan: not set, expected the path of a plan file\n" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_pipe_is_refused_in_the_place_of_a_plan_file(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    os.mkfifo(path)
+    result = kuijia_controller(str(path), "--port", str(free_port()))
+    expected = f"error: {path}: is no regular file, expected a plan in JSON\n"
+    assert (result.returncode, result.stderr) == (2, expected)

@@ -6,7 +6,9 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,9 +16,12 @@ from typing import Any
 import pytest
 
 from kuijia_app import event_log
+from kuijia_app.chores import SLICE, Chores
 from kuijia_app.controller import OPTION_GROUP, TICK, KuijiaController, Tick
 from kuijia_app.identifiers import COOKIE, liveness_group
+from kuijia_app.rules import SwitchTables
 from kuijia_app.seam import cfg, ofproto
+from kuijia_app.switch_application import MOST_STRANGERS_NAMED
 from kuijia_app.switch_limits import ANSWER_WITHIN, MOST_ENTRIES
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, save_plan
@@ -115,7 +120,9 @@ def application(tmp_path: Path) -> Iterator[KuijiaController]:
     cfg.CONF([], project="kuijia", default_config_files=[])
     cfg.CONF.set_override("plan", str(tmp_path / "plan.json"), group=OPTION_GROUP)
     cfg.CONF.set_override("events", str(tmp_path / "events.jsonl"), group=OPTION_GROUP)
-    yield KuijiaController()
+    made = KuijiaController()
+    made._chores = Chores(lambda: 0.0, lambda: None)  # no slice is ever over: nobody sends ticks
+    yield made
     cfg.CONF.reset()
     for option in ("plan", "events"):
         cfg.CONF.clear_override(option, group=OPTION_GROUP)
@@ -310,7 +317,59 @@ def test_that_a_plan_is_given_up_is_told_when_the_plan_file_holds_the_one_before
     save_plan(plan_of(both_ways("other", "a b", "a-b"), "a-b"), path)
     application._source.ask()
     application.time_passed(Tick(application._source.read_if_asked(application._rollout)))
+    for then in application._filed():
+        application.time_passed(Tick(then=then))
     assert held[event_log.UPDATE_REFUSED] == motivation_plan()
+
+
+def test_between_slices_of_a_large_programming_events_have_their_turn(
+    application: KuijiaController, tmp_path: Path
+) -> None:
+    looks = count()
+    application._chores = Chores(lambda: next(looks) * SLICE, lambda: None)
+    other = connected(application, S2)
+    switch = connected(application, S1)
+    wanted = application._rollout.wanted("s1")
+    changes = len(wanted.groups) + len(wanted.flows)
+    turns, sent = 0, len(switch.changes())
+    while len(switch.changes()) < changes:
+        application.time_passed(Tick())
+        switch.answer()
+        turns += 1
+        assert len(switch.changes()) <= sent + 3  # a step for the tick, and for each of its answers
+        sent = len(switch.changes())
+        if sent == changes // 2 and not events(tmp_path, event_log.PORT_STATUS):
+            other.port_goes(1, live=False)
+            assert len(events(tmp_path, event_log.PORT_STATUS)) == 1
+    assert turns >= changes // 2
+
+
+def test_no_switch_is_taken_to_have_tables_that_it_has_not_been_compared_with(application: KuijiaController) -> None:
+    switch = connected(application, S1)
+    connection = application._connections["s1"]
+    looks = count()
+    application._chores = Chores(lambda: next(looks) * SLICE, lambda: None)
+    connection._later = application._chores.add
+    before = application._rollout.wanted("s1")
+    wanted = SwitchTables(before.groups, before.flows[:-1])
+    done: list[SwitchTables] = []
+    connection._reports = replace(connection._reports, done=lambda: done.append(wanted))
+    with application._chores.gathered():
+        connection.want(before)
+        connection.want(wanted)
+    switch.answer()
+    while not done:
+        application.time_passed(Tick())
+        switch.answer()
+    assert switch.changes()[-1].command == ofproto.OFPFC_DELETE_STRICT
+
+
+def test_switches_of_other_networks_without_end_are_summed_up(application: KuijiaController, tmp_path: Path) -> None:
+    for datapath_id in range(10**6, 10**6 + 2000):
+        connected(application, datapath_id)
+    told = events(tmp_path, event_log.SWITCH_UNKNOWN)
+    assert len(told) == MOST_STRANGERS_NAMED + 1
+    assert [event["datapath_id"] for event in told] == list(range(10**6, 10**6 + MOST_STRANGERS_NAMED + 1))
 
 
 def handled(application: KuijiaController, name: str, event: object) -> None:

@@ -297,6 +297,19 @@ def test_a_process_that_listens_no_longer_ends(
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize("application", APPLICATIONS)
+def test_a_gate_that_fails_is_an_event_like_other_failures(
+    application: str, framework: Framework, tmp_path: Path
+) -> None:
+    with sabotaged(application, "kuijia_app.gate.loop:Loop.turn", framework, tmp_path) as running:
+        assert until(lambda: running.status() is not None)
+        (failure,) = running.failures()
+        assert failure["part"] == "gate"
+        assert failure["given_up"] == "process"
+        assert OUTCRY in failure["error"]
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("application", APPLICATIONS)
 def test_a_switch_that_never_answers_barriers_is_told_of_and_dropped(
     application: str, framework: Framework, tmp_path: Path
 ) -> None:

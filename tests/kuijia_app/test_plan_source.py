@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from kuijia_app.rollout import Rollout
 from te_solver.errors import InputError
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, save_plan
-from tests.kuijia_app.plans import both_ways, plan_of
+from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 
 SQUARE = both_ways("square", "a b c d", "a-b b-c c-d d-a a-c")
 OLD, NEW = plan_of(SQUARE, "a-b-c a-c"), plan_of(SQUARE, "a-d-c a-c")
@@ -201,3 +202,14 @@ def test_whatever_reading_a_file_raises_is_a_refusal_in_one_line(
     assert len(str(refusal.value).splitlines()) == 1
     source.refused(reading.name, OLD)
     assert rollout.in_force.plan == OLD
+
+
+def test_tables_are_kept_from_searches_for_garbage_which_go_on_afterwards(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    save_plan(motivation_plan(), path)
+    before, frozen = gc.get_threshold(), gc.get_freeze_count()
+    version = PlanSource(path, build_tables).first()
+    assert gc.get_freeze_count() > frozen
+    assert not any(each is version.of("s1") for each in gc.get_objects())
+    assert gc.get_threshold() == before
+    assert gc.isenabled()

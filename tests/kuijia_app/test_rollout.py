@@ -12,9 +12,9 @@ from kuijia_app.options import Form, PipelineOptions, Tagging
 from kuijia_app.pipeline import build_tables
 from kuijia_app.plan_update import renumber
 from kuijia_app.queue_layouts import LAYOUTS
-from kuijia_app.reconciliation import Tables
+from kuijia_app.reconciliation import FlowKey, Tables
 from kuijia_app.rollout import Progress, Rollout, Version
-from kuijia_app.rules import FlowEntry, Match, Output, SwitchTables, ToGroup
+from kuijia_app.rules import FlowEntry, Group, Match, Output, SwitchTables, ToGroup
 from te_solver.errors import UnsoundError
 from te_solver.plan import Plan
 from tests.kuijia_app.plans import both_ways, plan_of, plans
@@ -84,6 +84,69 @@ def test_an_ingress_that_is_away_keeps_the_old_paths_alive() -> None:
     rollout.passed(100.0)
     assert labels(rollout, "b") == {16}
     assert rollout.acknowledged("a", 101.0) == [Progress("new", "live")]
+
+
+def test_no_step_of_an_update_that_was_prepared_looks_into_what_is_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = version("old", OLD)
+    first.index()
+    rollout = Rollout(first, DRAIN)
+    prepared = rollout.prepared(version("new", NEW))
+
+    def refuse(*_: object) -> int:
+        raise AssertionError("looked into")
+
+    are_equal = Group.__eq__
+
+    def differ(one: Group, other: object) -> bool:
+        assert not are_equal(one, other), "only what differs is to be looked into"
+        return False
+
+    for name, kinds in (("__eq__", (FlowKey, FlowEntry, Match)), ("__hash__", (FlowEntry, Match, Group))):
+        for kind in kinds:
+            monkeypatch.setattr(kind, name, refuse)
+    monkeypatch.setattr(Group, "__eq__", differ)
+    monkeypatch.setattr(FlowKey, "of", refuse)
+    assert rollout.propose(prepared, 0.0) == []
+    assert acknowledge_all(rollout, 1.0) == []
+    assert acknowledge_all(rollout, 2.0) == [Progress("new", "live")]
+    rollout.passed(2.0 + DRAIN)
+    assert acknowledge_all(rollout, 5.0) == [Progress("new", "done")]
+
+
+def test_preparing_a_plan_changes_nothing_about_its_update() -> None:
+    one, other = Rollout(version("old", OLD), DRAIN), Rollout(version("old", OLD), DRAIN)
+    prepared = other.prepared(version("new", NEW))
+    one.propose(version("new", NEW), 0.0)
+    other.propose(prepared, 0.0)
+    for step in range(4):
+        assert one.take_changed() == other.take_changed()
+        for node in SQUARE.nodes:
+            assert Tables.of(one.wanted(node)) == Tables.of(other.wanted(node))
+            assert one.acknowledged(node, step * DRAIN) == other.acknowledged(node, step * DRAIN)
+        assert one.passed((step + 0.5) * DRAIN) == other.passed((step + 0.5) * DRAIN)
+    assert one.is_settled
+    assert other.is_settled
+
+
+def test_a_plan_that_is_past_is_dropped_switch_by_switch() -> None:
+    rollout = Rollout(version("old", OLD), DRAIN)
+    rollout.propose(rollout.prepared(version("new", NEW)), 0.0)
+    for now in (1.0, 2.0, 5.0, 9.0):
+        acknowledge_all(rollout, now)
+        rollout.passed(now)
+    assert rollout.is_settled
+    assert len(list(rollout.take_discarded())) >= len(SQUARE.nodes)
+    assert list(rollout.take_discarded()) == []
+    assert rollout._compositions._made == {}
+
+
+def test_a_plan_that_gives_a_tag_another_meaning_is_refused_before_it_is_proposed() -> None:
+    def tables(port: int) -> dict[str, SwitchTables]:
+        return {"a": SwitchTables((), (FlowEntry(1, Match(in_port=1, ip_dscp=3), (Output(port),)),))}
+
+    rollout = Rollout(Version("old", OLD, tables(1)), DRAIN)
+    with pytest.raises(UnsoundError, match="at a the new plan gives a tag that is in use another meaning"):
+        rollout.prepared(Version("new", OLD, tables(2)))
 
 
 def test_what_a_switch_refuses_before_the_plan_is_in_force_is_taken_away_again() -> None:

@@ -78,6 +78,36 @@ def test_what_is_wanted_instead_outlives_new_tables_and_can_be_taken_back() -> N
     assert sent(sender)[0].changes == (ModifyGroup(GROUPS[1]),)
 
 
+def test_an_urgent_group_does_not_wait_for_a_large_step_that_leaves_it_alone() -> None:
+    sender = Sender(Tables.of(SwitchTables(GROUPS, ())))
+    sender.want(WANTED)
+    step = sender.all_at_once()
+    assert step is not None
+    sender.want_instead(2, EMPTIED)
+    assert sender.next_batch() is None
+    batch = sender.urgent_batch()
+    assert batch is not None
+    assert batch.changes == (ModifyGroup(EMPTIED),)
+    assert sender.urgent_batch() is None
+    sender.acknowledged(step.number)
+    assert not sender.is_done
+    sender.acknowledged(batch.number)
+    assert sender.is_done
+
+
+def test_an_urgent_group_waits_for_a_step_that_changes_it_too() -> None:
+    sender = Sender(Tables())
+    sender.want(WANTED)
+    step = sender.all_at_once()
+    assert step is not None
+    sender.want_instead(2, EMPTIED)
+    assert sender.urgent_batch() is None
+    sender.acknowledged(step.number)
+    batch = sender.urgent_batch()
+    assert batch is not None
+    assert batch.changes == (ModifyGroup(EMPTIED),)
+
+
 def test_a_group_that_nobody_wants_cannot_be_wanted_instead() -> None:
     sender = Sender(Tables())
     sender.want(SwitchTables((), ()))
