@@ -8,11 +8,12 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from itertools import islice
-from multiprocessing import active_children, get_context
 from typing import Any, TypeVar
+
+from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
 Shared = TypeVar("Shared")
 Task = TypeVar("Task")
@@ -36,7 +37,8 @@ def in_processes(
     """Yield `function(shared, task)` for each task, in the order of the tasks.
 
     With one process the work is done in this one. Otherwise new interpreters import the main module: a script that uses
-    them must do its work under `if __name__ == "__main__":`. They end when this process is gone, however that ended.
+    them must do its work under `if __name__ == "__main__":`. They end when this process is gone, however that ended, and
+    at once when the caller takes no more results.
 
     Args:
         function: a function at the top level of a module.
@@ -48,8 +50,9 @@ def in_processes(
         for task in tasks:
             yield function(shared, task)
         return
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), _receive, (shared, os.getpid()))
-    others = set(active_children())
+    # That of the standard library may wait for ever when its workers are killed while it hands them a task.
+    pool = ProcessPoolExecutor(processes, initializer=_receive, initargs=(shared, os.getpid()))
+    ended = False
     try:
         left = iter(tasks)
         waiting: deque[Future[Result]] = deque()
@@ -59,12 +62,9 @@ def in_processes(
         while waiting:
             yield waiting.popleft().result()
             waiting.extend(pool.submit(_call, function, task) for task in islice(left, 1))
-    except BaseException:
-        for worker in set(active_children()) - others:
-            worker.kill()  # nobody waits for what it does any more
-        raise
+        ended = True
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown(kill_workers=not ended)
 
 
 @contextmanager
@@ -82,10 +82,7 @@ _received: list[Any] = []
 
 
 def end_with(process: int) -> None:
-    """End this process as soon as `process`, which uses it, is gone; to be called by a worker once.
-
-    A pool's workers hold both ends of the pipe from which they take tasks: none would notice.
-    """
+    """End this process as soon as `process`, which uses it, is gone; to be called by a worker once."""
     threading.Thread(target=_end_after, args=(process,), daemon=True).start()
 
 
