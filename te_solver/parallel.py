@@ -36,9 +36,8 @@ def in_processes(
 ) -> Iterator[Result]:
     """Yield `function(shared, task)` for each task, in the order of the tasks.
 
-    With one process the work is done in this one. Otherwise new interpreters import the main module: a script that uses
-    them must do its work under `if __name__ == "__main__":`. They end when this process is gone, however that ended, and
-    at once when the caller takes no more results.
+    With one process the work is done in this one, otherwise in new interpreters. They end at once when the caller takes
+    no more results, and when this process is gone, however that ended.
 
     Args:
         function: a function at the top level of a module.
