@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Generic, TypeVar
 
-from te_solver.parallel import processors
+from kuijia_base.parallel import processors
 
 Value = TypeVar("Value")
 Argument = TypeVar("Argument")

@@ -13,7 +13,7 @@ from functools import cache
 import pytest
 from hypothesis import settings
 
-from testbed.ovs import kernel_datapath_available
+from testbed.machine.ovs import kernel_datapath_available
 from testbed.uml import boot
 from tests.guest_runs import GuestOutcome, reports_of, run_tests
 

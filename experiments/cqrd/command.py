@@ -6,10 +6,10 @@ import argparse
 from dataclasses import replace
 
 from experiments.cqrd.published import LOADS
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment, no_options
 from experiments.sweep.workers import workers_from
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 _SEEDS, _QUICK_SEEDS = 5, 2
 _SWITCH_SEEDS = 20  # goodput of CQRD / OQ, with a bar at 0.93, varies by 0.02 between seeds

@@ -8,13 +8,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from experiments.exhibit import Exhibit
 from experiments.gscale.cases import EXPERIMENT, Traffic
 from experiments.gscale.choice import cases_from, configure
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Runner, Settings, experiment
-from experiments.stored_files import StoredFile
+from experiments.results.exhibit import Exhibit
+from experiments.results.stored_files import StoredFile
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 _ALL = ("emulation", "flow", "boxes")
 _SINGLE: tuple[Traffic, ...] = ("tcp", "udp")

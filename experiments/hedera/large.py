@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 
 from experiments.hedera.large_options import LargeOptions, ramp_from
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
-from experiments.stored_files import each_file
-from te_solver.errors import quoted
-from te_solver.option_values import positive_number, positive_number_within
-from te_solver.text import parse_whole
+from experiments.results.stored_files import each_file
+from kuijia_base.errors import quoted
+from kuijia_base.option_values import positive_number, positive_number_within
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from kuijia_base.text import parse_whole
 
 _PORTS, _QUICK_PORTS = 32, 8
 _FEWEST_PORTS, _MOST_PORTS = 4, 64

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from experiments.sweep.work import Answer, Assignment, answer
-from te_solver.errors import InputError, KuijiaError
+from kuijia_base.errors import InputError, KuijiaError
 
 if TYPE_CHECKING:
     from distributed import Client

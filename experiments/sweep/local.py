@@ -16,7 +16,7 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from experiments.sweep.work import Answer, Assignment, answer
-from te_solver.errors import KuijiaError
+from kuijia_base.errors import KuijiaError
 
 Case = TypeVar("Case")
 

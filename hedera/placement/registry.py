@@ -8,7 +8,7 @@ from hedera.placement.ecmp import Ecmp
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Placement
 from hedera.placement.simulated_annealing import SimulatedAnnealing
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 
 
 def _optimum() -> Placement:

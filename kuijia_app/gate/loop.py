@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from kuijia_app.ending import end_process
+from kuijia_app.framework.ending import end_process
+from kuijia_app.framework.seam import FRAMEWORK, hub
 from kuijia_app.gate.channels import PlainChannel, TlsChannel
 from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.limits import LIMITS, Limits
@@ -21,7 +22,6 @@ from kuijia_app.gate.readiness import Readiness
 from kuijia_app.gate.reception import Reception
 from kuijia_app.gate.restraint import Restraint
 from kuijia_app.gate.wire import READABLE, WRITABLE, EndedError, Wire
-from kuijia_app.seam import FRAMEWORK, hub
 
 _TICK: Final = 0.1
 """Seconds between two looks at the clock."""

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from kuijia_app import event_log
+from kuijia_app.framework import event_log
 from kuijia_app.gate.admission import Admission, Verdict
 from kuijia_app.gate.application import Application
 from kuijia_app.gate.datapath import GatedDatapath

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from te_solver.errors import UnsoundError
-from te_solver.formats.yaml_document import YamlDocument
+from kuijia_base.errors import UnsoundError
+from kuijia_base.yaml_document import YamlDocument
 from te_solver.topology import POSITIVE_RATE, Link, Topology
 
 _TOPOLOGY_KEYS = ("name", "directed", "nodes", "links")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.cli.main import main
+from kuijia.cli.main import main
 from te_solver.demand_generators import shortest_path_utilisation
 from te_solver.demands_file import load_demands
 from te_solver.networks import shipped_network

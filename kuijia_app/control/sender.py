@@ -1,0 +1,120 @@
+"""Decides what to send to one switch next, on its way to the wanted tables, paced by its answers; pure."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from itertools import count
+
+from kuijia_app.control.reconciliation import AddGroup, Change, ModifyGroup, Tables, difference
+from kuijia_app.tables.rules import Group, SwitchTables
+
+BATCH = 200
+"""Messages that one barrier acknowledges."""
+
+IN_FLIGHT = 2
+"""Batches that may await their barrier at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Changes of one phase that the switch acknowledges together.
+
+    `number` names the batch in its acknowledgement.
+    """
+
+    number: int
+    changes: tuple[Change, ...]
+
+
+class Sender:
+    """Leads one switch to its wanted tables, which may change at any time.
+
+    A change of a later phase is not sent before all earlier ones are acknowledged, and never more than `IN_FLIGHT`
+    batches await an answer. The changes are recomputed whenever the wanted tables change, so that urgent ones wait only
+    for the batches in flight.
+    """
+
+    def __init__(self, present: Tables, batch: int = BATCH, in_flight: int = IN_FLIGHT) -> None:
+        """Start from `present`, the tables read from the switch."""
+        self.present = present
+        self._batch = batch
+        self._in_flight = in_flight
+        self._numbers = count(1)
+        self._wanted: SwitchTables | None = None
+        self._wanted_groups: dict[int, Group] = {}
+        self._instead: dict[int, Group] = {}
+        self._left: deque[Change] = deque()
+        self._unacknowledged: dict[int, type] = {}
+
+    def want(self, tables: SwitchTables) -> None:
+        """Set the wanted tables; groups given to `want_instead` replace those of the same id."""
+        if tables is not self._wanted:
+            self._wanted = tables
+            self._wanted_groups = {group.group_id: group for group in tables.groups}
+            groups = tuple(self._instead.get(group.group_id, group) for group in tables.groups)
+            self._left = deque(difference(self.present, SwitchTables(groups, tables.flows)))
+
+    def want_instead(self, group_id: int, group: Group | None) -> None:
+        """Want this group instead of the wanted one with the same id, or that one again (None).
+
+        Its change is sent first. This is cheap even for large tables.
+        """
+        if group is None:
+            self._instead.pop(group_id, None)
+        else:
+            self._instead[group_id] = group
+        wanted = self._instead.get(group_id, self._wanted_groups.get(group_id))
+        if wanted is None or group_id not in self._wanted_groups:
+            return
+        for position, change in enumerate(self._left):
+            if isinstance(change, AddGroup) and change.group.group_id == group_id:
+                self._left[position] = AddGroup(wanted)
+                return
+            if isinstance(change, ModifyGroup) and change.group.group_id == group_id:
+                del self._left[position]
+                break
+        if self.present.groups.get(group_id) != wanted:
+            self._left.appendleft(ModifyGroup(wanted))
+
+    @property
+    def is_done(self) -> bool:
+        """True if the switch has acknowledged all wanted tables."""
+        return self._wanted is not None and not self._left and not self._unacknowledged
+
+    @property
+    def left(self) -> int:
+        """Number of changes still to be sent."""
+        return len(self._left)
+
+    def next_batch(self) -> Batch | None:
+        """Return the changes to send now; None if an answer must come first, or nothing is left to send."""
+        if not self._left or len(self._unacknowledged) >= self._in_flight:
+            return None
+        phase = type(self._left[0])
+        if any(other is not phase for other in self._unacknowledged.values()):
+            return None
+        changes: list[Change] = []
+        while self._left and len(changes) < self._batch and type(self._left[0]) is phase:
+            change = self._left.popleft()
+            self.present.apply(change)
+            changes.append(change)
+        batch = Batch(next(self._numbers), tuple(changes))
+        self._unacknowledged[batch.number] = phase
+        return batch
+
+    def all_at_once(self) -> Batch | None:
+        """Return all remaining changes, for a switch that applies them at once; None if an answer must come first."""
+        if not self._left or self._unacknowledged:
+            return None
+        changes = tuple(self._left)
+        self._left.clear()
+        for change in changes:
+            self.present.apply(change)
+        batch = Batch(next(self._numbers), changes)
+        self._unacknowledged[batch.number] = type(changes[-1])
+        return batch
+
+    def acknowledged(self, number: int) -> None:
+        """Record that the switch has applied this batch."""
+        self._unacknowledged.pop(number, None)
