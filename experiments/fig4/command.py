@@ -37,7 +37,7 @@ def _read(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:
 )
 def fig4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # The optimiser takes seconds to import; listing the experiments must not need it.
-    from experiments.fig4.run import run_figure  # noqa: PLC0415
+    from experiments.fig4.run import run_figure  # noqa: PLC0415  # slow to import: CVXPY
 
     size = (_GRAPHS, _RUNS)
     if args.full:

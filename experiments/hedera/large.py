@@ -68,7 +68,7 @@ def _ports(text: str) -> int:
 )
 def hedera_8192(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # Pictures take a second to import; listing the experiments must not need them.
-    from experiments.hedera.large_run import run_large  # noqa: PLC0415
+    from experiments.hedera.large_run import run_large  # noqa: PLC0415  # slow to import: matplotlib
 
     ports = args.ports or (_QUICK_PORTS if settings.quick else _PORTS)
     return run_large(

@@ -69,6 +69,6 @@ def hedera_shuffle(settings: Settings, args: argparse.Namespace, output: OutputF
     if options.ramp is not None and settings.backend != "flow":
         raise InputError("option", "--ramp", "changes nothing on real switches", "--backend flow with it")
     # Measuring code takes seconds to import; listing the experiments must not need it.
-    from experiments.hedera.shuffle_run import run_shuffle  # noqa: PLC0415
+    from experiments.hedera.shuffle_run import run_shuffle  # noqa: PLC0415  # slow to import: matplotlib
 
     return run_shuffle(settings, options, output, progress)

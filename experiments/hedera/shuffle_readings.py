@@ -26,6 +26,6 @@ def hedera_shuffle_readings(
     settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
     # Pictures take a second to import; listing the experiments must not need them.
-    from experiments.hedera.shuffle_readings_run import run_readings  # noqa: PLC0415
+    from experiments.hedera.shuffle_readings_run import run_readings  # noqa: PLC0415  # slow to import: matplotlib
 
     return run_readings(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output, progress)

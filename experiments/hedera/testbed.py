@@ -88,6 +88,6 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MatrixOptions:
 def hedera_testbed(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick)
     # Measuring code takes seconds to import; listing the experiments must not need it.
-    from experiments.hedera.testbed_run import run_testbed  # noqa: PLC0415
+    from experiments.hedera.testbed_run import run_testbed  # noqa: PLC0415  # slow to import: matplotlib
 
     return run_testbed(settings, options, output, progress)

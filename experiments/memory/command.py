@@ -20,8 +20,8 @@ _EXPERIMENTS = (
 def _runner(name: str) -> Runner:
     def run(settings: Settings, _: argparse.Namespace, output: OutputFolder, __: Progress) -> Outcome:
         # The optimiser and the plotting take seconds to import; listing the experiments must not need them.
-        from experiments.memory.exhibits import fields, figure_6_counts, figure_8_counts  # noqa: PLC0415
-        from experiments.reporting.exhibit_output import write_exhibits  # noqa: PLC0415
+        from experiments.memory.exhibits import fields, figure_6_counts, figure_8_counts  # noqa: PLC0415  # slow to import: PyYAML
+        from experiments.reporting.exhibit_output import write_exhibits  # noqa: PLC0415  # slow to import: matplotlib
 
         makers: dict[str, Callable[[Settings], Exhibit]] = {
             "fig6": lambda _: figure_6_counts(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
 from experiments.compared_schemes import PAPERS_SCHEMES, compared_schemes
 from experiments.motivation.cases import (
@@ -15,9 +14,8 @@ from experiments.motivation.cases import (
     MotivationOptions,
     MotivationTable,
 )
+from experiments.motivation.exhibits import exhibits_of_files
 from experiments.registry import Outcome, Settings, defaults_of, experiment
-from experiments.results.exhibit import Exhibit
-from experiments.results.stored_files import StoredFile
 from kuijia_app.tables.options import Liveness
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import different_ones, positive_count, positive_number
@@ -122,13 +120,6 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MotivationOptions:
     )
 
 
-def _read(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:
-    # Importing it takes a while that listing the experiments must not need.
-    from experiments.motivation.exhibits import exhibits_of_files  # noqa: PLC0415
-
-    return exhibits_of_files(files)
-
-
 @experiment(
     "table2",
     title="a tunnel fails and the others have room: throughput of four TCP flows",
@@ -136,7 +127,7 @@ def _read(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:
     backends=("emulation", "flow", "boxes"),
     configure=configure,
     order=20,
-    reader=_read,
+    reader=exhibits_of_files,
 )
 def table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     return _run(TABLE_2, settings, args, output, progress)
@@ -149,7 +140,7 @@ def table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, p
     backends=("emulation", "flow", "boxes"),
     configure=configure,
     order=30,
-    reader=_read,
+    reader=exhibits_of_files,
 )
 def table3(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     return _run(TABLE_3, settings, args, output, progress)

@@ -49,7 +49,7 @@ def options_from(args: argparse.Namespace, *, quick: bool, repetitions: int) -> 
 
 def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
     # Importing it takes a while that listing the experiments must not need.
-    from experiments.recovery.report import exhibits_of_modes  # noqa: PLC0415
+    from experiments.recovery.report import exhibits_of_modes  # noqa: PLC0415  # slow to import: PyYAML
 
     by_folder: dict[Path, list[StoredFile]] = {}
     for file in files:
@@ -74,6 +74,6 @@ def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
 def recovery(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick, repetitions=settings.repetitions)
     # Measuring code takes seconds to import; listing the experiments must not need it.
-    from experiments.recovery.run import run_recovery  # noqa: PLC0415
+    from experiments.recovery.run import run_recovery  # noqa: PLC0415  # slow to import: CVXPY
 
     return run_recovery(settings, options, output, progress)

@@ -38,7 +38,7 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> UpdateOptions:
 
 def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
     # Importing it takes a while that listing the experiments must not need.
-    from experiments.update.run import exhibits_of_run  # noqa: PLC0415
+    from experiments.update.run import exhibits_of_run  # noqa: PLC0415  # slow to import: CVXPY
 
     whole = [file for file in files if "manifest" in file.data]  # others are summaries of them
     yield from told_apart(
@@ -58,6 +58,6 @@ def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
 def update(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick)
     # Measuring code takes seconds to import; listing the experiments must not need it.
-    from experiments.update.run import run_update  # noqa: PLC0415
+    from experiments.update.run import run_update  # noqa: PLC0415  # slow to import: CVXPY
 
     return run_update(settings, options, output, progress)

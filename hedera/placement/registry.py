@@ -13,7 +13,7 @@ from kuijia_base.errors import InputError
 
 def _optimum() -> Placement:
     # The optimiser takes seconds to import; other placements should not wait for it.
-    from hedera.placement.optimum import Optimum  # noqa: PLC0415
+    from hedera.placement.optimum import Optimum  # noqa: PLC0415  # slow to import: CVXPY
 
     return Optimum()
 

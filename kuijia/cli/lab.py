@@ -96,7 +96,7 @@ def _up(args: argparse.Namespace) -> int:
     tables = pipeline_options(words)
     require_served(tables.layout, demands, args.demands)
     # The optimiser takes a second to import, which neither --help nor bad input should cost.
-    from te_solver.solve import solve  # noqa: PLC0415
+    from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
 
     plan = solve(*_scaled(topology, demands, args.capacity), args.tunnels, source=args.demands)
     try:

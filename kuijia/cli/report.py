@@ -8,7 +8,9 @@ import warnings
 from dataclasses import asdict
 from pathlib import Path
 
+from experiments.results.text_table import text_table
 from kuijia_base.errors import InputError
+from kuijia_base.output_folder import OutputFolder
 from kuijia_base.reading import reading
 
 HELP = "show the results in a folder beside the published ones, as HTML and Markdown"
@@ -25,12 +27,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     # Drawing takes a second to import, which --help should not cost.
-    from experiments.reporting.report import report_of  # noqa: PLC0415
-    from experiments.reporting.report_lead import HEADINGS  # noqa: PLC0415
-    from experiments.reporting.report_pages import html_page, markdown_page, pictures_of  # noqa: PLC0415
-    from experiments.results.exhibit import exhibit_to_json  # noqa: PLC0415
-    from experiments.results.text_table import text_table  # noqa: PLC0415
-    from kuijia_base.output_folder import OutputFolder  # noqa: PLC0415
+    from experiments.reporting.report import report_of  # noqa: PLC0415  # slow to import: jsonschema
+    from experiments.reporting.report_lead import HEADINGS  # noqa: PLC0415  # slow to import: jsonschema
+    from experiments.reporting.report_pages import html_page, markdown_page, pictures_of  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.results.exhibit import exhibit_to_json  # noqa: PLC0415  # slow to import: jsonschema
 
     with reading(args.folder, "results that `kuijia run` wrote"), warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)  # numpy's, of numbers without meaning

@@ -122,12 +122,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _plan(topology: Topology, demands: Sequence[Demand], args: argparse.Namespace) -> Plan:
     # The optimiser takes a second to import, which neither --help nor bad input should cost.
-    from te_solver.partition import Partitioning  # noqa: PLC0415
-    from te_solver.programs.partitioned import in_parts  # noqa: PLC0415
-    from te_solver.programs.program import Objective, Options  # noqa: PLC0415
-    from te_solver.programs.solver import Solver  # noqa: PLC0415
-    from te_solver.solve import solve  # noqa: PLC0415
-    from te_solver.tunnel_table import ParallelFinder  # noqa: PLC0415
+    from te_solver.partition import Partitioning  # noqa: PLC0415  # slow to import: NumPy
+    from te_solver.programs.partitioned import in_parts  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.programs.program import Objective, Options  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.programs.solver import Solver  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.tunnel_table import ParallelFinder  # noqa: PLC0415  # slow to import: NumPy
 
     progress = Progress(sys.stderr)
     started = time.monotonic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Sequence
@@ -21,7 +22,9 @@ from te_solver.demands import Demand
 from te_solver.failure_probabilities import PUBLISHED
 from te_solver.failures import Failure
 from te_solver.plan import MAX_TUNNELS_PER_PAIR
+from te_solver.programs.registry import MAX_THROUGHPUT
 from te_solver.topology import Topology
+from te_solver.tunnels import TunnelFinder
 
 if TYPE_CHECKING:
     from experiments.whatif.study import Provenance, Study
@@ -107,10 +110,10 @@ def run(args: argparse.Namespace) -> int:
     demands = read_demands(args, topology)
     failures = chosen_failures(args.failures, topology, args.sample, args.seed)
     probabilities = None if args.probabilities is None else chosen_probabilities(args.probabilities, topology, failures)
-    from experiments.whatif.study import Likelihood, Study  # noqa: PLC0415
-    from kuijia.cli.whatif_provenance import provenance  # noqa: PLC0415
-    from kuijia.cli.whatif_report import as_csv, as_json, summary  # noqa: PLC0415
-    from te_solver.schemes.registry import scheme_names  # noqa: PLC0415
+    from experiments.whatif.study import Likelihood, Study  # noqa: PLC0415  # slow to import: NumPy
+    from kuijia.cli.whatif_provenance import provenance  # noqa: PLC0415  # slow to import: NumPy
+    from kuijia.cli.whatif_report import as_csv, as_json, summary  # noqa: PLC0415  # slow to import: NumPy
+    from te_solver.schemes.registry import scheme_names  # noqa: PLC0415  # slow to import: CVXPY
 
     for name in args.schemes:
         if name not in scheme_names():
@@ -134,8 +137,6 @@ def run(args: argparse.Namespace) -> int:
         if folder is not None:
             folder.remove_if_empty()
     if args.json:
-        import json  # noqa: PLC0415
-
         print(json.dumps(data, indent=1, allow_nan=False))
         return 0
     print("\n".join(summary(study, None if args.verbose else _WORST)))
@@ -145,9 +146,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write_report(folder: OutputFolder, study: Study, provenance: Provenance, seed: int) -> None:
-    from experiments.whatif.figures import figures  # noqa: PLC0415
-    from experiments.whatif.html_report import html_report  # noqa: PLC0415
-    from kuijia_base.picture_file import picture_bytes  # noqa: PLC0415
+    from experiments.whatif.figures import figures  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.whatif.html_report import html_report  # noqa: PLC0415  # slow to import: matplotlib
+    from kuijia_base.picture_file import picture_bytes  # noqa: PLC0415  # slow to import: matplotlib
 
     folder.write_text("whatif.html", html_report(study, provenance, seed))
     for name, figure in figures(study).items():
@@ -171,16 +172,14 @@ def _contenders(
     args: argparse.Namespace, topology: Topology, demands: Sequence[Demand], progress: Progress
 ) -> list[Contender]:
     """Each scheme with its plan: of the greatest throughput, or of the objective that the scheme asks for."""
-    from simulator.flow.what_if import Contender  # noqa: PLC0415
-    from te_solver.programs.program import Options  # noqa: PLC0415
-    from te_solver.programs.registry import MAX_THROUGHPUT  # noqa: PLC0415
-    from te_solver.resolve import WarmThroughput  # noqa: PLC0415
-    from te_solver.schemes.interface import SchemeOptions  # noqa: PLC0415
-    from te_solver.schemes.registry import SPLITS, make_scheme  # noqa: PLC0415
-    from te_solver.schemes.traffic import PlannedTraffic  # noqa: PLC0415
-    from te_solver.solve import solve  # noqa: PLC0415
-    from te_solver.tunnel_table import ParallelFinder  # noqa: PLC0415
-    from te_solver.tunnels import TunnelFinder  # noqa: PLC0415
+    from simulator.flow.what_if import Contender  # noqa: PLC0415  # slow to import: NumPy
+    from te_solver.programs.program import Options  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.resolve import WarmThroughput  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.schemes.interface import SchemeOptions  # noqa: PLC0415  # slow to import: NumPy
+    from te_solver.schemes.registry import SPLITS, make_scheme  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.schemes.traffic import PlannedTraffic  # noqa: PLC0415  # slow to import: NumPy
+    from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.tunnel_table import ParallelFinder  # noqa: PLC0415  # slow to import: NumPy
 
     started = time.monotonic()
 
@@ -219,7 +218,7 @@ def _outcomes(
     folder: OutputFolder | None,
     progress: Progress,
 ) -> AbstractContextManager[list[Outcome]]:
-    from experiments.whatif.sweep import Questions, outcomes_of  # noqa: PLC0415
+    from experiments.whatif.sweep import Questions, outcomes_of  # noqa: PLC0415  # slow to import: NumPy
 
     questions = Questions(contenders, failures, elastic=not args.udp, weighting=args.weighting)
     options = {"split": args.split, "new_tunnels": args.new_tunnels}

@@ -22,7 +22,7 @@ def plan_for(lab: Lab, request: Update) -> Plan:
         SolverError: the optimiser gave up.
     """
     # The optimiser takes a second to import, which a lab that is never updated should not cost.
-    from te_solver.solve import solve  # noqa: PLC0415
+    from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
 
     options = pipeline_options(lab.options.words)
     demands = [_demand(lab, row, request.source, at) for at, row in enumerate(request.demands)]

@@ -115,7 +115,7 @@ def main(name: str, folder: str, seconds: str, seed: str) -> None:
     import atheris  # noqa: PLC0415  # optional, and to be imported before what it watches
 
     with atheris.instrument_imports(include=list(_PACKAGES)):
-        from tests.fuzz.registry import chosen_targets  # noqa: PLC0415
+        from tests.fuzz.registry import chosen_targets  # noqa: PLC0415  # imports what is watched
 
         (target,) = chosen_targets([name])
     assert isinstance(target, CaseTarget), "live targets are not explored"
