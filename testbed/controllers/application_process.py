@@ -17,6 +17,7 @@ from typing import Any, Literal
 from kuijia_app.framework import event_log
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_base.errors import quoted
+from kuijia_base.program import kuijia_command
 from testbed.machine.bounded_output import LONGEST_OUTPUT, one_line, require_short
 from testbed.machine.commands import MODULES
 from testbed.machine.errors import TestbedError
@@ -197,7 +198,7 @@ class ApplicationProcess(ABC):
 
     def _verb(self, verb: str, *arguments: str) -> list[str]:
         """Return the command for one of our verbs, which runs the application under os-ken."""
-        command = [sys.executable, "-m", "kuijia.cli.main", verb, *arguments]
+        command = kuijia_command(verb, *arguments)
         listening = self._listening
         command += ["--host", listening.host, "--port", str(listening.port), "--events", str(self._events_file)]
         if listening.tls is not None:
