@@ -41,7 +41,7 @@ def pictures_of(report: Report) -> dict[str, bytes]:
 def html_page(report: Report, pictures: Mapping[str, bytes]) -> str:
     """Return one page that has all in it, with the report's `pictures`."""
     environment = Environment(
-        loader=PackageLoader("experiments", "."),
+        loader=PackageLoader("experiments.reporting", "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
