@@ -129,7 +129,3 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         add_common_options(subparser)
         subparser.set_defaults(run=verb.run)
     return parser.parse_args(arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

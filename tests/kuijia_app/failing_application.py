@@ -2,7 +2,7 @@
 
     python -m tests.kuijia_app.failing_application RAISE|HANG MODULE:CLASS.METHOD FILE COMMAND...
 
-COMMAND is what runs it otherwise: `ryu-manager` and its arguments, or `python -m kuijia.cli.main` and its own.
+COMMAND is what runs it otherwise: `ryu-manager` and its arguments, or `python -m kuijia` and its own.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def test_a_local_failure_needs_no_controller(tmp_path: Path) -> None:
 
 def test_an_interrupted_run_says_so_and_leaves_nothing_behind(tmp_path: Path) -> None:
     before = set(labs())
-    command = [sys.executable, "-m", "kuijia.cli.main", "run", "table2", "-o", str(tmp_path / "results")]
+    command = [sys.executable, "-m", "kuijia", "run", "table2", "-o", str(tmp_path / "results")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:

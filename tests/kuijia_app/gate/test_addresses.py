@@ -69,7 +69,7 @@ def test_switches_come_by_ipv6(plan_file: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "kuijia.cli.main",
+        "kuijia",
         "controller",
         str(plan_file),
         "--host=::1",

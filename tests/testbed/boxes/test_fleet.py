@@ -132,7 +132,7 @@ def test_up_that_is_stopped_half_way_leaves_nothing_that_down_does_not_put_back(
     boxes: Rig, blow: signal.Signals, status: int, moment: list[str]
 ) -> None:
     before = {name: state_of(box) for name, box in boxes.boxes.items()}
-    command = [sys.executable, "-m", "kuijia.cli.main", "boxes", "up"]
+    command = [sys.executable, "-m", "kuijia", "boxes", "up"]
     up = subprocess.Popen([*command, str(boxes.inventory), str(boxes.topology_file)], cwd=MODULES)
 
     def has_come() -> bool:

@@ -99,7 +99,7 @@ def test_a_local_failure_is_survived_without_any_controller(plan: Plan) -> None:
         assert answered(lab) == set(SOURCE_PORTS)
 
 
-KUIJIA = (sys.executable, "-m", "kuijia.cli.main")
+KUIJIA = (sys.executable, "-m", "kuijia")
 
 
 def kuijia(*arguments: str, timeout: float = 90) -> subprocess.CompletedProcess[str]:

@@ -94,7 +94,7 @@ def test_what_was_written_before_the_time_is_over_is_kept(tmp_path: Path) -> Non
 def background_guest(folder: Path, script: str) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """`kuijia uml` with a script that has written its first line, and the guest's folder."""
     before = traces()
-    command = [sys.executable, "-m", "kuijia.cli.main", "uml", "--", "sh", "-c", script]
+    command = [sys.executable, "-m", "kuijia", "uml", "--", "sh", "-c", script]
     root = Path(boot.__file__).parents[2]
     with subprocess.Popen(
         command, cwd=folder, env={**os.environ, "PYTHONPATH": str(root)}, stdout=subprocess.PIPE
