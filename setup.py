@@ -30,7 +30,16 @@ setup(
     packages=find_packages(
         include=[
             f"{name}{sub}"
-            for name in ("te_solver", "kuijia_app", "hedera", "simulator", "testbed", "experiments")
+            for name in (
+                "kuijia_base",
+                "te_solver",
+                "kuijia_app",
+                "hedera",
+                "simulator",
+                "testbed",
+                "experiments",
+                "kuijia",
+            )
             for sub in ("", ".*")
         ]
     ),
@@ -53,5 +62,5 @@ setup(
     extras_require={"cluster": ["distributed>=2024.8"], "ns3": ["ns3>=3.44,<3.45"]},
     # ryu-manager is optional and has no extra here: c65ryu pins an eventlet that does not run on these Pythons.
     # requirements/ holds the versions that do.
-    entry_points={"console_scripts": ["kuijia = kuijia_app.cli.main:main"]},
+    entry_points={"console_scripts": ["kuijia = kuijia.cli.main:main"]},
 )

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from benchmarks.registry import Comparison, Setting, benchmarks
-from experiments.progress import Progress
-from te_solver.errors import KuijiaError
+from kuijia_base.errors import KuijiaError
+from kuijia_base.progress import Progress
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130

@@ -11,23 +11,23 @@ from pathlib import Path
 
 from benchmarks.measure import timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
-from kuijia_app import event_log
-from kuijia_app.options import OptionWords, PipelineOptions
-from kuijia_app.pipeline import build_tables
-from kuijia_app.queue_layouts import named_layout
-from kuijia_app.rules import SwitchTables
-from kuijia_app.table_sizes import TableSize, table_size
+from kuijia_app.framework import event_log
+from kuijia_app.tables.options import OptionWords, PipelineOptions
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.queue_layouts import named_layout
+from kuijia_app.tables.rules import SwitchTables
+from kuijia_app.tables.table_sizes import TableSize, table_size
+from kuijia_base.errors import KuijiaError
 from te_solver.demands import Demand
-from te_solver.errors import KuijiaError
 from te_solver.networks import shipped_network
 from te_solver.plan import Plan
 from te_solver.plan_file import save_plan
 from te_solver.programs.program import Options
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
-from testbed.application_process import Listening
-from testbed.controller_process import ControllerProcess
-from testbed.dummy_switches import DummyBridges
+from testbed.controllers.application_process import Listening
+from testbed.controllers.controller_process import ControllerProcess
+from testbed.crosscheck.dummy_switches import DummyBridges
 
 _NETWORK = "gscale"
 _TUNNELS = 3

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Generic, TypeVar
 
-from te_solver.parallel import end_with, processors
+from kuijia_base.parallel import end_with, processors
 
 Value = TypeVar("Value")
 Argument = TypeVar("Argument")

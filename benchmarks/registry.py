@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from experiments.progress import Progress
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
+from kuijia_base.progress import Progress
 
 _FILES = (
     "te_resolve",

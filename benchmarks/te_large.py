@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from benchmarks.measure import apart, timed
 from benchmarks.networks import network, wide_area
 from benchmarks.registry import Comparison, Setting, benchmark, goal
+from kuijia_base.parallel import processors
 from te_solver.column_generation import nearly_most_throughput
 from te_solver.demand_generators import gravity
 from te_solver.highs import Vector
-from te_solver.parallel import processors
 from te_solver.partition import Partitioning, partitioned_throughput
 from te_solver.programs.incidence import Incidence
 from te_solver.programs.max_throughput import MaxThroughput

@@ -13,7 +13,7 @@ import networkx as nx
 from benchmarks.measure import apart, timed
 from benchmarks.networks import network
 from benchmarks.registry import Comparison, Setting, benchmark
-from te_solver.parallel import processors
+from kuijia_base.parallel import processors
 from te_solver.topology import Topology
 from te_solver.tunnel_table import find_tunnels
 from te_solver.tunnels import TunnelFinder

@@ -14,13 +14,13 @@ import numpy as np
 from benchmarks.measure import timed
 from benchmarks.networks import CAPACITY, network
 from benchmarks.registry import Comparison, Setting, benchmark, goal
-from kuijia_app.expectation import expected_traffic
-from kuijia_app.model.network import ModelNetwork
-from kuijia_app.ofctl_text import flows_text, groups_text
-from kuijia_app.options import Form, PipelineOptions
-from kuijia_app.pipeline import build_tables
-from kuijia_app.table_sizes import TableSize, table_size
-from kuijia_app.verification import Verifier, entering_packet
+from kuijia_app.proof.expectation import expected_traffic
+from kuijia_app.proof.model.network import ModelNetwork
+from kuijia_app.proof.verification import Verifier, entering_packet
+from kuijia_app.tables.ofctl_text import flows_text, groups_text
+from kuijia_app.tables.options import Form, PipelineOptions
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.table_sizes import TableSize, table_size
 from te_solver.demand_generators import random_pairs
 from te_solver.failures import NO_FAILURE, Failure, single_links
 from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID, PairPlan, Plan, Tunnel
@@ -29,9 +29,9 @@ from te_solver.solve import solve
 from te_solver.topology import Link, Topology
 from te_solver.tunnel_table import find_tunnels
 from te_solver.tunnels import Paths, TunnelFinder
-from testbed.commands import find_program
-from testbed.crosscheck import RealNetwork
-from testbed.random_cases import RandomPlan
+from testbed.crosscheck.crosscheck import RealNetwork
+from testbed.crosscheck.random_cases import RandomPlan
+from testbed.machine.commands import find_program
 
 _NODES = 100
 _EDGES = 200

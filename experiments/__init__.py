@@ -1,1 +1,1 @@
-"""The published experiments, one module per table or figure, and the code that judges and shows their results."""
+"""The published experiments, one package per question, and the packages that measure, judge and show results."""

@@ -8,25 +8,25 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Literal
 
-from experiments.output import OutputFolder
-from experiments.progress import Progress
-from experiments.stored_files import Reader
-from te_solver.errors import InputError
+from experiments.results.stored_files import Reader
+from kuijia_base.errors import InputError
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 Framework = Literal["os-ken", "ryu"]
 
 _MODULES = (
-    "experiments.motivation",
-    "experiments.fig4",
-    "experiments.recovery",
-    "experiments.update",
+    "experiments.motivation.command",
+    "experiments.fig4.command",
+    "experiments.recovery.command",
+    "experiments.update.command",
     "experiments.hedera.matrices",
     "experiments.hedera.testbed",
     "experiments.hedera.shuffle",
     "experiments.hedera.shuffle_readings",
     "experiments.gscale.command",
     "experiments.gscale.readings.command",
-    "experiments.memory",
+    "experiments.memory.command",
     "experiments.hedera.large",
     "experiments.hedera.growth",
     "experiments.hedera.timing",

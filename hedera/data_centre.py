@@ -11,8 +11,8 @@ from itertools import pairwise
 from hedera.fabric import Fabric
 from hedera.fat_tree import FatTree
 from hedera.multi_rooted import MultiRooted
-from kuijia_app.wiring import Site, Wiring
-from te_solver.errors import UnsoundError
+from kuijia_app.tables.wiring import Site, Wiring
+from kuijia_base.errors import UnsoundError
 from te_solver.topology import Topology
 
 _FIRST_HOST = 2

@@ -1,4 +1,4 @@
-"""Names of the events that the scheduler logs, besides those of `kuijia_app.event_log`."""
+"""Names of the events that the scheduler logs, besides those of `kuijia_app.framework.event_log`."""
 
 from __future__ import annotations
 

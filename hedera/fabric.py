@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedera import _core
-from te_solver.errors import KuijiaError
+from kuijia_base.errors import KuijiaError
 
 Ints = NDArray[np.int32]
 Vector = NDArray[np.float64]

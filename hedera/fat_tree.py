@@ -9,7 +9,7 @@ import numpy as np
 
 from hedera import _core
 from hedera.fabric import Fabric, Ints, Paths, UnknownHostError
-from te_solver.errors import UnsoundError
+from kuijia_base.errors import UnsoundError
 from te_solver.topology import Link, Topology
 
 MOST_PORTS = 254

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hedera.tables import Cable
-from kuijia_app.wiring import Wiring
+from kuijia_app.tables.wiring import Wiring
 
 
 class Links:

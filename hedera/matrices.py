@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedera.fabric import Fabric, Ints
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 
 TESTBED_HOSTS = 16
 

@@ -14,7 +14,7 @@ from typing import Any
 from hedera.flows import TCP, UDP, FlowKey, ScheduledEntry
 from hedera.polling import Reading
 from hedera.tables import COUNTER_TABLE, ROUTE_TABLE, SCHEDULED_PRIORITY
-from kuijia_app.rules import ETH_TYPE_IPV4
+from kuijia_app.tables.rules import ETH_TYPE_IPV4
 
 COUNTING_COOKIE = 0x4845_4445_5241_0001
 COUNTER_COOKIE = 0x4845_4445_5241_0002

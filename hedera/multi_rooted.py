@@ -11,7 +11,7 @@ import numpy as np
 
 from hedera import _core
 from hedera.fabric import Fabric, Ints
-from te_solver.errors import UnsoundError
+from kuijia_base.errors import UnsoundError
 from te_solver.topology import Topology
 
 MOST_LABELS = 4096

@@ -10,7 +10,7 @@ from hedera.fat_tree import FatTree
 from hedera.multi_rooted import MultiRooted
 from hedera.placement.interface import Placement
 from hedera.placement.registry import make_placement
-from te_solver.errors import InputError, UnsoundError
+from kuijia_base.errors import InputError, UnsoundError
 from te_solver.topology_file import load_topology
 
 SHORTEST_PERIOD = 0.1

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hedera.flows import FlowKey
-from kuijia_app.switch_limits import MOST_ENTRIES, SwitchFaultError
+from kuijia_app.framework.switch_limits import MOST_ENTRIES, SwitchFaultError
 
 WINDOW = 1.0
 """Minimum seconds over which a rate is averaged: Open vSwitch updates counters every half second only."""

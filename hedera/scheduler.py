@@ -23,17 +23,17 @@ from hedera.options import SchedulerOptions, build
 from hedera.polling import LEAST_PATIENCE, Polls
 from hedera.rounds import Rounds
 from hedera.tables import Routing
-from kuijia_app import event_log
-from kuijia_app.flap_damping import FlapDamping
+from kuijia_app.control.flap_damping import FlapDamping
+from kuijia_app.control.openflow_reading import error_name
+from kuijia_app.control.roles import DENIALS
+from kuijia_app.control.switch_application import SwitchApplication
+from kuijia_app.control.switch_connection import ReadBack, is_live
+from kuijia_app.framework import event_log
+from kuijia_app.framework.guarded_app import background
+from kuijia_app.framework.seam import FRAMEWORK, EventBase, Harm, cfg, handler, ofp_event, ofproto, on, on_own
 from kuijia_app.gate.server import stand_before
-from kuijia_app.guarded_app import background
-from kuijia_app.openflow_reading import error_name
-from kuijia_app.roles import DENIALS
-from kuijia_app.rules import Group, SwitchTables
-from kuijia_app.seam import FRAMEWORK, EventBase, Harm, cfg, handler, ofp_event, ofproto, on, on_own
-from kuijia_app.switch_application import SwitchApplication
-from kuijia_app.switch_connection import ReadBack, is_live
-from te_solver.errors import InputError
+from kuijia_app.tables.rules import Group, SwitchTables
+from kuijia_base.errors import InputError
 
 OPTION_GROUP = "hedera"
 _DEFAULTS = SchedulerOptions()

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from hedera.data_centre import DataCentre
-from kuijia_app.rules import (
+from kuijia_app.tables.rules import (
     ETH_TYPE_IPV4,
     Bucket,
     FlowEntry,

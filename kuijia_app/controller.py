@@ -17,21 +17,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kuijia_app import event_log
-from kuijia_app.failover import emptied_liveness_group
-from kuijia_app.flap_damping import FlapDamping, Lasting
-from kuijia_app.gate.server import stand_before
-from kuijia_app.guarded_app import background
-from kuijia_app.identifiers import liveness_label
-from kuijia_app.liveness import LivenessChange, LivenessTracker
-from kuijia_app.options import Liveness, OptionWords, pipeline_options
-from kuijia_app.pipeline import build_tables
-from kuijia_app.plan_source import PlanSource, Reading
-from kuijia_app.reoptimisation import Reoptimisation
-from kuijia_app.roles import misfit
-from kuijia_app.rollout import DEFAULT_DRAIN, Progress, Rollout, Version
-from kuijia_app.rules import Group, SwitchTables
-from kuijia_app.seam import (
+from kuijia_app.control.flap_damping import FlapDamping, Lasting
+from kuijia_app.control.liveness import LivenessChange, LivenessTracker
+from kuijia_app.control.plan_source import PlanSource, Reading
+from kuijia_app.control.reoptimisation import Reoptimisation
+from kuijia_app.control.roles import misfit
+from kuijia_app.control.rollout import DEFAULT_DRAIN, Progress, Rollout, Version
+from kuijia_app.control.switch_application import SwitchApplication
+from kuijia_app.control.switch_connection import ReadBack, SwitchConnection, is_live
+from kuijia_app.framework import event_log
+from kuijia_app.framework.guarded_app import background
+from kuijia_app.framework.seam import (
     FRAMEWORK,
     Event,
     EventBase,
@@ -43,10 +39,14 @@ from kuijia_app.seam import (
     on,
     on_own,
 )
-from kuijia_app.switch_application import SwitchApplication
-from kuijia_app.switch_connection import ReadBack, SwitchConnection, is_live
-from kuijia_app.wiring import Wiring
-from te_solver.errors import InputError, KuijiaError
+from kuijia_app.gate.server import stand_before
+from kuijia_app.tables.failover import emptied_liveness_group
+from kuijia_app.tables.identifiers import liveness_label
+from kuijia_app.tables.options import Liveness, OptionWords, pipeline_options
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.rules import Group, SwitchTables
+from kuijia_app.tables.wiring import Wiring
+from kuijia_base.errors import InputError, KuijiaError
 from te_solver.plan import Plan
 
 OPTION_GROUP = "kuijia"

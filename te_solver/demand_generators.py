@@ -10,9 +10,9 @@ from itertools import permutations
 import numpy as np
 import numpy.typing as npt
 
+from kuijia_base.errors import UnsoundError
 from te_solver.connectivity import Reachability
 from te_solver.demands import Demand
-from te_solver.errors import UnsoundError
 from te_solver.topology import Topology
 
 Progress = Callable[[int, int], None]

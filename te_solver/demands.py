@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from te_solver.errors import UnsoundError, quoted
+from kuijia_base.errors import UnsoundError, quoted
 from te_solver.topology import LARGEST_RATE, Topology
 
 

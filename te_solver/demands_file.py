@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from kuijia_base.errors import InputError
+from kuijia_base.reading import reading
+from kuijia_base.text import write_text
 from te_solver.demands import Demand
-from te_solver.errors import InputError
 from te_solver.formats.csv_rows import Progress, no_progress
 from te_solver.formats.demands_csv import csv_line, demands_csv, iterate_csv_demands
 from te_solver.formats.notes import Note, unheard
 from te_solver.formats.sndlib import is_sndlib_native, read_sndlib_demands
 from te_solver.formats.teavar import read_teavar_demands
 from te_solver.formats.topohub_networks import PREFIX, read_topohub_demands
-from te_solver.reading import reading
-from te_solver.text import write_text
 from te_solver.topology import Topology
 
 DEMAND_FORMATS = ("csv", "sndlib", "teavar")

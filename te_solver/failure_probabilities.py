@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import comb, prod
 
-from te_solver.errors import UnsoundError, quoted
+from kuijia_base.errors import UnsoundError, quoted
 from te_solver.failures import Failure
 from te_solver.topology import Topology
 

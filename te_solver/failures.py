@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 
-from te_solver.errors import UnsoundError, quoted
+from kuijia_base.errors import UnsoundError, quoted
 from te_solver.topology import Topology
 
 

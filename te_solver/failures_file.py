@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from te_solver.errors import InputError, UnsoundError, shown
+from kuijia_base.errors import InputError, UnsoundError, shown
+from kuijia_base.reading import reading
 from te_solver.failures import Failure
 from te_solver.formats.csv_rows import csv_rows
-from te_solver.reading import reading
 from te_solver.topology import Topology
 
 _HEADER = ("failure", "a", "b")

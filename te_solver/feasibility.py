@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from te_solver.errors import UnsoundError, quoted
+from kuijia_base.errors import UnsoundError, quoted
 from te_solver.exposure import Exposure
 from te_solver.plan import PairPlan, Plan, Tunnel
 from te_solver.programs.registry import MIN_MAX_UTILISATION

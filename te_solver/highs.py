@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from te_solver.errors import SolverError
+from kuijia_base.errors import SolverError
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]

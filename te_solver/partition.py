@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kuijia_base.parallel import Progress, in_processes, processors
 from te_solver.column_generation import NearOptimum, nearly_most_throughput, upper_bound
 from te_solver.highs import Indices, Vector
-from te_solver.parallel import Progress, in_processes, processors
 from te_solver.tunnel_links import TunnelLinks
 
 _SPLIT = 0.25

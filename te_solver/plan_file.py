@@ -11,14 +11,14 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
-from te_solver.errors import InputError, UnsoundError, key_path, quoted
+from kuijia_base.errors import InputError, UnsoundError, key_path, quoted
+from kuijia_base.json_document import read_json
+from kuijia_base.reading import reading
+from kuijia_base.text import write_text
+from kuijia_base.validation import first_faults, make_validator
 from te_solver.feasibility import require_sound_tunnels
-from te_solver.formats.json_document import read_json
 from te_solver.plan import PairPlan, Plan, Tunnel
-from te_solver.reading import reading
 from te_solver.schemas import schema
-from te_solver.schemas.validation import first_faults, make_validator
-from te_solver.text import write_text
 from te_solver.topology import Link, Topology
 
 FORMAT = "kuijia-plan"

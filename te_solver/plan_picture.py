@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
+from kuijia_base.picture_file import picture_bytes, plain
 from te_solver.layout import Positions, laid_out
-from te_solver.picture_file import picture_bytes, plain
 from te_solver.plan import Plan
 from te_solver.topology import Link
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from te_solver.errors import InputError, UnsoundError, quoted, shown
+from kuijia_base.errors import InputError, UnsoundError, quoted, shown
+from kuijia_base.reading import reading
+from kuijia_base.text import require_number
 from te_solver.failure_probabilities import FailureProbabilities, from_links, from_names
 from te_solver.failures import Failure
 from te_solver.formats.csv_rows import csv_rows
 from te_solver.formats.notes import Note, counted, unheard
-from te_solver.reading import reading
-from te_solver.text import require_number
 from te_solver.topology import Topology
 
 _LINKS = ("a", "b", "probability")

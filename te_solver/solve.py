@@ -8,9 +8,9 @@ from itertools import count
 
 import numpy as np
 
+from kuijia_base.errors import InputError, SolverError, UnsoundError, quoted
 from te_solver.connectivity import Reachability
 from te_solver.demands import Demand
-from te_solver.errors import InputError, SolverError, UnsoundError, quoted
 from te_solver.exposure import Exposure
 from te_solver.feasibility import require_feasible
 from te_solver.plan import FIRST_PATH_ID, PairPlan, Plan, Tunnel

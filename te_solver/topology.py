@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from te_solver.errors import UnsoundError, quoted
+from kuijia_base.errors import UnsoundError, quoted
 
 POSITIVE_RATE = "a finite number of Mbit/s greater than zero"
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from te_solver.errors import InputError, UnsoundError, shown
+from kuijia_base.errors import InputError, UnsoundError, shown
+from kuijia_base.reading import reading
+from kuijia_base.text import write_text
 from te_solver.formats.gml import read_gml
 from te_solver.formats.graphml import read_graphml
 from te_solver.formats.notes import Note, unheard
@@ -13,8 +15,6 @@ from te_solver.formats.sndlib import is_sndlib_native, read_sndlib_topology
 from te_solver.formats.teavar import read_teavar_topology
 from te_solver.formats.topohub_networks import PREFIX, read_topohub_topology
 from te_solver.formats.topology_yaml import read_yaml_topology, topology_yaml
-from te_solver.reading import reading
-from te_solver.text import write_text
 from te_solver.topology import Topology
 
 _READERS = {

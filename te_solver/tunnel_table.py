@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from kuijia_base.parallel import Progress, in_processes, processors
 from te_solver.highs import Indices
-from te_solver.parallel import Progress, in_processes, processors
 from te_solver.topology import Topology
 from te_solver.tunnel_links import TunnelLinks, ends, parts, ranges
 from te_solver.tunnels import Paths, TunnelFinder
@@ -96,7 +96,7 @@ def find_tunnels(
         pairs: source and target of each pair.
         count: number of tunnels of each pair.
         disjoint_only: True to omit tunnels that share edges.
-        processes: number of processes, by default one for each processor; see `te_solver.parallel.in_processes`.
+        processes: number of processes, by default one for each processor; see `kuijia_base.parallel.in_processes`.
         progress: called with the number of finished pairs.
 
     Raises:

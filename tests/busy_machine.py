@@ -14,7 +14,7 @@ from threading import Event, Thread
 import pytest
 from _pytest.runner import runtestprotocol  # pytest-rerunfailures repeats tests by it, too
 
-from experiments.load import MAX_STEAL, LoadWatch, load_at_rest
+from experiments.measuring.load import MAX_STEAL, LoadWatch, load_at_rest
 
 WINDOW_SECONDS = 5.0
 """Shorter than what any experiment averages over, and long enough for the ticks of /proc/stat."""

@@ -14,7 +14,7 @@ from functools import cache
 import pytest
 from hypothesis import settings
 
-from testbed.ovs import kernel_datapath_available
+from testbed.machine.ovs import kernel_datapath_available
 from testbed.uml import boot
 from tests.busy_machine import QuietRunner
 from tests.guest_runs import GuestOutcome, reports_of, run_tests
@@ -65,10 +65,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_chosen(item: pytest.Item, config: pytest.Config) -> bool:
     is_quick, packets = config.getoption("quick"), config.getoption("real_packets")
-    sends_packets = any(item.get_closest_marker(tier) for tier in REAL_PACKETS)
+    sends_packets = any(item.get_closest_marker(tier) is not None for tier in REAL_PACKETS)
     if is_quick and (sends_packets or item.get_closest_marker("slow")):
         return False
-    return packets == "with" or sends_packets == (packets == "only")
+    return bool(packets == "with" or sends_packets == (packets == "only"))
 
 
 @pytest.hookimpl(tryfirst=True)

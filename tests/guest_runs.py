@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from te_solver.errors import KuijiaError
+from kuijia_base.errors import KuijiaError
 from testbed.uml.boot import Guest, run_in_guest
 
 TIME_LIMIT = 600.0

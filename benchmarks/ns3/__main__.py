@@ -6,7 +6,7 @@ import sys
 
 from benchmarks.ns3.agreement import GOALS, agreements, scenarios
 from benchmarks.ns3.peer import Ns3MissingError, program
-from te_solver.errors import KuijiaError
+from kuijia_base.errors import KuijiaError
 
 
 class UnknownScenarioError(KuijiaError):

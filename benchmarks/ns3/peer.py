@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, files, version
 from pathlib import Path
 
-from te_solver.errors import KuijiaError
+from kuijia_base.errors import KuijiaError
 
 _SOURCE = Path(__file__).with_name("network.cc")
 _COMPILER = "g++"

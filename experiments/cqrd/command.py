@@ -6,10 +6,10 @@ import argparse
 from dataclasses import replace
 
 from experiments.cqrd.published import LOADS
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment, no_options
 from experiments.sweep.workers import workers_from
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 _SEEDS, _QUICK_SEEDS = 5, 2
 _SWITCH_SEEDS = 20  # goodput of CQRD / OQ, with a bar at 0.93, varies by 0.02 between seeds
@@ -31,7 +31,7 @@ _SECONDS, _QUICK_SECONDS = 20.0, 4.0
     order=500,
 )
 def cqrd_toy(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.cqrd.toy import run_toy  # noqa: PLC0415
+    from experiments.cqrd.toy import run_toy  # noqa: PLC0415  # slow to import: matplotlib
 
     del args, progress
     return run_toy(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output)
@@ -47,7 +47,7 @@ def cqrd_toy(settings: Settings, args: argparse.Namespace, output: OutputFolder,
     order=510,
 )
 def cqrd_exp1(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.cqrd.loads import Part, run_experiment  # noqa: PLC0415
+    from experiments.cqrd.loads import Part, run_experiment  # noqa: PLC0415  # slow to import: matplotlib
 
     parts = [Part("lcn", 1_200)]
     if not settings.quick:
@@ -66,7 +66,7 @@ def cqrd_exp1(settings: Settings, args: argparse.Namespace, output: OutputFolder
     order=520,
 )
 def cqrd_exp2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.cqrd.loads import Part, run_experiment  # noqa: PLC0415
+    from experiments.cqrd.loads import Part, run_experiment  # noqa: PLC0415  # slow to import: matplotlib
 
     parts = [Part("lcn", _CONFERENCE_FLOWS)]
     if not settings.quick:
@@ -84,7 +84,7 @@ def cqrd_exp2(settings: Settings, args: argparse.Namespace, output: OutputFolder
     order=530,
 )
 def cqrd_exp3(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.cqrd.deployment import Grid, run_deployment  # noqa: PLC0415
+    from experiments.cqrd.deployment import Grid, run_deployment  # noqa: PLC0415  # slow to import: matplotlib
 
     grid = Grid(_FABRIC_FLOWS, _FABRIC_FLOWS)
     if not args.full:
@@ -103,7 +103,7 @@ def cqrd_exp3(settings: Settings, args: argparse.Namespace, output: OutputFolder
     order=540,
 )
 def cqrd_exp4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.cqrd.deployment import Grid, run_buffers  # noqa: PLC0415
+    from experiments.cqrd.deployment import Grid, run_buffers  # noqa: PLC0415  # slow to import: matplotlib
 
     grid = Grid(_CONFERENCE_FLOWS, _CONFERENCE_FLOWS, steps=None if args.full else _SOME_BUFFERS)
     return run_buffers(grid, settings, workers_from(args), output, progress)
@@ -119,7 +119,7 @@ def cqrd_exp4(settings: Settings, args: argparse.Namespace, output: OutputFolder
     order=550,
 )
 def cqrd_exp5(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.cqrd.loads import Part, run_experiment  # noqa: PLC0415
+    from experiments.cqrd.loads import Part, run_experiment  # noqa: PLC0415  # slow to import: matplotlib
 
     flows = _CONFERENCE_FLOWS if settings.quick else _FABRIC_FLOWS
     parts = [Part("journal", flows, LOADS if args.full else LOADS[:1])]
@@ -137,7 +137,7 @@ def cqrd_exp5(settings: Settings, args: argparse.Namespace, output: OutputFolder
     order=560,
 )
 def cqrd_testbed(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.cqrd.testbed import run_testbed  # noqa: PLC0415
+    from experiments.cqrd.testbed import run_testbed  # noqa: PLC0415  # slow to import: matplotlib
 
     del args, progress
     return run_testbed(settings, _QUICK_SECONDS if settings.quick else _SECONDS, output)

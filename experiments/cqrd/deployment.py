@@ -11,13 +11,13 @@ from experiments.cqrd.published import LOADS, published
 from experiments.cqrd.runs import Case, run_cases
 from experiments.cqrd.switches import PACKET, SWITCHES, TwoTiers
 from experiments.cqrd.tables import FCT, statistic
-from experiments.exhibit import Exhibit, Line, Point
-from experiments.exhibit_output import write_exhibits
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
-from experiments.result import Check
+from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
 from experiments.sweep.workers import Workers
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 RACKS = 24
 BUFFERS = (30, 60, 90, 120, 150, 180, 210, 240, 270, 300, 330, 360, 390)

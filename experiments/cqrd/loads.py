@@ -10,13 +10,13 @@ from experiments.cqrd.published import LOADS, published
 from experiments.cqrd.runs import Case, Choices, Run, interference, run_cases
 from experiments.cqrd.switches import SWITCHES, OneSwitch, TwoTiers
 from experiments.cqrd.tables import FCT, LABELS, Naming, of_interfered, over_loads, ratio_checks
-from experiments.exhibit import Exhibit
-from experiments.exhibit_output import write_exhibits
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
+from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.exhibit import Exhibit
 from experiments.sweep.workers import Workers
-from te_solver.picture_file import picture_bytes
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.picture_file import picture_bytes
+from kuijia_base.progress import Progress
 
 GOODPUT_WITHIN = 0.07
 INTERFERED_AT = LOADS[0]

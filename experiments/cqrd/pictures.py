@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from experiments.picture_style import look, new_figure
+from experiments.reporting.picture_style import look, new_figure
 
 _LOOKS = {label: look(position) for position, label in enumerate(("CQRD", "CQ", "HCF", "OQ", "OQ, TCP"))}
 _QUANTILES = np.linspace(0, 100, 201)

@@ -15,8 +15,10 @@ PERCENTILES = ("20th", "50th", "average", "80th", "99th")
 
 @cache
 def published() -> dict[str, Any]:
-    """Return all published numbers; `experiments/published/cqrd.json` names their sources."""
-    data: dict[str, Any] = json.loads((files("experiments.published") / "cqrd.json").read_text(encoding="utf-8"))
+    """Return all published numbers; `experiments/results/published/cqrd.json` names their sources."""
+    data: dict[str, Any] = json.loads(
+        (files("experiments.results.published") / "cqrd.json").read_text(encoding="utf-8")
+    )
     return data
 
 

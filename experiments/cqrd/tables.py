@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from experiments.cqrd.published import LOADS, PERCENTILES, published, value
 from experiments.cqrd.runs import Run
 from experiments.cqrd.switches import SWITCHES
-from experiments.exhibit import Exhibit, Line, Point
-from experiments.result import Check
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
 
 Vector = NDArray[np.float64]
 Which = NDArray[np.bool_]

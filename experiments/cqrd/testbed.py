@@ -10,11 +10,11 @@ import numpy as np
 
 from experiments.cqrd.published import published
 from experiments.cqrd.switches import SWITCHES, Memory, queueing
-from experiments.exhibit import Exhibit, Line, Point
-from experiments.exhibit_output import write_exhibits
-from experiments.output import OutputFolder
 from experiments.registry import Outcome, Settings
-from experiments.result import Check
+from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
+from kuijia_base.output_folder import OutputFolder
 from simulator.packet.flows import Flows
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Simulation

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.result import Role
-from experiments.roles import FlowPaths, roles
-from experiments.wanted_flow import WantedFlow
+from experiments.measuring.wanted_flow import WantedFlow
+from experiments.results.result import Role
+from experiments.results.roles import FlowPaths, roles
 from te_solver.plan import PairPlan, Plan, Tunnel
 
 MIN_SHARE = 0.02

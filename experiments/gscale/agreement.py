@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.exhibit import Exhibit, Line, Point
 from experiments.gscale.cases import case_of
 from experiments.gscale.loss_figures import AXIS, LOSS_FIGURES, LossLine
-from experiments.result import Check, Result
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check, Result
 
 TOLERANCE = 3.0
 """Percentage points."""

@@ -8,24 +8,33 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from types import TracebackType
 
-from experiments.emulation import Cut, MeasuredFlow, Sending, Timing, evaluate, failure_of, record_failure, windows_of
-from experiments.flow_search import find_flows
 from experiments.gscale.aggregates import aggregates_of
 from experiments.gscale.cases import Case, Traffic
 from experiments.gscale.private_entries import PrivateEntries, any_flows
 from experiments.gscale.scenario import parameters_of, plan_of
 from experiments.gscale.validity import disturbed, uncarried
-from experiments.load import LoadWatch, load_at_rest, overload
+from experiments.measuring.emulation import (
+    Cut,
+    MeasuredFlow,
+    Sending,
+    Timing,
+    evaluate,
+    failure_of,
+    record_failure,
+    windows_of,
+)
+from experiments.measuring.flow_search import find_flows
+from experiments.measuring.load import LoadWatch, load_at_rest, overload
 from experiments.registry import Settings
-from experiments.result import Result
-from kuijia_app.queue_layouts import PLAIN
+from experiments.results.result import Result
+from kuijia_app.tables.queue_layouts import PLAIN
 from te_solver.failure_schemes.failure_scheme import VICTIM
 from te_solver.failure_schemes.registry import failure_scheme
-from testbed.grounds import Ground
-from testbed.lab import Lab, LabOptions
-from testbed.machine import Machine
-from testbed.manifest import describe_run
-from testbed.network import NetworkOptions
+from testbed.lab.grounds import Ground
+from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.manifest import describe_run
+from testbed.machine.machine import Machine
+from testbed.network.network import NetworkOptions
 
 EXPERIMENT = "gscale"
 BUFFER_PACKETS = 50

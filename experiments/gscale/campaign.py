@@ -14,18 +14,18 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Literal, Protocol
 
-from experiments.alike import timing_told
 from experiments.gscale.bench import SENDING, BenchKey, expected_seconds, timing_of
 from experiments.gscale.cases import Case, stored_case
 from experiments.gscale.scenario import parameters_of, plan_of
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Settings
-from experiments.result import Result, load_result, result_to_json
-from te_solver.errors import InputError, shown
-from te_solver.formats.json_document import read_json
-from te_solver.partial_file import remove_partial_files
-from testbed.errors import TestbedError
+from experiments.results.alike import timing_told
+from experiments.results.result import Result, load_result, result_to_json
+from kuijia_base.errors import InputError, shown
+from kuijia_base.json_document import read_json
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.partial_file import remove_partial_files
+from kuijia_base.progress import Progress
+from testbed.machine.errors import TestbedError
 
 LOG_NAME = "campaign.json"
 BUSY_ATTEMPTS = 3

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from experiments.compared_schemes import PAPERS_SCHEMES, compared_schemes
-from experiments.result import Result
-from te_solver.errors import InputError
+from experiments.results.result import Result
+from kuijia_base.errors import InputError
 
 EXPERIMENT = "gscale"
 """Name of the experiment in results, whichever of its figures they were measured for."""

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Sequence
 
 from experiments.gscale.cases import DEMANDS, LINKS, REPETITIONS, TRAFFICS, Case, Edge, Traffic, grid
-from te_solver.errors import InputError
-from te_solver.option_values import different_ones
-from te_solver.text import parse_number
+from kuijia_base.errors import InputError
+from kuijia_base.option_values import different_ones
+from kuijia_base.text import parse_number
 
 DEFAULT_DEMANDS = (0.8, 1.2, 1.6)
 QUICK_DEMANDS, QUICK_LINKS = (1.2,), (("7", "9"),)

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from experiments.result import Series, Window
+from experiments.results.result import Series, Window
 from simulator.flow.events import FlowsRerouted, LinksFail, stages
 from simulator.flow.model import Flows
 from simulator.flow.ramp import Ramp

@@ -8,13 +8,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from experiments.exhibit import Exhibit
 from experiments.gscale.cases import EXPERIMENT, Traffic
 from experiments.gscale.choice import cases_from, configure
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Runner, Settings, experiment
-from experiments.stored_files import StoredFile
+from experiments.results.exhibit import Exhibit
+from experiments.results.stored_files import StoredFile
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 _ALL = ("emulation", "flow", "boxes")
 _SINGLE: tuple[Traffic, ...] = ("tcp", "udp")
@@ -44,8 +44,8 @@ _CAVEAT = (
 def _runner(name: str, traffics: Sequence[Traffic]) -> Runner:
     def run(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
         # Measuring code takes seconds to import; listing the experiments must not need it.
-        from experiments.gscale.exhibits import MAKERS  # noqa: PLC0415
-        from experiments.gscale.grid_run import run_grid  # noqa: PLC0415
+        from experiments.gscale.exhibits import MAKERS  # noqa: PLC0415  # slow to import: NumPy
+        from experiments.gscale.grid_run import run_grid  # noqa: PLC0415  # slow to import: matplotlib
 
         names = tuple(MAKERS) if name == "gscale" else (name,)
         cases = cases_from(args, traffics)
@@ -56,7 +56,7 @@ def _runner(name: str, traffics: Sequence[Traffic]) -> Runner:
 
 def _read(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:
     # The optimiser takes a second to import; listing the experiments must not need it.
-    from experiments.gscale.stored import exhibits_of_files  # noqa: PLC0415
+    from experiments.gscale.stored import exhibits_of_files  # noqa: PLC0415  # slow to import: NumPy
 
     return exhibits_of_files(files)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.result import FlowResult, Result, Series
+from experiments.results.result import FlowResult, Result, Series
 
 MEAN_SECONDS = 1.0
 STEP_SECONDS = 0.2

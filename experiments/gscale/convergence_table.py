@@ -8,7 +8,6 @@ from itertools import product
 from statistics import median
 
 from experiments.compared_schemes import PAPERS_SCHEMES
-from experiments.exhibit import Exhibit, Line, Point
 from experiments.gscale.cases import LINKS, case_of
 from experiments.gscale.climb import PAPER_CAPACITY, ROUND_TRIP
 from experiments.gscale.convergence import (
@@ -21,8 +20,9 @@ from experiments.gscale.convergence import (
     spared_convergence_seconds,
 )
 from experiments.gscale.loss_figures import AXIS
-from experiments.published import published_curves
-from experiments.result import Check, Result
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.published import published_curves
+from experiments.results.result import Check, Result
 
 QUICK, HEAVY = 1.0, 1.2
 """Kuijia's median must be at most `QUICK` seconds up to a demand of `HEAVY`."""

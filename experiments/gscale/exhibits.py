@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from experiments.exhibit import Exhibit
 from experiments.gscale.cases import Traffic, case_of
 from experiments.gscale.convergence_table import table_4
 from experiments.gscale.loss_figures import LOSS_FIGURES
 from experiments.gscale.volume import figure_16
-from experiments.result import Result
+from experiments.results.exhibit import Exhibit
+from experiments.results.result import Result
 
 
 @dataclass(frozen=True)

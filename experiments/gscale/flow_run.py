@@ -11,16 +11,16 @@ from experiments.gscale.aggregates import aggregates_of, roles_of
 from experiments.gscale.cases import Case
 from experiments.gscale.climb import AFTER, BEFORE, CUT, climbs
 from experiments.gscale.scenario import parameters_of, plan_of
+from experiments.measuring.wanted_flow import WantedFlow
 from experiments.registry import Settings
-from experiments.result import Failure, FlowResult, Result, Role, Series
-from experiments.wanted_flow import WantedFlow
+from experiments.results.result import Failure, FlowResult, Result, Role, Series
+from kuijia_base.manifest import describe_computation
 from simulator.flow.model import Flows, share
 from simulator.flow.round_trips import weighed_by_round_trips
 from te_solver.failure_schemes.registry import failure_scheme
-from te_solver.manifest import describe_computation
 from te_solver.plan import Tunnel
 from te_solver.topology import Topology
-from testbed.hash_probe import Protocol
+from testbed.traffic.hash_probe import Protocol
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.exhibit_output import write_exhibits
 from experiments.gscale.cases import Case
 from experiments.gscale.exhibits import exhibits_of
 from experiments.gscale.measure import measure
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
+from experiments.reporting.exhibit_output import write_exhibits
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 
 def run_grid(

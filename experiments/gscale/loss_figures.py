@@ -12,10 +12,10 @@ from itertools import pairwise
 from statistics import fmean
 
 from experiments.compared_schemes import PAPERS_SCHEMES
-from experiments.exhibit import Exhibit, Line, Point
 from experiments.gscale.cases import HIGH, LOW, Traffic, case_of
-from experiments.published import published_curves
-from experiments.result import Check, FlowResult, Result, Role
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.published import published_curves
+from experiments.results.result import Check, FlowResult, Result, Role
 
 AXIS = "demand of each pair, in parts of a link"
 TCP_LOSS, UDP_LOSS = "throughput loss (%)", "packet loss (%)"

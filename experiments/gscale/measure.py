@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 
-from experiments.ground import ground_of
 from experiments.gscale.bench import Bench
 from experiments.gscale.campaign import Campaign, CampaignOutcome, Measuring, Show
 from experiments.gscale.cases import Case
 from experiments.gscale.flow_run import FlowModel
 from experiments.gscale.scenario import gscale, pairs_of
-from experiments.output import OutputFolder
-from experiments.progress import Progress
+from experiments.measuring.ground import ground_of
 from experiments.registry import Settings
-from te_solver.errors import InputError
-from testbed.processes import preferred_session
+from kuijia_base.errors import InputError
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from testbed.machine.processes import preferred_session
 
 NICENESS = -10
 """Niceness of senders, receivers and observers, and of the switch that they load."""

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from experiments.emulation import MeasuredFlow
-from experiments.flow_search import FIRST_SERVER_PORT, SOURCE_PORTS, code_point_of
-from experiments.wanted_flow import WantedFlow
-from kuijia_app.queues import Queue, TrafficClass
-from kuijia_app.wiring import Wiring
+from experiments.measuring.emulation import MeasuredFlow
+from experiments.measuring.flow_search import FIRST_SERVER_PORT, SOURCE_PORTS, code_point_of
+from experiments.measuring.wanted_flow import WantedFlow
+from kuijia_app.tables.queues import Queue, TrafficClass
+from kuijia_app.tables.wiring import Wiring
 from te_solver.plan import Tunnel
-from testbed.hash_probe import FlowKey, Protocol
-from testbed.lab import Lab
+from testbed.lab.lab import Lab
+from testbed.traffic.hash_probe import FlowKey, Protocol
 
 PRIORITY = 1000
-"""Priority above all entries of a plan (`kuijia_app.identifiers`)."""
+"""Priority above all entries of a plan (`kuijia_app.tables.identifiers`)."""
 
 COOKIE = 0x6B70
 """Cookie that marks these entries."""

@@ -112,8 +112,8 @@ def _measures(plan: Plan) -> bool:
 def unit_plan(classes: int, demand: float, pairs: Sequence[Edge]) -> Plan:
     """Return the plan for links on which 1 Mbit/s may be planned, with one class of traffic or two."""
     # The solver takes seconds to import, which reading results should not cost.
-    from te_solver.programs.program import Options  # noqa: PLC0415
-    from te_solver.solve import solve  # noqa: PLC0415
+    from te_solver.programs.program import Options  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
 
     return solve(gscale(), _demands(classes, demand, pairs), TUNNELS, options=Options(spread=True))
 

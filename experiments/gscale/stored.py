@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.alike import StoredResult, refuse_flows, refuse_mixtures, stored_results
-from experiments.exhibit import Exhibit
 from experiments.gscale.aggregates import aggregates_of
 from experiments.gscale.agreement import agreement
 from experiments.gscale.cases import stored_case
 from experiments.gscale.exhibits import exhibits_of
 from experiments.gscale.scenario import plan_of
-from experiments.stored_files import StoredFile
+from experiments.results.alike import StoredResult, refuse_flows, refuse_mixtures, stored_results
+from experiments.results.exhibit import Exhibit
+from experiments.results.stored_files import StoredFile
 
 
 def exhibits_of_files(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from experiments.gscale.loss_figures import role_loss
-from experiments.result import FlowResult
-from testbed.iperf import UDP_FRAME, UDP_PAYLOAD
+from experiments.results.result import FlowResult
+from testbed.traffic.iperf import UDP_FRAME, UDP_PAYLOAD
 
 CARRIED = 0.98
 """Share of the planned traffic that must get through before the failure."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from experiments.compared_schemes import PAPERS_SCHEMES
-from experiments.exhibit import Exhibit, Line, Point
 from experiments.gscale.aggregates import aggregates_of
 from experiments.gscale.cases import HIGH, LOW, case_of
 from experiments.gscale.scenario import plan_of
-from experiments.published import published_curves
-from experiments.result import Result
-from experiments.wanted_flow import WantedFlow
+from experiments.measuring.wanted_flow import WantedFlow
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.published import published_curves
+from experiments.results.result import Result
 
 PAPERS_LINK = 1000.0
 

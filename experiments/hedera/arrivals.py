@@ -6,8 +6,8 @@ import numpy as np
 
 from experiments.hedera.simulation import Workload
 from hedera.fabric import Fabric
+from kuijia_base.errors import InputError
 from simulator.flow_sizes.distribution import FlowSizes
-from te_solver.errors import InputError
 
 SMALLEST = 1_000_000
 """Bytes of the smallest simulated flow: smaller ones carry 2 % of all bytes in a data-mining cluster, and none is ever

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment, no_options
-from experiments.stored_files import each_file
+from experiments.results.stored_files import each_file
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 _PORTS, _QUICK_PORTS = (16, 32, 48, 64), (4, 8)
 
@@ -24,6 +24,6 @@ _PORTS, _QUICK_PORTS = (16, 32, 48, 64), (4, 8)
 )
 def hedera_growth(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # Pictures take a second to import; listing the experiments must not need them.
-    from experiments.hedera.growth_run import run_growth  # noqa: PLC0415
+    from experiments.hedera.growth_run import run_growth  # noqa: PLC0415  # slow to import: matplotlib
 
     return run_growth(settings, _QUICK_PORTS if settings.quick else _PORTS, output, progress)

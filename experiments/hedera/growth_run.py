@@ -15,20 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from experiments.exhibit import Exhibit, Line, Point
-from experiments.exhibit_output import write_study
 from experiments.hedera.arrivals import arriving, larger
 from experiments.hedera.large_run import NIC_RATE, PLACEMENTS, of_pattern
 from experiments.hedera.simulation import Setting, Simulation
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
-from experiments.result import Check
+from experiments.reporting.exhibit_output import write_study
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
 from hedera.fat_tree import FatTree
 from hedera.matrices import Matrix, random_bijection, random_targets, staggered, stride
+from kuijia_base.manifest import describe_computation
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.parallel import end_with
+from kuijia_base.progress import Progress
 from simulator.flow_sizes.published import published_flow_sizes
-from te_solver.manifest import describe_computation
-from te_solver.parallel import end_with
 
 NAME = "hedera-growth"
 LOAD, FLOW_SIZES = 0.4, "data-mining"

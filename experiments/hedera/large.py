@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 
 from experiments.hedera.large_options import LargeOptions, ramp_from
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
-from experiments.stored_files import each_file
-from te_solver.errors import quoted
-from te_solver.option_values import positive_number, positive_number_within
-from te_solver.text import parse_whole
+from experiments.results.stored_files import each_file
+from kuijia_base.errors import quoted
+from kuijia_base.option_values import positive_number, positive_number_within
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from kuijia_base.text import parse_whole
 
 _PORTS, _QUICK_PORTS = 32, 8
 _FEWEST_PORTS, _MOST_PORTS = 4, 64
@@ -68,7 +68,7 @@ def _ports(text: str) -> int:
 )
 def hedera_8192(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # Pictures take a second to import; listing the experiments must not need them.
-    from experiments.hedera.large_run import run_large  # noqa: PLC0415
+    from experiments.hedera.large_run import run_large  # noqa: PLC0415  # slow to import: matplotlib
 
     ports = args.ports or (_QUICK_PORTS if settings.quick else _PORTS)
     return run_large(

@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from experiments.exhibit import Exhibit, Line, Point
-from experiments.exhibit_output import write_study
 from experiments.hedera.arrivals import arriving, larger
 from experiments.hedera.large_options import LargeOptions
 from experiments.hedera.simulation import History, Setting, Simulation, Workload
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
-from experiments.result import Check
+from experiments.reporting.exhibit_output import write_study
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
 from hedera.fat_tree import FatTree
 from hedera.matrices import Matrix, random_bijection, random_targets, staggered, stride
 from hedera.placement.ecmp import Ecmp
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Placement
 from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 from simulator.flow_sizes.published import find_flow_sizes
 
 NAME, NAME_OF_FIGURE = "hedera-8192", "Hedera's simulator"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment, no_options
-from experiments.stored_files import each_file
+from experiments.results.stored_files import each_file
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 _SEEDS, _QUICK_SEEDS = 20, 4
 
@@ -24,6 +24,6 @@ _SEEDS, _QUICK_SEEDS = 20, 4
 )
 def hedera_matrices(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # Pictures take a second to import; listing the experiments must not need them.
-    from experiments.hedera.matrices_run import run_matrices  # noqa: PLC0415
+    from experiments.hedera.matrices_run import run_matrices  # noqa: PLC0415  # slow to import: matplotlib
 
     return run_matrices(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output, progress)

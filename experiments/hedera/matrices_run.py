@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from experiments.exhibit import Exhibit, Line, Point
-from experiments.exhibit_output import write_study
 from experiments.hedera.goodput import tcp_goodput
 from experiments.hedera.simulation import Setting, Simulation, Workload
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
-from experiments.result import Check
+from experiments.reporting.exhibit_output import write_study
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
 from hedera.demand_estimation import estimate_demands
 from hedera.fabric import HASHED, Fabric, Ints
 from hedera.fat_tree import FatTree
@@ -27,6 +25,8 @@ from hedera.placement.ecmp import Ecmp, hashed_labels
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Elephants, Placement
 from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 NAME = "hedera-matrices"
 NIC_RATE = 1000.0
@@ -107,7 +107,7 @@ def _goodput_upon_detection(tree: Fabric, matrix: Matrix, seed: int) -> float:
 
 def published() -> dict[str, Any]:
     """Return the authors' table."""
-    text = (files("experiments.published") / "hedera_simulator.json").read_text(encoding="utf-8")
+    text = (files("experiments.results.published") / "hedera_simulator.json").read_text(encoding="utf-8")
     data: dict[str, Any] = json.loads(text)
     return data
 

@@ -7,12 +7,12 @@ import argparse
 from experiments.hedera.large_options import ramp_from
 from experiments.hedera.shuffle_cases import AUTHORS_BYTES, AUTHORS_RATE, ShuffleOptions
 from experiments.hedera.testbed_cases import AUTHORS_PERIOD, DEFAULT_PERIOD, NON_BLOCKING
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
-from experiments.stored_files import each_file
-from te_solver.errors import InputError
-from te_solver.option_values import positive_count, positive_number
+from experiments.results.stored_files import each_file
+from kuijia_base.errors import InputError
+from kuijia_base.option_values import positive_count, positive_number
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 TIME_SCALE, QUICK_TIME_SCALE = 0.5, 0.1
 """Scale of the data, on top of the scale of the link rate."""
@@ -69,6 +69,6 @@ def hedera_shuffle(settings: Settings, args: argparse.Namespace, output: OutputF
     if options.ramp is not None and settings.backend != "flow":
         raise InputError("option", "--ramp", "changes nothing on real switches", "--backend flow with it")
     # Measuring code takes seconds to import; listing the experiments must not need it.
-    from experiments.hedera.shuffle_run import run_shuffle  # noqa: PLC0415
+    from experiments.hedera.shuffle_run import run_shuffle  # noqa: PLC0415  # slow to import: matplotlib
 
     return run_shuffle(settings, options, output, progress)

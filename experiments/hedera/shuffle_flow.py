@@ -13,7 +13,7 @@ from experiments.hedera.testbed_cases import ECMP, NON_BLOCKING, ONE_TREE
 from hedera.fabric import Fabric, Ints
 from hedera.fat_tree import FatTree
 from hedera.placement.registry import make_placement
-from testbed.transfers import Transfer
+from testbed.traffic.transfers import Transfer
 
 PORTS_OF_SWITCH = 4
 

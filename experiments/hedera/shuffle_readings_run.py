@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.exhibit import Exhibit, Line, Point
-from experiments.exhibit_output import write_study
 from experiments.hedera.goodput import tcp_goodput
 from experiments.hedera.shuffle_cases import AUTHORS_BYTES, AUTHORS_RATE, receivers_of
 from experiments.hedera.shuffle_flow import PORTS_OF_SWITCH, STEP, shuffle_workload, transfers_of
@@ -19,12 +17,14 @@ from experiments.hedera.shuffle_report import figures, published_shuffle
 from experiments.hedera.simulation import Setting
 from experiments.hedera.testbed_cases import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING
 from experiments.hedera.testbed_report import published_goodput
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
+from experiments.reporting.exhibit_output import write_study
+from experiments.results.exhibit import Exhibit, Line, Point
 from hedera.fabric import Ints
 from hedera.fat_tree import FatTree
 from hedera.matrices import authors_matrices
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 NAME = "hedera-shuffle-readings"
 _MEASURED = (NON_BLOCKING, ECMP, FIRST_FIT, ANNEALING)

@@ -9,11 +9,11 @@ from importlib.resources import files
 from statistics import fmean
 from typing import Any
 
-from experiments.exhibit import Exhibit, Line, Point
 from experiments.hedera.shuffle_cases import ShuffleOptions
 from experiments.hedera.testbed_cases import ANNEALING, ECMP, ONE_TREE
-from experiments.result import Check
-from testbed.transfers import Transfer
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
+from testbed.traffic.transfers import Transfer
 
 NAME = "hedera-shuffle"
 
@@ -44,7 +44,7 @@ def figures(transfers: Sequence[Transfer], size: int) -> dict[str, float]:
 
 def published_shuffle() -> dict[str, Any]:
     """Return the authors' figures."""
-    text = (files("experiments.published") / "hedera_shuffle.json").read_text(encoding="utf-8")
+    text = (files("experiments.results.published") / "hedera_shuffle.json").read_text(encoding="utf-8")
     data: dict[str, Any] = json.loads(text)
     return data
 

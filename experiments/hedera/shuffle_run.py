@@ -8,19 +8,19 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from experiments.exhibit_output import write_study
 from experiments.hedera.shuffle_cases import ShuffleOptions, receivers_of
 from experiments.hedera.shuffle_flow import flow_shuffle
 from experiments.hedera.shuffle_report import NAME, exhibits, figures, summary
 from experiments.hedera.testbed_lab import ATTEMPTS, HederaLab, hedera_lab
 from experiments.hedera.testbed_run import BUFFER_PACKETS, PORTS_OF_SWITCH
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
-from te_solver.manifest import describe_computation
-from testbed.manifest import describe_run
-from testbed.network import NetworkOptions
-from testbed.transfers import Errand, Transfer, run_transfers
+from experiments.reporting.exhibit_output import write_study
+from kuijia_base.manifest import describe_computation
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from testbed.lab.manifest import describe_run
+from testbed.network.network import NetworkOptions
+from testbed.traffic.transfers import Errand, Transfer, run_transfers
 
 _SOURCE_PORTS = range(20000, 30000)
 _SLOWEST = 20

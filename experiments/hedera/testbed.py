@@ -14,14 +14,14 @@ from experiments.hedera.testbed_cases import (
     SHORT_SPAN,
     MatrixOptions,
 )
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment
-from experiments.stored_files import each_file
+from experiments.results.stored_files import each_file
 from hedera.matrices import authors_matrices
 from hedera.options import SHORTEST_PERIOD
-from te_solver.option_values import different_ones, positive_number_within
-from testbed.queues import MAX_CAPACITY, MIN_CAPACITY
+from kuijia_base.option_values import different_ones, positive_number_within
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from testbed.network.queues import MAX_CAPACITY, MIN_CAPACITY
 
 DEFAULT_NIC_RATE = 5.0
 """Mbit/s: at 10 the userspace datapath uses a whole processor, and TCP loses packets to it."""
@@ -88,6 +88,6 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MatrixOptions:
 def hedera_testbed(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick)
     # Measuring code takes seconds to import; listing the experiments must not need it.
-    from experiments.hedera.testbed_run import run_testbed  # noqa: PLC0415
+    from experiments.hedera.testbed_run import run_testbed  # noqa: PLC0415  # slow to import: matplotlib
 
     return run_testbed(settings, options, output, progress)

@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from experiments.hedera.testbed_cases import ECMP, NON_BLOCKING, ONE_TREE
-from experiments.load import Load, LoadWatch, overload
+from experiments.measuring.load import Load, LoadWatch, overload
 from hedera import events
 from hedera.data_centre import DataCentre
 from hedera.fat_tree import FatTree
 from hedera.multi_rooted import MultiRooted
 from te_solver.topology import Link, Topology
 from te_solver.topology_file import save_topology
-from testbed.application_process import LISTEN_PORT, Event
-from testbed.errors import TestbedError
-from testbed.leftovers import remove_leftovers
-from testbed.machine import Machine, require_emulation
-from testbed.network import Network, NetworkOptions
-from testbed.network_namespace import private_network
-from testbed.ovs import Datapath, PrivateOvs
-from testbed.run_directory import RunDirectory
-from testbed.scheduler_process import SchedulerProcess
+from testbed.controllers.application_process import LISTEN_PORT, Event
+from testbed.controllers.scheduler_process import SchedulerProcess
+from testbed.machine.errors import TestbedError
+from testbed.machine.machine import Machine, require_emulation
+from testbed.machine.network_namespace import private_network
+from testbed.machine.ovs import Datapath, PrivateOvs
+from testbed.machine.run_directory import RunDirectory
+from testbed.network.leftovers import remove_leftovers
+from testbed.network.network import Network, NetworkOptions
 
 _QUIET_TIMEOUT = 30.0
 """Timeout in seconds; quiet takes two or three seconds with rounds every second."""

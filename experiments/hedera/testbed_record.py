@@ -9,9 +9,9 @@ from typing import Any
 
 from experiments.hedera.testbed_cases import MatrixOptions
 from experiments.hedera.testbed_report import Measured, Results
-from experiments.output import OutputFolder
-from te_solver.errors import InputError
-from te_solver.formats.json_document import read_json
+from kuijia_base.errors import InputError
+from kuijia_base.json_document import read_json
+from kuijia_base.output_folder import OutputFolder
 
 FILE_NAME = "hedera-testbed-runs.json"
 

@@ -9,9 +9,9 @@ from importlib.resources import files
 from statistics import fmean, pstdev
 from typing import Any
 
-from experiments.exhibit import Exhibit, Line, Point
 from experiments.hedera.testbed_cases import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE, MatrixOptions
-from experiments.result import Check
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
 
 NAME = "hedera-testbed"
 
@@ -45,7 +45,7 @@ Results = dict[str, dict[str, list[Measured]]]
 
 def published() -> dict[str, Any]:
     """Return the authors' table."""
-    text = (files("experiments.published") / "hedera_testbed.json").read_text(encoding="utf-8")
+    text = (files("experiments.results.published") / "hedera_testbed.json").read_text(encoding="utf-8")
     data: dict[str, Any] = json.loads(text)
     return data
 

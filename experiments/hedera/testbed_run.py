@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
-from experiments.exhibit_output import write_study
 from experiments.hedera.testbed_cases import MatrixOptions, Span
 from experiments.hedera.testbed_lab import HederaLab, hedera_lab
 from experiments.hedera.testbed_record import Record
 from experiments.hedera.testbed_report import NAME, Measured, exhibits, summary
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
+from experiments.reporting.exhibit_output import write_study
 from hedera import events
 from hedera.matrices import Matrix, authors_matrix
-from testbed.errors import TestbedError
-from testbed.iperf import IperfFlow, IperfRun
-from testbed.manifest import describe_run
-from testbed.network import NetworkOptions
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from testbed.lab.manifest import describe_run
+from testbed.machine.errors import TestbedError
+from testbed.network.network import NetworkOptions
+from testbed.traffic.iperf import IperfFlow, IperfRun
 
 PORTS_OF_SWITCH = 4
 BUFFER_PACKETS = 50

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment, no_options
-from experiments.stored_files import each_file
+from experiments.results.stored_files import each_file
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 _MOST_HOSTS, _QUICK_HOSTS = 27_648, 8_192
 
@@ -24,6 +24,6 @@ _MOST_HOSTS, _QUICK_HOSTS = 27_648, 8_192
 )
 def hedera_timing(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # The kernels are imported on use, so that experiments can be listed without them.
-    from experiments.hedera.timing_run import run_timing  # noqa: PLC0415
+    from experiments.hedera.timing_run import run_timing  # noqa: PLC0415  # slow to import: matplotlib
 
     return run_timing(_QUICK_HOSTS if settings.quick else _MOST_HOSTS, output, progress)

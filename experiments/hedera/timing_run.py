@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
 
-from experiments.exhibit import Exhibit, Line, Point
-from experiments.exhibit_output import write_study
 from experiments.hedera.polled_traffic import polls, random_flows
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome
-from experiments.result import Check
+from experiments.reporting.exhibit_output import write_study
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
 from hedera.demand_estimation import estimate_demands
 from hedera.fat_tree import FatTree
 from hedera.placement.simulated_annealing import SimulatedAnnealing
 from hedera.scheduling_round import SchedulingRound
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 NAME = "hedera-timing"
 _TITLES = {
@@ -33,7 +33,7 @@ _ALL_ARE_ELEPHANTS = 0.01
 
 def run_timing(most_hosts: int, output: OutputFolder, progress: Progress) -> Outcome:
     """Time all sizes up to this number of hosts; an estimation slower than the paper's is a missed bar."""
-    theirs = json.loads((files("experiments.published") / "hedera_timing.json").read_text(encoding="utf-8"))
+    theirs = json.loads((files("experiments.results.published") / "hedera_timing.json").read_text(encoding="utf-8"))
     rows = []
     for hosts, flows, published in theirs["estimation"]:
         if hosts <= most_hosts:

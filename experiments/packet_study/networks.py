@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from kuijia_base.errors import InputError, quoted, shown
+from kuijia_base.text import parse_whole
 from simulator.packet.network import Network
 from simulator.packet.queues import Fifo, Queueing
 from simulator.packet.topologies import Bottleneck, LeafSpine, dumbbell, fat_tree, single_switch
 from te_solver.connectivity import connected_parts
-from te_solver.errors import InputError, quoted, shown
-from te_solver.text import parse_whole
 from te_solver.topology import Topology
 
 FORMS = ("leaf-spine:LEAVES,SPINES,HOSTS", "fat-tree:PORTS", "dumbbell:PAIRS", "single-switch:HOSTS")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from kuijia_base.errors import InputError
 from simulator.packet.queues import UNLIMITED, Crosspoints, Fifo, HashedCredits, Queueing, Red, Threshold
-from te_solver.errors import InputError
 
 DEFAULT_BUFFER = 300_000
 DEFAULT_MARK = 0.4

@@ -11,6 +11,7 @@ from typing import Any
 from experiments.packet_study.networks import equipped
 from experiments.packet_study.schemes import DEFAULT_BUFFER, Mark, queueing
 from experiments.packet_study.tables import flows_csv, links_csv
+from kuijia_base.errors import InputError, UnsoundError, key_path
 from simulator.flow_sizes.distribution import FlowSizes
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
@@ -23,7 +24,6 @@ from simulator.packet.traffic.patterns import Pattern
 from simulator.packet.traffic.workload import Workload, flows_at_once
 from simulator.packet.transports import Congestion, Tcp
 from simulator.packet.units import LONGEST
-from te_solver.errors import InputError, UnsoundError, key_path
 
 
 @dataclass(frozen=True)

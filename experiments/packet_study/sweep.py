@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import astuple
 from typing import Any
 
-from experiments.output import OutputFolder
 from experiments.packet_study.study import Run, Study, digest, finished_result
-from experiments.progress import Progress
 from experiments.sweep.sweep import Sweep, swept
 from experiments.sweep.workers import Workers
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 
 @contextmanager

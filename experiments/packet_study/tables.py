@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.text_table import text_table
+from experiments.results.text_table import text_table
 from simulator.packet.simulation import Simulation
 from simulator.packet.summary import FlowTable
 

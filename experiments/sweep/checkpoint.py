@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 
 FORMAT = "kuijia-sweep"
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from experiments.sweep.work import Answer, Assignment, answer
-from te_solver.errors import InputError, KuijiaError
+from kuijia_base.errors import InputError, KuijiaError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -33,7 +33,7 @@ def connected(address: str) -> Iterator[Client]:
     """
     expected = "the address of a running dask scheduler, such as tcp://host:8786"
     try:
-        from distributed import Client  # noqa: PLC0415
+        from distributed import Client  # noqa: PLC0415  # optional, and slow to import
     except ImportError as error:
         problem = f"the package {error.name} is missing"
         raise InputError("option", "--cluster", problem, "the extra `cluster` of kuijia to be installed") from error
@@ -61,9 +61,9 @@ def cluster_answers(
     Raises:
         ClusterError: there are no workers, workers are lost repeatedly, or the scheduler is lost.
     """
-    from distributed import KilledWorker, as_completed  # noqa: PLC0415
+    from distributed import KilledWorker, as_completed  # noqa: PLC0415  # optional, and slow to import
     from distributed import TimeoutError as NoWorkerError  # noqa: PLC0415  # in Python 3.10 not the built-in one
-    from distributed.client import FutureCancelledError  # noqa: PLC0415
+    from distributed.client import FutureCancelledError  # noqa: PLC0415  # optional, and slow to import
 
     try:
         client.wait_for_workers(1, timeout=_WORKER_SECONDS)

@@ -14,8 +14,8 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from experiments.sweep.work import Answer, Assignment, answer
-from te_solver.errors import KuijiaError
-from te_solver.parallel import end_with
+from kuijia_base.errors import KuijiaError
+from kuijia_base.parallel import end_with
 
 Case = TypeVar("Case")
 

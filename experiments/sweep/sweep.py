@@ -9,15 +9,15 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.sweep.checkpoint import Checkpoint
 from experiments.sweep.cluster import cluster_answers, connected
 from experiments.sweep.local import local_answers
 from experiments.sweep.pace import Pace, duration
 from experiments.sweep.work import Answer, Assignment, Case, Context, Ready, code_version
 from experiments.sweep.workers import Workers
-from te_solver.errors import InterruptedWorkError, KuijiaError
+from kuijia_base.errors import InterruptedWorkError, KuijiaError
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 _PATIENCE_SECONDS = 2.0
 """Seconds of work before progress is shown."""

@@ -13,14 +13,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from te_solver.errors import KuijiaError
+from kuijia_base.errors import KuijiaError
 
 Context = TypeVar("Context")
 Ready = TypeVar("Ready")
 Case = TypeVar("Case")
 
 _ROOT = Path(__file__).resolve().parents[2]
-_PACKAGES = ("te_solver", "kuijia_app", "hedera", "simulator", "experiments")
+_PACKAGES = ("kuijia_base", "te_solver", "kuijia_app", "hedera", "simulator", "experiments")
 _SOURCES = {".py", ".cpp", ".hpp", ".cdf", ".csv", ".yaml"}
 _LIBRARIES = ("cvxpy", "highspy", "networkx", "numpy", "scipy")
 

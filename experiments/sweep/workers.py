@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from te_solver.errors import InputError, quoted
-from te_solver.option_values import whole_number
-from te_solver.parallel import processors
+from kuijia_base.errors import InputError, quoted
+from kuijia_base.option_values import whole_number
+from kuijia_base.parallel import processors
 
 _ADDRESS = re.compile(r"(tcp|tls)://[^\s/]+:\d+")
 _MOST_PROCESSES = 4096

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from matplotlib.transforms import offset_copy
 
-from experiments.picture_style import COLOURS, look
+from experiments.reporting.picture_style import COLOURS, look
 from experiments.whatif.study import Study
 from simulator.flow.comparison import ABORIGINAL, compare, ranked
 from simulator.flow.failure_impact import Role

@@ -13,13 +13,13 @@ from experiments.whatif.figures import figures
 from experiments.whatif.network_map import NetworkMap, network_map
 from experiments.whatif.shown import hurting, percent, span
 from experiments.whatif.study import Provenance, Study
+from kuijia_base.picture_file import picture_bytes
 from simulator.flow.availability import GUARANTEED, KEPT, Availability
 from simulator.flow.comparison import ABORIGINAL, OLD, Comparison, Recovery, compare, recovery
 from simulator.flow.failure_impact import Role
 from simulator.flow.what_if import Contender, Outcome, loss_share
 from te_solver.formats.notes import counted
 from te_solver.layout import mapped
-from te_solver.picture_file import picture_bytes
 
 LISTED = 25
 """Failures that the page lists for each scheme; a file lists all."""

@@ -10,10 +10,10 @@ from dataclasses import asdict, astuple, dataclass, field
 from itertools import chain
 from typing import Any
 
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.sweep.sweep import Sweep, swept
 from experiments.sweep.workers import Workers
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 from simulator.flow.failure_impact import FailureModel, Role, RoleSum, Weighting
 from simulator.flow.what_if import Contender, Outcome, outcome_of
 from te_solver.failures import Failure

@@ -8,12 +8,12 @@ from hedera.placement.ecmp import Ecmp
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Placement
 from hedera.placement.simulated_annealing import SimulatedAnnealing
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 
 
 def _optimum() -> Placement:
     # The optimiser takes seconds to import; other placements should not wait for it.
-    from hedera.placement.optimum import Optimum  # noqa: PLC0415
+    from hedera.placement.optimum import Optimum  # noqa: PLC0415  # slow to import: CVXPY
 
     return Optimum()
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from kuijia_app.framework.seam import EventBase
 from kuijia_app.gate.binding import Binding
-from kuijia_app.seam import EventBase
 
 
 class Report(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones

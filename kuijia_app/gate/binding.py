@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from te_solver.errors import InputError, quoted
-from te_solver.text import read_text
+from kuijia_base.errors import InputError, quoted
+from kuijia_base.text import read_text
 
 Binding = Mapping[int, frozenset[str]]
 """The SHA-256 fingerprints of the certificates that may speak for a datapath id."""

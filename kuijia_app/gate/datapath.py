@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kuijia_app.framework.seam import app_manager, controller, handler, ofp_event, parse_message
 from kuijia_app.gate.answers import Answers
 from kuijia_app.gate.frames import REPLY_MORE, Frame, Kind, Multipart
 from kuijia_app.gate.wire import EndedError, Wire
-from kuijia_app.seam import app_manager, controller, handler, ofp_event, parse_message
 
 _FIRST_XID: Final = 1 << 31
 """Transaction ids of the gate and of the framework count from here, so that they are none of an application's."""

@@ -7,8 +7,8 @@ import os
 import socket
 from typing import Any, Final
 
+from kuijia_app.framework.seam import unpatched
 from kuijia_app.gate.wire import READABLE, Poller
-from kuijia_app.seam import unpatched
 
 _BACKLOG: Final = 1024
 _NO_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})

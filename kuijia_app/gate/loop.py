@@ -10,7 +10,9 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NoReturn
 
-from kuijia_app.ending import end_process
+from kuijia_app.framework.ending import end_process
+from kuijia_app.framework.seam import hub
+from kuijia_app.framework.switch_limits import BackOff
 from kuijia_app.gate.channels import PlainChannel, TlsChannel
 from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.limits import LIMITS, Limits
@@ -20,8 +22,6 @@ from kuijia_app.gate.rates import Allowance
 from kuijia_app.gate.readiness import Readiness
 from kuijia_app.gate.reception import Reception
 from kuijia_app.gate.wire import READABLE, WRITABLE, EndedError, Wire
-from kuijia_app.seam import hub
-from kuijia_app.switch_limits import BackOff
 
 _TICK: Final = 0.1
 """Seconds between two looks at the clock."""

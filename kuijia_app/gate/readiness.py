@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from kuijia_app.framework.seam import FRAMEWORK, hub, unpatched, wait_readable
 from kuijia_app.gate.wire import READABLE, Poller
-from kuijia_app.seam import FRAMEWORK, hub, unpatched, wait_readable
 
 
 class Readiness:

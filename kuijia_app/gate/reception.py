@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from kuijia_app import event_log
+from kuijia_app.framework import event_log
+from kuijia_app.framework.switch_limits import BackOff
 from kuijia_app.gate.admission import Admission, Verdict
 from kuijia_app.gate.application import Application
 from kuijia_app.gate.datapath import GatedDatapath
@@ -17,7 +18,6 @@ from kuijia_app.gate.frames import Frame
 from kuijia_app.gate.limits import LIMITS, Limits
 from kuijia_app.gate.peer import Peer
 from kuijia_app.gate.wire import EndedError
-from kuijia_app.switch_limits import BackOff
 
 _LEAVING: Final = 1.0
 """Seconds that a refused connection has for reading why."""

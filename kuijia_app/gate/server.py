@@ -12,6 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from kuijia_app.framework.guarded_app import GuardedApp
+from kuijia_app.framework.listening import address_of, cannot_listen
+from kuijia_app.framework.seam import cfg, replace_listening
 from kuijia_app.gate.application import application_of
 from kuijia_app.gate.binding import Binding, load_binding
 from kuijia_app.gate.channels import server_context
@@ -19,10 +22,7 @@ from kuijia_app.gate.limits import LIMITS, Limits
 from kuijia_app.gate.listeners import listen
 from kuijia_app.gate.loop import Loop
 from kuijia_app.gate.reception import Reception
-from kuijia_app.guarded_app import GuardedApp
-from kuijia_app.listening import address_of, cannot_listen
-from kuijia_app.seam import cfg, replace_listening
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 
 DEFAULT_PORTS: Final = (6653, 6633)
 """The ports of OpenFlow, new and old, on which the frameworks listen when they are given none."""

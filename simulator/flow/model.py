@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kuijia_base.errors import KuijiaError
 from simulator.flow import _core
-from te_solver.errors import KuijiaError
 
 Vector = NDArray[np.float64]
 Flags = NDArray[np.bool_]

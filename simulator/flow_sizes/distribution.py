@@ -10,8 +10,8 @@ from math import fsum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kuijia_base.errors import UnsoundError
 from simulator.portable_random import Draws, exp, log
-from te_solver.errors import UnsoundError
 
 
 class Interpolation(Enum):

@@ -6,10 +6,10 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from kuijia_base.errors import InputError
+from kuijia_base.reading import reading
 from simulator.flow_sizes.distribution import FlowSizes
 from simulator.flow_sizes.reading import parse_flow_sizes, read_flow_sizes
-from te_solver.errors import InputError
-from te_solver.reading import reading
 
 _FOLDER = files(__package__).joinpath("data")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from kuijia_base.errors import InputError, UnsoundError, quoted
+from kuijia_base.reading import reading
+from kuijia_base.text import read_text, require_number
 from simulator.flow_sizes.distribution import FlowSizes, Interpolation
-from te_solver.errors import InputError, UnsoundError, quoted
-from te_solver.reading import reading
-from te_solver.text import read_text, require_number
 
 _EXPECTED = "a file of flow sizes"
 _LINE = "a size in bytes and the probability of at most this size, such as 10000 0.15"

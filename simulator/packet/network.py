@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kuijia_base.errors import UnsoundError
 from simulator.packet.queues import Fifo, Queueing
-from te_solver.errors import UnsoundError
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kuijia_base.errors import UnsoundError
 from simulator.packet import _core
 from simulator.packet.units import bits_per_second, picoseconds
-from te_solver.errors import UnsoundError
 
 UNLIMITED = 1 << 30
 """Largest limit of a queue in bytes, more than ever waits at a host's network card."""

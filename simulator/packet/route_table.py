@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kuijia_base.errors import UnsoundError
 from simulator.packet.flows import Flows, Path
 from simulator.packet.network import Network
 from simulator.packet.routing import Ecmp, NoPathError
-from te_solver.errors import UnsoundError
 
 
 @dataclass(frozen=True)

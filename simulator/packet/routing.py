@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Set as AbstractSet
 
+from kuijia_base.errors import KuijiaError
 from simulator.packet.network import Network
-from te_solver.errors import KuijiaError
 
 _MASK = (1 << 64) - 1
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kuijia_base.errors import UnsoundError
 from simulator.packet import _core
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
@@ -15,7 +16,6 @@ from simulator.packet.queues import core_queueing, smallest_limit
 from simulator.packet.route_table import RouteTable
 from simulator.packet.transports import ConstantRate, Packets, Tcp, largest_packet
 from simulator.packet.units import LONGEST, bits_per_second, picoseconds
-from te_solver.errors import UnsoundError
 
 _TCP, _CONSTANT_RATE, _LISTED = range(3)
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from kuijia_base.errors import UnsoundError
 from simulator.packet import _core
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
 from simulator.packet.results import FlowResults, FlowStates, LinkResults, Totals
 from simulator.packet.scenario import Setting, core_scenario
 from simulator.packet.units import LONGEST, picoseconds, seconds
-from te_solver.errors import UnsoundError
 
 _EVENTS_AT_A_TIME = 1_000_000
 """Events between two checks for Ctrl-C and calls of progress: about a tenth of a second."""

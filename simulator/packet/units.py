@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kuijia_base.errors import UnsoundError
 from simulator.packet import _core
-from te_solver.errors import UnsoundError
 
 PICOSECONDS = 10**12
 LONGEST = _core.LONGEST / PICOSECONDS

@@ -18,7 +18,7 @@ class PrecomputedScheme(FailureScheme):
 
     def model(self, solver: RateSolver, options: SchemeOptions) -> Scheme:
         # The model takes a second to import, which switches do not need.
-        from te_solver.schemes.precomputed import Precomputed  # noqa: PLC0415
+        from te_solver.schemes.precomputed import Precomputed  # noqa: PLC0415  # slow to import: CVXPY
 
         del options
         return Precomputed(solver)

@@ -18,7 +18,7 @@ class RecomputeScheme(FailureScheme):
 
     def model(self, solver: RateSolver, options: SchemeOptions) -> Scheme:
         # The model takes a second to import, which switches do not need.
-        from te_solver.schemes.recompute import Recompute  # noqa: PLC0415
+        from te_solver.schemes.recompute import Recompute  # noqa: PLC0415  # slow to import: CVXPY
 
         return Recompute(solver, options.new_tunnels)
 

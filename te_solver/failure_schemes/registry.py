@@ -6,8 +6,8 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+from kuijia_base.errors import InputError
 from te_solver import failure_schemes
-from te_solver.errors import InputError
 from te_solver.failure_schemes.failure_scheme import FailureScheme
 
 _added: list[FailureScheme] = []

@@ -19,7 +19,7 @@ class RescalingScheme(FailureScheme):
 
     def model(self, solver: RateSolver, options: SchemeOptions) -> Scheme:
         # The model takes a second to import, which switches do not need.
-        from te_solver.schemes.rescaling import Rescaling  # noqa: PLC0415
+        from te_solver.schemes.rescaling import Rescaling  # noqa: PLC0415  # slow to import: NumPy
 
         del solver
         return Rescaling(options.split)

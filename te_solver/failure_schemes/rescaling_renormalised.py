@@ -18,7 +18,7 @@ class RenormalisedScheme(FailureScheme):
 
     def model(self, solver: RateSolver, options: SchemeOptions) -> Scheme:
         # The model takes a second to import, which switches do not need.
-        from te_solver.schemes.rescaling import RenormalisedRescaling  # noqa: PLC0415
+        from te_solver.schemes.rescaling import RenormalisedRescaling  # noqa: PLC0415  # slow to import: NumPy
 
         del solver, options
         return RenormalisedRescaling()

@@ -6,8 +6,8 @@ import csv
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from te_solver.errors import InputError
-from te_solver.text import read_lines
+from kuijia_base.errors import InputError
+from kuijia_base.text import read_lines
 
 Progress = Callable[[int], None]
 """Is told the number of the line that is being read."""

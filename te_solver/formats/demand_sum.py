@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kuijia_base.errors import InputError, UnsoundError
 from te_solver.demands import Demand
-from te_solver.errors import InputError, UnsoundError
 from te_solver.formats.notes import Note, counted
 from te_solver.topology import Topology
 

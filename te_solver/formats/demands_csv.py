@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from kuijia_base.errors import InputError, UnsoundError, quoted
+from kuijia_base.text import require_number
 from te_solver.demands import Demand
-from te_solver.errors import InputError, UnsoundError, quoted
 from te_solver.formats.csv_rows import Progress, csv_rows, no_progress
-from te_solver.text import require_number
 from te_solver.topology import Topology
 
 _COLUMNS = ("source", "target", "rate", "priority")

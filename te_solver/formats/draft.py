@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from kuijia_base.errors import InputError, UnsoundError, quoted
+from kuijia_base.text import parse_number
 from te_solver.connectivity import connected_parts
-from te_solver.errors import InputError, UnsoundError, quoted
 from te_solver.formats.notes import Note, counted
-from te_solver.text import parse_number
 from te_solver.topology import MOST_LINKS, POSITIVE_RATE, Link, Topology
 
 DEFAULT_CAPACITY = 1000.0

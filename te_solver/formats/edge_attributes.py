@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from te_solver.errors import UnsoundError, quoted
-from te_solver.text import parse_number
+from kuijia_base.errors import UnsoundError, quoted
+from kuijia_base.text import parse_number
 from te_solver.topology import POSITIVE_RATE
 
 EDGE_ATTRIBUTES = ("capacity", "LinkSpeedRaw", "LinkSpeed", "LinkSpeedUnits", "delay")

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from te_solver.errors import InputError, UnsoundError, quoted
+from kuijia_base.errors import InputError, UnsoundError, quoted
+from kuijia_base.text import read_text
 from te_solver.formats.draft import NetworkDraft
 from te_solver.formats.edge_attributes import edge_capacity, edge_delay
 from te_solver.formats.notes import Note, note_hyperedge_nodes
-from te_solver.text import read_text
 from te_solver.topology import Topology
 
 _EXPECTED = "a topology in GML"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from te_solver.errors import InputError, UnsoundError, quoted
+from kuijia_base.errors import InputError, UnsoundError, quoted
 from te_solver.formats.draft import NetworkDraft
 from te_solver.formats.edge_attributes import EDGE_ATTRIBUTES, edge_capacity, edge_delay
 from te_solver.formats.notes import Note, counted, note_hyperedge_nodes

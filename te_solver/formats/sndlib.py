@@ -5,15 +5,15 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 
+from kuijia_base.errors import InputError, quoted
+from kuijia_base.text import read_lines
 from te_solver.demands import Demand
-from te_solver.errors import InputError, quoted
 from te_solver.formats.demand_sum import DemandSum
 from te_solver.formats.draft import NetworkDraft
 from te_solver.formats.notes import Note, counted
 from te_solver.formats.sndlib_native import HEADER, parse_sndlib_native
 from te_solver.formats.sndlib_network import SndlibNetwork
 from te_solver.formats.sndlib_xml import parse_sndlib_xml
-from te_solver.text import read_lines
 from te_solver.topology import Topology
 
 _MBITS_PER_UNIT = {"BITSPERSEC": 1e-6, "KBITPERSEC": 1e-3, "MBITPERSEC": 1.0, "GBITPERSEC": 1e3}

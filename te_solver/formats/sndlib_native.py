@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from te_solver.errors import InputError, quoted
+from kuijia_base.errors import InputError, quoted
+from kuijia_base.text import read_text, require_number
 from te_solver.formats.sndlib_network import SndlibDemand, SndlibLink, SndlibNetwork
-from te_solver.text import read_text, require_number
 
 HEADER = "?SNDlib native format"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
+from kuijia_base.text import require_number
 from te_solver.formats.sndlib_network import SndlibDemand, SndlibLink, SndlibNetwork
 from te_solver.formats.xml_document import Element, read_xml
-from te_solver.text import require_number
 
 _EXPECTED = "an SNDlib network in XML"
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+from kuijia_base.errors import InputError, quoted
+from kuijia_base.text import read_lines, require_number
 from te_solver.demands import Demand
-from te_solver.errors import InputError, quoted
 from te_solver.formats.demand_sum import DemandSum
 from te_solver.formats.draft import NetworkDraft
 from te_solver.formats.notes import Note, counted
-from te_solver.text import read_lines, require_number
 from te_solver.topology import POSITIVE_RATE, Topology
 
 NODES_FILE = "nodes.txt"

@@ -7,8 +7,8 @@ import re
 from importlib.resources import files
 from typing import Any
 
+from kuijia_base.errors import InputError
 from te_solver.demands import Demand
-from te_solver.errors import InputError
 from te_solver.formats.demand_sum import DemandSum
 from te_solver.formats.draft import NetworkDraft
 from te_solver.formats.notes import Note

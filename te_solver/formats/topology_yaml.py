@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from te_solver.errors import UnsoundError, one_line
-from te_solver.formats.yaml_document import YamlDocument
-from te_solver.formats.yaml_nodes import MOST_VALUES
+from kuijia_base.errors import UnsoundError, one_line
+from kuijia_base.yaml_document import YamlDocument
+from kuijia_base.yaml_nodes import MOST_VALUES
 from te_solver.topology import MOST_LINKS, POSITIVE_RATE, Link, Topology
 
 _TOPOLOGY_KEYS = ("name", "directed", "nodes", "links")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NoReturn
 from xml.parsers import expat
 
-from te_solver.errors import InputError, quoted
-from te_solver.text import read_bytes
+from kuijia_base.errors import InputError, quoted
+from kuijia_base.text import read_bytes
 
 LARGEST_BYTES = 64 * 2**20
 DEEPEST = 100

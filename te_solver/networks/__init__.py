@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 
 _FOLDER = Path(__file__).parent
 

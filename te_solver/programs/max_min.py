@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
-from te_solver.errors import SolverError
+from kuijia_base.errors import SolverError
 from te_solver.plan import Plan
 from te_solver.programs.incidence import Vector, least, within_bounds, within_capacity
 from te_solver.programs.program import Allocation, Objective, Program

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from te_solver.errors import UnsoundError
+from kuijia_base.errors import UnsoundError
+from kuijia_base.parallel import Progress
 from te_solver.highs import TITLE
-from te_solver.parallel import Progress
 from te_solver.partition import Partitioning, partitioned_throughput
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.max_throughput import OBJECTIVE

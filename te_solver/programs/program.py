@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from te_solver.errors import UnsoundError
+from kuijia_base.errors import UnsoundError
 from te_solver.plan import Plan
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.scale import Scale

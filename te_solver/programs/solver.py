@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import cvxpy as cp
 
-from te_solver.errors import SolverError, UnsoundError, quoted
+from kuijia_base.errors import SolverError, UnsoundError, quoted
 from te_solver.interruption import interruptible
 
 HIGHS_OPTIONS: dict[str, object] = {"solver": "simplex", "threads": 1, "random_seed": 0}

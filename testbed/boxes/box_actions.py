@@ -17,16 +17,16 @@ from testbed.boxes.changes import Step
 from testbed.boxes.controller_place import call_controller
 from testbed.boxes.record import Record
 from testbed.boxes.survey import clock, survey
-from testbed.commands import run_batch, run_command
-from testbed.flow_keys import FlowKey
-from testbed.label_observer import LabelObserver
-from testbed.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_probes
-from testbed.link_state import bring_up, is_running
-from testbed.load_counters import count_load
-from testbed.network_namespace import namespace_named
-from testbed.port_switching import SwitchPort, switch_ports
-from testbed.processes import SocketKind
-from testbed.send_buffer import enlarge_send_buffers
+from testbed.links.flow_keys import FlowKey
+from testbed.links.label_observer import LabelObserver
+from testbed.links.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_probes
+from testbed.links.link_state import bring_up, is_running
+from testbed.links.load_counters import count_load
+from testbed.links.port_switching import SwitchPort, switch_ports
+from testbed.links.send_buffer import enlarge_send_buffers
+from testbed.machine.commands import run_batch, run_command
+from testbed.machine.network_namespace import namespace_named
+from testbed.machine.processes import SocketKind
 
 
 class BoxActions:

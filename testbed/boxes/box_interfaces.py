@@ -6,9 +6,9 @@ import json
 import os
 from pathlib import Path
 
-from testbed.commands import run_command
-from testbed.errors import TestbedError
-from testbed.network_namespace import NAMED
+from testbed.machine.commands import run_command
+from testbed.machine.errors import TestbedError
+from testbed.machine.network_namespace import NAMED
 
 SETTINGS = Path("/proc/sys/net")
 """Settings of the calling thread's network namespace (proc(5))."""

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from testbed.processes import SocketKind
-from testbed.programs import LocalProgram
+from testbed.machine.processes import SocketKind
+from testbed.machine.programs import LocalProgram
 
 
 class BoxPrograms:

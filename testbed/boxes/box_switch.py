@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Sequence
 
-from testbed.commands import run_batch, run_command
-from testbed.errors import TestbedError
+from testbed.machine.commands import run_batch, run_command
+from testbed.machine.errors import TestbedError
 
 
 def require_forwarder(directory: str) -> None:
@@ -38,7 +38,7 @@ def remove_bridge(directory: str, name: str, mark: str) -> None:
 
 
 def remove_cables(directory: str, bridge: str) -> None:
-    """Remove the ports and the cables of BFD sessions (`testbed.bfd`); raises as `remove_bridge`."""
+    """Remove the ports and the cables of BFD sessions (`testbed.network.bfd`); raises as `remove_bridge`."""
     vsctl = _vsctl(directory)
     ours = re.compile(re.escape(bridge) + r"-[bi]\d+")
     if bridge in run_command([*vsctl, "list-br"]).split():

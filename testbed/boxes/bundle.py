@@ -6,13 +6,13 @@ import io
 import zipfile
 from functools import cache
 
-from testbed.commands import MODULES
+from testbed.machine.commands import MODULES
 
 NEEDED_PYTHON = (3, 10)
 
 MODULES_ON_BOX = (
-    "te_solver/__init__.py",
-    "te_solver/errors.py",
+    "kuijia_base/__init__.py",
+    "kuijia_base/errors.py",
     "testbed/__init__.py",
     "testbed/boxes/__init__.py",
     "testbed/boxes/agent.py",
@@ -25,23 +25,25 @@ MODULES_ON_BOX = (
     "testbed/boxes/controller_place.py",
     "testbed/boxes/record.py",
     "testbed/boxes/survey.py",
-    "testbed/bounded_output.py",
-    "testbed/commands.py",
-    "testbed/errors.py",
-    "testbed/flow_keys.py",
-    "testbed/label_observer.py",
-    "testbed/link_probes.py",
-    "testbed/link_state.py",
-    "testbed/load_counters.py",
-    "testbed/network_namespace.py",
-    "testbed/port_status.py",
-    "testbed/port_switching.py",
-    "testbed/probe_frames.py",
-    "testbed/processes.py",
-    "testbed/programs.py",
-    "testbed/send_buffer.py",
-    "testbed/trusted_folders.py",
-    "testbed/unread_frames.py",
+    "testbed/links/__init__.py",
+    "testbed/links/flow_keys.py",
+    "testbed/links/label_observer.py",
+    "testbed/links/link_probes.py",
+    "testbed/links/link_state.py",
+    "testbed/links/load_counters.py",
+    "testbed/links/port_status.py",
+    "testbed/links/port_switching.py",
+    "testbed/links/probe_frames.py",
+    "testbed/links/send_buffer.py",
+    "testbed/links/unread_frames.py",
+    "testbed/machine/__init__.py",
+    "testbed/machine/bounded_output.py",
+    "testbed/machine/commands.py",
+    "testbed/machine/errors.py",
+    "testbed/machine/network_namespace.py",
+    "testbed/machine/processes.py",
+    "testbed/machine/programs.py",
+    "testbed/machine/trusted_folders.py",
 )
 """Modules that import only each other and the standard library; a test runs them that way."""
 

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from testbed.boxes.bundle import NEEDED_PYTHON
 from testbed.boxes.changes import Facts
 from testbed.boxes.inventory import Box, HostBox, SwitchBox
-from testbed.mininet_network import HOST_MTU, LINK_MTU
-from testbed.ovs import Datapath
-from testbed.versions import OLDEST_IPERF, OLDEST_OVS, dotted, is_older
+from testbed.machine.ovs import Datapath
+from testbed.machine.versions import OLDEST_IPERF, OLDEST_OVS, dotted, is_older
+from testbed.network.mininet_network import HOST_MTU, LINK_MTU
 
 Cable = tuple[tuple[str, str], tuple[str, str]]
 Heard = Mapping[str, Mapping[str, Sequence[Sequence[str]]]]

@@ -17,9 +17,9 @@ from testbed.boxes.controller_place import stand_in
 from testbed.boxes.inventory import Box, HostBox, Inventory, SwitchBox
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import BoxError, Connection, DeadBoxError
-from testbed.clocks import ClockOffset, ask_clock
-from testbed.errors import TestbedError
-from testbed.link_state import CARRIER_SECONDS
+from testbed.links.link_state import CARRIER_SECONDS
+from testbed.machine.clocks import ClockOffset, ask_clock
+from testbed.machine.errors import TestbedError
 
 _CHANGE_SECONDS = 120.0
 

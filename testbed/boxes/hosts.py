@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Literal
 
 from testbed.boxes.ssh import Connection
-from testbed.clocks import ClockOffset, ask_clock
-from testbed.errors import TestbedError
-from testbed.processes import SocketKind
+from testbed.machine.clocks import ClockOffset, ask_clock
+from testbed.machine.errors import TestbedError
+from testbed.machine.processes import SocketKind
 
 _POLL_SECONDS = 0.05
 
 
 class BoxHost:
-    """Remote counterpart of `testbed.hosts.Host`."""
+    """Remote counterpart of `testbed.network.hosts.Host`."""
 
     def __init__(self, name: str, address: IPv4Address, interface: str, namespace: str, connection: Connection) -> None:
         self.name = name
@@ -48,7 +48,7 @@ class BoxHost:
 
 
 class BoxProgram:
-    """A program on a box; see `testbed.programs.Program`."""
+    """A program on a box; see `testbed.machine.programs.Program`."""
 
     def __init__(self, connection: Connection, name: str, number: int) -> None:
         self._connection = connection

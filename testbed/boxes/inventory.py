@@ -10,14 +10,14 @@ from typing import Literal, TypeVar
 
 import yaml
 
-from kuijia_app.listening import require_free, require_usable
-from kuijia_app.tls import TlsFiles
-from te_solver.errors import InputError, quoted
-from te_solver.formats.yaml_document import YamlDocument, is_null
-from te_solver.reading import reading
+from kuijia_app.framework.listening import require_free, require_usable
+from kuijia_app.framework.tls import TlsFiles
+from kuijia_base.errors import InputError, quoted
+from kuijia_base.reading import reading
+from kuijia_base.yaml_document import YamlDocument, is_null
 from te_solver.topology import Topology
-from testbed.application_process import LISTEN_PORT, Listening
-from testbed.ovs import SYSTEM_DIRECTORY, Datapath
+from testbed.controllers.application_process import LISTEN_PORT, Listening
+from testbed.machine.ovs import SYSTEM_DIRECTORY, Datapath
 
 DEFAULT_BRIDGE = "kuijia"
 _LAST_PORT = 0xFFFF

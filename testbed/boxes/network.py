@@ -1,4 +1,4 @@
-"""A network of boxes behind the interface that labs and experiments use (`testbed.fabric`)."""
+"""A network of boxes behind the interface that labs and experiments use (`testbed.network.fabric`)."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any
 
-from kuijia_app.bfd import BfdSession
-from kuijia_app.listening import require_free
-from kuijia_app.queues import QueueLayout
-from kuijia_app.wiring import Wiring
+from kuijia_app.framework.listening import require_free
+from kuijia_app.tables.bfd import BfdSession
+from kuijia_app.tables.queues import QueueLayout
+from kuijia_app.tables.wiring import Wiring
 from te_solver.topology import Topology
-from testbed.application_process import Listening
-from testbed.bfd import UP_TIMEOUT, BfdCables, EndState, ends_of
 from testbed.boxes.fleet import Fleet
 from testbed.boxes.hosts import BoxHost
 from testbed.boxes.inventory import Box, Inventory, SwitchBox
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import BoxError, Connection
 from testbed.boxes.switch_machine import SwitchMachine
-from testbed.bridges import Bridge, controller_arguments
-from testbed.calibration import LinkCalibration, ProbeRate, calibrate
-from testbed.errors import TestbedError
-from testbed.fabric import LabelWatch
-from testbed.flow_keys import FlowKey, Mark
-from testbed.link_probes import ProbeSink, ProbeStream, ProbeTiming
-from testbed.link_rates import require_possible_links
-from testbed.link_state import CARRIER_SECONDS
-from testbed.load_counters import LoadCounters
-from testbed.network import HARMLESS_FRAME, NetworkOptions
-from testbed.ovs import Datapath
-from testbed.queue_counters import QueueCounters, parse_queue_counters
-from testbed.run_directory import RunDirectory
+from testbed.controllers.application_process import Listening
+from testbed.links.flow_keys import FlowKey, Mark
+from testbed.links.link_probes import ProbeSink, ProbeStream, ProbeTiming
+from testbed.links.link_state import CARRIER_SECONDS
+from testbed.links.load_counters import LoadCounters
+from testbed.machine.errors import TestbedError
+from testbed.machine.ovs import Datapath
+from testbed.machine.run_directory import RunDirectory
+from testbed.network.bfd import UP_TIMEOUT, BfdCables, EndState, ends_of
+from testbed.network.bridges import Bridge, controller_arguments
+from testbed.network.calibration import LinkCalibration, ProbeRate, calibrate
+from testbed.network.fabric import LabelWatch
+from testbed.network.link_rates import require_possible_links
+from testbed.network.network import HARMLESS_FRAME, NetworkOptions
+from testbed.network.queue_counters import QueueCounters, parse_queue_counters
 
 Report = Callable[[str], None]
 
@@ -278,7 +278,7 @@ class BoxNetwork:
 
 
 def _enlarge_send_buffers(machine: SwitchMachine) -> None:
-    """Enlarge the switch's send buffers (see `testbed.send_buffer`); it must have sent a packet before."""
+    """Enlarge the switch's send buffers (see `testbed.links.send_buffer`); it must have sent a packet before."""
     machine.ofctl("packet-out", f"in_port=controller packet={HARMLESS_FRAME} actions=output:1")
     machine.connection.call("enlarge_send_buffers", ovs_directory=str(machine.box.ovs_directory))
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from kuijia_app.wiring import Wiring
+from kuijia_app.tables.wiring import Wiring
 from testbed.boxes.changes import (
     REMOVE_BRIDGE,
     REMOVE_CABLES,
@@ -19,13 +19,13 @@ from testbed.boxes.changes import (
     switch_steps,
 )
 from testbed.boxes.inventory import Box, HostBox, Inventory, SwitchBox
-from testbed.bridges import LAB_KEY, Bridge, Port, bridge_arguments
-from testbed.link_rates import port_capacity
-from testbed.mininet_network import HOST_MTU, LINK_MTU
-from testbed.network import NetworkOptions
-from testbed.ovs import Datapath
-from testbed.queues import htb_commands, tag_filter_commands
-from testbed.site_commands import site_commands
+from testbed.machine.ovs import Datapath
+from testbed.network.bridges import LAB_KEY, Bridge, Port, bridge_arguments
+from testbed.network.link_rates import port_capacity
+from testbed.network.mininet_network import HOST_MTU, LINK_MTU
+from testbed.network.network import NetworkOptions
+from testbed.network.queues import htb_commands, tag_filter_commands
+from testbed.network.site_commands import site_commands
 
 _NAMESPACE = "kuijia"
 _NO_HOST = "-none"

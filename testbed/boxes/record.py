@@ -26,10 +26,10 @@ from testbed.boxes.changes import (
     Command,
     Step,
 )
-from testbed.commands import run_command
-from testbed.errors import TestbedError
-from testbed.processes import boot_id
-from testbed.trusted_folders import require_trusted
+from testbed.machine.commands import run_command
+from testbed.machine.errors import TestbedError
+from testbed.machine.processes import boot_id
+from testbed.machine.trusted_folders import require_trusted
 
 FOLDER = Path("/var/lib/kuijia/boxes")
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from testbed.boxes.box_interfaces import own_queues, settings_of
 from testbed.boxes.box_switch import require_forwarder
-from testbed.commands import find_program, run_command
-from testbed.errors import TestbedError
-from testbed.network_namespace import NAMED, private_network
-from testbed.processes import ancestors, boot_id
+from testbed.machine.commands import find_program, run_command
+from testbed.machine.errors import TestbedError
+from testbed.machine.network_namespace import NAMED, private_network
+from testbed.machine.processes import ancestors, boot_id
 
 CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 PROGRAMS = {

@@ -9,7 +9,7 @@ from testbed.boxes.ssh import Connection
 
 
 class SwitchMachine:
-    """A switch's box, used by sessions as a `testbed.bfd.SwitchMachine`; everything raises BoxError."""
+    """A switch's box, used by sessions as a `testbed.network.bfd.SwitchMachine`; everything raises BoxError."""
 
     def __init__(self, box: SwitchBox, connection: Connection) -> None:
         self.box = box

@@ -12,13 +12,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from testbed.processes import (
+from testbed.machine.processes import (
     ProcessIdentity,
     kill_processes_with_argument,
     own_identity,
     processes_with_argument,
 )
-from testbed.trusted_folders import fault_of_folder, read_record
+from testbed.machine.trusted_folders import fault_of_folder, read_record
 
 KERNEL = "linux.uml"
 PARENT = Path("/tmp")  # noqa: S108  # the guest has another /tmp; a socket in the folder must have a short name

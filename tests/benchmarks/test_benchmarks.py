@@ -27,11 +27,11 @@ from benchmarks import (
 from benchmarks.__main__ import as_json
 from benchmarks.measure import Apart
 from benchmarks.registry import Comparison, Setting, benchmarks
-from experiments import fig4_run
-from experiments.progress import Progress
-from kuijia_app.options import Form, PipelineOptions
-from kuijia_app.pipeline import build_tables
-from kuijia_app.table_sizes import table_size
+from experiments.fig4 import run as fig4_run
+from kuijia_app.tables.options import Form, PipelineOptions
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.table_sizes import table_size
+from kuijia_base.progress import Progress
 from te_solver.plan import PairPlan, Plan, Tunnel
 from te_solver.tunnels import Paths, TunnelFinder
 

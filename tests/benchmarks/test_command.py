@@ -9,7 +9,7 @@ import pytest
 from benchmarks import registry
 from benchmarks.__main__ import as_text, main
 from benchmarks.registry import Comparison, Setting, benchmarks, goal
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 
 COMPARISON = Comparison(
     2.0, 5.0, "the peer", "ms", {"problem": "a small one", "goals": [goal("at most 3 ms", met=True)]}

@@ -6,7 +6,7 @@ import networkx as nx
 import pytest
 
 from benchmarks.networks import network, wide_area
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 
 
 @pytest.mark.parametrize("nodes", [40, 158])

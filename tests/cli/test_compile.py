@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.cli.main import main
-from kuijia_app.identifiers import FIRST_BFD_PORT
-from kuijia_app.options import Liveness, PipelineOptions
-from kuijia_app.pipeline import build_tables
-from te_solver.errors import UnsoundError
+from kuijia.cli.main import main
+from kuijia_app.tables.identifiers import FIRST_BFD_PORT
+from kuijia_app.tables.options import Liveness, PipelineOptions
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_base.errors import UnsoundError
 from te_solver.plan_file import save_plan
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 

@@ -22,7 +22,7 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def kuijia_controller(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return run(sys.executable, "-m", "kuijia_app.cli.main", "controller", *arguments)
+    return run(sys.executable, "-m", "kuijia", "controller", *arguments)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_plan_whose_classes_no_queue_serves_is_refused(tmp_path: Path) -> None
 
 def test_an_interrupt_ends_it(plan_file: Path) -> None:
     port = free_port()
-    command = [sys.executable, "-m", "kuijia_app.cli.main", "controller", str(plan_file), "--port", str(port)]
+    command = [sys.executable, "-m", "kuijia", "controller", str(plan_file), "--port", str(port)]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         wait_until(lambda: listens(port), f"it listens on port {port}")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kuijia_app.cli.main import main
+from kuijia.cli.main import main
 
 
 @pytest.mark.ovs
@@ -24,8 +24,8 @@ def test_a_number_of_cases_that_is_none_is_refused(cases: str, capsys: pytest.Ca
 
 
 def test_without_open_vswitch_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("testbed.commands.search_path", lambda: "/nonexistent")
-    monkeypatch.setattr("testbed.ovs.SCHEMA_PATHS", ())
+    monkeypatch.setattr("testbed.machine.commands.search_path", lambda: "/nonexistent")
+    monkeypatch.setattr("testbed.machine.ovs.SCHEMA_PATHS", ())
     assert main(["crosscheck", "--cases", "1"]) == 1
     (line,) = capsys.readouterr().err.splitlines()[-1:]
     assert line.startswith("error: Open vSwitch's database schema is in none of")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.cli.main import main
+from kuijia.cli.main import main
 from te_solver.demand_generators import shortest_path_utilisation
 from te_solver.demands_file import load_demands
 from te_solver.networks import shipped_network
@@ -134,6 +134,6 @@ def test_a_network_whose_demands_would_be_too_many_is_refused(
 def test_demands_that_take_long_show_how_far_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("experiments.progress.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("kuijia_base.progress.PATIENCE_SECONDS", 0.0)
     assert run(f"gscale -o {tmp_path}/demands.csv") == 0
     assert "of 12 nodes have their demands on shortest paths" in capsys.readouterr().err

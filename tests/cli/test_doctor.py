@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from kuijia_app.cli import doctor
-from kuijia_app.cli.main import main
-from tests.testbed.test_machine import ABLE
-from tests.testbed.test_other_grounds import ALL
+from kuijia.cli import doctor
+from kuijia.cli.main import main
+from tests.testbed.lab.test_other_grounds import ALL
+from tests.testbed.machine.test_machine import ABLE
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.cli import main as main_module
-from kuijia_app.cli.main import main
+from kuijia.cli import main as main_module
+from kuijia.cli.main import main
 from te_solver.plan_file import save_plan
 from tests.te_solver.test_plan_file import PLAN
 

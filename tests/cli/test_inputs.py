@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.cli.inputs import add_demands, add_topology, read_demands, read_topology
-from kuijia_app.cli.main import main
+from kuijia.cli.inputs import add_demands, add_topology, read_demands, read_topology
+from kuijia.cli.main import main
+from kuijia_base.errors import InputError
 from te_solver.demands import Demand
-from te_solver.errors import InputError
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +91,7 @@ def test_a_file_that_takes_long_shows_progress(
     read_demands(args, topology)
     assert capsys.readouterr().err == ""
     clock: Iterator[float] = map(float, count(0, 10))
-    monkeypatch.setattr("kuijia_app.cli.inputs.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("kuijia.cli.inputs.time.monotonic", lambda: next(clock))
     read_demands(args, topology)
     assert capsys.readouterr().err.startswith("reading long.csv: 20,000 lines\n")
 

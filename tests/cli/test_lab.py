@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from kuijia_app.cli import lab
-from kuijia_app.cli.main import main
-from te_solver.errors import InputError
-from testbed.run_directory import LAB_VARIABLE
+from kuijia.cli import lab
+from kuijia.cli.main import main
+from kuijia_base.errors import InputError
+from testbed.machine.run_directory import LAB_VARIABLE
 
 
 @pytest.mark.parametrize("capacity", ["0", "-5", "nan", "inf", "fast"])

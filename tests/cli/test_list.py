@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kuijia_app.cli.main import main
+from kuijia.cli.main import main
 
 
 def test_every_experiment_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:

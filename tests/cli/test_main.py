@@ -6,7 +6,7 @@ from importlib import metadata
 
 import pytest
 
-from kuijia_app.cli.main import main
+from kuijia.cli.main import main
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:

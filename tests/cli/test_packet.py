@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.progress import Progress
-from kuijia_app.cli.main import main
+from kuijia.cli.main import main
+from kuijia_base.progress import Progress
 
 SMALL = ("leaf-spine:2,2,3", "--flows", "40", "--sizes", "web-server")
 SMALL_AT_ONCE = ("leaf-spine:2,2,3", "--at-once", "--pattern", "permutation")

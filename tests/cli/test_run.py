@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, find_experiment
-from kuijia_app.cli import run as run_verb
-from kuijia_app.cli.main import main
-from te_solver.errors import InterruptedWorkError
+from kuijia.cli import run as run_verb
+from kuijia.cli.main import main
+from kuijia_base.errors import InterruptedWorkError
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 Run = Callable[[Settings, argparse.Namespace, OutputFolder, Progress], Outcome]
 

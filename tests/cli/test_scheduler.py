@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.cli.main import main
+from kuijia.cli.main import main
 
 LONELY = """name: lonely
 nodes: [a, b]

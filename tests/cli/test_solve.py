@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.cli.main import main
+from kuijia.cli.main import main
 from te_solver.plan_file import load_plan, plan_from_json
 from te_solver.programs.solver import HIGHS_OPTIONS
 
@@ -207,7 +207,7 @@ def test_tunnels_are_chosen_as_asked_for(folder: Path) -> None:
 @pytest.mark.parametrize("objective", ["max-throughput", "max-min", "ffc", "min-max-utilisation"])
 def test_the_same_input_gives_the_same_bytes_in_another_process(objective: str, folder: Path) -> None:
     repository = Path(__file__).parents[2]
-    command = [sys.executable, "-m", "kuijia_app.cli.main", "solve", "gscale", "gscale", "--reproducible"]
+    command = [sys.executable, "-m", "kuijia", "solve", "gscale", "gscale", "--reproducible"]
     for run in ("1", "2"):
         subprocess.run(
             [*command, "--objective", objective, "-o", f"{run}.json", "--plot", f"{run}.svg"],
@@ -352,6 +352,6 @@ def test_an_error_stands_without_notes_on_what_was_assumed(folder: Path, capsys:
 
 def test_a_full_disk_is_told_in_one_line() -> None:
     with Path("/dev/full").open("w") as full:
-        command = [sys.executable, "-m", "kuijia_app.cli.main", "solve", "line.yaml", "line.csv"]
+        command = [sys.executable, "-m", "kuijia", "solve", "line.yaml", "line.csv"]
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (1, "error: No space left on device\n")

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app import verification
-from kuijia_app.cli.main import main
-from kuijia_app.expectation import Traffic, expected_traffic
-from kuijia_app.header_values import HeaderValues
-from kuijia_app.ofctl_text import flows_text, groups_text
-from kuijia_app.options import PipelineOptions
-from kuijia_app.pipeline import build_tables
+from kuijia.cli.main import main
+from kuijia_app.proof import verification
+from kuijia_app.proof.expectation import Traffic, expected_traffic
+from kuijia_app.proof.header_values import HeaderValues
+from kuijia_app.tables.ofctl_text import flows_text, groups_text
+from kuijia_app.tables.options import PipelineOptions
+from kuijia_app.tables.pipeline import build_tables
 from te_solver.failure_schemes.rescaling import RESCALING
 from te_solver.plan import Plan
 from te_solver.plan_file import save_plan

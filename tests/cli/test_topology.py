@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from kuijia_app.cli.main import main
+from kuijia.cli.main import main
 from te_solver.schemas import schema
 from te_solver.topology_file import load_topology
 

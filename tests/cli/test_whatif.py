@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.cli.main import main
+from kuijia.cli.main import main
 
 
 @pytest.fixture(autouse=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kuijia_app.options import PipelineOptions, Tagging
-from kuijia_app.pipeline import build_tables
-from kuijia_app.queue_layouts import named_layout
+from kuijia_app.tables.options import PipelineOptions, Tagging
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.queue_layouts import named_layout
 from tests.kuijia_app.plans import motivation_plan
 
 PAGE = Path(__file__).parents[2] / "docs" / "data_plane.md"

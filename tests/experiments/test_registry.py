@@ -9,7 +9,7 @@ import pytest
 
 from experiments import registry
 from experiments.registry import Experiment, all_experiments, experiment, find_experiment
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 
 
 def test_the_tables_of_the_motivation_are_there() -> None:
@@ -48,7 +48,7 @@ def unused_run(*_: object) -> registry.Outcome:
 
 def test_the_order_of_experiments_does_not_depend_on_what_was_imported_before() -> None:
     program = (
-        "import experiments.update, experiments.fig4; from experiments.registry import all_experiments;"
+        "import experiments.update.command, experiments.fig4.command; from experiments.registry import all_experiments;"
         "print(*[each.name for each in all_experiments()])"
     )
     outcome = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from experiments.progress import Progress
-from te_solver.errors import InputError, KuijiaError
-from te_solver.option_values import positive_number, whole_number
+from kuijia_base.errors import InputError, KuijiaError
+from kuijia_base.option_values import positive_number, whole_number
+from kuijia_base.progress import Progress
 from tests.fuzz.guided import explore, require_atheris
 from tests.fuzz.pool import Pool
 from tests.fuzz.registry import chosen_targets

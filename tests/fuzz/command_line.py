@@ -6,8 +6,8 @@ import contextlib
 import io
 from collections.abc import Sequence
 
-from kuijia_app.cli.main import main
-from te_solver.errors import KuijiaError
+from kuijia.cli.main import main
+from kuijia_base.errors import KuijiaError
 from tests.fuzz.contract import fault_of_message
 from tests.fuzz.targets import BrokenContractError
 

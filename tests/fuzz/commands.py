@@ -12,9 +12,9 @@ from pathlib import Path
 from random import Random
 from unittest import mock
 
-from kuijia_app.cli.common_options import add_common_options
-from kuijia_app.cli.main import VERBS
-from te_solver.errors import KuijiaError
+from kuijia.cli.common_options import add_common_options
+from kuijia.cli.main import VERBS
+from kuijia_base.errors import KuijiaError
 from tests.fuzz import examples, hostile
 from tests.fuzz.command_line import run_command
 from tests.fuzz.documents import exhibit_examples, plan_examples
@@ -24,23 +24,23 @@ _MOST_OPTIONS = 4
 _LARGEST_LEGAL = 999
 
 _WORK: Mapping[str, Sequence[str]] = {
-    "solve": ("kuijia_app.cli.solve._plan",),
-    "whatif": ("kuijia_app.cli.whatif._contenders",),
-    "packet": ("kuijia_app.cli.packet._results",),
-    "crosscheck": ("kuijia_app.cli.crosscheck.cross_check",),
-    "controller": ("kuijia_app.cli.controller.run_application",),
-    "scheduler": ("kuijia_app.cli.scheduler.run_application",),
+    "solve": ("kuijia.cli.solve._plan",),
+    "whatif": ("kuijia.cli.whatif._contenders",),
+    "packet": ("kuijia.cli.packet._results",),
+    "crosscheck": ("kuijia.cli.crosscheck.cross_check",),
+    "controller": ("kuijia.cli.controller.run_application",),
+    "scheduler": ("kuijia.cli.scheduler.run_application",),
     "lab": (
-        "kuijia_app.cli.lab.ask_lab",
-        "kuijia_app.cli.lab.start_lab",
-        "kuijia_app.cli.lab.running_lab",
-        "kuijia_app.cli.lab.remove_killed_lab",
+        "kuijia.cli.lab.ask_lab",
+        "kuijia.cli.lab.start_lab",
+        "kuijia.cli.lab.running_lab",
+        "kuijia.cli.lab.remove_killed_lab",
         "te_solver.solve.solve",
     ),
-    "boxes": ("kuijia_app.cli.boxes.Fleet",),
-    "uml": ("kuijia_app.cli.uml.run_in_guest",),
-    "run": ("kuijia_app.cli.run.OutputFolder",),
-    "doctor": ("kuijia_app.cli.doctor.run",),
+    "boxes": ("kuijia.cli.boxes.Fleet",),
+    "uml": ("kuijia.cli.uml.run_in_guest",),
+    "run": ("kuijia.cli.run.OutputFolder",),
+    "doctor": ("kuijia.cli.doctor.run",),
 }
 """Where the work of a verb begins, which is either long or touches the machine: arguments are followed up to there."""
 

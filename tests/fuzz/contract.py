@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from te_solver.errors import KuijiaError
+from kuijia_base.errors import KuijiaError
 from tests.fuzz.guard import Guard
 from tests.fuzz.targets import BrokenContractError, CaseTarget
 

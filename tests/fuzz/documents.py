@@ -9,24 +9,24 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
-from experiments.exhibit import Exhibit, Line, Point, exhibit_to_json
-from experiments.exhibit_table import exhibit_text
 from experiments.gscale.campaign import LOG_NAME, _read_log
 from experiments.hedera.testbed_cases import MatrixOptions, Span
 from experiments.hedera.testbed_record import FILE_NAME, Record
-from experiments.output import OutputFolder
-from experiments.report import report_of
-from experiments.report_pages import markdown_page
-from experiments.result import Check, load_result, result_to_json
+from experiments.reporting.report import report_of
+from experiments.reporting.report_pages import markdown_page
+from experiments.results.exhibit import Exhibit, Line, Point, exhibit_to_json
+from experiments.results.exhibit_table import exhibit_text
+from experiments.results.result import Check, load_result, result_to_json
 from experiments.sweep.checkpoint import Checkpoint
-from kuijia_app.options import OptionWords, pipeline_options
-from kuijia_app.pipeline import build_tables
-from kuijia_app.queue_layout_file import load_layout
+from kuijia_app.tables.options import OptionWords, pipeline_options
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.queue_layout_file import load_layout
+from kuijia_base.errors import UnsoundError
+from kuijia_base.output_folder import OutputFolder
 from simulator.flow_sizes.reading import read_flow_sizes
-from te_solver.errors import UnsoundError
 from te_solver.plan_file import load_plan, plan_text
 from testbed.boxes.inventory import read_inventory
-from tests.experiments.results import FIGURE_4, TABLE_2_KUIJIA, TABLE_2_RESCALING, result
+from tests.experiments.sample_results import FIGURE_4, TABLE_2_KUIJIA, TABLE_2_RESCALING, result
 from tests.fuzz import examples
 from tests.fuzz.command_line import run_command
 from tests.fuzz.file_target import FileTarget, JsonGrammar, LinesGrammar, YamlGrammar

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 from tests.fuzz.contract import ROOT, examine, random_of
 from tests.fuzz.guard import Guard
 from tests.fuzz.pool import Pool
@@ -29,7 +29,8 @@ _LONGEST = 4_096
 _TIMEOUT_SECONDS = 10
 _MEMORY_MB = 2_048
 _LOOK_SECONDS = 0.2
-_PACKAGES = ("te_solver", "kuijia_app", "hedera", "simulator", "testbed", "experiments", "yaml", "json")
+_OURS = ("kuijia_base", "te_solver", "kuijia_app", "hedera", "simulator", "testbed", "experiments", "kuijia")
+_PACKAGES = (*_OURS, "yaml", "json")
 
 
 def require_atheris() -> None:
@@ -114,7 +115,7 @@ def main(name: str, folder: str, seconds: str, seed: str) -> None:
     import atheris  # noqa: PLC0415  # optional, and to be imported before what it watches
 
     with atheris.instrument_imports(include=list(_PACKAGES)):
-        from tests.fuzz.registry import chosen_targets  # noqa: PLC0415
+        from tests.fuzz.registry import chosen_targets  # noqa: PLC0415  # imports what is watched
 
         (target,) = chosen_targets([name])
     assert isinstance(target, CaseTarget), "live targets are not explored"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from testbed.lab_reception import Reception
-from testbed.lab_service import _listener, _refused, answer_one
+from testbed.lab.lab_reception import Reception
+from testbed.lab.lab_service import _listener, _refused, answer_one
 from tests.testbed.make_believe_lab import MakeBelieveLab
 
 

@@ -19,7 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.application_process import Framework
+from testbed.controllers.application_process import Framework
 from tests.fuzz.openflow_peers.peers import KINDS, World, kind_of, script_of
 from tests.fuzz.report import Report
 from tests.fuzz.targets import LiveTarget

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 
-from te_solver.errors import InputError, quoted
+from kuijia_base.errors import InputError, quoted
 from tests.fuzz.targets import Target
 
 _MODULES = ("network_files", "documents", "commands", "solving", "lab_service", "openflow")

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from experiments.progress import Progress
-from te_solver.text import write_bytes
+from kuijia_base.progress import Progress
+from kuijia_base.text import write_bytes
 
 KEPT = 3
 """Files that are kept of failures with the same cause."""

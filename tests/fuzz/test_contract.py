@@ -13,8 +13,8 @@ from random import Random
 
 import pytest
 
-from experiments.progress import Progress
-from te_solver.errors import KuijiaError
+from kuijia_base.errors import KuijiaError
+from kuijia_base.progress import Progress
 from tests.fuzz.pool import Pool
 from tests.fuzz.report import Report
 from tests.fuzz.targets import CaseTarget

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.progress import Progress
+from kuijia_base.progress import Progress
 from tests.fuzz.lab_requests import Said, case_from_bytes, case_to_bytes
 from tests.fuzz.lab_service import LabService
 from tests.fuzz.report import Report

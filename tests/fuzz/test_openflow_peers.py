@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.application_process import Framework
+from testbed.controllers.application_process import Framework
 from tests.fuzz.openflow_peers import wire
 from tests.fuzz.openflow_peers.assaults import Assault, Outcome, carry_out, percentile
 from tests.fuzz.openflow_peers.peers import KINDS, Drip, Send, Stay, World, kind_of, script_of

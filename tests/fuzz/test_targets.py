@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.cli.main import VERBS
+from kuijia.cli.main import VERBS
+from kuijia_base.errors import InputError
 from te_solver.demands_file import DEMAND_FORMATS
-from te_solver.errors import InputError
 from te_solver.topology_file import TOPOLOGY_FORMATS
 from tests.fuzz.contract import random_of
 from tests.fuzz.file_target import LARGEST, FileTarget

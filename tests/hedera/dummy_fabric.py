@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hedera.data_centre import DataCentre
-from testbed.dummy_switches import DummyNetwork
-from testbed.unixctl import ControlSocket
+from testbed.crosscheck.dummy_switches import DummyNetwork
+from testbed.machine.unixctl import ControlSocket
 from tests.kuijia_app.dummy_switches import free_port
 
 DROPPED = "dropped"

@@ -12,12 +12,12 @@ import pytest
 
 from experiments.hedera.testbed_lab import HederaLab, hedera_lab
 from hedera import events
-from kuijia_app import event_log
-from testbed.application_process import LISTEN_PORT, Event
-from testbed.failures import fail_link, heal_link
-from testbed.iperf import IperfFlow, IperfRun
-from testbed.network import NetworkOptions
-from testbed.ticks import TickFlow, TickRecord
+from kuijia_app.framework import event_log
+from testbed.controllers.application_process import LISTEN_PORT, Event
+from testbed.lab.failures import fail_link, heal_link
+from testbed.network.network import NetworkOptions
+from testbed.traffic.iperf import IperfFlow, IperfRun
+from testbed.traffic.ticks import TickFlow, TickRecord
 from tests.hedera.muted_polls import MutedPolls
 
 pytestmark = pytest.mark.emulation

@@ -11,7 +11,7 @@ import pytest
 
 from hedera.fabric import UnknownHostError, crosses
 from hedera.fat_tree import FatTree
-from te_solver.errors import UnsoundError
+from kuijia_base.errors import UnsoundError
 
 
 @pytest.mark.parametrize(("k", "hosts", "switches"), [(2, 2, 5), (4, 16, 20), (8, 128, 80)])

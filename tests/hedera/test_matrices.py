@@ -16,7 +16,7 @@ from hedera.matrices import (
     staggered,
     stride,
 )
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 
 TREE = FatTree(8)
 

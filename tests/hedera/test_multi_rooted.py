@@ -8,7 +8,7 @@ import pytest
 from hedera.fabric import UnknownHostError
 from hedera.fat_tree import FatTree
 from hedera.multi_rooted import MultiRooted
-from te_solver.errors import UnsoundError
+from kuijia_base.errors import UnsoundError
 from te_solver.topology import Link, Topology
 
 

@@ -16,7 +16,7 @@ from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Elephants, Placement
 from hedera.placement.registry import make_placement, placement_names
 from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 from tests.hedera.cases import capacities, elephants, fabrics
 
 TREE = FatTree(4)

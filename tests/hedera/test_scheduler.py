@@ -15,9 +15,9 @@ from hedera import events
 from hedera.data_centre import DataCentre
 from hedera.fat_tree import FatTree
 from hedera.tables import SCHEDULED_PRIORITY
-from kuijia_app import event_log
-from testbed.application_process import START_TIMEOUT, Event, Framework, Listening
-from testbed.scheduler_process import SchedulerProcess
+from kuijia_app.framework import event_log
+from testbed.controllers.application_process import START_TIMEOUT, Event, Framework, Listening
+from testbed.controllers.scheduler_process import SchedulerProcess
 from tests.hedera.dummy_fabric import DummyFabric
 from tests.kuijia_app.dummy_switches import free_port
 from tests.kuijia_app.test_controller import ask_late

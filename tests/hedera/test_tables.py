@@ -11,7 +11,7 @@ from hedera.data_centre import DataCentre
 from hedera.fat_tree import FatTree
 from hedera.multi_rooted import MultiRooted
 from hedera.tables import Cable, Routing
-from kuijia_app.rules import Bucket, GroupType, Output, SwitchTables, ToGroup
+from kuijia_app.tables.rules import Bucket, GroupType, Output, SwitchTables, ToGroup
 
 CENTRE = DataCentre(FatTree(4))
 CABLES = [frozenset(ends) for ends in CENTRE.wiring.topology.edges]

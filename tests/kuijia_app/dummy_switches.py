@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from te_solver.plan import Plan
-from testbed.dummy_switches import DummyBridges
+from testbed.crosscheck.dummy_switches import DummyBridges
 
 PATIENCE = 60.0
 """Seconds after which a condition that does not come true fails the test."""

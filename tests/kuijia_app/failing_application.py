@@ -2,7 +2,7 @@
 
     python -m tests.kuijia_app.failing_application RAISE|HANG MODULE:CLASS.METHOD FILE COMMAND...
 
-COMMAND is what runs it otherwise: `ryu-manager` and its arguments, or `python -m kuijia_app.cli.main` and its own.
+COMMAND is what runs it otherwise: `ryu-manager` and its arguments, or `python -m kuijia` and its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def sabotage(manner: str, method: str, trigger: Path) -> None:
     class_name, _, method_name = name.partition(".")
     owner = getattr(importlib.import_module(module), class_name)
     works: Callable[..., Any] = getattr(owner, method_name)
-    seam = importlib.import_module("kuijia_app.seam")
+    seam = importlib.import_module("kuijia_app.framework.seam")
 
     @functools.wraps(works)
     def fails(*arguments: object) -> object:
@@ -42,7 +42,7 @@ def main() -> int | None:
         run, arguments = importlib.import_module("ryu.cmd.manager").main, command[1:]
     else:
         importlib.import_module("os_ken.base.app_manager")  # other modules of os-ken need it to have been imported
-        run, arguments = importlib.import_module("kuijia_app.cli.main").main, command[3:]
+        run, arguments = importlib.import_module("kuijia.cli.main").main, command[3:]
     sabotage(manner, method, Path(trigger))
     sys.argv = [command[0], *arguments]
     status: int | None = run(arguments)

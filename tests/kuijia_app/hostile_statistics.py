@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from kuijia_app.identifiers import COOKIE
+from kuijia_app.tables.identifiers import COOKIE
 
 EXPERIMENTER = 0xFFFF
 _CLASSES = (0x8000, 0x0000, 0x0001, EXPERIMENTER, 0x1234)

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 from unittest.mock import patch
 
-from kuijia_app.cli.main import main
+from kuijia.cli.main import main
 
 _PATIENCE = 60.0
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app import event_log
-from kuijia_app.options import OptionWords
-from kuijia_app.pipeline import build_tables
+from kuijia_app.framework import event_log
+from kuijia_app.tables.options import OptionWords
+from kuijia_app.tables.pipeline import build_tables
 from te_solver.failure_schemes.failure_scheme import FailureScheme
 from te_solver.failure_schemes.kuijia import KUIJIA
 from te_solver.failure_schemes.rescaling import RESCALING
 from te_solver.plan_file import save_plan
-from testbed.application_process import ApplicationProcess, Event, Framework, Listening
-from testbed.controller_process import ControllerProcess
+from testbed.controllers.application_process import ApplicationProcess, Event, Framework, Listening
+from testbed.controllers.controller_process import ControllerProcess
 from tests.kuijia_app.dummy_switches import PATIENCE, DummySwitches, SentPacket, wait_until
 from tests.kuijia_app.plans import motivation_plan
 

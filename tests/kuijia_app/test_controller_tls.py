@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.cli.main import main
-from kuijia_app.options import OptionWords
-from kuijia_app.tls import TlsFiles
+from kuijia.cli.main import main
+from kuijia_app.framework.tls import TlsFiles
+from kuijia_app.tables.options import OptionWords
 from te_solver.plan_file import save_plan
-from testbed.application_process import Framework, Listening
-from testbed.controller_process import ControllerProcess
+from testbed.controllers.application_process import Framework, Listening
+from testbed.controllers.controller_process import ControllerProcess
 from tests.certificates import make_certificate
 from tests.kuijia_app.dummy_switches import free_port
 from tests.kuijia_app.plans import motivation_plan

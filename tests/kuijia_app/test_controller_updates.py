@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app import event_log
-from kuijia_app.ending import EXIT_STATUS
-from kuijia_app.options import OptionWords
-from kuijia_app.pipeline import build_tables
-from kuijia_app.plan_source import file_name_of_update
+from kuijia_app.control.plan_source import file_name_of_update
+from kuijia_app.framework import event_log
+from kuijia_app.framework.ending import EXIT_STATUS
+from kuijia_app.tables.options import OptionWords
+from kuijia_app.tables.pipeline import build_tables
 from te_solver.plan_file import load_plan, save_plan
-from testbed.application_process import Event, Framework, Listening
-from testbed.controller_process import ControllerProcess
-from testbed.errors import TestbedError
+from testbed.controllers.application_process import Event, Framework, Listening
+from testbed.controllers.controller_process import ControllerProcess
+from testbed.machine.errors import TestbedError
 from tests.kuijia_app.dummy_switches import PATIENCE, DummySwitches, free_port, wait_until
 from tests.kuijia_app.failing_application import OUTCRY
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from kuijia_base.errors import UnsoundError
 from te_solver.demand_generators import (
     bimodal,
     connected_pairs,
@@ -19,7 +20,6 @@ from te_solver.demand_generators import (
     uniform,
 )
 from te_solver.demands import Demand
-from te_solver.errors import UnsoundError
 from te_solver.topology import Link, Topology
 from tests.te_solver.random_networks import digraph, topologies
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from kuijia_base.errors import InputError, UnsoundError
 from te_solver.demands import Demand
 from te_solver.demands_file import load_demands, save_demands
-from te_solver.errors import InputError, UnsoundError
 from te_solver.formats.demands_csv import iterate_csv_demands
 from te_solver.topology import Link, Topology
 
@@ -124,7 +124,7 @@ def test_old_line_ends_count_as_lines(tmp_path: Path) -> None:
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("te_solver.text.LONGEST_LINE", 30)
+    monkeypatch.setattr("kuijia_base.text.LONGEST_LINE", 30)
     with pytest.raises(InputError) as raised:
         load_demands(written(tmp_path, HEADER + "a" * 31), TOPOLOGY)
     assert (raised.value.place, raised.value.problem) == ("2", "a line that does not end")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from te_solver.errors import InputError, UnsoundError
+from kuijia_base.errors import InputError, UnsoundError
 from te_solver.failure_probabilities import PUBLISHED, from_counts, from_links
 from te_solver.failures import Failure, link_pairs, single_links, single_nodes
 from te_solver.networks import shipped_network

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from te_solver.errors import UnsoundError
+from kuijia_base.errors import UnsoundError
 from te_solver.failures import (
     NO_FAILURE,
     Failure,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 from te_solver.failures import Failure
 from te_solver.failures_file import load_failures
 from te_solver.networks import shipped_network

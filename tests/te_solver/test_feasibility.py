@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from te_solver.errors import UnsoundError
+from kuijia_base.errors import UnsoundError
 from te_solver.feasibility import require_feasible
 from te_solver.plan import PairPlan, Plan, Tunnel
 from te_solver.topology import Link, Topology

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from te_solver.errors import InputError
-from te_solver.reading import reading
+from kuijia_base.errors import InputError
+from kuijia_base.reading import reading
 from te_solver.topology import MOST_LINKS
 from te_solver.topology_file import load_topology
 from te_solver.topology_summary import summarise

@@ -7,9 +7,9 @@ from itertools import combinations, permutations
 import networkx as nx
 import pytest
 
+from kuijia_base.errors import InputError
 from te_solver.demands import Demand
 from te_solver.demands_file import load_demands
-from te_solver.errors import InputError
 from te_solver.networks import shipped_demands, shipped_names, shipped_network
 from te_solver.solve import solve
 from te_solver.topology import Topology

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 from te_solver.plan import PairPlan, Plan, Tunnel
 from te_solver.plan_file import load_plan, plan_from_json, plan_text, plan_to_json, save_plan
 from te_solver.topology import Link, Topology

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kuijia_base.errors import SolverError
 from te_solver import highs, resolve
 from te_solver.demands import Demand
-from te_solver.errors import SolverError
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.max_throughput import MaxThroughput
 from te_solver.resolve import ThroughputResolver, WarmThroughput

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from kuijia_base.errors import InputError, SolverError, UnsoundError
 from te_solver.demands import Demand
 from te_solver.demands_file import load_demands
-from te_solver.errors import InputError, SolverError, UnsoundError
 from te_solver.feasibility import require_feasible
 from te_solver.networks import shipped_demands, shipped_network
 from te_solver.partition import Partitioning

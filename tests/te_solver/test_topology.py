@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from te_solver.errors import UnsoundError
+from kuijia_base.errors import UnsoundError
 from te_solver.topology import Link, Topology
 
 LINKS = (Link("a", "b", 10), Link("c", "b", 20, 0.5), Link("b", "a", 30))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 from te_solver.topology import Link
 from te_solver.topology_file import load_topology
 

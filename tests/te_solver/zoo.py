@@ -20,7 +20,7 @@ from importlib.resources import files
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from kuijia_app.cli.main import main
+from kuijia.cli.main import main
 
 GROUPS = ("topozoo", "sndlib")
 LIMIT_SECONDS = 60.0

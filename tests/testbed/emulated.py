@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from kuijia_app.queues import PLAIN_LAYOUT
-from kuijia_app.wiring import Wiring
+from kuijia_app.tables.queues import PLAIN_LAYOUT
+from kuijia_app.tables.wiring import Wiring
 from te_solver.topology import Link, Topology
-from testbed.network import Network, NetworkOptions
-from testbed.network_namespace import private_network
-from testbed.run_directory import RunDirectory
+from testbed.machine.network_namespace import private_network
+from testbed.machine.run_directory import RunDirectory
+from testbed.network.network import Network, NetworkOptions
 
 CAPACITY = 20.0
 NORMAL_PORT, VICTIM_PORT = 5001, 5002

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 from te_solver.plan import Plan
-from testbed.failures import _require_link
-from testbed.lab import Lab, LabOptions, NoticedLinkEvent, PlanUpdate
+from testbed.lab.failures import _require_link
+from testbed.lab.lab import Lab, LabOptions, NoticedLinkEvent, PlanUpdate
 from tests.kuijia_app.plans import motivation_plan
 
 

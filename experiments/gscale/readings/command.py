@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings, experiment, no_options
-from experiments.stored_files import each_file
+from experiments.results.stored_files import each_file
 from experiments.sweep.workers import workers_from
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 _QUICK, _CAMPAIGNS, _FULL = 1, 10, 67
 """Campaigns of three draws of pairs, unless `--repetitions` sets their number."""
@@ -26,7 +26,7 @@ _QUICK, _CAMPAIGNS, _FULL = 1, 10, 67
 )
 def gscale_readings(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # The optimiser takes seconds to import; listing the experiments must not need it.
-    from experiments.gscale.readings.study import run_study  # noqa: PLC0415
+    from experiments.gscale.readings.study import run_study  # noqa: PLC0415  # slow to import: CVXPY
 
     campaigns = args.repetitions or (_FULL if args.full else _QUICK if settings.quick else _CAMPAIGNS)
     return run_study(settings, campaigns, workers_from(args), output, progress)

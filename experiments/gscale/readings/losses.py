@@ -20,8 +20,8 @@ from experiments.gscale.flow_run import offered
 from experiments.gscale.readings.interior import INTERIOR
 from experiments.gscale.readings.reading import Direct, Rates, Reading, Tunnels
 from experiments.gscale.scenario import TUNNELS, draws_of, gscale, pairs_of, scaled, unit_plan
-from experiments.result import Role
-from experiments.wanted_flow import WantedFlow
+from experiments.measuring.wanted_flow import WantedFlow
+from experiments.results.result import Role
 from simulator.flow.model import share
 from te_solver.demands import Demand
 from te_solver.failure_schemes.failure_scheme import VICTIM
@@ -31,7 +31,7 @@ from te_solver.programs.program import Options
 from te_solver.programs.registry import MAX_THROUGHPUT
 from te_solver.solve import Paths, Planner
 from te_solver.tunnels import TunnelFinder
-from testbed.hash_probe import Protocol
+from testbed.traffic.hash_probe import Protocol
 
 FIGURES: Mapping[str, tuple[Protocol, Role]] = {
     "fig10": ("tcp", "direct"),

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from experiments.exhibit import Exhibit, Line, Point
 from experiments.gscale.cases import DEMANDS
 from experiments.gscale.loss_figures import AXIS
 from experiments.gscale.readings.reading import READINGS
 from experiments.gscale.readings.summary import BAND, CURVES, Summary
+from experiments.results.exhibit import Exhibit, Line, Point
 
 FORMAT, VERSION = "kuijia-readings", 1
 SHOWN = ("as reproduced", "nearest")

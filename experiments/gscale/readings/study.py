@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from experiments.exhibit_output import write_study
 from experiments.gscale.cases import REPETITIONS
 from experiments.gscale.readings.losses import Losses, losses_of
 from experiments.gscale.readings.reading import READINGS
 from experiments.gscale.readings.show import exhibits, readings_to_json
 from experiments.gscale.readings.summary import summary_of
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Outcome, Settings
+from experiments.reporting.exhibit_output import write_study
 from experiments.sweep.sweep import Sweep, swept
 from experiments.sweep.workers import Workers
-from te_solver.manifest import describe_program, package_versions
+from kuijia_base.manifest import describe_program, package_versions
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 NAME = "gscale-readings"
 

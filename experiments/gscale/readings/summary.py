@@ -11,7 +11,7 @@ import numpy as np
 from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.gscale.cases import DEMANDS, REPETITIONS
 from experiments.gscale.readings.losses import FIGURES, Losses
-from experiments.published import published_curves
+from experiments.results.published import published_curves
 
 BAND = (5, 95)
 """Percentiles that enclose most campaigns."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kuijia_base.errors import UnsoundError
 from simulator.portable_random import Draws, exp
-from te_solver.errors import UnsoundError
 
 _LARGEST_SIGMA = 5
 

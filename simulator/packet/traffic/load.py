@@ -8,11 +8,11 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from kuijia_base.errors import UnsoundError
 from simulator.packet.network import Network
 from simulator.packet.routing import Ecmp, NoPathError
 from simulator.packet.traffic.patterns import Pattern
 from simulator.portable_random import Draws
-from te_solver.errors import UnsoundError
 
 _LARGEST = 100
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kuijia_base.errors import UnsoundError
 from simulator.portable_random import Draws
-from te_solver.errors import UnsoundError
 
 Pairs = NDArray[np.int64]
 """Source and target of each flow, shape (F, 2)."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kuijia_base.errors import UnsoundError
 from simulator.flow_sizes.distribution import FlowSizes
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
@@ -14,7 +15,6 @@ from simulator.packet.traffic.load import Load, capacity
 from simulator.packet.traffic.patterns import Pattern, Random
 from simulator.packet.transports import Transport
 from simulator.portable_random import Draws
-from te_solver.errors import UnsoundError
 
 _PAIRS, _SIZES, _GAPS = range(3)
 """Independent streams of random numbers."""

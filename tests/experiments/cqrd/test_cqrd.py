@@ -15,10 +15,10 @@ from experiments.cqrd.published import published, value
 from experiments.cqrd.runs import Case, Run, completions, interference
 from experiments.cqrd.switches import SWITCHES, Memory, OneSwitch, TwoTiers, queueing
 from experiments.cqrd.toy import simulate
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Settings
 from experiments.sweep.workers import Workers
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 from simulator.packet.queues import Crosspoints, Fifo, HashedCredits, Threshold
 
 

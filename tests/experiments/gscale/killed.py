@@ -13,8 +13,8 @@ from unittest.mock import patch
 
 from experiments.gscale.cases import Case
 from experiments.gscale.flow_run import FlowModel
-from experiments.result import Result, load_result
-from kuijia_app.cli.main import main
+from experiments.results.result import Result, load_result
+from kuijia.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -25,7 +25,7 @@ def campaign(folder: Path, *options: str, at_most: int | None = None) -> Iterato
 
     `at_most` limits the number of runs of the fluid model, so that the campaign cannot end before.
     """
-    program = ["-m", "kuijia_app.cli.main"]
+    program = ["-m", "kuijia"]
     if at_most is not None:
         program = ["-c", f"from tests.experiments.gscale.killed import stop_after; stop_after({at_most})"]
     command = [sys.executable, *program, "run", "gscale", *options, "-o", str(folder)]

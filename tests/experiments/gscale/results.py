@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from experiments.gscale.cases import Case
-from experiments.result import Failure, FlowResult, Result, Role, Series, Window
-from tests.experiments.results import flow, result
+from experiments.results.result import Failure, FlowResult, Result, Role, Series, Window
+from tests.experiments.sample_results import flow, result
 
 Kept = Mapping[Role, float]
 """Role to the share that its one flow keeps."""

@@ -20,12 +20,12 @@ from experiments.gscale.bench import SENDING, expected_seconds, timing_of
 from experiments.gscale.campaign import BUSY_ATTEMPTS, FAILED_ATTEMPTS, LOG_NAME, Campaign, CampaignOutcome, Show
 from experiments.gscale.cases import Case, grid
 from experiments.gscale.flow_run import compute
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Settings
-from experiments.result import Result, load_result, save_result
-from te_solver.errors import InputError
-from testbed.errors import TestbedError
+from experiments.results.result import Result, load_result, save_result
+from kuijia_base.errors import InputError
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from testbed.machine.errors import TestbedError
 from tests.experiments.gscale.killed import campaign, valid_results
 from tests.experiments.sweep.processes import wait_until
 

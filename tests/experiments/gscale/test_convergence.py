@@ -21,9 +21,9 @@ from experiments.gscale.convergence import (
     spared_convergence_seconds,
 )
 from experiments.gscale.exhibits import exhibits_of
-from experiments.result import FlowResult, Result, Series
+from experiments.results.result import FlowResult, Result, Series
 from tests.experiments.gscale.results import made_up
-from tests.experiments.results import flow
+from tests.experiments.sample_results import flow
 
 CUT, END, STEP = 10.0, 40.0, 0.2
 STARTS = np.arange(0, END, STEP)

@@ -10,11 +10,11 @@ import pytest
 from experiments.gscale import campaign
 from experiments.gscale.bench import Bench
 from experiments.gscale.loss_figures import role_loss
-from experiments.result import Result, Role, load_result
-from kuijia_app.cli.main import main
-from testbed.errors import TestbedError
-from testbed.processes import processes_with_environment
-from testbed.run_directory import LAB_VARIABLE, labs, owner_of
+from experiments.results.result import Result, Role, load_result
+from kuijia.cli.main import main
+from testbed.machine.errors import TestbedError
+from testbed.machine.processes import processes_with_environment
+from testbed.machine.run_directory import LAB_VARIABLE, labs, owner_of
 from tests.experiments.gscale.killed import campaign as killed_campaign
 from tests.experiments.gscale.killed import valid_results
 

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.exhibit import Exhibit
 from experiments.gscale.cases import DEMANDS, LINKS, Case, grid
 from experiments.gscale.exhibits import exhibits_of
 from experiments.gscale.loss_figures import LOSS_FIGURES, mean_loss, role_loss
-from experiments.published import published_curves
-from experiments.result import Result
+from experiments.results.exhibit import Exhibit
+from experiments.results.published import published_curves
+from experiments.results.result import Result
 from tests.experiments.gscale.results import made_up
-from tests.experiments.results import flow
+from tests.experiments.sample_results import flow
 
 
 def _fig10(results: list[Result]) -> Exhibit:

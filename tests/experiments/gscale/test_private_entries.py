@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from experiments.gscale.private_entries import entries_of
-from kuijia_app.queues import PLAIN_LAYOUT
-from kuijia_app.wiring import Wiring
+from kuijia_app.tables.queues import PLAIN_LAYOUT
+from kuijia_app.tables.wiring import Wiring
 from te_solver.networks import shipped_network
 from te_solver.plan import Tunnel
 from te_solver.topology_file import load_topology
-from testbed.hash_probe import FlowKey
+from testbed.traffic.hash_probe import FlowKey
 
 VICTIM = PLAIN_LAYOUT.classes[0].victim
 

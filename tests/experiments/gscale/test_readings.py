@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 from experiments.compared_schemes import PAPERS_SCHEMES
-from experiments.exhibit_picture import exhibit_figure
-from experiments.exhibit_table import exhibit_text
 from experiments.gscale.cases import DEMANDS, LINKS, Case
 from experiments.gscale.flow_run import compute
 from experiments.gscale.loss_figures import mean_loss, role_loss
@@ -19,8 +17,10 @@ from experiments.gscale.readings.losses import FIGURES, Losses, losses_of, pairs
 from experiments.gscale.readings.reading import DEFAULT, NEAREST, READINGS, Reading
 from experiments.gscale.readings.show import exhibits, readings_to_json
 from experiments.gscale.readings.summary import CURVES, summary_of
-from experiments.published import published_curves
 from experiments.registry import Settings
+from experiments.reporting.exhibit_picture import exhibit_figure
+from experiments.results.exhibit_table import exhibit_text
+from experiments.results.published import published_curves
 from te_solver.demands import Demand
 from te_solver.networks import shipped_network
 from te_solver.solve import solve

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from experiments.gscale.validity import disturbed, uncarried
-from experiments.result import FlowResult
+from experiments.results.result import FlowResult
 
 TCP = FlowResult("f1", "aboriginal", "tcp", "1", "2", offered=10.0, before=9.56, after=9.55)
 VICTIM = replace(TCP, name="f2", role="victim", after=1.0)

@@ -10,9 +10,9 @@ import pytest
 
 from experiments.hedera import growth_run, large_run
 from experiments.hedera.growth_run import exhibits, in_own_process, run_growth, simulate
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Settings
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 
 def test_every_size_is_told_with_its_time_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,16 +15,16 @@ from experiments.hedera.arrivals import SMALLEST, arriving, larger
 from experiments.hedera.large_options import LargeOptions
 from experiments.hedera.large_run import exhibits, run_large
 from experiments.hedera.simulation import Setting, Simulation
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Settings, find_experiment
 from hedera.fat_tree import FatTree
 from hedera.matrices import stride
 from hedera.placement.ecmp import Ecmp
-from kuijia_app.cli.main import main
+from kuijia.cli.main import main
+from kuijia_base.errors import InputError
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 from simulator.flow.ramp import Ramp
 from simulator.flow_sizes.published import published_flow_sizes
-from te_solver.errors import InputError
 
 SETTINGS = Settings("flow", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.exhibit_table import exhibit_text
 from experiments.hedera import matrices_run
 from experiments.hedera.goodput import non_blocking, tcp_goodput, utilisation
 from experiments.hedera.matrices_run import (
@@ -22,10 +21,11 @@ from experiments.hedera.matrices_run import (
     row_of,
     summary,
 )
-from experiments.report import report_of
+from experiments.reporting.report import report_of
+from experiments.results.exhibit_table import exhibit_text
 from hedera.fat_tree import FatTree
 from hedera.matrices import authors_matrices
-from kuijia_app.cli.main import main
+from kuijia.cli.main import main
 
 TREE = FatTree(4)
 

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.patches import Rectangle
 
-from experiments.exhibit_picture import exhibit_figure
 from experiments.hedera.shuffle_cases import ShuffleOptions
 from experiments.hedera.shuffle_flow import flow_shuffle, shuffle_workload, transfers_of
 from experiments.hedera.shuffle_reading_cases import READINGS, Hash, Reading
@@ -22,13 +21,14 @@ from experiments.hedera.shuffle_readings_run import compared, labels, of_reading
 from experiments.hedera.shuffle_report import exhibits, figures, published_shuffle
 from experiments.hedera.simulation import Setting
 from experiments.hedera.testbed_cases import ANNEALING, ARRANGEMENTS, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.registry import Settings
+from experiments.reporting.exhibit_picture import exhibit_figure
 from hedera.fat_tree import FatTree
-from kuijia_app.cli.main import main
+from kuijia.cli.main import main
+from kuijia_base.errors import InputError
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 from simulator.flow.ramp import Ramp
-from te_solver.errors import InputError
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs/results/hedera"
 TREE = FatTree(4, 1000.0)

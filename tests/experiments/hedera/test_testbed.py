@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.exhibit_picture import exhibit_figure
-from experiments.exhibit_table import exhibit_text
 from experiments.hedera import large, shuffle, testbed
 from experiments.hedera.goodput import tcp_goodput
 from experiments.hedera.shuffle_report import GAIN, figures
@@ -28,16 +26,18 @@ from experiments.hedera.testbed_report import (
     published_goodput,
     summary,
 )
-from experiments.output import OutputFolder
 from experiments.registry import all_experiments, find_experiment, refuse_unheeded
+from experiments.reporting.exhibit_picture import exhibit_figure
+from experiments.results.exhibit_table import exhibit_text
 from hedera.data_centre import DataCentre
 from hedera.events import ROUND
 from hedera.fat_tree import FatTree
 from hedera.matrices import authors_matrices
 from hedera.multi_rooted import MultiRooted
-from te_solver.errors import InputError
-from testbed.application_process import Event
-from testbed.transfers import Transfer
+from kuijia_base.errors import InputError
+from kuijia_base.output_folder import OutputFolder
+from testbed.controllers.application_process import Event
+from testbed.traffic.transfers import Transfer
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs/results/hedera"
 

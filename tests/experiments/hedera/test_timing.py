@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from matplotlib.patches import Rectangle
 
-from experiments.exhibit_picture import exhibit_figure
 from experiments.hedera import timing_run
 from experiments.hedera.timing_run import exhibits, run_timing
-from experiments.output import OutputFolder
-from experiments.progress import Progress
+from experiments.reporting.exhibit_picture import exhibit_figure
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 
 def test_timings_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from experiments.packet_study.networks import Links, equipped, generated, node_names, of_topology
+from kuijia_base.errors import InputError
 from simulator.packet.queues import Fifo
 from simulator.packet.routing import Ecmp
 from simulator.packet.traffic.load import link_shares
 from simulator.packet.traffic.patterns import Random
 from simulator.portable_random import Draws
-from te_solver.errors import InputError
 from te_solver.topology import Link, Topology
 
 

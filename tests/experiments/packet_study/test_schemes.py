@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from experiments.packet_study.schemes import DISCIPLINES, Mark, queueing, require_room
+from kuijia_base.errors import InputError
 from simulator.packet.queues import Crosspoints, Fifo, HashedCredits, Red, Threshold
-from te_solver.errors import InputError
 
 
 def test_crosspoints_share_the_buffer_of_their_output() -> None:

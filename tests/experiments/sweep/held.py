@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.sweep.sweep import Sweep, swept
 from experiments.sweep.workers import Workers
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 
 CASES = 30
 FREE = 12

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from experiments.sweep.checkpoint import Checkpoint
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 
 SWEEP = {"sweep": "fig4", "cases": 3, "code": "abc", "seed": 1}
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.progress import Progress
 from experiments.sweep import cluster
 from experiments.sweep.cluster import ClusterError, connected
 from experiments.sweep.sweep import Sweep, swept
 from experiments.sweep.workers import Workers
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
+from kuijia_base.progress import Progress
 from tests.experiments.sweep import held
 from tests.experiments.sweep.processes import held_sweep, python, wait_until, wait_until_held, worked
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.sweep.local import WorkersKilledError
 from experiments.sweep.sweep import CaseError, Sweep, swept
 from experiments.sweep.workers import Workers
-from te_solver.errors import InputError, InterruptedWorkError
+from kuijia_base.errors import InputError, InterruptedWorkError
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 from tests.experiments.sweep import held
 from tests.experiments.sweep.processes import gone, held_sweep, wait_until, wait_until_held, worked
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from experiments.output import OutputFolder
-from experiments.progress import Progress
 from experiments.sweep.sweep import CaseError
 from experiments.sweep.workers import Workers
 from experiments.whatif import sweep
 from experiments.whatif.sweep import Questions, outcomes_of
+from kuijia_base.errors import InputError, SolverError
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 from simulator.flow.failure_impact import FailureModel
 from simulator.flow.what_if import Contender, Outcome, outcome_of, what_if
 from te_solver.demands_file import load_demands
-from te_solver.errors import InputError, SolverError
 from te_solver.failures import Failure, link_pairs, single_links
 from te_solver.networks import shipped_demands, shipped_network
 from te_solver.resolve import WarmThroughput

@@ -12,15 +12,15 @@ from pathlib import Path
 from hedera import events as hedera_events
 from hedera.data_centre import DataCentre
 from hedera.fat_tree import FatTree
-from kuijia_app import event_log
-from kuijia_app.options import OptionWords
+from kuijia_app.framework import event_log
+from kuijia_app.tables.options import OptionWords
 from te_solver.plan_file import save_plan
-from testbed.application_process import ApplicationProcess, Event, Framework, Listening
-from testbed.controller_process import ControllerProcess
-from testbed.dummy_switches import DummyBridges, DummyNetwork
-from testbed.errors import TestbedError
-from testbed.scheduler_process import SchedulerProcess
-from testbed.unixctl import ControlSocket
+from testbed.controllers.application_process import ApplicationProcess, Event, Framework, Listening
+from testbed.controllers.controller_process import ControllerProcess
+from testbed.controllers.scheduler_process import SchedulerProcess
+from testbed.crosscheck.dummy_switches import DummyBridges, DummyNetwork
+from testbed.machine.errors import TestbedError
+from testbed.machine.unixctl import ControlSocket
 from tests.kuijia_app.dummy_switches import free_port
 from tests.kuijia_app.plans import both_ways, plan_of
 

@@ -14,14 +14,14 @@ from pathlib import Path
 from types import TracebackType
 
 from hedera.options import SchedulerOptions, build
-from kuijia_app import event_log
-from kuijia_app.options import OptionWords
-from kuijia_app.tls import TlsFiles
-from kuijia_app.wiring import Wiring
+from kuijia_app.framework import event_log
+from kuijia_app.framework.tls import TlsFiles
+from kuijia_app.tables.options import OptionWords
+from kuijia_app.tables.wiring import Wiring
 from te_solver.plan_file import save_plan
-from testbed.application_process import ApplicationProcess, Event, Framework, Listening
-from testbed.controller_process import ControllerProcess
-from testbed.scheduler_process import SchedulerProcess
+from testbed.controllers.application_process import ApplicationProcess, Event, Framework, Listening
+from testbed.controllers.controller_process import ControllerProcess
+from testbed.controllers.scheduler_process import SchedulerProcess
 from tests.kuijia_app.dummy_switches import free_port, wait_until
 from tests.kuijia_app.gate.imitated_switch import PATIENCE, ImitatedSwitch, message, port_status
 from tests.kuijia_app.plans import motivation_plan

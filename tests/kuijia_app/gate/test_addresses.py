@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.cli.main import main
+from kuijia.cli.main import main
 from te_solver.plan_file import save_plan
 from tests.kuijia_app.dummy_switches import PATIENCE, free_port, wait_until
 from tests.kuijia_app.gate import imitated_switch as openflow
@@ -69,7 +69,7 @@ def test_switches_come_by_ipv6(plan_file: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "kuijia_app.cli.main",
+        "kuijia",
         "controller",
         str(plan_file),
         "--host=::1",

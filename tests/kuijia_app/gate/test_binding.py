@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.gate.binding import load_binding
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 
 A, B = "a1" * 32, "b2" * 32
 

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from kuijia_app import event_log
+from kuijia_app.framework import event_log
 from kuijia_app.gate.limits import LIMITS
-from testbed.application_process import Framework
+from testbed.controllers.application_process import Framework
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.kuijia_app.gate import imitated_switch as openflow
 from tests.kuijia_app.gate.imitated_switch import ImitatedSwitch, features, message, multipart

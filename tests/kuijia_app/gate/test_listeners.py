@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from kuijia_app.framework.listening import address_of, require_free
 from kuijia_app.gate.listeners import Listener, NoRoomError, listen
-from kuijia_app.listening import address_of, require_free
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 
 
 class Exhausted:

@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from kuijia_app import event_log
-from kuijia_app.ending import EXIT_STATUS
+from kuijia_app.framework import event_log
+from kuijia_app.framework.ending import EXIT_STATUS
+from kuijia_app.framework.seam import app_manager, handler
 from kuijia_app.gate.application import Application
 from kuijia_app.gate.limits import LIMITS, Limits
 from kuijia_app.gate.listeners import listen
 from kuijia_app.gate.loop import Loop
 from kuijia_app.gate.reception import Reception
-from kuijia_app.seam import app_manager, handler
 from tests.kuijia_app.dummy_switches import PATIENCE, wait_until
 from tests.kuijia_app.gate import imitated_switch as openflow
 from tests.kuijia_app.gate.imitated_switch import ImitatedSwitch, message, port_status

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app import event_log
-from kuijia_app.cli.main import main
+from kuijia.cli.main import main
+from kuijia_app.framework import event_log
+from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.gate.channels import TlsChannel, server_context
 from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.limits import LIMITS
 from kuijia_app.gate.wire import Wire
-from kuijia_app.tls import TlsFiles
 from te_solver.plan_file import save_plan
-from testbed.application_process import Framework
+from testbed.controllers.application_process import Framework
 from tests.certificates import make_certificate
 from tests.kuijia_app.dummy_switches import free_port, wait_until
 from tests.kuijia_app.gate.imitated_switch import ImitatedSwitch

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from kuijia_base.errors import UnsoundError
 from simulator.flow_sizes.distribution import FlowSizes, Interpolation
 from simulator.portable_random import Draws
-from te_solver.errors import UnsoundError
 
 
 @st.composite

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kuijia_base.errors import InputError
 from simulator.flow_sizes.published import find_flow_sizes, published_flow_sizes, published_names
-from te_solver.errors import InputError
 
 MEANS = {
     "cache-follower": 712_574,

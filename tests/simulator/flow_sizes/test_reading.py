@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from kuijia_base.errors import InputError
 from simulator.flow_sizes.distribution import Interpolation
 from simulator.flow_sizes.reading import parse_flow_sizes, read_flow_sizes
-from te_solver.errors import InputError
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kuijia_base.errors import UnsoundError
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
 from simulator.packet.queues import Crosspoints, Fifo, Queueing, Red, RoundRobin, StrictPriority, Threshold, TokenBucket
@@ -15,7 +16,6 @@ from simulator.packet.scenario import Outage, Setting
 from simulator.packet.simulation import Simulation
 from simulator.packet.topologies import LeafSpine, single_switch
 from simulator.packet.transports import Congestion, ConstantRate, Packets, Tcp
-from te_solver.errors import UnsoundError
 from tests.simulator.packet.scenes import bottleneck, bottleneck_link, require_conserved
 
 FABRIC = LeafSpine(4, 4, 4, 1000.0, 1000.0, 2e-6)

@@ -12,11 +12,11 @@ import pytest
 from experiments.gscale.cases import LINKS, Case
 from experiments.gscale.flow_run import compute
 from experiments.registry import Settings
-from kuijia_app.cli.main import main
-from kuijia_app.options import OptionWords, pipeline_options
-from kuijia_app.pipeline import build_tables
-from kuijia_app.rules import GroupType
-from kuijia_app.verification import Verifier
+from kuijia.cli.main import main
+from kuijia_app.proof.verification import Verifier
+from kuijia_app.tables.options import OptionWords, pipeline_options
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.rules import GroupType
 from te_solver.failure_schemes.failure_scheme import VICTIM, FailureScheme
 from te_solver.failure_schemes.kuijia import KUIJIA
 from te_solver.failure_schemes.registry import add_scheme, all_schemes, failure_scheme, remove_scheme, switch_schemes

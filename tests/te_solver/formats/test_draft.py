@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 from te_solver.formats.draft import DEFAULT_CAPACITY, NetworkDraft
 from te_solver.topology import Link
 from tests.cpu_time import at_most

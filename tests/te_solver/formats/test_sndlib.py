@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from kuijia_base.errors import InputError
 from te_solver.demands import Demand
 from te_solver.demands_file import load_demands
-from te_solver.errors import InputError
 from te_solver.topology_file import load_topology
 from tests.te_solver.formats.reading import capacities, complaint, read
 

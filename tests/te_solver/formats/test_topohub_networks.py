@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from kuijia_base.errors import InputError
 from te_solver.demands_file import load_demands
-from te_solver.errors import InputError
 from te_solver.topology_file import load_topology
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 from te_solver.formats.topology_yaml import topology_as_data, topology_yaml
 from te_solver.networks import shipped_names, shipped_network
 from te_solver.schemas import schema

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kuijia_base.errors import SolverError
 from te_solver.demands import Demand
-from te_solver.errors import SolverError
 from te_solver.programs.max_min import MaxMin
 from te_solver.programs.program import Options
 from te_solver.programs.solver import Solver

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from te_solver.errors import UnsoundError
+from kuijia_base.errors import UnsoundError
 from te_solver.failures import NO_FAILURE, Failure, surviving
 from te_solver.plan import Plan
 from te_solver.schemes.interface import Scheme

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from te_solver.errors import InputError
+from kuijia_base.errors import InputError
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.schemes.precomputed import Precomputed
 from te_solver.schemes.recompute import Recompute

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from kuijia_app.pipeline import PipelineOptions, build_tables
-from kuijia_app.queues import PLAIN_LAYOUT
-from kuijia_app.rules import GroupType, PushLabel, ToGroup
+from kuijia_app.tables.pipeline import PipelineOptions, build_tables
+from kuijia_app.tables.queues import PLAIN_LAYOUT
+from kuijia_app.tables.rules import GroupType, PushLabel, ToGroup
 from te_solver.failure_schemes.failure_scheme import FailureScheme
 from te_solver.failure_schemes.kuijia import KUIJIA
 from te_solver.failure_schemes.rescaling import RESCALING

@@ -15,10 +15,10 @@ import yaml
 
 from te_solver.topology import Topology
 from te_solver.topology_file import save_topology
-from testbed.commands import find_program, run_command
-from testbed.network_namespace import private_network
-from testbed.ovs import SCHEMA_PATHS, Datapath
-from testbed.packet_origin import forget_origin
+from testbed.machine.commands import find_program, run_command
+from testbed.machine.network_namespace import private_network
+from testbed.machine.ovs import SCHEMA_PATHS, Datapath
+from testbed.machine.packet_origin import forget_origin
 from tests.certificates import make_certificate
 
 needs_sshd = pytest.mark.skipif(find_program("sshd") is None, reason="sshd not found (Debian package openssh-server)")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.cli.main import main
+from kuijia.cli.main import main
 from te_solver.demands_file import load_demands
 from te_solver.networks import shipped_demands, shipped_network
 from te_solver.plan import Plan
@@ -15,9 +15,9 @@ from te_solver.solve import solve
 from te_solver.topology_file import load_topology
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxGround
-from testbed.flow_keys import FlowKey, Mark
-from testbed.hash_probe import probe_marks_seen_by
-from testbed.lab import Lab, LabOptions
+from testbed.lab.lab import Lab, LabOptions
+from testbed.links.flow_keys import FlowKey, Mark
+from testbed.traffic.hash_probe import probe_marks_seen_by
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.testbed.boxes.rig import CONTROLLER_WITH_TLS, Rig, needs_sshd, rig
 

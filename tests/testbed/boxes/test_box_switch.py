@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.wiring import Wiring
+from kuijia_app.tables.wiring import Wiring
 from testbed.boxes.box_switch import remove_bridge, remove_cables
 from testbed.boxes.survey import survey
-from testbed.commands import run_command
-from testbed.dummy_switches import DummyNetwork
-from testbed.errors import TestbedError
-from testbed.ovs import Ovs
-from testbed.processes import send_signal, wait_for_end
+from testbed.crosscheck.dummy_switches import DummyNetwork
+from testbed.machine.commands import run_command
+from testbed.machine.errors import TestbedError
+from testbed.machine.ovs import Ovs
+from testbed.machine.processes import send_signal, wait_for_end
 from tests.testbed.emulated import topology
 
 pytestmark = pytest.mark.ovs

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from testbed.boxes.cable_probes import probe_cables
-from testbed.commands import run_command
-from testbed.errors import TestbedError
-from testbed.network_namespace import private_network
+from testbed.machine.commands import run_command
+from testbed.machine.errors import TestbedError
+from testbed.machine.network_namespace import private_network
 
 LIMIT = 10.0
 

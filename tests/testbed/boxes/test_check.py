@@ -10,7 +10,7 @@ import pytest
 
 from testbed.boxes.check import amiss, box_faults, cable_faults
 from testbed.boxes.inventory import HostBox, Login, SwitchBox
-from testbed.ovs import Datapath
+from testbed.machine.ovs import Datapath
 
 LOGIN = Login("192.0.2.11")
 SWITCH = SwitchBox("a", LOGIN, "eth0", {"b": "eth1"}, datapath=Datapath.USERSPACE)

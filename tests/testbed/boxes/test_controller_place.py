@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.cli.main import main
-from te_solver.errors import InputError
+from kuijia.cli.main import main
+from kuijia_base.errors import InputError
 from testbed.boxes.controller_place import call_controller, stand_in
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxGround

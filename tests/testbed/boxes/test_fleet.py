@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kuijia_app.cli.main import EXIT_INTERRUPTED, main
-from kuijia_app.wiring import Wiring
+from kuijia.cli.main import EXIT_INTERRUPTED, main
+from kuijia_app.tables.wiring import Wiring
 from testbed.boxes.fleet import Fleet
 from testbed.boxes.hosts import BoxHost
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxNetwork
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import DeadBoxError
-from testbed.commands import MODULES
-from testbed.errors import TestbedError
-from testbed.network import NetworkOptions
+from testbed.machine.commands import MODULES
+from testbed.machine.errors import TestbedError
+from testbed.network.network import NetworkOptions
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.testbed.boxes.box_state import state_of
 from tests.testbed.boxes.rig import Rig, TestBox, needs_sshd, rig
@@ -132,7 +132,7 @@ def test_up_that_is_stopped_half_way_leaves_nothing_that_down_does_not_put_back(
     boxes: Rig, blow: signal.Signals, status: int, moment: list[str]
 ) -> None:
     before = {name: state_of(box) for name, box in boxes.boxes.items()}
-    command = [sys.executable, "-m", "kuijia_app.cli.main", "boxes", "up"]
+    command = [sys.executable, "-m", "kuijia", "boxes", "up"]
     up = subprocess.Popen([*command, str(boxes.inventory), str(boxes.topology_file)], cwd=MODULES)
 
     def has_come() -> bool:

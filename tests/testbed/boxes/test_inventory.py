@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.bfd import LAST_BFD_PATH_ID
-from kuijia_app.tls import TlsFiles
-from te_solver.errors import InputError
+from kuijia_app.framework.tls import TlsFiles
+from kuijia_app.tables.bfd import LAST_BFD_PATH_ID
+from kuijia_base.errors import InputError
 from te_solver.topology import Link, Topology
 from testbed.boxes.inventory import DEFAULT_BRIDGE, read_inventory
-from testbed.names import bfd_watched_name
-from testbed.ovs import Datapath
+from testbed.machine.ovs import Datapath
+from testbed.network.names import bfd_watched_name
 
 GOOD = """\
 controller: {address: 192.0.2.1}

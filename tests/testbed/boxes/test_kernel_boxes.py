@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.wiring import Wiring
+from kuijia_app.tables.wiring import Wiring
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxNetwork
 from testbed.boxes.plans import Target
-from testbed.network import NetworkOptions
-from testbed.ovs import Datapath
+from testbed.machine.ovs import Datapath
+from testbed.network.network import NetworkOptions
 from tests.testbed.boxes.box_state import state_of
 from tests.testbed.boxes.rig import needs_sshd, rig
 from tests.testbed.emulated import topology

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kuijia_app.wiring import Wiring
+from kuijia_app.tables.wiring import Wiring
 from te_solver.topology import Link, Topology
 from testbed.boxes.changes import wake_steps
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.plans import Target
-from testbed.network import NetworkOptions
+from testbed.network.network import NetworkOptions
 
 INVENTORY = """\
 controller: {address: 192.0.2.1}

@@ -12,7 +12,7 @@ from testbed.boxes import fleet as fleet_module
 from testbed.boxes.fleet import Fleet
 from testbed.boxes.inventory import Login, read_inventory
 from testbed.boxes.ssh import BoxError, DeadBoxError
-from testbed.errors import TestbedError
+from testbed.machine.errors import TestbedError
 
 INVENTORY = """\
 controller: {address: 192.0.2.1}

@@ -9,8 +9,8 @@ import pytest
 from testbed.boxes import record
 from testbed.boxes.changes import Step
 from testbed.boxes.record import Record
-from testbed.commands import find_program, run_command
-from testbed.errors import TestbedError
+from testbed.machine.commands import find_program, run_command
+from testbed.machine.errors import TestbedError
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from testbed.boxes.agent import GREETING
 from testbed.boxes.bundle import BOOTSTRAP, bundle
 from testbed.boxes.inventory import Login
 from testbed.boxes.ssh import BoxError, Connection, DeadBoxError, ssh_command
-from testbed.commands import MODULES
+from testbed.machine.commands import MODULES
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 

@@ -7,8 +7,8 @@ import pytest
 from testbed.boxes.check import box_faults
 from testbed.boxes.inventory import HostBox, Login
 from testbed.boxes.survey import survey
-from testbed.commands import run_command
-from testbed.network_namespace import private_network
+from testbed.machine.commands import run_command
+from testbed.machine.network_namespace import private_network
 
 
 @pytest.mark.emulation

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kuijia_app.cli.main import main
-from testbed.application_process import LISTEN_PORT
+from kuijia.cli.main import main
+from testbed.controllers.application_process import LISTEN_PORT
 from tests.testbed.boxes.rig import CONTROLLER, Rig, needs_sshd, rig
 from tests.testbed.emulated import topology
 

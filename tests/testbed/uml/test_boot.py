@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from te_solver.errors import InputError
-from testbed.errors import TestbedError
-from testbed.processes import start_time
+from kuijia_base.errors import InputError
+from testbed.machine.errors import TestbedError
+from testbed.machine.processes import start_time
 from testbed.uml import boot
 from testbed.uml.boot import Guest, run_in_guest
 from testbed.uml.channel import channel_folder, guest_processes
@@ -94,7 +94,7 @@ def test_what_was_written_before_the_time_is_over_is_kept(tmp_path: Path) -> Non
 def background_guest(folder: Path, script: str) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """`kuijia uml` with a script that has written its first line, and the guest's folder."""
     before = traces()
-    command = [sys.executable, "-m", "kuijia_app.cli.main", "uml", "--", "sh", "-c", script]
+    command = [sys.executable, "-m", "kuijia", "uml", "--", "sh", "-c", script]
     root = Path(boot.__file__).parents[2]
     with subprocess.Popen(
         command, cwd=folder, env={**os.environ, "PYTHONPATH": str(root)}, stdout=subprocess.PIPE

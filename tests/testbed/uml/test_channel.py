@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.processes import own_identity
+from testbed.machine.processes import own_identity
 from testbed.uml import channel
 from testbed.uml.channel import channel_folder
 

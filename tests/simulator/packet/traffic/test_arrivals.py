@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from kuijia_base.errors import UnsoundError
 from simulator.packet.traffic.arrivals import Arrivals, LogNormal, Poisson, arrival_times
 from simulator.portable_random import Draws
-from te_solver.errors import UnsoundError
 
 COUNT = 100_000
 

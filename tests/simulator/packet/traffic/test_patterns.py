@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kuijia_base.errors import UnsoundError
 from simulator.packet.traffic.patterns import AllToAll, Incast, Pattern, Permutation, Random, Stride
 from simulator.portable_random import Draws
-from te_solver.errors import UnsoundError
 
 PATTERNS: list[Pattern] = [Random(), Random(apart=3), Permutation(), Stride(2), AllToAll(), Incast(4)]
 

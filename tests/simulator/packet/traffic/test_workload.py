@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kuijia_base.errors import UnsoundError
 from simulator.flow_sizes.distribution import FlowSizes
 from simulator.flow_sizes.published import published_flow_sizes
 from simulator.packet.network import Network
@@ -17,7 +18,6 @@ from simulator.packet.traffic.patterns import Incast, Permutation, Random, Strid
 from simulator.packet.traffic.workload import Workload, flows_at_once
 from simulator.packet.transports import Tcp
 from simulator.portable_random import Draws
-from te_solver.errors import UnsoundError
 
 FABRIC = LeafSpine(4, 2, 8, host_rate=10_000, fabric_rate=20_000, delay=1e-6).network(Fifo())
 """32 hosts whose leaves have half the rate upwards that they have downwards."""

@@ -1,0 +1,1 @@
+"""Figure 4: losses over all failures of a large network."""

@@ -1,0 +1,1 @@
+"""Measuring on real switches: grounds, load, attempts, flows on wanted tunnels."""

@@ -1,0 +1,278 @@
+"""Measures one link failure on the emulated testbed: real flows through the real hash, before and after the cut."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from experiments.measuring.load import Load, LoadWatch
+from experiments.measuring.wanted_flow import WantedFlow
+from experiments.results.result import Failure, FlowResult, Series, Window
+from experiments.results.roles import FlowPaths, roles
+from kuijia_app.tables.queues import PLAIN_LAYOUT, QueueLayout
+from testbed.lab.failures import LinkEvent
+from testbed.lab.lab import Lab
+from testbed.machine.errors import TestbedError
+from testbed.traffic.hash_probe import FlowKey, Mark
+from testbed.traffic.iperf import UDP_FRAME, UDP_PAYLOAD, Goodput, IperfFlow, IperfRun
+from testbed.traffic.offered_rate import BURST_SECONDS, PACED_SECONDS, OfferedRate, limit_offered_rates
+
+SHOW_SECONDS = 0.5
+_SHOWN_FLOWS = 8
+"""Flows that fit on a line of text."""
+
+_PACING_HEADROOM = 1.02
+"""Factor by which a UDP flow may exceed its rate to catch up after a delay."""
+
+_NOTICE_SECONDS = 2.0
+"""Seconds the lab may take to notice a cut; flows last that much longer."""
+
+_END_SECONDS = 1.0
+"""Seconds from the end of the last window to the end of the flows."""
+
+Show = Callable[[str], None]
+Marks = Mapping[FlowKey, Mark]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Durations in seconds: `warmup` of the flows, `before` and `after` the windows around the cut, `settle` after it.
+
+    `interval` is that of the goodput series. The labels of flows are watched at the beginning and after the cut, for at
+    most `observe` seconds; a flow starved in the victims' queue may not be seen in that time.
+    """
+
+    warmup: float
+    before: float
+    settle: float
+    after: float
+    interval: float
+    observe: float = 2.0
+
+    @property
+    def total(self) -> int:
+        """Duration of the flows in whole seconds."""
+        before = max(self.warmup, self.observe) + self.before
+        after = _NOTICE_SECONDS + max(self.settle, self.observe) + self.after
+        return math.ceil(before + after + _END_SECONDS)
+
+
+@dataclass(frozen=True)
+class Sending:
+    """TCP settings of the hosts: congestion control, and the seconds for which a flow may catch up with its limit."""
+
+    congestion_control: str = "cubic"
+    burst_seconds: float = BURST_SECONDS
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Link to cut; `without_controller` kills the controller before the window that precedes the cut."""
+
+    link: tuple[str, str]
+    without_controller: bool = False
+
+
+@dataclass(frozen=True)
+class MeasuredFlow:
+    """A wanted flow and the ports that make the ingress hash it as wanted."""
+
+    wanted: WantedFlow
+    key: FlowKey
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Observations of a run; times in seconds since the epoch.
+
+    Attributes:
+        started_at: time when all flows were connected.
+        before, after: averaging windows, start and end.
+        goodput: by flow name.
+        marks_before, marks_after: labels seen at the ingress.
+    """
+
+    started_at: float
+    before: tuple[float, float]
+    after: tuple[float, float]
+    event: LinkEvent
+    goodput: Mapping[str, Goodput]
+    marks_before: Marks
+    marks_after: Marks
+    load: Load
+
+
+def record_failure(
+    lab: Lab,
+    flows: Sequence[MeasuredFlow],
+    cut: Cut,
+    timing: Timing,
+    sending: Sending,
+    show: Show,
+    react: Callable[[], None] = lambda: None,
+) -> Recording:
+    """Start the flows, cut the link, wait, stop; the link stays cut.
+
+    Args:
+        lab: idle, with all links up.
+        flows: flows to run; at most one for each source port of a site.
+        cut: the link and the way to cut it.
+        timing: duration of each phase.
+        sending: TCP settings of the hosts.
+        show: receives the present goodput of all flows, several times a second.
+        react: called as soon as the lab has noticed the cut.
+
+    Raises:
+        TestbedError: a flow failed, or the lab noticed the cut too late.
+    """
+    for site in sorted({flow.wanted.source for flow in flows}):
+        limits = [_limit(flow, sending) for flow in flows if flow.wanted.source == site]
+        limit_offered_rates(lab.fabric.host(site), limits)
+    iperf_flows = [_iperf_flow(flow, sending) for flow in flows]
+    link = "-".join(cut.link)
+    broken = {tunnel.path_id for tunnel in lab.plan.tunnels if tunnel.crosses(*cut.link)}
+    with IperfRun(lab.fabric, iperf_flows, timing.total, timing.interval) as run:
+        started_at = run.connected_at
+        marks_before = _observe(lab, flows, timing.observe)
+        _follow(run, started_at + timing.warmup, "flows getting going", show)
+        if cut.without_controller:
+            lab.kill_controller()
+        watch = LoadWatch(lab.fabric.forwarding_process, lab.fabric.count_box_loads)
+        before_start = time.time()
+        _follow(run, before_start + timing.before, f"before {link} is cut", show)
+        event = lab.fail(*cut.link)
+        react()
+        marks_after = _observe(lab, flows, timing.observe, broken)
+        _follow(run, event.requested_at + timing.settle, f"{link} is cut, flows settling", show)
+        after_start = time.time()
+        after_end = after_start + timing.after
+        if after_end > started_at + timing.total - _END_SECONDS / 2:
+            raise TestbedError(f"the cut of {link} was noticed too late: the flows end before they are measured")
+        _follow(run, after_end, f"after {link} was cut", show)
+        load = watch.load()
+        show("flows ending")
+        goodput = run.finish()
+    return Recording(
+        started_at=started_at,
+        before=(before_start, event.requested_at),
+        after=(after_start, after_end),
+        event=event,
+        goodput=goodput,
+        marks_before=marks_before,
+        marks_after=marks_after,
+        load=load,
+    )
+
+
+def evaluate(
+    recording: Recording, flows: Sequence[MeasuredFlow], cut: Cut, layout: QueueLayout = PLAIN_LAYOUT
+) -> tuple[FlowResult, ...]:
+    """Return the result of each flow: goodput, role, tunnels seen, and whether it was in a victims' queue.
+
+    Raises:
+        TestbedError: a flow was seen on another tunnel than wanted, or its goodput is unknown for part of a window.
+    """
+    paths = {flow.wanted.name: FlowPaths(flow.wanted.tunnel.nodes, flow.wanted.backup.nodes) for flow in flows}
+    role = roles(paths, cut.link)
+    low = {served.priority: served.victim.traffic_class for served in layout.classes}
+    results = []
+    for flow in flows:
+        wanted, goodput = flow.wanted, recording.goodput[flow.wanted.name]
+        mark_before, mark_after = recording.marks_before.get(flow.key), recording.marks_after.get(flow.key)
+        for mark, tunnel in ((mark_before, wanted.tunnel), (mark_after, wanted.backup)):
+            if mark is not None and mark.label != tunnel.path_id:
+                raise TestbedError(
+                    f"flow {wanted.name} was seen with label {mark.label} instead of {tunnel.path_id}: its hash changed"
+                )
+        try:
+            before, after = goodput.mean(*recording.before), goodput.mean(*recording.after)
+            sent = goodput.mean_sent(*recording.after) if flow.key.protocol == "udp" else None
+        except ValueError as error:
+            raise TestbedError(f"flow {wanted.name}: {error}") from error
+        results.append(
+            FlowResult(
+                name=wanted.name,
+                role=role[wanted.name],
+                protocol=flow.key.protocol,
+                source=wanted.source,
+                target=wanted.target,
+                offered=wanted.offered,
+                before=before,
+                after=after,
+                tunnel_before=wanted.tunnel.nodes if mark_before is not None else None,
+                tunnel_after=wanted.backup.nodes if mark_after is not None else None,
+                low_after=mark_after.traffic_class == low[wanted.priority] if mark_after else None,
+                series=_series(goodput, recording.started_at),
+                priority=wanted.priority,
+                sent=sent,
+            )
+        )
+    return tuple(results)
+
+
+def failure_of(recording: Recording, cut: Cut) -> Failure:
+    return Failure(cut.link, recording.event.requested_at - recording.started_at, asdict(recording.event))
+
+
+def windows_of(recording: Recording) -> tuple[Window, Window]:
+    """Return the windows before and after, in seconds since the run began."""
+    zero = recording.started_at
+    before, after = (Window(start - zero, end - zero) for start, end in (recording.before, recording.after))
+    return before, after
+
+
+def _limit(flow: MeasuredFlow, sending: Sending) -> OfferedRate:
+    """Return the rate that tc enforces: TCP flows fill it; UDP flows pace themselves and are only smoothed by it."""
+    if flow.key.protocol == "tcp":
+        return OfferedRate(flow.key.source_port, flow.wanted.offered, sending.burst_seconds)
+    return OfferedRate(flow.key.source_port, flow.wanted.offered * _PACING_HEADROOM, PACED_SECONDS)
+
+
+def _iperf_flow(flow: MeasuredFlow, sending: Sending) -> IperfFlow:
+    is_tcp = flow.key.protocol == "tcp"
+    return IperfFlow(
+        flow.wanted.name,
+        flow.wanted.source,
+        flow.wanted.target,
+        flow.key.source_port,
+        flow.key.server_port,
+        protocol=flow.key.protocol,
+        rate=None if is_tcp else flow.wanted.offered * UDP_PAYLOAD / UDP_FRAME,
+        congestion_control=sending.congestion_control if is_tcp else None,
+        source_address=flow.key.source_address,
+        code_point=flow.key.code_point,
+    )
+
+
+def _observe(
+    lab: Lab, flows: Sequence[MeasuredFlow], seconds: float, broken: Collection[int] = frozenset()
+) -> dict[FlowKey, Mark]:
+    """Return the labels of flows at their ingress, ignoring those of `broken` tunnels, which stay in use a little."""
+    sites = sorted({flow.wanted.source for flow in flows})
+    with lab.fabric.observe(*sites) as observer:
+        return observer.watch([flow.key for flow in flows], seconds, broken)
+
+
+def _follow(run: IperfRun, until: float, phase: str, show: Show) -> None:
+    """Show the flows' goodput until a moment, in seconds since the epoch."""
+    while (left := until - time.time()) > 0:
+        time.sleep(min(SHOW_SECONDS, left))
+        live = run.live_goodput()
+        rates = "  ".join(f"{name} {rate:5.2f}" for name, rate in live.items())
+        if len(live) > _SHOWN_FLOWS:
+            rates = f"{len(live)} flows {sum(live.values()):.1f}"
+        show(f"{rates} Mbit/s  ({phase}, {max(0.0, until - time.time()):.0f} s)")
+
+
+def _series(goodput: Goodput, zero: float) -> Series:
+    """Return the goodput series, rounded to the clocks' accuracy and to 1 kbit/s."""
+    return Series(
+        start=tuple(round(each.start - zero, 3) for each in goodput.intervals),
+        end=tuple(round(each.end - zero, 3) for each in goodput.intervals),
+        goodput=tuple(
+            round(each.carried * 8 / 1e6 / (each.end - each.start), 3) if each.end > each.start else 0.0
+            for each in goodput.intervals
+        ),
+    )

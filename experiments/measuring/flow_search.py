@@ -1,0 +1,139 @@
+"""Finds flows in a running lab that the ingress hashes to the tunnels an experiment wants them on."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+from experiments.measuring.wanted_flow import WantedFlow
+from kuijia_app.tables.queues import QueueLayout
+from kuijia_app.tables.slots import cut_slots
+from testbed.lab.lab import Lab
+from testbed.machine.errors import TestbedError
+from testbed.traffic.hash_probe import FlowKey, FlowWish, Mark, Protocol, choose_flows, probe_marks_seen_by
+
+FIRST_SERVER_PORT = 5201
+SOURCE_PORTS = range(10000, 30000)
+"""Source ports below those that the kernel assigns itself (ip_local_port_range)."""
+
+DEFAULT_CODE_POINT = 0
+"""DSCP value of packets that no host has marked (RFC 2474)."""
+
+MISS_CHANCE = 1e-4
+"""Probability that no candidate of a flow is hashed as wanted."""
+
+REROUTE_TIMEOUT = 15.0
+"""Seconds that the ingress may take to react to a link, after those that the lab has already waited."""
+
+Marks = Mapping[FlowKey, Mark]
+
+
+def find_flows(
+    lab: Lab, flows: Sequence[WantedFlow], link: tuple[str, str], seed: int, protocol: Protocol = "tcp"
+) -> dict[str, FlowKey]:
+    """Return for each flow a source that the ingress sends as wanted, both with the link up and with it down.
+
+    TCP flows differ in their source ports. The switch's hash ignores UDP ports, so UDP flows differ in their source
+    addresses. The search really takes the link down, and returns with the link up again.
+
+    Raises:
+        TestbedError: no candidate is hashed as wanted, or the ingress does not react to the link.
+    """
+    broken = {tunnel.path_id for tunnel in lab.plan.tunnels if tunnel.crosses(*link)}
+    candidates = _draw_candidates(lab, flows, random.Random(seed), protocol)
+    before = _probe(lab, flows, candidates)
+    candidates = _seen(candidates, before)
+    lab.fail(*link)
+    try:
+        after = _probe_until(lab, flows, candidates, lambda marks: not broken & {mark.label for mark in marks.values()})
+    finally:
+        lab.heal(*link)
+    candidates = _seen(candidates, after)
+    wishes = [FlowWish(flow.name, flow.tunnel.path_id, flow.backup.path_id) for flow in flows]
+    chosen = choose_flows(wishes, candidates, before, after)
+    missing = [flow.name for flow in flows if flow.name not in chosen]
+    if missing:
+        raise TestbedError(f"no source that was tried is hashed to the tunnels wanted for flow {missing[0]}")
+    restored = {name: [key] for name, key in chosen.items()}
+    _probe_until(lab, flows, restored, lambda marks: all(before[key] == mark for key, mark in marks.items()))
+    return chosen
+
+
+def _draw_candidates(
+    lab: Lab, flows: Sequence[WantedFlow], chance: random.Random, protocol: Protocol
+) -> dict[str, list[FlowKey]]:
+    """Return enough candidates for each flow's share of the slots; no source port of a site is drawn twice."""
+    sites = sorted({flow.source for flow in flows})
+    ports = {site: iter(chance.sample(SOURCE_PORTS, len(SOURCE_PORTS))) for site in sites}
+    found: dict[str, list[FlowKey]] = {}
+    for position, flow in enumerate(flows):
+        count = _candidates_needed(_slot_share(lab, flow))
+        addresses = [str(lab.fabric.host(flow.source).address)] * count
+        if protocol == "udp":
+            every_address = [str(address) for address in lab.wiring.prefix(flow.source).hosts()]
+            addresses = chance.sample(every_address, min(count, len(every_address)))
+        server_port, code_point = FIRST_SERVER_PORT + position, code_point_of(lab.fabric.layout, flow)
+        found[flow.name] = [
+            FlowKey(protocol, address, next(ports[flow.source]), server_port, code_point) for address in addresses
+        ]
+    return found
+
+
+def _slot_share(lab: Lab, flow: WantedFlow) -> float:
+    """Return the share of the pair's hash slots that fit a flow: its tunnel first, then (unless it stays) its backup.
+
+    Raises:
+        TestbedError: no slot fits.
+    """
+    (pair,) = [pair for pair in lab.plan.pairs if flow.tunnel in pair.tunnels]
+    slots = cut_slots([tunnel.weight for tunnel in pair.tunnels], lab.options.slot_count).slots
+    primary, backup = pair.tunnels.index(flow.tunnel), pair.tunnels.index(flow.backup)
+    fitting = [slot for slot in slots if slot.primary == primary and backup in {primary, slot.backup}]
+    if not fitting:
+        raise TestbedError(
+            f"none of the {len(slots)} hash slots from {pair.source} to {pair.target} is that of flow {flow.name}:"
+            " its tunnel's weight is too small"
+        )
+    return len(fitting) / len(slots)
+
+
+def _candidates_needed(share: float) -> int:
+    return 1 if share == 1 else math.ceil(math.log(MISS_CHANCE) / math.log(1 - share))
+
+
+def code_point_of(layout: QueueLayout, flow: WantedFlow) -> int:
+    """Return the DSCP value that puts a flow into its class."""
+    code_points = layout.classes[flow.priority].code_points
+    return code_points[0] if code_points else DEFAULT_CODE_POINT
+
+
+def _seen(candidates: Mapping[str, Sequence[FlowKey]], marks: Marks) -> dict[str, list[FlowKey]]:
+    """Return the candidates without those whose source port turned out to be in use."""
+    return {name: [key for key in keys if key in marks] for name, keys in candidates.items()}
+
+
+def _probe(lab: Lab, flows: Iterable[WantedFlow], candidates: Mapping[str, Sequence[FlowKey]]) -> dict[FlowKey, Mark]:
+    by_pair: dict[tuple[str, str], list[FlowKey]] = {}
+    for flow in flows:
+        by_pair.setdefault((flow.source, flow.target), []).extend(candidates[flow.name])
+    marks: dict[FlowKey, Mark] = {}
+    for (source, target), keys in by_pair.items():
+        address = str(lab.fabric.host(target).address)
+        marks |= probe_marks_seen_by(partial(lab.fabric.observe, source), lab.fabric.host(source), address, keys)
+    return marks
+
+
+def _probe_until(
+    lab: Lab,
+    flows: Iterable[WantedFlow],
+    candidates: Mapping[str, Sequence[FlowKey]],
+    condition: Callable[[Marks], bool],
+) -> dict[FlowKey, Mark]:
+    deadline = time.monotonic() + REROUTE_TIMEOUT
+    while not condition(marks := _probe(lab, flows, candidates)):
+        if time.monotonic() > deadline:
+            raise TestbedError(f"the ingress has not rerouted its flows {REROUTE_TIMEOUT:g} s after a link changed")
+    return marks

@@ -1,0 +1,1 @@
+"""Memory of switches: entries and fields by tagging and pipeline."""

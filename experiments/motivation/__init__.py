@@ -1,0 +1,1 @@
+"""Tables 2 and 3: four flows, one cut link."""

@@ -1,0 +1,169 @@
+"""Tables 2 and 3 for `kuijia run`: options, and which backend measures; the tables are in `cases`."""
+
+from __future__ import annotations
+
+import argparse
+
+from experiments.compared_schemes import PAPERS_SCHEMES, compared_schemes
+from experiments.motivation.cases import (
+    CASES,
+    LOCAL_CUT,
+    PAPERS_CUT,
+    TABLE_2,
+    TABLE_3,
+    MotivationOptions,
+    MotivationTable,
+)
+from experiments.motivation.exhibits import exhibits_of_files
+from experiments.registry import Outcome, Settings, defaults_of, experiment
+from kuijia_app.tables.options import Liveness
+from kuijia_base.errors import InputError
+from kuijia_base.option_values import different_ones, positive_count, positive_number
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+
+_SECONDS = {
+    "warmup": (4.0, 3.0, "from the start of the flows to the first measurement"),
+    "before": (8.0, 4.0, "measured before the cut"),
+    "settle": (6.0, 6.0, "from the cut to the second measurement, for TCP to settle"),
+    "after": (30.0, 12.0, "measured after the cut"),
+}
+"""Phase to its default, its default with --quick, and its meaning."""
+
+_MODELLED = ("schemes", "cut")
+_UNMODELLED = {
+    "kill_controller": "the model has no controller",
+    "liveness": "in the model failures are noticed at once",
+    "buffer_packets": "the model has no buffers",
+    "link_delay_seconds": "the model has no delays",
+    "congestion_control": "the model has one kind of TCP",
+}
+_MEASURED = "--backend emulation or boxes"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("table2 and table3")
+    group.add_argument(
+        "--schemes",
+        type=different_ones(compared_schemes()),
+        default=PAPERS_SCHEMES,
+        metavar="SCHEME[,SCHEME]",
+        help=f"what happens to the victims (default: {','.join(PAPERS_SCHEMES)})",
+    )
+    group.add_argument("--cut", choices=CASES, default=PAPERS_CUT, help="the link that fails (default: %(default)s)")
+    group.add_argument(
+        "--kill-controller",
+        action="store_true",
+        help=f"kill the controller before the cut; needs --cut {LOCAL_CUT} or --liveness bfd",
+    )
+    group.add_argument(
+        "--liveness",
+        choices=[each.value for each in Liveness],
+        default=Liveness.CONTROLLER.value,
+        help="who notices a failure beyond a tunnel's first link (default: %(default)s)",
+    )
+    group.add_argument(
+        "--congestion-control", default="cubic", metavar="NAME", help="of the TCP flows (default: cubic)"
+    )
+    group.add_argument(
+        "--buffer-packets",
+        type=positive_count,
+        default=50,
+        metavar="N",
+        help="length of every queue of a switch (default: 50)",
+    )
+    group.add_argument(
+        "--link-delay-seconds",
+        type=positive_number,
+        metavar="S",
+        help="propagation delay of every link (default: none); needs the kernel's datapath and netem",
+    )
+    for phase, (usual, quick, meaning) in _SECONDS.items():
+        group.add_argument(
+            f"--{phase}-seconds",
+            type=positive_number,
+            metavar="S",
+            help=f"seconds {meaning} (default: {usual:g}, with --quick {quick:g})",
+        )
+    group.add_argument(
+        "--interval-seconds",
+        type=positive_number,
+        default=0.2,
+        metavar="S",
+        help="interval of the throughput series (default: 0.2)",
+    )
+
+
+def options_from(args: argparse.Namespace, *, quick: bool) -> MotivationOptions:
+    """Return the options given on the command line.
+
+    Raises:
+        InputError: the controller is to be killed before a cut that one direction cannot notice without it.
+    """
+    if args.kill_controller and not CASES[args.cut].local and args.liveness != Liveness.BFD.value:
+        problem = f"one end of the failed tunnel cannot notice a cut of {args.cut} without the controller"
+        raise InputError("option", "--kill-controller", problem, f"--cut {LOCAL_CUT} or --liveness bfd")
+    seconds = {}
+    for phase, (usual, quick_one, _) in _SECONDS.items():
+        given = getattr(args, f"{phase}_seconds")
+        seconds[f"{phase}_seconds"] = given if given is not None else quick_one if quick else usual
+    return MotivationOptions(
+        schemes=args.schemes,
+        cut=args.cut,
+        kill_controller=args.kill_controller,
+        liveness=args.liveness,
+        congestion_control=args.congestion_control,
+        buffer_packets=args.buffer_packets,
+        link_delay_seconds=args.link_delay_seconds,
+        interval_seconds=args.interval_seconds,
+        **seconds,
+    )
+
+
+@experiment(
+    "table2",
+    title="a tunnel fails and the others have room: throughput of four TCP flows",
+    reproduces="Table 2",
+    backends=("emulation", "flow", "boxes"),
+    configure=configure,
+    order=20,
+    reader=exhibits_of_files,
+)
+def table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    return _run(TABLE_2, settings, args, output, progress)
+
+
+@experiment(
+    "table3",
+    title="a tunnel fails and the others are full: throughput of four TCP flows",
+    reproduces="Table 3",
+    backends=("emulation", "flow", "boxes"),
+    configure=configure,
+    order=30,
+    reader=exhibits_of_files,
+)
+def table3(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    return _run(TABLE_3, settings, args, output, progress)
+
+
+def refuse_unmodelled(args: argparse.Namespace) -> None:
+    """Raise InputError when an option has a value that the fluid model, which has no packets, would ignore."""
+    for name, default in defaults_of(configure).items():
+        if name not in _MODELLED and getattr(args, name) != default:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError("option", option, _UNMODELLED.get(name, "changes nothing in the model"), _MEASURED)
+
+
+def _run(
+    table: MotivationTable, settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
+) -> Outcome:
+    options = options_from(args, quick=settings.quick)
+    # Measuring code takes seconds to import; listing the experiments must not need it.
+    if settings.backend == "flow":
+        refuse_unmodelled(args)
+        from experiments.motivation import flow_run  # noqa: PLC0415  # slow: the model, needed by this backend only
+
+        return flow_run.run_table(table, settings, options, output)
+    from experiments.motivation import run  # noqa: PLC0415  # slow: labs, needed by the other backends only
+
+    return run.run_table(table, settings, options, output, progress)

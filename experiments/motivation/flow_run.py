@@ -1,0 +1,119 @@
+"""Runs Tables 2 and 3 in the fluid model, which needs neither switches nor root rights."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from itertools import pairwise
+
+from experiments.motivation.cases import CASES, EGRESS, INGRESS, Case, MotivationOptions, MotivationTable
+from experiments.motivation.outcome import motivation_plan, queue_checks, write_outcome
+from experiments.registry import Outcome, Settings
+from experiments.results.judge import judge
+from experiments.results.published import published_throughput
+from experiments.results.result import Failure, FlowResult, Result, Window, result_to_json
+from experiments.results.roles import FlowPaths, roles
+from kuijia_base.errors import InputError
+from kuijia_base.manifest import describe_computation
+from kuijia_base.output_folder import OutputFolder
+from simulator.flow.model import Flows, share
+from te_solver.failure_schemes.registry import failure_scheme
+from te_solver.topology import Topology
+
+REMARK = (
+    "Fluid model, not measured: rates without headers, round trips and chance; TCP flows share a full link alike, and"
+    " the victims' queue gets exactly what the normal one leaves."
+)
+
+_NORMAL, _LOW = 0, 1
+_NO_TIME = Window(0.0, 0.0)
+
+
+def run_table(table: MotivationTable, settings: Settings, options: MotivationOptions, output: OutputFolder) -> Outcome:
+    """Compute every scheme, write each result, then the table; there is no picture over time.
+
+    Raises:
+        InputError: more than one repetition was asked for; all would be the same.
+    """
+    if settings.repetitions != 1:
+        problem = f"{settings.repetitions} runs of a model that always gives the same"
+        raise InputError("option", "--repetitions", problem, "1 with --backend flow")
+    topology = motivation_plan(settings.capacity).topology
+    results = []
+    for scheme in options.schemes:
+        result = _computed(table, settings, options, topology, scheme)
+        output.write_json(f"{table.name}-{scheme}-1.json", result_to_json(result))
+        results.append(result)
+    return write_outcome(table, results, output, [REMARK])
+
+
+def _computed(
+    table: MotivationTable, settings: Settings, options: MotivationOptions, topology: Topology, scheme: str
+) -> Result:
+    began = time.time()
+    case = CASES[options.cut]
+    flows = _flows(table, settings.capacity, case, topology, scheme)
+    return Result(
+        experiment=table.name,
+        backend=settings.backend,
+        scheme=scheme,
+        seed=settings.seed,
+        repetition=1,
+        capacity=settings.capacity,
+        started_at=began,
+        failure=Failure(case.link, 0.0, {}),
+        before=_NO_TIME,
+        after=_NO_TIME,
+        flows=flows,
+        published=published_throughput(table.name).for_scheme(scheme),
+        checks=(*judge(table.bars.get(scheme, ()), flows), *queue_checks(scheme, flows)),
+        invalid=(),
+        manifest={
+            "settings": asdict(settings),
+            "options": asdict(options),
+            **describe_computation(began, time.time() - began),
+        },
+    )
+
+
+def _flows(
+    table: MotivationTable, capacity: float, case: Case, topology: Topology, scheme: str
+) -> tuple[FlowResult, ...]:
+    """Return the goodput of each flow before and after the cut, one TCP connection each."""
+    offered = {name: table.offered_parts[name] / table.link_parts * capacity for name in case.flow_tunnels}
+    role = roles({name: FlowPaths(*tunnels) for name, tunnels in case.flow_tunnels.items()}, case.link)
+    low = {name: failure_scheme(scheme).demotes(role[name]) for name in case.flow_tunnels}
+    before = _goodput(topology, offered, {name: own for name, (own, _) in case.flow_tunnels.items()}, {})
+    after = _goodput(topology, offered, {name: backup for name, (_, backup) in case.flow_tunnels.items()}, low)
+    return tuple(
+        FlowResult(
+            name=name,
+            role=role[name],
+            protocol="tcp",
+            source=INGRESS,
+            target=EGRESS,
+            offered=offered[name],
+            before=before[name],
+            after=after[name],
+            tunnel_before=own,
+            tunnel_after=backup,
+            low_after=low[name],
+        )
+        for name, (own, backup) in case.flow_tunnels.items()
+    )
+
+
+def _goodput(
+    topology: Topology,
+    offered: Mapping[str, float],
+    tunnels: Mapping[str, tuple[str, ...]],
+    low: Mapping[str, bool],
+) -> dict[str, float]:
+    """Return the Mbit/s of each flow over its tunnel; those that are `low` wait in the victims' queue."""
+    position = {link.ends: number for number, link in enumerate(topology.links)}
+    paths = [[position[hop] for hop in pairwise(nodes)] for nodes in tunnels.values()]
+    level = [_LOW if low.get(name) else _NORMAL for name in tunnels]
+    flows = Flows.of(paths, [offered[name] for name in tunnels], level=level)
+    goodput = share([link.capacity for link in topology.links], flows).goodput
+    return dict(zip(tunnels, goodput.tolist(), strict=True))

@@ -1,0 +1,59 @@
+"""Network of Tables 2 and 3 and the output made of their results, the same for every backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from experiments.measuring.attempts import ATTEMPTS
+from experiments.motivation.cases import EGRESS, INGRESS, NETWORK, MotivationTable
+from experiments.motivation.exhibits import motivation_exhibit
+from experiments.motivation.report import summary
+from experiments.registry import Outcome
+from experiments.reporting.exhibit_output import write_tables
+from experiments.results.published import published_throughput
+from experiments.results.result import Check, FlowResult, Result
+from kuijia_base.output_folder import OutputFolder
+from te_solver.demands import Demand
+from te_solver.failure_schemes.registry import failure_scheme
+from te_solver.networks import shipped_network
+from te_solver.plan import Plan
+from te_solver.solve import solve
+from te_solver.topology_file import load_topology
+
+_DEMAND_TO_CAPACITY = 3
+"""Demand that fills the three tunnels, which gives them equal weights."""
+
+
+def motivation_plan(capacity: float, delay: float = 0.0) -> Plan:
+    """Return the plan for Fig. 1: links of `capacity` Mbit/s and `delay` seconds, three tunnels of equal weight."""
+    topology = load_topology(shipped_network(NETWORK)).with_capacity(capacity)
+    topology = replace(topology, links=tuple(replace(link, delay=delay) for link in topology.links))
+    return solve(topology, [Demand(INGRESS, EGRESS, _DEMAND_TO_CAPACITY * capacity)])
+
+
+def write_outcome(
+    table: MotivationTable, results: Sequence[Result], output: OutputFolder, remarks: Sequence[str] = ()
+) -> Outcome:
+    """Write the table with its picture, and its summary; `remarks` stand below the table."""
+    data = summary(table, published_throughput(table.name), results)
+    output.write_json(f"{table.name}-summary.json", data)
+    exhibit = motivation_exhibit(results)
+    exhibit = replace(exhibit, remarks=(*exhibit.remarks, *remarks))
+    return write_tables(table.name, data, [exhibit], output, unbelievable(results))
+
+
+def queue_checks(scheme: str, flows: Iterable[FlowResult]) -> Iterator[Check]:
+    """Yield a check for each flow seen after the cut: those that the scheme demotes are in the low queue."""
+    for flow in flows:
+        if flow.low_after is not None:
+            expected = float(failure_scheme(scheme).demotes(flow.role))
+            yield Check(f"{flow.name} in the low queue after the cut", float(flow.low_after), expected, expected)
+
+
+def unbelievable(results: Iterable[Result]) -> Iterator[str]:
+    """Yield the runs that must not be used, in words."""
+    for result in results:
+        if result.invalid:
+            run = f"{result.experiment} with {result.scheme}, repetition {result.repetition}"
+            yield f"{run}: the machine was too busy in each of {ATTEMPTS} attempts ({'; '.join(result.invalid)})"

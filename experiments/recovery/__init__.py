@@ -1,0 +1,1 @@
+"""Interruption of traffic by a failure."""

@@ -1,0 +1,79 @@
+"""Measures how long a failure interrupts traffic: a packet a millisecond across a network while links are cut.
+
+The paper has no such figure: its Table 4 is the time TCP takes to settle. The bars are our own goals.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from experiments.recovery.cases import DEFAULT_CUTS, MODES, NETWORKS, QUICK_CUTS, RecoveryOptions
+from experiments.registry import Outcome, Settings, experiment
+from experiments.results.exhibit import Exhibit
+from experiments.results.stored_files import StoredFile, made_of, told_apart
+from kuijia_base.option_values import different_ones, positive_count
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("recovery")
+    group.add_argument(
+        "--modes",
+        type=different_ones(tuple(MODES)),
+        default=tuple(MODES),
+        metavar="MODE[,MODE]",
+        help=f"what fails and who notices (default: {','.join(MODES)})",
+    )
+    group.add_argument(
+        "--cuts",
+        type=positive_count,
+        metavar="N",
+        help=f"cuts of each mode (default: {DEFAULT_CUTS}, with --quick {QUICK_CUTS})",
+    )
+    group.add_argument(
+        "--network",
+        choices=tuple(NETWORKS),
+        default="gscale",
+        help="network whose links are cut (default: gscale, of 12 switches; fig1 has 4)",
+    )
+
+
+def options_from(args: argparse.Namespace, *, quick: bool, repetitions: int) -> RecoveryOptions:
+    """Return the options given on the command line; each repetition adds as many cuts again."""
+    cuts = args.cuts or (QUICK_CUTS if quick else DEFAULT_CUTS)
+    return RecoveryOptions(args.modes, cuts * repetitions, args.network)
+
+
+def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
+    # Importing it takes a while that listing the experiments must not need.
+    from experiments.recovery.report import exhibits_of_modes  # noqa: PLC0415  # slow to import: PyYAML
+
+    by_folder: dict[Path, list[StoredFile]] = {}
+    for file in files:
+        if "mode" in file.data:
+            by_folder.setdefault(file.path.parent, []).append(file)
+    yield from told_apart(
+        (own[0].path, made)
+        for own in by_folder.values()
+        for made in made_of(own[0].path, exhibits_of_modes, [file.data for file in own])
+    )
+
+
+@experiment(
+    "recovery",
+    title="a link of a tunnel is cut: how long no packet arrives",
+    reproduces="goals of our own",
+    backends=("emulation", "boxes"),
+    configure=configure,
+    order=300,
+    reader=_read,
+)
+def recovery(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    options = options_from(args, quick=settings.quick, repetitions=settings.repetitions)
+    # Measuring code takes seconds to import; listing the experiments must not need it.
+    from experiments.recovery.run import run_recovery  # noqa: PLC0415  # slow to import: CVXPY
+
+    return run_recovery(settings, options, output, progress)

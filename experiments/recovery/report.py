@@ -1,0 +1,186 @@
+"""Interruptions of a steady flow by cuts, as numbers, JSON data and exhibit; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from statistics import median
+from typing import Any
+
+from experiments.measuring.load import Load, overload
+from experiments.recovery.cases import MODES, NETWORKS, TICK_BYTES, Mode
+from experiments.recovery.interruption import Interruption
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
+
+MAX_SENDER_PAUSE = 0.005
+"""Seconds of the interruption that the sender itself may cause."""
+
+MAX_CLOCK_ERROR = 0.05
+"""Uncertainty of a cut on the receiver's clock, in seconds: a tenth of the time examined before it."""
+
+
+@dataclass(frozen=True)
+class CutRecord(Interruption):
+    """A cut and its effect; times in seconds.
+
+    Attributes:
+        position: of the link in the tunnel, the ingress's own being 0.
+        path_id, backup_path_id: tunnel of the flow before and after.
+        source_address: of the flow; decides its slot.
+        low_after: True if the flow was tagged as a victim.
+        noticed: switch at an end of the link to the seconds from the cut to its port report.
+        clock_error: uncertainty of the cut on the receiver's clock; 0 where that is our own clock.
+        load: of this machine and the boxes around the cut.
+    """
+
+    link: tuple[str, str]
+    position: int
+    path_id: int
+    backup_path_id: int
+    source_address: str
+    low_after: bool
+    noticed: dict[str, float]
+    clock_error: float
+    load: Load
+
+    @property
+    def invalid(self) -> tuple[str, ...]:
+        """Reasons not to use the cut, in words; empty for a good one."""
+        # A switch in userspace may take all of a processor long before it is late: only its lateness counts.
+        reasons = list(overload(self.load))
+        if self.sender_pause_in_gap > MAX_SENDER_PAUSE:
+            limit = f"more than {_ms(MAX_SENDER_PAUSE)} ms"
+            reasons.append(f"the sender itself paused for {_ms(self.sender_pause_in_gap)} ms, {limit}")
+        if self.clock_error > MAX_CLOCK_ERROR:
+            known = f"to {_ms(self.clock_error)} ms only, more than {_ms(MAX_CLOCK_ERROR)} ms"
+            reasons.append(f"the receiver's clock was known {known}")
+        return tuple(reasons)
+
+
+@dataclass(frozen=True)
+class ModeResult:
+    """All cuts of one mode.
+
+    Attributes:
+        cuts: include those on a machine that stayed too busy, which do not count.
+        false_alarms: times that BFD sessions went down before the first cut, None without sessions.
+    """
+
+    mode: Mode
+    cuts: tuple[CutRecord, ...]
+    false_alarms: int | None
+
+    @property
+    def gaps(self) -> list[float]:
+        """Interruptions in seconds of the cuts that count."""
+        return [cut.gap for cut in self.cuts if not cut.invalid]
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Checks of the mode's bars; empty when no cut counts."""
+        if not self.gaps:
+            return ()
+        named = (
+            ("median gap in s", median(self.gaps), self.mode.median),
+            ("longest gap in s", max(self.gaps), self.mode.maximum),
+        )
+        bars = [Check(f"{self.mode.name}: {name}", value, None, bar) for name, value, bar in named if bar is not None]
+        low = sum(cut.low_after for cut in self.cuts) / len(self.cuts)
+        return (*bars, Check(f"{self.mode.name}: part of the cuts after which the flow was tagged low", low, 1.0, 1.0))
+
+
+def unused_cuts(modes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the modes, as JSON data, with cuts that do not count, in words."""
+    for mode in modes:
+        unused = [cut for cut in mode["cuts"] if cut["invalid"]]
+        if unused:
+            share = f"{len(unused)} of {len(mode['cuts'])} cuts"
+            yield f"{mode['mode']['name']}: the machine was too busy for {share} ({'; '.join(unused[0]['invalid'])})"
+
+
+def exhibits(modes: Sequence[Mapping[str, Any]], network: str, backend: str) -> tuple[Exhibit, ...]:
+    """Return the interruptions of all modes, given as JSON data, with their bars."""
+    ingress, egress = NETWORKS[network]
+    used = {mode["mode"]["name"]: [cut for cut in mode["cuts"] if not cut["invalid"]] for mode in modes}
+
+    def line(label: str, key: str, statistic: Callable[[Sequence[float]], float]) -> Line:
+        return Line(
+            label, tuple(_point(name, [1000 * cut[key] for cut in cuts], statistic) for name, cuts in used.items())
+        )
+
+    remarks = [
+        f"{mode['mode']['name']}: {mode['mode']['title']}; {len(used[mode['mode']['name']])} cuts count"
+        + ("" if mode["false_alarms"] is None else f"; {mode['false_alarms']} false alarms of BFD before the first cut")
+        for mode in modes
+    ]
+    error = max((cut["clock_error"] for mode in modes for cut in mode["cuts"]), default=0.0)
+    if error > 0:
+        remarks.append(f"The receiver's clock is another than ours: cuts are placed on it to {_ms(error)} ms.")
+    return (
+        Exhibit(
+            "recovery",
+            f"longest time without one of the packets sent every millisecond from {ingress} to {egress} of {network}",
+            "Recovery",
+            backend,
+            "what fails and who notices",
+            "milliseconds; lowest and highest cut",
+            (
+                line("after a cut, median", "gap", median),
+                line("before the cut, median", "gap_before", median),
+                line("sender's longest pause", "sender_pause", max),
+            ),
+            checks=tuple(
+                Check(each["name"], each["measured"], each["low"], each["high"])
+                for mode in modes
+                for each in mode["checks"]
+            ),
+            remarks=(*remarks, *unused_cuts(modes)),
+        ),
+    )
+
+
+def exhibits_of_modes(modes: Sequence[Mapping[str, Any]]) -> tuple[Exhibit, ...]:
+    """Return the exhibits of the files of one run, each of a mode, in the order of `MODES`."""
+    ordered = sorted(modes, key=lambda mode: list(MODES).index(mode["mode"]["name"]))
+    first = ordered[0]
+    return exhibits(ordered, first["manifest"]["options"]["network"], first["backend"])
+
+
+def _point(x: str, values: Sequence[float], statistic: Callable[[Sequence[float]], float]) -> Point:
+    return replace(Point.of(x, values), value=statistic(values)) if values else Point(x)
+
+
+def mode_data(result: ModeResult) -> dict[str, Any]:
+    """Return a mode as JSON data: every cut, their summary, and the bars; times in seconds."""
+    return {
+        "mode": asdict(result.mode),
+        "gap": _spread(result.gaps),
+        "false_alarms": result.false_alarms,
+        "checks": [{**asdict(check), "passed": check.passed} for check in result.checks],
+        "passed": all(check.passed for check in result.checks) and not any(cut.invalid for cut in result.cuts),
+        "flows": [
+            {
+                "name": f"cut {number}",
+                "role": "victim",
+                "before": _mbits(cut.before),
+                "after": _mbits(cut.after),
+                "loss": 1 - cut.after / cut.before if cut.before else None,
+            }
+            for number, cut in enumerate(result.cuts, start=1)
+        ],
+        "cuts": [{**asdict(cut), "invalid": list(cut.invalid)} for cut in result.cuts],
+    }
+
+
+def _spread(gaps: Sequence[float]) -> dict[str, float] | None:
+    return {"min": min(gaps), "median": median(gaps), "max": max(gaps)} if gaps else None
+
+
+def _mbits(packets_per_second: float) -> float:
+    """Return the payload rate in Mbit/s."""
+    return packets_per_second * TICK_BYTES * 8 / 1e6
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.1f}"

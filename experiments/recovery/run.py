@@ -1,0 +1,271 @@
+"""Cuts links of a network under a steady flow, mode by mode; cuts on a busy machine are repeated."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+
+from experiments.measuring.attempts import believable
+from experiments.measuring.ground import ground_of
+from experiments.measuring.load import LoadWatch
+from experiments.recovery.cases import MODES, TICK_SECONDS, Mode, RecoveryOptions
+from experiments.recovery.interruption import AFTER_SECONDS, BEFORE_SECONDS, interruption
+from experiments.recovery.report import CutRecord, ModeResult, exhibits, mode_data, unused_cuts
+from experiments.registry import Outcome, Settings
+from experiments.reporting.exhibit_output import write_tables
+from kuijia_app.tables.queues import PLAIN_LAYOUT
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from te_solver.demands_file import load_demands
+from te_solver.networks import shipped_demands, shipped_network
+from te_solver.plan import Plan, Tunnel
+from te_solver.solve import solve
+from te_solver.topology_file import load_topology
+from testbed.lab.failures import fail_link, heal_link
+from testbed.lab.grounds import Ground
+from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.manifest import describe_run
+from testbed.machine.errors import TestbedError
+from testbed.machine.machine import Machine
+from testbed.traffic.hash_probe import FlowKey, Mark, probe_marks_seen_by
+from testbed.traffic.ticks import TickFlow
+
+ADDRESSES = 16
+"""Source addresses to try: the switch hashes addresses but not UDP ports, so each address has its own slot."""
+
+QUIET_SECONDS = 10.0
+"""Seconds in which false alarms of BFD are counted before the first cut."""
+
+_SIGHT_SECONDS = 1.0
+_RETURN_SECONDS = 15.0
+"""Seconds that the flow may take to be on its tunnel (again)."""
+
+_NORMAL, _VICTIM = PLAIN_LAYOUT.classes[0].normal.traffic_class, PLAIN_LAYOUT.classes[0].victim.traffic_class
+_FIRST_SOURCE_PORT, _TARGET_PORT = 20000, 5201
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Source of a flow: the address decides its slot, the port only distinguishes it from the previous flow."""
+
+    address: str
+    port: int
+
+    @property
+    def key(self) -> FlowKey:
+        return FlowKey("udp", self.address, self.port, _TARGET_PORT)
+
+
+@dataclass(frozen=True)
+class _Aim:
+    """Link to cut, as a position in a tunnel, and the flow on that tunnel: ingress, egress, source."""
+
+    tunnel: Tunnel
+    position: int
+    ends: tuple[str, str]
+    source: _Source
+
+    @property
+    def link(self) -> tuple[str, str]:
+        return self.tunnel.hops[self.position]
+
+
+@dataclass(frozen=True)
+class _Job:
+    """Values shared by all modes."""
+
+    settings: Settings
+    options: RecoveryOptions
+    plan: Plan
+    ground: Ground
+    machine: Machine
+
+
+def run_recovery(settings: Settings, options: RecoveryOptions, output: OutputFolder, progress: Progress) -> Outcome:
+    """Measure every mode, writing each result at once, then the table.
+
+    Raises:
+        InputError: the machine cannot run an emulation, or the inventory does not fit.
+        TestbedError: the lab failed, or the flow did not come back after a cut.
+    """
+    plan = recovery_plan(options.network, settings.capacity)
+    job = _Job(settings, options, plan, *ground_of(settings, plan.topology, options.ends))
+    results = []
+    for name in options.modes:
+        began = time.time()
+        lab, result = _measure(MODES[name], job, progress)
+        results.append(result)
+        output.write_json(f"recovery-{name}.json", _file(job, lab, result, began))
+    modes = [mode_data(result) for result in results]
+    shown = exhibits(modes, options.network, settings.backend)
+    failures = tuple(unused_cuts(modes))
+    summary: dict[str, object] = {
+        "experiment": "recovery",
+        "published": None,
+        "passed": not failures and all(exhibit.passed for exhibit in shown),
+        "modes": {mode["mode"]["name"]: _without_cuts(mode) for mode in modes},
+    }
+    output.write_json("recovery-summary.json", summary)
+    return write_tables("recovery", summary, shown, output, failures)
+
+
+def recovery_plan(network: str, capacity: float) -> Plan:
+    """Return the plan of a shipped network with its own demands and its largest link at `capacity` Mbit/s."""
+    topology = load_topology(shipped_network(network))
+    demands = load_demands(shipped_demands(network), topology)
+    factor = capacity / max(link.capacity for link in topology.links)
+    return solve(topology.scaled(factor), [replace(demand, rate=demand.rate * factor) for demand in demands])
+
+
+def cuts_in_turn(mode: Mode, tunnels: Sequence[Tunnel], count: int) -> list[tuple[Tunnel, int]]:
+    """Return the cuts, as tunnels and positions of their links: tunnel by tunnel, then link by link.
+
+    Raises:
+        ValueError: no tunnel has a link that the mode cuts.
+    """
+    fit = [tunnel for tunnel in tunnels if len(tunnel.hops) > min(mode.links)]
+    if not fit:
+        raise ValueError(f"no tunnel with traffic has the {mode.title}")
+    cuts = []
+    for number in range(count):
+        tunnel = fit[number % len(fit)]
+        positions = [position for position in mode.links if position < len(tunnel.hops)]
+        cuts.append((tunnel, positions[number // len(fit) % len(positions)]))
+    return cuts
+
+
+def _measure(mode: Mode, job: _Job, progress: Progress) -> tuple[Lab, ModeResult]:
+    settings, ends = job.settings, job.options.ends
+
+    def show(text: str) -> None:
+        progress.show(f"recovery {mode.name}: {text}")
+
+    options = LabOptions(slot_count=settings.slots, framework=settings.framework, liveness=mode.liveness)
+    if mode.bfd_interval_ms is not None:
+        options = replace(options, bfd_interval_ms=mode.bfd_interval_ms)
+    chance = random.Random(settings.seed)
+    records = []
+    with Lab(job.plan, options, show, job.ground) as lab:
+        show("looking for source addresses that are hashed to the tunnels")
+        sources = _find_sources(lab, ends)
+        if mode.without_controller:
+            lab.kill_controller()
+        show(f"counting false alarms for {QUIET_SECONDS:g} s")
+        false_alarms = _false_alarms(lab, ends, sources) if lab.fabric.session_states() else None
+        tunnels = [tunnel for tunnel in job.plan.tunnels if tunnel.path_id in sources]
+        try:
+            cuts = cuts_in_turn(mode, tunnels, job.options.cuts)
+        except ValueError as error:
+            raise TestbedError(f"{mode.name}: {error}") from error
+        for number, (tunnel, position) in enumerate(cuts, start=1):
+            aim = _Aim(tunnel, position, ends, chance.choice(sources[tunnel.path_id]))
+            show(f"cut {number} of {len(cuts)}, {'-'.join(aim.link)}")
+            records.append(believable(partial(_cut, lab, aim), f"cut {number} of {mode.name}", progress.say))
+    return lab, ModeResult(mode, tuple(records), false_alarms)
+
+
+def _find_sources(lab: Lab, ends: tuple[str, str]) -> dict[int, list[_Source]]:
+    """Return the sources at the ingress' site by the path id of the tunnel that carries their packets."""
+    ingress, egress = map(lab.fabric.host, ends)
+    sources = [_Source(str(ingress.address + number), _FIRST_SOURCE_PORT + number) for number in range(ADDRESSES)]
+    keys = [source.key for source in sources]
+    marks = probe_marks_seen_by(partial(lab.fabric.observe, ends[0]), ingress, str(egress.address), keys)
+    found: dict[int, list[_Source]] = {}
+    for source in sources:
+        if source.key in marks:
+            found.setdefault(marks[source.key].label, []).append(source)
+    return found
+
+
+def _false_alarms(lab: Lab, ends: tuple[str, str], sources: Mapping[int, Sequence[_Source]]) -> int:
+    """Return how often ends of BFD sessions go down while nothing fails and a flow is sent."""
+    with _flow(lab, ends, next(iter(sources.values()))[0]) as flow:
+        flow.start()
+        before = lab.fabric.session_flaps()
+        time.sleep(QUIET_SECONDS)
+        return -(-(lab.fabric.session_flaps() - before) // 2)  # each also comes up again
+
+
+def _cut(lab: Lab, aim: _Aim) -> CutRecord:
+    """Cut one link under the flow and bring it up again."""
+    fabric = lab.fabric
+    with _flow(lab, aim.ends, aim.source) as flow:
+        flow.start()
+        _wait_for_tunnel(lab, aim)
+        clock = fabric.host(aim.ends[1]).clock()
+        watch = LoadWatch(fabric.forwarding_process, fabric.count_box_loads)
+        time.sleep(BEFORE_SECONDS)
+        event = fail_link(fabric, *aim.link)
+        try:
+            cut_at = event.requested_at + time.monotonic() - time.time()
+            time.sleep(max(0.0, cut_at + AFTER_SECONDS - time.monotonic()))
+            load = watch.load()
+            mark = _see(lab, aim, {aim.tunnel.path_id})
+            record = flow.stop()
+        finally:
+            heal_link(fabric, *aim.link)
+    link = "-".join(aim.link)
+    if mark is None:
+        raise TestbedError(f"the flow from {aim.source.address} was not seen on another tunnel after {link} was cut")
+    try:
+        found = interruption(record, cut_at + clock.offset - clock.error)
+    except ValueError as error:
+        raise TestbedError(f"the flow did not arrive both before and after {link} was cut: {error}") from error
+    return CutRecord(
+        **vars(found),
+        link=aim.link,
+        position=aim.position,
+        path_id=aim.tunnel.path_id,
+        backup_path_id=mark.label,
+        source_address=aim.source.address,
+        low_after=mark.traffic_class == _VICTIM,
+        noticed=event.delay,
+        clock_error=clock.error,
+        load=load,
+    )
+
+
+def _flow(lab: Lab, ends: tuple[str, str], source: _Source) -> TickFlow:
+    sender, receiver = map(lab.fabric.host, ends)
+    return TickFlow(sender, receiver, source.address, source.port, _TARGET_PORT, TICK_SECONDS)
+
+
+def _wait_for_tunnel(lab: Lab, aim: _Aim) -> None:
+    """Wait until the flow is on its tunnel, as normal traffic, and all BFD sessions are up."""
+    lab.fabric.wait_for_sessions(lab.fabric.session_states(), up=True)
+    deadline = time.monotonic() + _RETURN_SECONDS
+    while (mark := _see(lab, aim)) != Mark(aim.tunnel.path_id, _NORMAL):
+        if time.monotonic() > deadline:
+            seen = "nowhere" if mark is None else f"on {mark.label} with traffic class {mark.traffic_class}"
+            expected = f"on tunnel {aim.tunnel.path_id}"
+            raise TestbedError(f"the flow expected {expected} is still {seen} {_RETURN_SECONDS:g} s after it healed")
+
+
+def _see(lab: Lab, aim: _Aim, ignored: Collection[int] = frozenset()) -> Mark | None:
+    with lab.fabric.observe(aim.ends[0]) as observer:
+        return observer.watch([aim.source.key], _SIGHT_SECONDS, ignored).get(aim.source.key)
+
+
+def _without_cuts(mode: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in mode.items() if key not in ("cuts", "flows")}
+
+
+def _file(job: _Job, lab: Lab, result: ModeResult, began: float) -> dict[str, object]:
+    settings = job.settings
+    return {
+        "experiment": "recovery",
+        "backend": settings.backend,
+        "scheme": lab.options.scheme,
+        "seed": settings.seed,
+        "capacity": settings.capacity,
+        "published": None,
+        **mode_data(result),
+        "manifest": {
+            **describe_run(job.machine, lab.fabric, (), began, time.time() - began),
+            "settings": asdict(settings),
+            "options": asdict(job.options),
+        },
+    }

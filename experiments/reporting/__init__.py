@@ -1,0 +1,1 @@
+"""Results for readers: pictures, tables, the report on a folder."""

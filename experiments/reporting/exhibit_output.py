@@ -1,0 +1,73 @@
+"""Writes tables and figures as text, JSON and picture, and turns them into an experiment's outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from experiments.registry import Outcome, Settings
+from experiments.reporting.exhibit_picture import exhibit_figure
+from experiments.results.exhibit import Exhibit, exhibit_to_json
+from experiments.results.exhibit_table import exhibit_text
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.picture_file import picture_bytes
+
+
+def write_exhibits(
+    experiment: str, exhibits: Sequence[Exhibit], settings: Settings, output: OutputFolder, failures: Iterable[str] = ()
+) -> Outcome:
+    """Write `NAME.json`, `NAME.txt` and `NAME.svg` of each exhibit and return the outcome.
+
+    The outcome's `missed` lists the missed bars of the exhibits and `failures`: measurements that failed, in words.
+    """
+    for exhibit in exhibits:
+        output.write_json(f"{exhibit.name}.json", exhibit_to_json(exhibit))
+        output.write_text(f"{exhibit.name}.txt", f"{exhibit_text(exhibit)}\n")
+        _write_picture(exhibit, output)
+    missed = _missed(exhibits, failures)
+    summary: dict[str, object] = {
+        "experiment": experiment,
+        "backend": settings.backend,
+        "passed": not missed,
+        "missed": list(missed),
+        "exhibits": [exhibit_to_json(exhibit) for exhibit in exhibits],
+    }
+    return Outcome(_text(exhibits), summary, missed)
+
+
+def write_study(
+    experiment: str,
+    data: Mapping[str, object],
+    exhibits: Sequence[Exhibit],
+    output: OutputFolder,
+    failures: Iterable[str] = (),
+) -> Outcome:
+    """Write `EXPERIMENT.json` with `data`, that its exhibits are made of, `EXPERIMENT.txt` and a picture of each."""
+    output.write_json(f"{experiment}.json", data)
+    return write_tables(experiment, data, exhibits, output, failures)
+
+
+def write_tables(
+    experiment: str,
+    data: Mapping[str, object],
+    exhibits: Sequence[Exhibit],
+    output: OutputFolder,
+    failures: Iterable[str] = (),
+) -> Outcome:
+    """Write `EXPERIMENT.txt` with all tables, and a picture of each exhibit."""
+    text = _text(exhibits)
+    output.write_text(f"{experiment}.txt", f"{text}\n")
+    for exhibit in exhibits:
+        _write_picture(exhibit, output)
+    return Outcome(text, dict(data), _missed(exhibits, failures))
+
+
+def _text(exhibits: Sequence[Exhibit]) -> str:
+    return "\n\n\n".join(map(exhibit_text, exhibits))
+
+
+def _missed(exhibits: Sequence[Exhibit], failures: Iterable[str]) -> tuple[str, ...]:
+    return (*failures, *(words for exhibit in exhibits for words in exhibit.missed()))
+
+
+def _write_picture(exhibit: Exhibit, output: OutputFolder) -> None:
+    output.write_bytes(f"{exhibit.name}.svg", picture_bytes(exhibit_figure(exhibit), ".svg"))

@@ -1,0 +1,175 @@
+"""One table or figure: our numbers with their spread beside the published ones; plain data, and the same as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from experiments.results.result import Check
+from experiments.results.schema_check import refuse_fault
+from kuijia_base.validation import make_validator
+
+FORMAT = "kuijia-exhibit"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Point:
+    """One number of a line.
+
+    Attributes:
+        x: where it stands: a number, such as the demand, or a name, such as a flow's.
+        value: ours, the mean of several runs; None when it was not measured.
+        low, high: the smallest and largest of the runs.
+        runs: how many there are.
+        published: the paper's; None when it has none.
+        at_least: whether our value is a lower bound, as some run was not watched to its end.
+        spread: standard deviation of the runs, where they are not told one by one; None when it is not known.
+    """
+
+    x: float | str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    runs: int = 0
+    published: float | None = None
+    at_least: bool = False
+    spread: float | None = None
+
+    @classmethod
+    def of(cls, x: float | str, values: Iterable[float | None], published: float | None = None) -> Point:
+        """The mean of the runs that have a value."""
+        known = [value for value in values if value is not None]
+        if not known:
+            return cls(x, published=published)
+        return cls(x, fmean(known), min(known), max(known), len(known), published)
+
+    @property
+    def deviation(self) -> float | None:
+        """Ours less the published one."""
+        return None if self.value is None or self.published is None else self.value - self.published
+
+
+@dataclass(frozen=True)
+class Line:
+    """Numbers that belong together, such as those of one scheme."""
+
+    label: str
+    points: tuple[Point, ...]
+
+    def at(self, x: float | str) -> Point:
+        """The point that stands there, an empty one when none does."""
+        return next((point for point in self.points if point.x == x), Point(x))
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A table or figure of the paper.
+
+    Attributes:
+        name: such as `fig10`.
+        reproduces: what the paper calls it.
+        backend: what our numbers come from.
+        axis: what `x` is.
+        quantity: what the numbers are, with their unit.
+        lines: all of them.
+        published: where the published numbers are from, None when there are none.
+        checks: what our numbers are held against.
+        remarks: how they are defined, and what differs from the paper; whole sentences.
+        mixed: True if each column has a unit of its own, named in its heading.
+        logarithmic: True if the numbers span orders of magnitude.
+    """
+
+    name: str
+    title: str
+    reproduces: str
+    backend: str
+    axis: str
+    quantity: str
+    lines: tuple[Line, ...]
+    published: str | None = None
+    checks: tuple[Check, ...] = ()
+    remarks: tuple[str, ...] = ()
+    mixed: bool = False
+    logarithmic: bool = False
+
+    @property
+    def passed(self) -> bool:
+        return all(check.passed for check in self.checks)
+
+    @property
+    def has_values(self) -> bool:
+        """Whether any of the numbers is ours."""
+        return any(point.value is not None for line in self.lines for point in line.points)
+
+    @property
+    def columns(self) -> list[float | str]:
+        """Every `x`, once."""
+        return list(dict.fromkeys(point.x for line in self.lines for point in line.points))
+
+    def line(self, label: str) -> Line:
+        """The line of that label, an empty one when there is none."""
+        return next((line for line in self.lines if line.label == label), Line(label, ()))
+
+    def missed(self) -> Iterator[str]:
+        """The checks that failed, in words."""
+        for check in self.checks:
+            if not check.passed:
+                yield f"{self.name} ({self.backend}): {check.name} is {check.measured:.3g}, expected {check.bar}"
+
+    def largest_deviations(self) -> list[tuple[Line, Point]]:
+        """For each line that has published numbers the point that is farthest from its own, in the order of lines."""
+        found = []
+        for line in self.lines:
+            compared = [point for point in line.points if point.deviation is not None]
+            if compared:
+                found.append((line, max(compared, key=lambda point: abs(point.deviation or 0.0))))
+        return found
+
+
+def exhibit_to_json(exhibit: Exhibit) -> dict[str, Any]:
+    """As JSON data, with what can be computed from the rest for the sake of readers."""
+    data = asdict(exhibit)
+    for check, entry in zip(exhibit.checks, data["checks"], strict=True):
+        entry["passed"] = check.passed
+    for line, entry in zip(exhibit.lines, data["lines"], strict=True):
+        for point, cell in zip(line.points, entry["points"], strict=True):
+            cell["deviation"] = point.deviation
+            if point.spread is None:
+                del cell["spread"]
+    for key in ("mixed", "logarithmic"):
+        if not data[key]:
+            del data[key]
+    return {"format": FORMAT, "version": VERSION, **data, "passed": exhibit.passed}
+
+
+def exhibit_from_json(data: object, source: str | Path) -> Exhibit:
+    """The exhibit that JSON data holds; raises InputError, with `source` and the key, when they hold none."""
+    refuse_fault(data, _validator(), source)
+    assert isinstance(data, dict), "the schema asks for an object"
+    # Files of before there were checks, remarks or lower bounds say nothing of them.
+    fields = {key: data[key] for key in Exhibit.__dataclass_fields__ if key in data}
+    fields["lines"] = tuple(Line(each["label"], tuple(map(_point, each["points"]))) for each in data["lines"])
+    fields["checks"] = tuple(
+        Check(each["name"], each["measured"], each["low"], each["high"]) for each in data.get("checks", ())
+    )
+    fields["remarks"] = tuple(data.get("remarks", ()))
+    return Exhibit(**fields)
+
+
+@cache
+def _validator() -> Draft202012Validator:
+    text = (files("experiments.results") / "schemas" / "exhibit.schema.json").read_text(encoding="utf-8")
+    return make_validator(json.loads(text))
+
+
+def _point(data: dict[str, Any]) -> Point:
+    return Point(**{key: data[key] for key in Point.__dataclass_fields__ if key in data})

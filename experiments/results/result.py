@@ -1,0 +1,244 @@
+"""The result of one run of an experiment: plain data, and the same as JSON, whichever backend it came from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from jsonschema import Draft202012Validator
+
+from experiments.results.schema_check import refuse_fault
+from kuijia_base.errors import InputError, key_path
+from kuijia_base.json_document import read_json
+from kuijia_base.reading import reading
+from kuijia_base.text import write_text
+from kuijia_base.validation import make_validator
+
+FORMAT = "kuijia-result"
+MOST_GOODPUT = 2.0
+"""Of the rate a flow is limited to: a file that has more is damaged. A flow that catches up for half a second in a
+window of two has 1.25 of it, one of few packets some more."""
+
+VERSION = 2
+"""Version 1 has no `parameters`, and of flows no `priority` and `sent`; it is read as well."""
+
+Role = Literal["aboriginal", "victim", "direct", "indirect"]
+"""`victim`: its tunnel crosses the failed link. `direct`: it shares a link with a victim's new tunnel. `indirect`: it
+shares a link with a direct one. `aboriginal`: none of these. Each flow has the first that fits."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Goodput over time: interval k lasts from `start[k]` to `end[k]`, in seconds since the run began, in Mbit/s."""
+
+    start: tuple[float, ...]
+    end: tuple[float, ...]
+    goodput: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class FlowResult:
+    """What a flow got before and after the failure.
+
+    Attributes:
+        source, target: its ingress and egress.
+        offered: its limit in Mbit/s on the wire.
+        before, after: mean goodput in Mbit/s.
+        tunnel_before, tunnel_after: the nodes of the tunnel it was seen to use, None when it was not seen.
+        low_after: whether it was seen in the low queue after the failure, None when it was not seen.
+        series: its goodput over time; empty for backends without time.
+        priority: the class of its traffic, 0 the most important.
+        sent: mean rate in Mbit/s, of the same bytes as goodput, that a UDP flow was sent with after the failure; None
+            for TCP, which sends no more than arrives.
+    """
+
+    name: str
+    role: Role
+    protocol: Literal["tcp", "udp"]
+    source: str
+    target: str
+    offered: float
+    before: float
+    after: float
+    tunnel_before: tuple[str, ...] | None = None
+    tunnel_after: tuple[str, ...] | None = None
+    low_after: bool | None = None
+    series: Series = field(default_factory=lambda: Series((), (), ()))
+    priority: int = 0
+    sent: float | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        """What it kept, `after / before`; None when it had nothing to lose."""
+        return self.after / self.before if self.before > 0 else None
+
+    @property
+    def loss(self) -> float | None:
+        """The part lost: of UDP of what is sent after the failure, of TCP of its goodput, negative for a gain."""
+        if self.sent is not None:
+            return 1 - self.after / self.sent if self.sent > 0 else None
+        return None if self.ratio is None else 1 - self.ratio
+
+
+@dataclass(frozen=True)
+class Check:
+    """A number that the run is held against: it passes when `low <= measured <= high`, a missing bound being none."""
+
+    name: str
+    measured: float
+    low: float | None
+    high: float | None
+
+    @property
+    def passed(self) -> bool:
+        return (self.low is None or self.measured >= self.low) and (self.high is None or self.measured <= self.high)
+
+    @property
+    def bar(self) -> str:
+        """The bounds in words."""
+        if self.low is not None and self.high is not None:
+            return f"{self.low:.3g} to {self.high:.3g}"
+        return f"at least {self.low:.3g}" if self.low is not None else f"at most {self.high:.3g}"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The link that was cut, when (seconds since the run began), and what is known of how it was noticed."""
+
+    link: tuple[str, str]
+    at: float
+    event: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Window:
+    """A span of time that is averaged over, in seconds since the run began."""
+
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """One run with one scheme.
+
+    Attributes:
+        capacity: of a link, in Mbit/s.
+        repetition: counts from 1.
+        started_at: when the run began, in seconds since the epoch.
+        published: the paper's figures for this scheme, None where it has none.
+        invalid: why the run must not be used; empty for a good one.
+        manifest: what it was measured with: versions, machine, options, calibration, load.
+        parameters: what the experiment varies from run to run, beside the scheme and the failed link.
+    """
+
+    experiment: str
+    backend: str
+    scheme: str
+    seed: int
+    repetition: int
+    capacity: float
+    started_at: float
+    failure: Failure
+    before: Window
+    after: Window
+    flows: tuple[FlowResult, ...]
+    published: Mapping[str, Any] | None
+    checks: tuple[Check, ...]
+    invalid: tuple[str, ...]
+    manifest: Mapping[str, Any]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def flow(self, name: str) -> FlowResult:
+        return next(flow for flow in self.flows if flow.name == name)
+
+    @property
+    def passed(self) -> bool:
+        return not self.invalid and all(check.passed for check in self.checks)
+
+
+def result_to_json(result: Result) -> dict[str, Any]:
+    """The result as JSON data that `experiments/results/schemas/result.schema.json` describes."""
+    data = asdict(result)
+    for flow, entry in zip(result.flows, data["flows"], strict=True):
+        entry["loss"] = flow.loss
+    for check, entry in zip(result.checks, data["checks"], strict=True):
+        entry["passed"] = check.passed
+    # One pass through JSON turns tuples into lists, so that what is validated is what is written.
+    plain: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, "version": VERSION, **data}, allow_nan=False))
+    return plain
+
+
+def result_from_json(data: object, source: str | Path) -> Result:
+    """The result that JSON data holds; what can be computed from the rest is computed anew.
+
+    Raises:
+        InputError: the data break the schema, or a flow got more than it can have been sent; its source is `source`,
+            its place the key.
+    """
+    refuse_fault(data, _validator(), source)
+    assert isinstance(data, dict), "the schema asks for an object"
+    fields = {key: value for key, value in data.items() if key not in {"format", "version"}}
+    for number, flow in enumerate(fields["flows"]):
+        lengths = {key: len(values) for key, values in flow["series"].items()}
+        if len(set(lengths.values())) > 1:
+            found = ", ".join(f"{length} of {key}" for key, length in lengths.items())
+            raise InputError(source, key_path(("flows", number, "series")), found, "lists of one length")
+        for key in ("before", "after"):
+            if flow[key] > MOST_GOODPUT * flow["offered"]:
+                place = key_path(("flows", number, key))
+                bound = f"at most {MOST_GOODPUT:g} times the {flow['offered']:g} Mbit/s that are offered"
+                raise InputError(source, place, f"{flow[key]:g} Mbit/s cannot be", bound)
+    failure = fields["failure"]
+    return Result(
+        **{
+            **fields,
+            "failure": Failure(tuple(failure["link"]), failure["at"], failure["event"]),
+            "before": Window(**fields["before"]),
+            "after": Window(**fields["after"]),
+            "flows": tuple(_flow(entry) for entry in fields["flows"]),
+            "checks": tuple(
+                Check(entry["name"], entry["measured"], entry["low"], entry["high"]) for entry in fields["checks"]
+            ),
+            "invalid": tuple(fields["invalid"]),
+        }
+    )
+
+
+def save_result(result: Result, path: Path) -> None:
+    """Write the result as JSON, whole or not at all; raises InputError when the file cannot be written."""
+    write_text(path, json.dumps(result_to_json(result), indent=1) + "\n")
+
+
+def load_result(path: Path) -> Result:
+    """The result in a JSON file; raises InputError, whose place is a key or, for text that is no JSON, a line."""
+    expected = "a result in JSON"
+    data = read_json(path, "a result file", expected)
+    with reading(path, expected):
+        return result_from_json(data, path)
+
+
+def result_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a result file."""
+    text = (files("experiments.results") / "schemas" / "result.schema.json").read_text(encoding="utf-8")
+    document: dict[str, Any] = json.loads(text)
+    return document
+
+
+@cache
+def _validator() -> Draft202012Validator:
+    return make_validator(result_schema())
+
+
+def _flow(entry: dict[str, Any]) -> FlowResult:
+    fields = {key: value for key, value in entry.items() if key != "loss"}
+    fields["series"] = Series(**{key: tuple(values) for key, values in fields["series"].items()})
+    for key in ("tunnel_before", "tunnel_after"):
+        if fields[key] is not None:
+            fields[key] = tuple(fields[key])
+    return FlowResult(**fields)

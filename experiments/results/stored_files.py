@@ -1,0 +1,127 @@
+"""Files that `kuijia run` wrote, found in a folder, and readers that make exhibits of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+from experiments.results.exhibit import FORMAT as EXHIBIT_FORMAT
+from experiments.results.exhibit import Exhibit, exhibit_from_json, exhibit_to_json
+from experiments.results.exhibit_limits import refuse_unshowable
+from experiments.results.result import FORMAT as RESULT_FORMAT
+from experiments.results.result import Result, result_from_json
+from kuijia_base.errors import InputError
+from kuijia_base.json_document import read_json
+from kuijia_base.reading import reading
+
+_EXPECTED = "a file that `kuijia run` wrote"
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A JSON file of a run.
+
+    Attributes:
+        experiment: name that the file gives; empty when it gives none.
+        data: the whole content.
+        result: the run, where the file is one.
+        exhibit: the table or figure, where the file is one.
+    """
+
+    path: Path
+    experiment: str
+    data: Mapping[str, Any]
+    result: Result | None = None
+    exhibit: Exhibit | None = None
+
+
+Reader = Callable[[Sequence[StoredFile]], Iterable[Exhibit]]
+"""Makes the exhibits of all files of one experiment; raises InputError for a damaged one."""
+
+Make = Callable[[Mapping[str, Any]], Iterable[Exhibit]]
+"""Makes the exhibits of the content of a file."""
+
+
+def files_in(folder: Path) -> Iterator[StoredFile]:
+    """Yield all JSON files in a folder and below it, ordered by path.
+
+    Raises:
+        InputError: a file cannot be read or is damaged.
+    """
+    for path in sorted(folder.rglob("*.json")):
+        data = read_json(path, "a result file", _EXPECTED, partial(_refuse_constant, path))
+        with reading(path, _EXPECTED):
+            file = _stored(path, data if isinstance(data, dict) else {})
+        yield file
+
+
+def _stored(path: Path, data: Mapping[str, Any]) -> StoredFile:
+    kind, name = data.get("format"), data.get("experiment")
+    experiment = name if isinstance(name, str) else ""
+    if kind == RESULT_FORMAT:
+        return StoredFile(path, experiment, data, result=result_from_json(data, path))
+    if kind == EXHIBIT_FORMAT:
+        exhibit = exhibit_from_json(data, path)
+        refuse_unshowable(exhibit, path)
+        return StoredFile(path, experiment, data, exhibit=exhibit)
+    return StoredFile(path, experiment, data)
+
+
+def each_file(module: str) -> Reader:
+    """Return a reader of files that each make exhibits of their own, by the module's function `exhibits`.
+
+    The module is imported when there is something to read: listing the experiments must not need it.
+    """
+
+    def read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
+        make: Make = import_module(module).exhibits
+        yield from told_apart((file.path, made) for file in files for made in made_of(file.path, make, file.data))
+
+    return read
+
+
+def made_of(path: Path, make: Callable[[Any], Iterable[Exhibit]], data: object) -> tuple[Exhibit, ...]:
+    """Return the exhibits of the data of a file.
+
+    Raises:
+        InputError: the data lack what `make` needs, or have values of other kinds than an exhibit's.
+    """
+    with reading(path, _EXPECTED):
+        try:
+            return tuple(_sound(exhibit, path) for exhibit in make(data))
+        except (LookupError, TypeError, AttributeError) as error:
+            problem = f"lacks numbers of its experiment ({type(error).__name__})"
+            raise InputError(path, "", problem, _EXPECTED) from error
+
+
+def _sound(exhibit: Exhibit, path: Path) -> Exhibit:
+    """Return the exhibit as its file would hold it; raises InputError or ValueError for values of other kinds."""
+    written = json.dumps(exhibit_to_json(exhibit), allow_nan=False)
+    return exhibit_from_json(json.loads(written), path)
+
+
+def told_apart(found: Iterable[tuple[Path, Exhibit]]) -> Iterator[Exhibit]:
+    """Yield exhibits from several folders: those of a name that is taken get that of their folder as well.
+
+    Raises:
+        InputError: an exhibit cannot be shown, or its name with the folder's cannot be that of a file.
+    """
+    taken: set[tuple[str, str]] = set()
+    for path, exhibit in found:
+        folder = path.parent.name
+        if (exhibit.name, exhibit.backend) in taken:
+            named = replace(exhibit, name=f"{exhibit.name}-{folder}", title=f"{exhibit.title} ({folder})")
+        else:
+            named = exhibit
+        refuse_unshowable(named, path)
+        taken.add((named.name, named.backend))
+        yield named
+
+
+def _refuse_constant(path: Path, word: str) -> NoReturn:
+    raise InputError(path, "", f"{word} is no number of JSON", _EXPECTED)

@@ -1,0 +1,1 @@
+"""Packets lost while plans and controllers are replaced."""

@@ -1,0 +1,63 @@
+"""Measures whether replacing the plan or the controller loses packets, with numbered packets across the network.
+
+The paper has no such figure. The bars are our own goals.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from experiments.registry import Outcome, Settings, experiment
+from experiments.results.exhibit import Exhibit
+from experiments.results.stored_files import StoredFile, made_of, told_apart
+from experiments.update.cases import UpdateOptions
+from kuijia_base.option_values import positive_count
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+
+UPDATES, QUICK_UPDATES = 6, 2
+RESTARTS, QUICK_RESTARTS = 3, 1
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("update")
+    for name, usual, quick, what in (
+        ("updates", UPDATES, QUICK_UPDATES, "plans that replace one another"),
+        ("restarts", RESTARTS, QUICK_RESTARTS, "controllers that are killed and started anew"),
+    ):
+        help_text = f"{what} under load (default: {usual}, with --quick {quick})"
+        group.add_argument(f"--{name}", type=positive_count, metavar="N", help=help_text)
+
+
+def options_from(args: argparse.Namespace, *, quick: bool) -> UpdateOptions:
+    """Return the options given on the command line."""
+    updates = args.updates or (QUICK_UPDATES if quick else UPDATES)
+    return UpdateOptions(updates, args.restarts or (QUICK_RESTARTS if quick else RESTARTS))
+
+
+def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
+    # Importing it takes a while that listing the experiments must not need.
+    from experiments.update.run import exhibits_of_run  # noqa: PLC0415  # slow to import: CVXPY
+
+    whole = [file for file in files if "manifest" in file.data]  # others are summaries of them
+    yield from told_apart(
+        (file.path, made) for file in whole for made in made_of(file.path, exhibits_of_run, file.data)
+    )
+
+
+@experiment(
+    "update",
+    title="the plan is replaced, then the controller: packets lost at half load",
+    reproduces="goals of our own",
+    backends=("emulation", "boxes"),
+    configure=configure,
+    order=310,
+    reader=_read,
+)
+def update(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    options = options_from(args, quick=settings.quick)
+    # Measuring code takes seconds to import; listing the experiments must not need it.
+    from experiments.update.run import run_update  # noqa: PLC0415  # slow to import: CVXPY
+
+    return run_update(settings, options, output, progress)

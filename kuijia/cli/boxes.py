@@ -1,0 +1,150 @@
+"""`kuijia boxes`: physical switches and hosts, checked before anything is changed, changed, and put back."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from kuijia.cli.common_options import add_common_options
+from kuijia.cli.inputs import add_topology, read_topology
+from kuijia_app.tables.wiring import Wiring
+from kuijia_base.errors import KuijiaError
+from kuijia_base.option_values import positive_number, whole_number
+from te_solver.topology import Topology
+from testbed.boxes.fleet import Examination, Fleet
+from testbed.boxes.inventory import Inventory, read_inventory
+from testbed.boxes.plans import Target
+from testbed.machine.clocks import ClockOffset
+from testbed.network.link_rates import require_possible_links
+from testbed.network.network import NetworkOptions
+
+HELP = "physical switches and hosts over SSH: check, up, down"
+
+DEFAULT_CAPACITY, DEFAULT_BUFFER_PACKETS = 20.0, 50
+"""Those of the experiments, which then find the boxes as they need them."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    check = actions.add_parser("check", help="look at the boxes and their cables without changing anything")
+    up = actions.add_parser("up", help="make bridges, queues and hosts on the boxes, recording what was there")
+    down = actions.add_parser("down", help="put everything back that was recorded")
+    for action, act in ((check, _check), (up, _up), (down, _down)):
+        action.add_argument("inventory", type=Path, metavar="INVENTORY", help="YAML file, see docs/boxes.md")
+        if action is not down:
+            add_topology(action, capacity_option="--default-capacity")
+            action.add_argument(
+                "--capacity",
+                type=positive_number,
+                default=DEFAULT_CAPACITY,
+                help="Mbit/s of the largest link; the others are scaled with it (default: %(default)g)",
+            )
+            action.add_argument(
+                "--buffer-packets",
+                type=whole_number(1, 100_000),
+                default=DEFAULT_BUFFER_PACKETS,
+                metavar="N",
+                help="length of every queue of a switch (default: %(default)s)",
+            )
+        action.set_defaults(act=act)
+        add_common_options(action, below_another=True)
+
+
+def run(args: argparse.Namespace) -> int:
+    status: int = args.act(args)
+    return status
+
+
+def _check(args: argparse.Namespace) -> int:
+    inventory = read_inventory(args.inventory)
+    inventory.require_controller_here()
+    target = _target(inventory, args)
+    with Fleet(inventory) as fleet:
+        fleet.connect()
+        found = fleet.examine(target)
+        clocks = fleet.clocks()
+    if args.json:
+        print(json.dumps(_as_data(found, clocks), indent=2))
+    else:
+        print(*_lines(inventory, found, clocks), sep="\n")
+    return KuijiaError.exit_status if found.faults else 0
+
+
+def _up(args: argparse.Namespace) -> int:
+    inventory = read_inventory(args.inventory)
+    inventory.require_controller_here()
+    target = _target(inventory, args)
+    with Fleet(inventory) as fleet:
+        fleet.connect()
+        changed = fleet.build(target, _say)
+    said = f"{len(inventory.boxes)} boxes are up" if changed else "the boxes are up already, nothing was changed"
+    print(json.dumps({"changed": changed}) if args.json else said)
+    return 0
+
+
+def _down(args: argparse.Namespace) -> int:
+    inventory = read_inventory(args.inventory)
+    with Fleet(inventory) as fleet:
+        fleet.connect()
+        fleet.put_back()
+    print(json.dumps({"down": True}) if args.json else f"{len(inventory.boxes)} boxes are as they were")
+    return 0
+
+
+def _target(inventory: Inventory, args: argparse.Namespace) -> Target:
+    topology: Topology = read_topology(args)
+    topology = topology.scaled(args.capacity / max(link.capacity for link in topology.links))
+    require_possible_links(topology)
+    inventory.require_fit(topology)
+    return Target(inventory, Wiring(topology), NetworkOptions(buffer_packets=args.buffer_packets))
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _as_data(found: Examination, clocks: Mapping[str, ClockOffset]) -> dict[str, object]:
+    return {
+        "boxes": found.facts,
+        "clocks": {name: asdict(clock) for name, clock in clocks.items()},
+        "faults": found.faults,
+        "notes": found.notes,
+        "amiss": found.amiss,
+        "up": found.built,
+    }
+
+
+def _lines(inventory: Inventory, found: Examination, clocks: Mapping[str, ClockOffset]) -> list[str]:
+    rows = [("box", "address", "kernel", "Open vSwitch", "iperf3", "clock")]
+    for box in inventory.boxes:
+        facts = found.facts.get(box.name)
+        if facts is None:
+            rows.append((box.name, box.login.address, "-", "-", "-", "-"))
+            continue
+        programs = facts["programs"]
+        versions = (facts["kernel"], programs["ovs-vsctl"] or "-", programs["iperf3"] or "-")
+        rows.append((box.name, box.login.address, *versions, _clock(clocks[box.name])))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [_row(row, widths) for row in rows]
+    for title, said in (
+        ("what stands in the way", found.faults),
+        ("what `kuijia boxes up` makes anew", found.amiss),
+        ("what was not looked at", found.notes),
+    ):
+        if said:
+            lines += ["", f"{title}:", *(f"  {each}" for each in said)]
+    if not found.faults:
+        lines += ["", "the boxes are up" if found.built else "nothing stands in the way"]
+    return lines
+
+
+def _clock(clock: ClockOffset) -> str:
+    return f"{clock.offset * 1000:+.1f} ms ± {clock.error * 1000:.1f}"
+
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()

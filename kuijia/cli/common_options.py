@@ -1,0 +1,23 @@
+"""The options that every verb has, wherever on the command line they stand."""
+
+from __future__ import annotations
+
+import argparse
+
+from kuijia_base.option_values import whole_number
+
+
+def add_common_options(parser: argparse.ArgumentParser, *, below_another: bool = False) -> None:
+    """Add --json, -v and --seed; `below_another` when a parser above has them too, whose values are then kept."""
+
+    def default(value: object) -> object:
+        return argparse.SUPPRESS if below_another else value
+
+    parser.add_argument("--json", action="store_true", default=default(False), help="print the result as JSON")
+    parser.add_argument("-v", "--verbose", action="count", default=default(0), help="say more on what is being done")
+    parser.add_argument(
+        "--seed",
+        type=whole_number(0, expected="a whole number, zero or more"),
+        default=default(1),
+        help="seed of every random choice (default: 1)",
+    )

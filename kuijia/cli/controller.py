@@ -1,0 +1,97 @@
+"""`kuijia controller`: the controller alone, on os-ken."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+
+from kuijia.cli.table_options import add_table_options, option_words
+from kuijia_app.control.plan_source import require_regular
+from kuijia_app.control.rollout import DEFAULT_DRAIN
+from kuijia_app.framework.launcher import run_application
+from kuijia_app.framework.tls import TlsFiles
+from kuijia_app.gate.binding import load_binding
+from kuijia_app.tables.options import pipeline_options
+from kuijia_base.errors import InputError
+from kuijia_base.option_values import positive_number, whole_number
+from te_solver.plan_file import load_plan
+
+HELP = "run the OpenFlow controller for a plan, until interrupted; SIGHUP has it read the plan file again"
+APPLICATION = "kuijia_app.controller"
+SUPERVISION = (
+    "Run it under a supervisor: when its own state may be wrong, or its loop hangs, it says why and exits with status "
+    "70, and one that is started anew takes over from what the switches have, without a lost packet. In a shell: "
+    "until kuijia %s ...; s=$?; [ $s -eq 0 ] || [ $s -eq 2 ]; do sleep 1; done. Under systemd: Restart=on-failure and "
+    "RestartPreventExitStatus=2. Status 2 means bad input."
+)
+DEFAULT_PORT = 6653
+LAST_PORT = 0xFFFF
+
+
+def add_listening_options(parser: argparse.ArgumentParser) -> None:
+    """Options of every verb that waits for switches: where it does, and where it notes what happens."""
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument(
+        "--port",
+        type=whole_number(1, LAST_PORT, expected=f"a TCP port from 1 to {LAST_PORT}"),
+        default=DEFAULT_PORT,
+        help=f"port to listen on (default: {DEFAULT_PORT})",
+    )
+    tls = parser.add_argument_group("TLS", "all three or none: switches then connect by TLS and show a certificate")
+    tls.add_argument("--tls-key", type=Path, metavar="FILE", help="our private key, in PEM")
+    tls.add_argument("--tls-certificate", type=Path, metavar="FILE", help="our certificate")
+    tls.add_argument("--tls-ca", type=Path, metavar="FILE", help="who signs the switches' certificates")
+    tls.add_argument(
+        "--tls-bind", type=Path, metavar="FILE", help="lines `DATAPATH-ID SHA256-FINGERPRINT`: who may be which switch"
+    )
+    parser.add_argument("--events", type=Path, help="append what happens to this file, one JSON object a line")
+
+
+def tls_files(args: argparse.Namespace) -> TlsFiles | None:
+    """What the options say; raises InputError when some are missing."""
+    files = {"--tls-key": args.tls_key, "--tls-certificate": args.tls_certificate, "--tls-ca": args.tls_ca}
+    missing = [name for name, file in files.items() if file is None]
+    if missing and len(missing) < len(files):
+        raise InputError("option", missing[0], "is missing", f"{', '.join(files)} together")
+    if missing and args.tls_bind is not None:
+        raise InputError("option", "--tls-bind", "switches do not connect by TLS", f"{', '.join(files)} besides")
+    return None if missing else TlsFiles(*files.values())
+
+
+def binding_option(args: argparse.Namespace) -> dict[str, object]:
+    """Return the application's option for `--tls-bind`; raises InputError if the file cannot be used."""
+    if args.tls_bind is None:
+        return {}
+    load_binding(args.tls_bind)  # a bad one is refused here, before there is a framework
+    return {"tls_bind": str(args.tls_bind)}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = SUPERVISION % "controller"
+    parser.add_argument("plan", type=Path, metavar="PLAN", help="plan file, as `kuijia solve -o` writes it")
+    add_table_options(parser)
+    add_listening_options(parser)
+    parser.add_argument(
+        "--drain",
+        type=positive_number,
+        default=DEFAULT_DRAIN,
+        metavar="SECONDS",
+        help="how long the paths of a plan are kept once another is in force (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--reoptimise", action="store_true", help="after a failure, solve anew on what is left, and apply it"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    require_regular(args.plan)  # nobody may ever write into a pipe, and it could not be read again
+    load_plan(args.plan)  # a bad plan is refused here, in one line, not in a thread of the framework
+    words = option_words(args)
+    pipeline_options(words)  # and so is a bad layout
+    options: dict[str, object] = {"plan": str(args.plan), **asdict(words)}
+    options.update(drain=args.drain, reoptimise=args.reoptimise)
+    if args.events is not None:
+        options["events"] = str(args.events)
+    tls = tls_files(args)
+    run_application(APPLICATION, args.host, args.port, {**options, **binding_option(args)}, tls)

@@ -1,0 +1,53 @@
+"""`kuijia crosscheck`: holds the model behind `verify` and `trace` against a real Open vSwitch."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import asdict
+
+from kuijia_base.option_values import whole_number
+from kuijia_base.progress import Progress
+from testbed.crosscheck.crosscheck import CrossCheck, cross_check
+
+HELP = "hold the model that `verify` and `trace` use against a real Open vSwitch, over random cases"
+
+DEFAULT_CASES = 10_000
+_MOST_CASES = 10_000_000
+_LISTED = 20
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--cases",
+        type=whole_number(1, _MOST_CASES),
+        default=DEFAULT_CASES,
+        metavar="N",
+        help="random (plan, failure, packet) cases to compare (default: %(default)s)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    progress = Progress(sys.stderr)
+    started = time.monotonic()
+
+    def show(found: CrossCheck) -> None:
+        progress.show(f"{found.cases:,} of {args.cases:,} cases, {len(found.disagreements):,} disagreements")
+
+    try:
+        found = cross_check(args.cases, args.seed, show)
+    finally:
+        progress.close()
+    seconds = time.monotonic() - started
+    if args.json:
+        print(json.dumps({**asdict(found), "seed": args.seed, "seconds": seconds}))
+    else:
+        for line in found.disagreements[: None if args.verbose else _LISTED]:
+            print(line)
+        print(
+            f"{found.cases:,} cases ({found.plans:,} plans, {found.failures:,} failures), {found.hops:,} hops in real "
+            f"switches, {len(found.disagreements):,} disagreements, {seconds:.1f} s"
+        )
+    return 1 if found.disagreements else 0

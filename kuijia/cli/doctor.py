@@ -1,0 +1,90 @@
+"""`kuijia doctor`: what this machine can and cannot do, and what follows."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from testbed.lab.other_grounds import OtherGrounds, examine_other_grounds
+from testbed.machine.machine import Machine, examine_machine
+
+HELP = "what this machine can and cannot do, and what follows"
+
+
+def configure(_parser: argparse.ArgumentParser) -> None:
+    pass
+
+
+def run(args: argparse.Namespace) -> int:
+    machine = examine_machine()
+    others = examine_other_grounds()
+    if args.json:
+        problems = [{"problem": problem, "expected": expected} for problem, expected in machine.obstacles]
+        report = {**asdict(machine), "can_emulate": not problems, "obstacles": problems}
+        report |= {"consequences": machine.consequences, "known_faults": machine.known_faults}
+        other_grounds = {**asdict(others), "advice": others.advice}
+        print(json.dumps({**report, "other_grounds": other_grounds}, indent=2))
+    else:
+        print("\n".join(_lines(machine, others)))
+    return 1 if machine.obstacles else 0
+
+
+def _lines(machine: Machine, others: OtherGrounds) -> list[str]:
+    programs = machine.programs
+    module = _yes(machine.openvswitch_module)
+    facts = {
+        "kernel": f"{machine.kernel}, {machine.cpu_count} CPUs{f' ({machine.cpu_model})' if machine.cpu_model else ''}",
+        "root": _yes(machine.is_root),
+        "Python": machine.python,
+        "Open vSwitch": f"{programs['ovs-vswitchd'] or 'missing'}, kernel module: {module}",
+        "Mininet": machine.mininet or "missing",
+        "programs": _versions({name: version for name, version in programs.items() if not name.startswith("ovs")}),
+        "frameworks": _versions(machine.frameworks),
+        "queues": ", ".join(f"{kind} {_yes(works)}" for kind, works in sorted(machine.qdiscs.items()))
+        or "not tried, this needs root and network namespaces",
+    }
+    facts |= {
+        "SSH": f"client {others.ssh or 'missing'}, daemon {_yes(others.sshd)}",
+        "Vagrant": others.vagrant or "missing",
+        "user-mode Linux": others.user_mode_linux or "missing",
+    }
+    if others.user_mode_linux is not None and others.guest_obstacle is not None:
+        facts["user-mode Linux"] += ", cannot be used"
+    if others.vagrant is not None:
+        facts["Vagrant"] += f", providers: {', '.join(others.vagrant_providers) or 'none'}"
+    width = max(map(len, facts))
+    lines = [f"{name:<{width}}  {value}" for name, value in facts.items()]
+    if machine.obstacles:
+        verdict = ["The emulation cannot run here:"]
+        verdict += [f"  {problem}; it needs {expected}." for problem, expected in machine.obstacles]
+        verdict.append("What needs no switches, such as `kuijia solve`, works all the same.")
+    else:
+        verdict = ["The emulation can run here.", *machine.consequences]
+    lacking = [name for name, there in _of_the_kernel(machine).items() if not there]
+    if lacking and others.guest_obstacle is None:
+        verdict.append(
+            f"This kernel lacks {', '.join(lacking)}: `kuijia uml -- COMMAND` runs a command on one that has it."
+        )
+    faults = _section("Known faults of these versions:", machine.known_faults)
+    return [*lines, "", *verdict, *faults, *_section("Beyond the emulation:", others.advice)]
+
+
+def _section(title: str, sentences: Sequence[str]) -> list[str]:
+    """Lines; none without sentences."""
+    return ["", title, *(f"  {sentence}" for sentence in sentences)] if sentences else []
+
+
+def _of_the_kernel(machine: Machine) -> dict[str, bool]:
+    """What user-mode Linux can stand in for, and whether this kernel has it; what was not tried is left out."""
+    delays = {"netem": machine.qdiscs["netem"]} if machine.qdiscs else {}
+    return {"openvswitch": machine.openvswitch_module, **delays}
+
+
+def _yes(there: bool) -> str:  # noqa: FBT001
+    return "yes" if there else "no"
+
+
+def _versions(versions: Mapping[str, str | None]) -> str:
+    return ", ".join(f"{name} {version or 'missing'}" for name, version in versions.items())

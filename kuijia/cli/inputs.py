@@ -1,0 +1,164 @@
+"""What several verbs take: a topology and demands, from a file or by name, with the options on how to read them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from kuijia.cli.notes import print_notes
+from kuijia_base.errors import InputError
+from kuijia_base.option_values import positive_number, whole_number
+from kuijia_base.progress import Progress
+from te_solver.connectivity import Reachability
+from te_solver.demands import Demand
+from te_solver.demands_file import DEMAND_FORMATS, line_of_demand, load_demands
+from te_solver.formats.draft import DEFAULT_CAPACITY
+from te_solver.formats.notes import counted
+from te_solver.formats.topohub_networks import PREFIX
+from te_solver.networks import shipped_demands, shipped_names, shipped_network
+from te_solver.plan import MAX_TUNNELS_PER_PAIR
+from te_solver.topology import Topology
+from te_solver.topology_file import TOPOLOGY_FORMATS, load_topology
+
+DEFAULT_TUNNELS = 3
+
+_PATIENCE_SECONDS = 2.0
+"""How long a file may take before its reading is commented on."""
+
+_LISTED = 20
+
+
+def add_topology(parser: argparse.ArgumentParser, capacity_option: str = "--capacity") -> None:
+    """The argument TOPOLOGY and its options; `capacity_option` for verbs that use --capacity for something else."""
+    parser.add_argument(
+        "topology",
+        metavar="TOPOLOGY",
+        help=f"topology file (YAML, GraphML, GML, SNDlib, TEAVAR), {PREFIX}NAME, or a shipped network: "
+        f"{', '.join(shipped_names())}",
+    )
+    add_reading(parser, capacity_option)
+
+
+def add_reading(parser: argparse.ArgumentParser, capacity_option: str = "--capacity") -> None:
+    """The options on how to read a topology."""
+    parser.add_argument(
+        "--format",
+        dest="topology_format",
+        choices=TOPOLOGY_FORMATS,
+        help="format of the topology file (default: by its suffix)",
+    )
+    parser.add_argument(
+        capacity_option,
+        dest="default_capacity",
+        type=positive_number,
+        metavar="MBITS",
+        help=f"Mbit/s of links whose capacity the file does not say (default: {DEFAULT_CAPACITY:g})",
+    )
+
+
+def add_demands(parser: argparse.ArgumentParser) -> None:
+    """The argument DEMANDS and its options."""
+    parser.add_argument(
+        "demands",
+        metavar="DEMANDS",
+        help=f"demand file (CSV, SNDlib, TEAVAR), {PREFIX}NAME, or that of a shipped network: "
+        f"{', '.join(shipped_names())}",
+    )
+    parser.add_argument(
+        "--demand-format", choices=DEMAND_FORMATS, help="format of the demand file (default: by its suffix)"
+    )
+    parser.add_argument(
+        "--row",
+        type=whole_number(1, 10**9, expected="a whole number, one or more"),
+        metavar="N",
+        help="which matrix of a TEAVAR file, from 1 (default: 1)",
+    )
+    parser.add_argument(
+        "--drop-unreachable", action="store_true", help="leave out demands between nodes that are not connected"
+    )
+
+
+def add_tunnels(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tunnels",
+        type=whole_number(1, MAX_TUNNELS_PER_PAIR, of=" tunnels per pair"),
+        default=DEFAULT_TUNNELS,
+        metavar="K",
+        help="tunnels per pair, edge-disjoint where possible (default: %(default)s)",
+    )
+
+
+def read_topology(args: argparse.Namespace, notes: list[str] | None = None) -> Topology:
+    """The topology that the options of `add_topology` ask for; raises InputError.
+
+    What was assumed goes to stderr, and into `notes` as well when they are given.
+    """
+    name = str(args.topology)
+    source = _file(name) or shipped_network(name)
+    assumed: list[str] = []
+    topology = load_topology(source, args.topology_format, args.default_capacity, assumed.append)
+    print_notes(name, assumed)
+    if notes is not None:
+        notes += assumed
+    return topology
+
+
+def read_demands(args: argparse.Namespace, topology: Topology) -> tuple[Demand, ...]:
+    """The demands that the options of `add_demands` ask for; raises InputError.
+
+    Demands between nodes that are not connected are left out where the options say so, else refused.
+    """
+    name = str(args.demands)
+    source = _file(name) or shipped_demands(name)
+    progress = Progress(sys.stderr)
+    started = time.monotonic()
+    notes: list[str] = []
+
+    def show(line: int) -> None:
+        if time.monotonic() - started > _PATIENCE_SECONDS:
+            progress.show(f"reading {name}: {line:,} lines")
+
+    try:
+        demands = load_demands(source, topology, args.demand_format, args.row, note=notes.append, progress=show)
+    finally:
+        progress.close()
+    reachability = Reachability(topology)
+    apart = [number for number, demand in enumerate(demands) if not reachability.connects(*demand.pair)]
+    if apart and not args.drop_unreachable:
+        first = demands[apart[0]]
+        others = f", nor for {counted(len(apart) - 1, 'other demand')}" if len(apart) > 1 else ""
+        problem = f"no path from {first.source} to {first.target}{others}"
+        expected = f"demands between connected nodes of {topology.name}, or --drop-unreachable"
+        raise InputError(name, line_of_demand(source, apart[0], args.demand_format) or "", problem, expected)
+    if apart:
+        demands = _without(demands, set(apart), topology, name, notes)
+    print_notes(name, notes)
+    return demands
+
+
+def _without(
+    demands: tuple[Demand, ...], apart: set[int], topology: Topology, source: str, notes: list[str]
+) -> tuple[Demand, ...]:
+    """The demands but those of these numbers, which are noted."""
+    kept = [demand for number, demand in enumerate(demands) if number not in apart]
+    dropped = [demand for number, demand in enumerate(demands) if number in apart]
+    if not kept:
+        raise InputError(source, "", "no demand is between connected nodes", f"one on {topology.name}")
+    notes.append(f"{counted(len(dropped), 'demand')} between nodes that are not connected left out:")
+    notes += [f"  {demand.source} to {demand.target}: {demand.rate:g} Mbit/s" for demand in dropped[:_LISTED]]
+    if len(dropped) > _LISTED:
+        notes.append(f"  and {len(dropped) - _LISTED} more")
+    return tuple(kept)
+
+
+def _file(name: str) -> str | Path | None:
+    """The file or topohub network of this name; None when the name may be that of a shipped network."""
+    if name.startswith(PREFIX):
+        return name
+    path = Path(name)
+    try:
+        return path if path.exists() or path.name != name or path.suffix else None
+    except OSError:  # whoever reads it says why that is impossible
+        return path

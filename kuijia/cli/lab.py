@@ -1,0 +1,245 @@
+"""`kuijia lab`: an emulated network that keeps running, to be pinged, loaded and cut by hand."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from kuijia.cli.common_options import add_common_options
+from kuijia.cli.inputs import (
+    add_demands,
+    add_topology,
+    add_tunnels,
+    read_demands,
+    read_topology,
+)
+from kuijia.cli.table_options import add_table_options, option_words
+from kuijia_app.tables.options import pipeline_options
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_base.errors import InputError, KuijiaError, UnsoundError, key_path
+from kuijia_base.option_values import positive_number, whole_number
+from te_solver.demands import Demand
+from te_solver.plan import Plan
+from te_solver.plan_file import plan_to_json
+from te_solver.topology import Link, Topology
+from testbed.lab.lab_client import ask_lab, remove_killed_lab, running_lab, start_lab
+from testbed.lab.lab_plans import require_served
+from testbed.lab.lab_service import Order
+from testbed.machine.commands import find_program, search_path
+from testbed.machine.run_directory import LAB_VARIABLE
+from testbed.network.bfd import DEFAULT_INTERVAL_MS
+
+HELP = "an emulated network that keeps running: up, status, update, fail, heal, exec, down"
+
+DEFAULT_CAPACITY = 20.0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+
+    up = actions.add_parser("up", help="start switches, hosts and controller, and keep them running")
+    add_topology(up, capacity_option="--default-capacity")
+    add_demands(up)
+    add_tunnels(up)
+    add_table_options(up)
+    up.add_argument(
+        "--bfd-interval",
+        type=whole_number(0, expected="a whole number of milliseconds"),
+        default=DEFAULT_INTERVAL_MS,
+        metavar="MS",
+        help="between two packets of a BFD session, with --liveness bfd (default: %(default)s ms)",
+    )
+    up.add_argument("--framework", choices=["os-ken", "ryu"], default="os-ken", help="controller framework")
+    up.add_argument(
+        "--capacity",
+        type=positive_number,
+        default=DEFAULT_CAPACITY,
+        help="Mbit/s of the largest link; the others and the demands are scaled with it (default: %(default)g)",
+    )
+    up.set_defaults(act=_up)
+
+    actions.add_parser("status", help="controller, links, tunnels and queues").set_defaults(act=_status)
+    update = actions.add_parser("update", help="solve for other demands and replace the plan while traffic flows")
+    add_demands(update)
+    update.set_defaults(act=_update)
+    for name, what in (("fail", "cut the link between A and B"), ("heal", "restore it")):
+        action = actions.add_parser(name, help=what)
+        action.add_argument("a", metavar="A")
+        action.add_argument("b", metavar="B")
+        action.set_defaults(act=_fail_or_heal, do=name)
+    execute = actions.add_parser("exec", help="run a command on a host, such as `kuijia lab exec s1 ping 10.0.4.1`")
+    execute.add_argument("node", metavar="NODE")
+    execute.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
+    execute.set_defaults(act=_exec)
+    actions.add_parser("down", help="stop everything and clean up").set_defaults(act=_down)
+    for name, action in actions.choices.items():
+        if name != "exec":  # whose options are the command's
+            add_common_options(action, below_another=True)
+
+
+def run(args: argparse.Namespace) -> int:
+    status: int = args.act(args)
+    return status
+
+
+def _up(args: argparse.Namespace) -> int:
+    topology = read_topology(args)
+    demands = read_demands(args, topology)
+    words = option_words(args)
+    tables = pipeline_options(words)
+    require_served(tables.layout, demands, args.demands)
+    # The optimiser takes a second to import, which neither --help nor bad input should cost.
+    from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
+
+    plan = solve(*_scaled(topology, demands, args.capacity), args.tunnels, source=args.demands)
+    try:
+        build_tables(plan, tables)
+    except UnsoundError as error:
+        raise InputError(args.demands, key_path(error.where), error.problem, error.expected) from error
+    options = {"framework": args.framework, "bfd_interval_ms": args.bfd_interval, **asdict(words)}
+    options["slot_count"] = options.pop("slots")
+    options["tunnels_per_pair"] = args.tunnels
+    options["demand_factor"] = _factor(topology, args.capacity)
+    status = start_lab(Order(plan_to_json(plan), options), _say)
+    if args.json:
+        print(json.dumps(status, indent=2))
+    else:
+        print(*_status_lines(status), "", *_usage(plan, status), sep="\n")
+    return 0
+
+
+def _status(args: argparse.Namespace) -> int:
+    status = ask_lab("status")
+    if args.json:
+        print(json.dumps(status, indent=2))
+    else:
+        print(*_status_lines(status), sep="\n")
+    return KuijiaError.exit_status if status["faults"] else 0
+
+
+def _update(args: argparse.Namespace) -> int:
+    described = ask_lab("topology")
+    links = tuple(Link(**link) for link in described["links"])
+    demands = read_demands(args, Topology(described["name"], tuple(described["nodes"]), links))
+    rows = [(demand.source, demand.target, demand.rate, demand.priority) for demand in demands]
+    done = ask_lab("update", demands=rows, source=str(args.demands))
+    if args.json:
+        print(json.dumps(done, indent=2))
+        return 0
+    counts = ", ".join(f"{len(done[what])} {what}" for what in ("kept", "added", "removed"))
+    print(f"the new plan is in force after {done['seconds']:.1f} s: tunnels {counts}, {done['reweighted']} reweighted")
+    for what in ("added", "removed"):
+        print(*(f"{what:<8} {'-'.join(path)}" for path in done[what]), sep="\n", end="\n" if done[what] else "")
+    return 0
+
+
+def _fail_or_heal(args: argparse.Namespace) -> int:
+    event = ask_lab(args.do, a=args.a, b=args.b)
+    if args.json:
+        print(json.dumps(event, indent=2))
+        return 0
+    noticed = ", ".join(f"{switch} after {delay * 1000:.0f} ms" for switch, delay in event["delay"].items())
+    print(f"link {args.a}-{args.b} is {'up' if event['up'] else 'down'}: noticed by {noticed}")
+    if event["reaction_seconds"] is not None:
+        told = f"{event['tunnels_told']} tunnel{'s' if event['tunnels_told'] > 1 else ''}"
+        print(f"the controller has told the ingresses of {told} after {event['reaction_seconds'] * 1000:.0f} ms")
+    return 0
+
+
+def _exec(args: argparse.Namespace) -> int:
+    host = ask_lab("enter", node=args.node)
+    if not args.command:
+        raise InputError("lab", "exec", "no command is given", "one, such as `ping 10.0.4.1`")
+    if find_program(args.command[0]) is None:
+        raise InputError("lab", args.command[0], "no such program", "one that is installed")
+    # Marked as a process of the lab, with which it ends.
+    environment = {**os.environ, "PATH": search_path(), LAB_VARIABLE: host["lab"]}
+    in_host = ["mnexec", "-a", str(host["namespace_pid"]), *args.command]
+    sys.stdout.flush()
+    os.execvpe("mnexec", in_host, environment)  # noqa: S606  # the command line is the user's own
+
+
+def _down(args: argparse.Namespace) -> int:
+    if running_lab() is not None or not remove_killed_lab(_say):
+        ask_lab("down")
+    print(json.dumps({"lab": None}) if args.json else "the lab is down")
+    return 0
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _scaled(topology: Topology, demands: Sequence[Demand], largest: float) -> tuple[Topology, tuple[Demand, ...]]:
+    """The network with its largest link at `largest` Mbit/s, all else in proportion."""
+    factor = _factor(topology, largest)
+    return topology.scaled(factor), tuple(replace(demand, rate=demand.rate * factor) for demand in demands)
+
+
+def _factor(topology: Topology, largest: float) -> float:
+    return largest / max(link.capacity for link in topology.links)
+
+
+def _usage(plan: Plan, status: dict[str, Any]) -> list[str]:
+    address_of = {host["node"]: host["address"] for host in status["hosts"]}
+    pair = plan.pairs[0]
+    example = shlex.join(["kuijia", "lab", "exec", pair.source, "ping", "-c", "3", address_of[pair.target]])
+    return [
+        f"kuijia lab exec NODE COMMAND runs a command on a node's host: {example}",
+        "kuijia lab fail A B | heal A B | update DEMANDS | status | down",
+    ]
+
+
+def _status_lines(status: dict[str, Any]) -> list[str]:
+    controller = status["controller"]
+    tables = f"{status['layout']} queues, tagging {status['tagging']}, pipeline {status['pipeline']}"
+    alive = f"process {controller['pid']}" if controller["pid"] is not None else "dead"
+    lines = [
+        f"lab {status['lab']}: {status['topology']}, scheme {status['scheme']}, {status['datapath']} datapath",
+        f"tables: {tables}, liveness by {status['liveness']}",
+        f"controller: {controller['framework']}, {alive}, {len(controller['switches'])} switches connected",
+        "",
+        "link        Mbit/s  state",
+    ]
+    lines += [
+        f"{link['a'] + '-' + link['b']:<10} {link['capacity']:>7g}  {'up' if link['up'] else 'DOWN'}"
+        for link in status["links"]
+    ]
+    lines += ["", "tunnel  class  weight  state  path"]
+    for tunnel in status["tunnels"]:
+        state = "alive" if tunnel["alive"] else "DEAD"
+        numbers = f"{tunnel['path_id']:>6}  {tunnel['priority']:>5}  {tunnel['weight']:>6.3f}"
+        lines.append(f"{numbers}  {state:<5}  {'-'.join(tunnel['nodes'])}")
+    if status["sessions"]:
+        lines += ["", "BFD session  its ends"]
+    for session in status["sessions"]:
+        ends = ", ".join(
+            f"{end['switch']} {end['state'] if end['up'] else end['state'].upper()}" for end in session["ends"]
+        )
+        lines.append(f"{session['path_id']:>11}  {ends}")
+    lines += [
+        "",
+        f"{'queue':<20} {'sent packets':>12} {'sent bytes':>12} {'dropped':>8} {'waiting':>8} {'Mbit/s now':>10}",
+    ]
+    for queue in status["queues"]:
+        name = f"{queue['switch']}->{queue['to']} {queue['queue']}"
+        lines.append(
+            f"{name:<20} {queue['sent_packets']:>12} {queue['sent_bytes']:>12} {queue['dropped_packets']:>8}"
+            f" {queue['waiting_packets']:>8} {'-' if queue['rate'] is None else format(queue['rate'], '.3f'):>10}"
+        )
+    if controller["errors"] or status["faults"]:
+        lines += ["", "what went wrong", *status["faults"]]
+    for error in controller["errors"]:
+        at = time.strftime("%H:%M:%S", time.localtime(error["time"]))
+        said = ", ".join(f"{key} {value}" for key, value in error.items() if key not in ("time", "event"))
+        lines.append(f"{at} {error['event']}: {said}")
+    lines += ["", "host        address"]
+    lines += [f"{host['node']:<10}  {host['address']}" for host in status["hosts"]]
+    return lines

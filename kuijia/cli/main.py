@@ -1,0 +1,131 @@
+"""Entry point of `kuijia`: finds the verb, gives every verb the common options, turns errors into one line."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import importlib
+import io
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import NoReturn, Protocol
+
+from kuijia.cli.common_options import add_common_options
+from kuijia.cli.notes import notes_held_back
+from kuijia_base.errors import LONGEST_FAILURE, InterruptedWorkError, KuijiaError, one_line
+
+VERBS = {
+    "solve": "kuijia.cli.solve",
+    "whatif": "kuijia.cli.whatif",
+    "packet": "kuijia.cli.packet",
+    "topology": "kuijia.cli.topology",
+    "demands": "kuijia.cli.demands",
+    "compile": "kuijia.cli.compile",
+    "verify": "kuijia.cli.verify",
+    "trace": "kuijia.cli.trace",
+    "crosscheck": "kuijia.cli.crosscheck",
+    "controller": "kuijia.cli.controller",
+    "scheduler": "kuijia.cli.scheduler",
+    "lab": "kuijia.cli.lab",
+    "list": "kuijia.cli.list",
+    "boxes": "kuijia.cli.boxes",
+    "uml": "kuijia.cli.uml",
+    "run": "kuijia.cli.run",
+    "report": "kuijia.cli.report",
+    "doctor": "kuijia.cli.doctor",
+}
+"""Verb to the module that does it; only the module of the verb asked for is imported."""
+
+_LONGEST_COMPLAINT = 450
+"""Characters of what argparse says of an argument."""
+
+_LONGEST_FAULT = 300
+"""Characters of what an exception says that nobody expected."""
+
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 128 + signal.SIGINT
+
+
+class Verb(Protocol):
+    """What a verb's module offers."""
+
+    HELP: str
+
+    def configure(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace) -> int: ...
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports bad arguments in the one line the contract asks for."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_BAD_INPUT, f"error: {self.prog}: {one_line(message, _LONGEST_COMPLAINT)}\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit status: 0 done, 1 the work failed, 2 bad input."""
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # names of nodes may have letters that a terminal lacks
+                stream.reconfigure(errors="backslashreplace")
+        args = _parse(list(sys.argv[1:] if argv is None else argv))
+        with notes_held_back():
+            status: int = args.run(args)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except KuijiaError as error:
+        print(f"error: {one_line(str(error), LONGEST_FAILURE)}", file=sys.stderr)
+        return error.exit_status
+    except KeyboardInterrupt as stop:
+        print(
+            one_line(str(stop), LONGEST_FAILURE) if isinstance(stop, InterruptedWorkError) else "interrupted",
+            file=sys.stderr,
+        )
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        _silence_stdout()  # whoever read our output has seen enough
+        return 0
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            _silence_stdout()
+            print(f"error: {error.strerror}", file=sys.stderr)
+        elif sys.flags.dev_mode:
+            raise
+        else:
+            print(f"error: {_fault(error)}", file=sys.stderr)
+        return KuijiaError.exit_status
+    return status
+
+
+def _fault(error: Exception) -> str:
+    """Return one line on a fault of the program itself: the exception, and where it was raised."""
+    at = traceback.extract_tb(error.__traceback__)[-1]
+    what = f"{type(error).__name__}: {one_line(str(error), _LONGEST_FAULT)}".removesuffix(": ")
+    return f"kuijia has a fault: {what} ({Path(at.filename).name}:{at.lineno}; PYTHONDEVMODE=1 shows more)"
+
+
+def _silence_stdout() -> None:
+    """Keep the interpreter from complaining at exit that it cannot write the rest."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser = _Parser(prog="kuijia", description="Robust traffic engineering by rate rescaling.")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {metadata.version('kuijia')}")
+    verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
+    asked = next((word for word in arguments if not word.startswith("-")), None)
+    for name, module_name in VERBS.items():
+        if asked in VERBS and asked != name:
+            continue
+        verb: Verb = importlib.import_module(module_name)
+        subparser = verbs.add_parser(name, help=verb.HELP, description=verb.HELP)
+        verb.configure(subparser)
+        add_common_options(subparser)
+        subparser.set_defaults(run=verb.run)
+    return parser.parse_args(arguments)

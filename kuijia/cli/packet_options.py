@@ -1,0 +1,174 @@
+"""The options of `kuijia packet`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from experiments.packet_study.networks import FORMS
+from experiments.packet_study.schemes import DEFAULT_BUFFER, DISCIPLINES, Mark
+from experiments.sweep.workers import add_workers
+from kuijia.cli import packet_values as values
+from kuijia.cli.inputs import add_reading
+from kuijia_base.option_values import whole_number
+from simulator.flow_sizes.published import published_names
+from simulator.packet.traffic.load import Reference
+from simulator.packet.transports import Congestion, Tcp
+
+HEADER = Tcp().header
+"""Bytes of a packet that are no payload."""
+
+AT_A_LOAD: dict[str, object] = {"load_of": Reference.HOSTS.value, "flows": 1000, "arrivals": "poisson"}
+"""Defaults of what has no meaning for flows that all start at once, by the names of the parsed arguments."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "topology",
+        metavar="NETWORK",
+        help=f"{', '.join(FORMS)}, or a topology file or shipped network with a host at each node",
+    )
+    add_reading(parser)
+    links = parser.add_argument_group("links")
+    links.add_argument(
+        "--rate",
+        type=values.rate,
+        metavar="MBITS",
+        help="Mbit/s of hosts' links (default: 10000; at a topology's node, what leaves it)",
+    )
+    links.add_argument(
+        "--fabric-rate",
+        type=values.rate,
+        metavar="MBITS",
+        help="leaf-spine, dumbbell: Mbit/s of links between switches (default: as hosts')",
+    )
+    links.add_argument(
+        "--delay",
+        type=values.seconds,
+        metavar="SECONDS",
+        help="of each link (default: 1e-6); on a topology of hosts' links (default: 0)",
+    )
+    _add_schemes(parser.add_argument_group("schemes"))
+    _add_traffic(parser.add_argument_group("traffic"))
+    runs = parser.add_argument_group("runs")
+    runs.add_argument(
+        "--seeds",
+        type=whole_number(1, 10_000),
+        default=1,
+        metavar="N",
+        help="repeat with this many seeds, from --seed on (default: %(default)s)",
+    )
+    runs.add_argument(
+        "--until",
+        type=values.seconds,
+        metavar="SECONDS",
+        help="simulate no longer (default: until all flows have come to their end)",
+    )
+    runs.add_argument(
+        "--classes",
+        type=values.bounds,
+        default=(100_000, 1_000_000),
+        metavar="BYTES",
+        help="bounds of the classes of sizes that are told apart, separated by commas (default: 100000,1000000)",
+    )
+    runs.add_argument("--details", action="store_true", help="with -o: also every flow and every link, as CSV")
+    add_workers(parser)
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="write the results there, as JSON and CSV")
+
+
+def _add_schemes(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--queue",
+        type=values.queues,
+        default=("drop-tail",),
+        metavar="NAMES",
+        help=f"at the outputs of switches, separated by commas: {', '.join(DISCIPLINES)} (default: drop-tail)",
+    )
+    group.add_argument(
+        "--buffer",
+        type=whole_number(1, 10**9, of=" bytes"),
+        default=DEFAULT_BUFFER,
+        metavar="BYTES",
+        help="of each output of a switch, however it is divided (default: %(default)s)",
+    )
+    group.add_argument(
+        "--mark",
+        type=values.mark,
+        default=Mark(),
+        metavar="BYTES|PERCENT%",
+        help="mark packets that are capable of ECN when more waits in their queue (default: 40%%)",
+    )
+    group.add_argument(
+        "--transport",
+        type=values.transports,
+        default=(Congestion.CUBIC,),
+        metavar="NAMES",
+        help=f"separated by commas: {', '.join(each.value for each in Congestion)} (default: cubic)",
+    )
+    group.add_argument(
+        "--min-timeout",
+        type=values.timeout,
+        metavar="SECONDS",
+        help="that TCP waits at least before it sends again (default: 0.01; on a topology 0.2)",
+    )
+    group.add_argument(
+        "--first-timeout",
+        type=values.timeout,
+        metavar="SECONDS",
+        help="before it knows the round-trip time (default: as --min-timeout; with --handshake 1)",
+    )
+    group.add_argument("--handshake", action="store_true", help="flows begin with a packet there and one back")
+    group.add_argument(
+        "--initial-window",
+        type=whole_number(1, 10**6, of=" segments"),
+        default=10,
+        metavar="SEGMENTS",
+        help="(default: %(default)s)",
+    )
+    group.add_argument(
+        "--packet",
+        type=whole_number(HEADER + 1, 65_535, of=" bytes"),
+        default=1500,
+        metavar="BYTES",
+        help=f"of a full packet with its {HEADER} bytes of headers (default: %(default)s)",
+    )
+
+
+def _add_traffic(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--sizes",
+        default="web-search",
+        metavar="WHICH",
+        help=f"of flows: {', '.join(published_names())}, a file of sizes and probabilities, or bytes "
+        "(default: %(default)s)",
+    )
+    moment = group.add_mutually_exclusive_group()
+    moment.add_argument(
+        "--load",
+        type=values.loads,
+        default=(0.5,),
+        metavar="NUMBERS",
+        help="part of capacity that flows ask for, separated by commas (default: 0.5)",
+    )
+    moment.add_argument("--at-once", action="store_true", help="every pair of the pattern has one flow, all at 0 s")
+    group.add_argument(
+        "--load-of",
+        choices=[each.value for each in Reference],
+        help="what load 1 fills: all hosts' links, or the busiest link of the network (default: "
+        f"{AT_A_LOAD['load_of']})",
+    )
+    group.add_argument(
+        "--flows",
+        type=whole_number(1, 10**7, of=" flows"),
+        metavar="N",
+        help=f"at a load: how many come (default: {AT_A_LOAD['flows']})",
+    )
+    group.add_argument(
+        "--arrivals", metavar="HOW", help=f"at a load: {values.ARRIVALS} (default: {AT_A_LOAD['arrivals']})"
+    )
+    group.add_argument(
+        "--pattern",
+        default="random",
+        metavar="WHICH",
+        help=f"who sends to whom: {values.PATTERNS}; random:N not within groups of N hosts (default: %(default)s)",
+    )

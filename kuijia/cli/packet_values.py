@@ -1,0 +1,154 @@
+"""Values of the options of `kuijia packet`: what the words of users stand for."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from itertools import pairwise
+
+from experiments.packet_study.schemes import DISCIPLINES, Mark
+from kuijia_base.errors import InputError, UnsoundError, quoted, shown
+from kuijia_base.text import parse_number, parse_whole
+from simulator.flow_sizes.distribution import FlowSizes
+from simulator.flow_sizes.published import find_flow_sizes
+from simulator.packet.queues import UNLIMITED
+from simulator.packet.traffic.arrivals import Arrivals, LogNormal, Poisson
+from simulator.packet.traffic.patterns import AllToAll, Incast, Pattern, Permutation, Random, Stride
+from simulator.packet.transports import Congestion, Tcp
+from simulator.packet.units import FASTEST, LONGEST
+
+PATTERNS = "random, random:N, permutation, stride:N, all-to-all, incast:N"
+ARRIVALS = "poisson, log-normal, log-normal:SIGMA"
+
+SHORTEST_TIMEOUT = 1e-6
+"""Seconds."""
+
+SLOWEST = 0.01
+"""Mbit/s."""
+
+_LARGEST_FLOW = 10**12
+_MOST_ENTRIES = 1000
+"""Of a list."""
+
+
+def loads(text: str) -> tuple[float, ...]:
+    """Numbers greater than zero, separated by commas."""
+    words = text.split(",")
+    if len(words) > _MOST_ENTRIES:
+        raise argparse.ArgumentTypeError(f"{len(words)} loads, expected at most {_MOST_ENTRIES}")
+    numbers = tuple(dict.fromkeys(parse_number(word.strip()) for word in words))
+    if not all(number is not None and 0 < number <= 100 for number in numbers):
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected loads greater than 0, separated by commas")
+    return tuple(number for number in numbers if number is not None)
+
+
+def queues(text: str) -> tuple[str, ...]:
+    return _names(text, list(DISCIPLINES))
+
+
+def transports(text: str) -> tuple[Congestion, ...]:
+    return tuple(Congestion(name) for name in _names(text, [each.value for each in Congestion]))
+
+
+def bounds(text: str) -> tuple[int, ...]:
+    """Sizes in bytes that rise, separated by commas; none of an empty text."""
+    words = [word.strip() for word in text.split(",")] if text else []
+    sizes = [parse_whole(word) for word in words[: _MOST_ENTRIES + 1]]
+    found = tuple(size for size in sizes if size is not None and 0 < size <= _LARGEST_FLOW)
+    if len(found) < len(sizes):
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected sizes in bytes, separated by commas")
+    if len(found) > _MOST_ENTRIES:
+        raise argparse.ArgumentTypeError(f"{len(words)} sizes, expected at most {_MOST_ENTRIES}")
+    if any(low >= high for low, high in pairwise(found)):
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected sizes that rise")
+    return found
+
+
+def mark(text: str) -> Mark:
+    """Bytes, or a percentage of what fits into a queue."""
+    number = parse_number(text.removesuffix("%"))
+    if number is None or not math.isfinite(number) or number < 0:
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected bytes, or a percentage such as 40%")
+    if not text.endswith("%"):
+        return Mark(size=min(int(number), UNLIMITED))
+    if number > 100:
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected 0% to 100%")
+    return Mark(part=number / 100)
+
+
+def seconds(text: str) -> float:
+    """A time that can be simulated."""
+    number = parse_number(text)
+    if number is None or not 0 <= number <= LONGEST:
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected 0 to {LONGEST:.0f} seconds")
+    return number
+
+
+def timeout(text: str) -> float:
+    """A time that TCP can wait."""
+    number = parse_number(text)
+    if number is None or not SHORTEST_TIMEOUT <= number <= Tcp().max_timeout:
+        raise argparse.ArgumentTypeError(
+            f"{quoted(text)}, expected {SHORTEST_TIMEOUT:g} to {Tcp().max_timeout:g} seconds"
+        )
+    return number
+
+
+def rate(text: str) -> float:
+    """What a link can have, Mbit/s."""
+    number = parse_number(text)
+    if number is None or not SLOWEST <= number <= FASTEST:
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected {SLOWEST:g} to {FASTEST:g} Mbit/s")
+    return number
+
+
+def pattern(text: str, hosts: int) -> Pattern:
+    """The pattern of a name such as `incast:8`; raises InputError when there is none such among so many hosts."""
+    plain: dict[str, Pattern] = {"random": Random(), "permutation": Permutation(), "all-to-all": AllToAll()}
+    numbered: dict[str, Callable[[int], Pattern]] = {"random": Random, "stride": Stride, "incast": Incast}
+    kind, colon, number = text.partition(":")
+    if not colon and kind in plain:
+        found = plain[kind]
+    elif kind in numbered and (count := parse_whole(number)) is not None:
+        found = numbered[kind](count)
+    else:
+        raise InputError("option", "--pattern", f"{quoted(text)} is unknown", f"one of {PATTERNS}")
+    try:
+        found.require_hosts(hosts)
+    except UnsoundError as error:
+        raise InputError("option", "--pattern", f"{shown(text)}: {error.problem}", error.expected) from error
+    return found
+
+
+def arrivals(text: str) -> Arrivals:
+    """The arrivals of a name such as `log-normal:1.5`; raises InputError when there are none such."""
+    kind, colon, number = text.partition(":")
+    if kind == "poisson" and not colon:
+        return Poisson()
+    if kind != "log-normal":
+        raise InputError("option", "--arrivals", f"{quoted(text)} is unknown", f"one of {ARRIVALS}")
+    if not colon:
+        return LogNormal()
+    try:
+        return LogNormal(math.nan if (sigma := parse_number(number)) is None else sigma)
+    except UnsoundError as error:
+        raise InputError("option", "--arrivals", f"sigma of {quoted(text)}", error.expected) from error
+
+
+def sizes(text: str) -> FlowSizes:
+    """A published distribution by name, one in a file, or a number of bytes that all flows have; raises InputError."""
+    if text.isascii() and text.isdecimal():
+        size = parse_whole(text)
+        if size is None or not 1 <= size <= _LARGEST_FLOW:
+            raise InputError("option", "--sizes", f"{quoted(text)} bytes", f"1 to {_LARGEST_FLOW}")
+        return FlowSizes.of_one(size)
+    return find_flow_sizes(text)
+
+
+def _names(text: str, known: list[str]) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    for name in names:
+        if name not in known:
+            raise argparse.ArgumentTypeError(f"{quoted(name)} is unknown, expected one or more of {', '.join(known)}")
+    return names

@@ -1,0 +1,60 @@
+"""`kuijia report`: all tables and figures that a folder holds, beside the published ones, as one page."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+
+from experiments.results.text_table import text_table
+from kuijia_base.errors import InputError
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.reading import reading
+
+HELP = "show the results in a folder beside the published ones, as HTML and Markdown"
+
+HTML, MARKDOWN = "report.html", "report.md"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="DIR", help="where `kuijia run -o` wrote, or a folder of such")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help=f"folder for {HTML}, {MARKDOWN} and pictures (default: DIR)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    # Drawing takes a second to import, which --help should not cost.
+    from experiments.reporting.report import report_of  # noqa: PLC0415  # slow to import: jsonschema
+    from experiments.reporting.report_lead import HEADINGS  # noqa: PLC0415  # slow to import: jsonschema
+    from experiments.reporting.report_pages import html_page, markdown_page, pictures_of  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.results.exhibit import exhibit_to_json  # noqa: PLC0415  # slow to import: jsonschema
+
+    with reading(args.folder, "results that `kuijia run` wrote"), warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)  # numpy's, of numbers without meaning
+        warnings.simplefilter("ignore", UserWarning)  # matplotlib's, of what does not fit into a picture
+        report = report_of(args.folder)
+        pictures = pictures_of(report)
+        pages = {HTML: html_page(report, pictures), MARKDOWN: markdown_page(report)}
+    if len({name.casefold() for name in pictures}) < len(report.exhibits):
+        raise InputError(args.folder, "", "has exhibits whose pictures are one file", "names that differ")
+    output = OutputFolder(args.output or args.folder)
+    for name, text in pages.items():
+        output.write_text(name, text)
+    for name, drawn in pictures.items():
+        output.write_bytes(name, drawn)
+    if args.json:
+        data = {
+            "findings": [asdict(finding) for finding in report.findings],
+            "lead": report.lead,
+            "missed": report.missed,
+            "exhibits": [exhibit_to_json(exhibit) for exhibit in report.exhibits],
+        }
+        print(json.dumps(data, indent=1))
+    else:
+        print("\n".join(text_table(HEADINGS, [finding.cells for finding in report.findings])))
+        print(f"\n{report.lead}")
+        print(f"wrote {output.path / HTML} and {MARKDOWN} with {len(pictures)} pictures")
+    return 0

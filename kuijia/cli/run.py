@@ -1,0 +1,162 @@
+"""`kuijia run`: measures one of the paper's tables or figures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from experiments.registry import Experiment, Settings, all_experiments, find_experiment, refuse_unheeded
+from experiments.sweep.workers import add_workers, refuse_workers
+from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
+from kuijia_base.errors import InputError, InterruptedWorkError, KuijiaError
+from kuijia_base.option_values import positive_count, positive_number, whole_number
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+
+HELP = "reproduce a table or figure of the paper"
+
+DEFAULT_CAPACITY, LOWER_CAPACITY = 20.0, 5.0
+FRAMEWORKS = ("os-ken", "ryu")
+
+_SWITCH_OPTIONS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
+    ("framework", FRAMEWORKS[0], ("emulation", "boxes")),
+    ("slots", DEFAULT_SLOT_COUNT, ("emulation", "boxes")),
+    ("inventory", None, ("boxes",)),
+)
+"""Options for all experiments that say something of switches: name, default, the backends that heed it."""
+
+_IGNORABLE: Mapping[str, object] = {
+    "capacity": None,
+    "framework": FRAMEWORKS[0],
+    "slots": DEFAULT_SLOT_COUNT,
+    "repetitions": None,
+}
+"""Options for all experiments, which some ignore, with their defaults."""
+
+_NAMED_FILES = 12
+"""More are only counted."""
+
+
+class BarMissedError(KuijiaError):
+    """The experiment ran, but what it measured is not what it should be; the command exits with status 1."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    experiments = all_experiments()
+    names = ", ".join(each.name for each in experiments)
+    backends = sorted({backend for each in experiments for backend in each.backends})
+    parser.add_argument("experiment", metavar="EXPERIMENT", help=f"one of {names}")
+    parser.add_argument("--backend", choices=backends, help="what to measure on (default: the experiment's first)")
+    parser.add_argument(
+        "--inventory", metavar="FILE", help="the boxes to measure on, for --backend boxes (docs/boxes.md)"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="folder for results (default: results/EXPERIMENT-TIME)"
+    )
+    parser.add_argument(
+        "--capacity",
+        type=positive_number,
+        metavar="MBITS",
+        help="capacity of a link in Mbit/s; published rates are scaled to it"
+        f" (default: {DEFAULT_CAPACITY:g}, with table2 and table3 {LOWER_CAPACITY:g} on a machine too slow for that)",
+    )
+    parser.add_argument(
+        "--framework", choices=FRAMEWORKS, default=FRAMEWORKS[0], help="what the controller runs on (default: os-ken)"
+    )
+    parser.add_argument(
+        "--slots",
+        type=whole_number(0, expected="a number of slots"),
+        choices=SLOT_COUNTS,
+        default=DEFAULT_SLOT_COUNT,
+        help=f"hash slots per pair of sites (default: {DEFAULT_SLOT_COUNT})",
+    )
+    parser.add_argument(
+        "--repetitions",
+        type=positive_count,
+        metavar="N",
+        help="measure everything N times (default: 1; with gscale --full, as in the paper, 3); of gscale-readings, N"
+        " campaigns of 3 draws (default: 10)",
+    )
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--quick", action="store_true", help="measure less and for a shorter time, which is less exact")
+    length.add_argument(
+        "--full",
+        action="store_true",
+        help="all that the paper has, for fig4, gscale, gscale-readings and cqrd-exp2 to 5 (default: a part of it)",
+    )
+    add_workers(parser)
+    for configure_family in dict.fromkeys(each.configure for each in experiments):
+        configure_family(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    experiment = find_experiment(args.experiment)
+    backend = args.backend or experiment.backends[0]
+    if backend not in experiment.backends:
+        raise InputError(
+            "option",
+            "--backend",
+            f"{experiment.name} cannot run on {backend}",
+            f"one of {', '.join(experiment.backends)}",
+        )
+    if not experiment.sweeps:
+        refuse_workers(args, f"{experiment.name} is no sweep", [each.name for each in all_experiments() if each.sweeps])
+    refuse_unheeded(experiment, args)
+    _refuse_unmeasured(args, experiment, backend)
+    settings = Settings(
+        backend=backend,
+        capacity=args.capacity or DEFAULT_CAPACITY,
+        framework=args.framework,
+        slots=args.slots,
+        repetitions=args.repetitions or 1,
+        quick=args.quick,
+        seed=args.seed,
+        inventory=args.inventory,
+        lower_capacity=LOWER_CAPACITY if args.capacity is None else None,
+    )
+    started = datetime.now().astimezone()
+    output = OutputFolder(args.output or Path("results") / f"{experiment.name}-{started:%Y%m%d-%H%M%S}")
+    progress = Progress(sys.stderr)
+    try:
+        outcome = experiment.run(settings, args, output, progress)
+    except InterruptedWorkError:
+        raise  # says itself what is kept
+    except KeyboardInterrupt:
+        progress.say(f"stopped; {_what_is_done(output)}")
+        raise
+    finally:
+        progress.close()
+        output.remove_if_empty()
+    print(json.dumps(outcome.summary, indent=1) if args.json else outcome.text)
+    progress.say(f"wrote {_named(output.written)} in {output.path}")
+    if outcome.missed:
+        raise BarMissedError("; ".join(outcome.missed))
+    return 0
+
+
+def _refuse_unmeasured(args: argparse.Namespace, experiment: Experiment, backend: str) -> None:
+    """Raise InputError when an option for all experiments was given a value that would change nothing."""
+    for name in experiment.ignores:
+        if getattr(args, name) != _IGNORABLE[name]:
+            problem = f"changes nothing in {experiment.name}"
+            raise InputError("option", f"--{name}", problem, f"{experiment.name} without it")
+    for name, default, heeding in _SWITCH_OPTIONS:
+        if backend in heeding or getattr(args, name) == default:
+            continue
+        others = " or ".join(each for each in heeding if each in experiment.backends)
+        expected = f"--backend {others}" if others else f"{experiment.name} without it"
+        raise InputError("option", f"--{name}", f"changes nothing on {backend}", expected)
+
+
+def _what_is_done(output: OutputFolder) -> str:
+    if not output.written:
+        return "no run was complete, nothing is written"
+    return f"complete and kept in {output.path}: {_named(output.written)}"
+
+
+def _named(files: Sequence[str]) -> str:
+    return ", ".join(files) if len(files) <= _NAMED_FILES else f"{len(files)} files"

@@ -1,0 +1,68 @@
+"""`kuijia scheduler`: the scheduler of elephants in a data centre, on os-ken."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+
+from hedera.options import SHORTEST_PERIOD, SchedulerOptions, build
+from hedera.placement.registry import placement_names
+from kuijia.cli.controller import SUPERVISION, add_listening_options, binding_option, tls_files
+from kuijia_app.framework.launcher import run_application
+from kuijia_base.option_values import positive_number, whole_number
+
+HELP = "run the OpenFlow controller that schedules large flows in a data centre, until interrupted"
+APPLICATION = "hedera.scheduler"
+_DEFAULTS = SchedulerOptions()
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = SUPERVISION % "scheduler"
+    network = parser.add_mutually_exclusive_group()
+    network.add_argument(
+        "topology", nargs="?", metavar="TOPOLOGY", help="topology file; nodes with one neighbour are hosts"
+    )
+    network.add_argument(
+        "--fat-tree",
+        type=whole_number(2, 254, expected="an even number from 2 to 254"),
+        default=_DEFAULTS.fat_tree,
+        metavar="K",
+        help="instead of a file: a fat-tree of K-port switches (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--nic-rate",
+        type=positive_number,
+        default=_DEFAULTS.nic_rate,
+        metavar="MBIT/S",
+        help="of all links of the fat-tree (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--placement",
+        choices=placement_names(),
+        default=_DEFAULTS.placement,
+        help="how large flows are placed; ecmp leaves them to the switches' hash (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--period",
+        type=positive_number,
+        default=_DEFAULTS.period,
+        metavar="SECONDS",
+        help=f"between two rounds, from {SHORTEST_PERIOD:g} (default: %(default)g, the paper's)",
+    )
+    parser.add_argument(
+        "--idle-timeout",
+        type=whole_number(1, 0xFFFF, expected="1 to 65535 seconds"),
+        default=_DEFAULTS.idle_timeout,
+        metavar="SECONDS",
+        help="for which switches remember where a flow goes that sends nothing (default: %(default)s)",
+    )
+    add_listening_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    names = asdict(_DEFAULTS)
+    options = SchedulerOptions(**{name: getattr(args, name) for name in names})
+    build(options)  # bad ones are refused here, in one line, not in a thread of the framework
+    events = {} if args.events is None else {"events": str(args.events)}
+    tls = tls_files(args)
+    run_application(APPLICATION, args.host, args.port, {**asdict(options), **events, **binding_option(args)}, tls)

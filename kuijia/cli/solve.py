@@ -1,0 +1,174 @@
+"""`kuijia solve`: from a topology and demands to a plan."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
+from kuijia.cli.plan_summary import plan_summary
+from kuijia_base.errors import InputError, UnsoundError, quoted
+from kuijia_base.option_values import whole_number
+from kuijia_base.progress import Progress
+from kuijia_base.text import require_writable, write_bytes
+from te_solver.demands import Demand
+from te_solver.plan import MAX_TUNNELS_PER_PAIR, Plan
+from te_solver.plan_file import plan_text
+from te_solver.programs.registry import FFC, MAX_THROUGHPUT, objective_names
+from te_solver.topology import Topology
+from te_solver.tunnels import TunnelFinder, Weight
+
+HELP = "choose tunnels for demands and divide the traffic over them"
+
+_LISTED = 10
+"""Lines that each part of the summary has at most, unless -v asks for all."""
+
+_PICTURES = (".png", ".svg", ".pdf")
+
+_MOST_PARTS = 10_000
+
+_PATIENCE_SECONDS = 2.0
+"""How long solving may take before it is commented on."""
+
+_MOST_FAILURES = MAX_TUNNELS_PER_PAIR - 1
+"""More cut off any pair."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_topology(parser)
+    add_demands(parser)
+    add_tunnels(parser)
+    parser.add_argument(
+        "--tunnel-weight",
+        choices=get_args(Weight),
+        default="hops",
+        help="what tunnels shall have little of (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--node-disjoint", action="store_true", help="tunnels of a pair have no node in common where possible"
+    )
+    parser.add_argument(
+        "--objective",
+        choices=objective_names(),
+        default=MAX_THROUGHPUT,
+        help="what to optimise (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--protect",
+        type=whole_number(1, _MOST_FAILURES),
+        metavar="K",
+        help=f"failed links that a plan of --objective {FFC} survives without loss (default: 1)",
+    )
+    parser.add_argument(
+        "--spread", action="store_true", help="use all tunnels of a pair alike instead of preferring the shorter ones"
+    )
+    parser.add_argument(
+        "--solver", default="HIGHS", metavar="NAME", help="any solver that CVXPY finds installed (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--reproducible",
+        action="store_true",
+        help="leave out how long the solver took: the same input gives the same bytes",
+    )
+    parser.add_argument(
+        "--partitions",
+        type=whole_number(1, _MOST_PARTS),
+        metavar="P",
+        help=f"solve --objective {MAX_THROUGHPUT} in P parts on all processors, and tell how much that may lose",
+    )
+    parser.add_argument("-o", "--output", type=Path, metavar="PLAN", help="write the plan to this file (JSON)")
+    parser.add_argument(
+        "--plot",
+        type=_picture,
+        metavar="FILE",
+        help=f"draw the network with utilisations, into a file that ends in {', '.join(_PICTURES)}",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.protect is not None and args.objective != FFC:
+        raise InputError("option", "--protect", f"{args.objective} protects against nothing", f"--objective {FFC}")
+    if args.partitions is not None and args.objective != MAX_THROUGHPUT:
+        raise InputError(
+            "option", "--partitions", f"{args.objective} is not solved in parts", f"--objective {MAX_THROUGHPUT}"
+        )
+    _require_usable(args)
+    topology = read_topology(args)
+    plan = _plan(topology, read_demands(args, topology), args)
+    contents = {}
+    if args.plot is not None:
+        from te_solver.plan_picture import plan_picture  # noqa: PLC0415  # takes a second to import, like the optimiser
+
+        contents[args.plot] = plan_picture(plan, args.plot.suffix, args.seed)
+    if args.output is not None:
+        contents[args.output] = plan_text(plan).encode()
+    for path, content in contents.items():
+        write_bytes(path, content)
+    if args.json:
+        print(plan_text(plan), end="")
+    else:
+        print("\n".join(plan_summary(plan, args.tunnels, None if args.verbose else _LISTED)))
+        if args.partitions is not None and plan.upper_bound is None:
+            print("how much several classes of traffic lose in parts is not known")
+        for path in contents:
+            print(f"wrote {path}")
+    return 0
+
+
+def _plan(topology: Topology, demands: Sequence[Demand], args: argparse.Namespace) -> Plan:
+    # The optimiser takes a second to import, which neither --help nor bad input should cost.
+    from te_solver.partition import Partitioning  # noqa: PLC0415  # slow to import: NumPy
+    from te_solver.programs.partitioned import in_parts  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.programs.program import Objective, Options  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.programs.solver import Solver  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.tunnel_table import ParallelFinder  # noqa: PLC0415  # slow to import: NumPy
+
+    progress = Progress(sys.stderr)
+    started = time.monotonic()
+
+    def told(what: str) -> Callable[[int, int], None]:
+        def tell(done: int, of: int) -> None:
+            if time.monotonic() - started > _PATIENCE_SECONDS:
+                progress.show(f"{done:,} of {of:,} {what}")
+
+        return tell
+
+    finder = ParallelFinder(
+        TunnelFinder(topology, args.tunnel_weight, node_disjoint=args.node_disjoint), told("pairs have their tunnels")
+    )
+    objective: str | Objective = args.objective
+    if args.partitions is not None:
+        objective = in_parts(Partitioning(args.partitions, seed=args.seed), told("programs solved"))
+    try:
+        options = Options(spread=args.spread, protect=args.protect or 1, solver=Solver.named(args.solver))
+        plan = solve(topology, demands, args.tunnels, objective, options=options, finder=finder, source=args.demands)
+    except UnsoundError as error:
+        raise InputError("option", f"--{error.where[0]}", error.problem, error.expected) from error
+    finally:
+        progress.close()
+    return replace(plan, solve_seconds=0.0) if args.reproducible else plan
+
+
+def _require_usable(args: argparse.Namespace) -> None:
+    """The files to write are different from each other and from those that are read, and can be written."""
+    taken = [Path(args.topology), Path(args.demands)]
+    for path in (args.output, args.plot):
+        if path is None:
+            continue
+        require_writable(path)
+        if any(path.resolve() == other.resolve() for other in taken):
+            raise InputError(path, "", "is another file of this command as well", "a file of its own")
+        taken.append(path)
+
+
+def _picture(text: str) -> Path:
+    path = Path(text)
+    if path.suffix not in _PICTURES:
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected a name that ends in {', '.join(_PICTURES)}")
+    return path

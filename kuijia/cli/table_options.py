@@ -1,0 +1,98 @@
+"""What verbs that work on switch tables take: a plan, and the options on how tables are made of it."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from kuijia_app.tables.options import Form, Liveness, OptionWords, PipelineOptions, Tagging, pipeline_options
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.queue_layouts import LAYOUTS, PLAIN, layout_file
+from kuijia_app.tables.rules import SwitchTables
+from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
+from kuijia_base.errors import InputError, UnsoundError, key_path
+from kuijia_base.option_values import whole_number
+from te_solver.failure_schemes.kuijia import KUIJIA
+from te_solver.failure_schemes.registry import switch_schemes
+from te_solver.plan import Plan
+from te_solver.plan_file import load_plan
+
+_EXPECTED = ", expected "
+
+
+@dataclass(frozen=True)
+class Built:
+    """A plan, how its tables were to be made, and the tables by switch."""
+
+    plan: Plan
+    options: PipelineOptions
+    tables: dict[str, SwitchTables]
+
+
+def add_plan_and_options(parser: argparse.ArgumentParser) -> None:
+    """The argument PLAN and the options on its tables."""
+    parser.add_argument("plan", type=Path, metavar="PLAN", help="plan file, as `kuijia solve -o` writes it")
+    add_table_options(parser)
+
+
+def add_table_options(parser: argparse.ArgumentParser) -> None:
+    """The options on tables alone."""
+    parser.add_argument(
+        "--scheme",
+        choices=[each.name for each in switch_schemes()],
+        default=KUIJIA.name,
+        help="what happens to the traffic of failed tunnels (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--slots",
+        type=whole_number(0, expected="a number of slots"),
+        choices=SLOT_COUNTS,
+        default=DEFAULT_SLOT_COUNT,
+        help="hash slots per pair and class (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--layout",
+        default=PLAIN,
+        metavar="LAYOUT",
+        help=f"queues of a port and classes of traffic: {', '.join(LAYOUTS)} or a YAML file (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--tagging",
+        choices=[each.value for each in Tagging],
+        default=Tagging.MPLS.value,
+        help="where packets carry tunnel and queue (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--pipeline",
+        choices=[each.value for each in Form],
+        default=Form.SINGLE.value,
+        help="one flow table, or two that need less memory (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--liveness",
+        choices=[each.value for each in Liveness],
+        default=Liveness.CONTROLLER.value,
+        help="how ingresses learn of failures beyond their first link (default: %(default)s)",
+    )
+
+
+def option_words(args: argparse.Namespace) -> OptionWords:
+    """What the options of `add_table_options` say, in words that hold in any working directory."""
+    file = layout_file(args.layout)
+    layout = args.layout if file is None else str(file.absolute())
+    return OptionWords(args.scheme, args.slots, layout, args.tagging, args.pipeline, args.liveness)
+
+
+def build(args: argparse.Namespace) -> Built:
+    """The tables that the options of `add_plan_and_options` ask for; raises InputError."""
+    words = OptionWords(args.scheme, args.slots, args.layout, args.tagging, args.pipeline, args.liveness)
+    options = pipeline_options(words)
+    plan = load_plan(args.plan)
+    try:
+        return Built(plan, options, build_tables(plan, options))
+    except UnsoundError as error:
+        raise InputError(args.plan, key_path(error.where), error.problem, error.expected) from error
+    except ValueError as error:
+        problem, _, expected = str(error).partition(_EXPECTED)
+        raise InputError(args.plan, "", problem, expected or "another plan or other options") from error

@@ -1,0 +1,149 @@
+"""`kuijia topology`: describes a network, or converts it to our YAML."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from kuijia.cli.common_options import add_common_options
+from kuijia.cli.inputs import add_topology, read_topology
+from kuijia_base.errors import InputError, UnsoundError, one_line
+from kuijia_base.text import write_text
+from te_solver.formats.notes import counted
+from te_solver.formats.topology_yaml import topology_as_data, topology_yaml
+from te_solver.topology_summary import TopologySummary, summarise
+
+HELP = "describe a network, or convert it to YAML: describe, convert"
+
+_LISTED = 8
+"""Different capacities that the description has at most, unless -v asks for all."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    describe = actions.add_parser("describe", help="size, capacities, connectivity, and what was assumed")
+    add_topology(describe)
+    describe.set_defaults(act=_describe)
+    convert = actions.add_parser("convert", help="write the network as YAML")
+    add_topology(convert)
+    convert.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to this file (default: print)")
+    convert.set_defaults(act=_convert)
+    for action in actions.choices.values():
+        add_common_options(action, below_another=True)
+
+
+def run(args: argparse.Namespace) -> int:
+    status: int = args.act(args)
+    return status
+
+
+def _describe(args: argparse.Namespace) -> int:
+    notes: list[str] = []
+    summary = summarise(read_topology(args, notes))
+    if args.json:
+        print(json.dumps({**_as_json(summary), "notes": notes}, indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(_lines(summary, None if args.verbose else _LISTED)))
+    return 0
+
+
+def _convert(args: argparse.Namespace) -> int:
+    notes: list[str] = []
+    topology = read_topology(args, notes)
+    source = args.topology if not Path(args.topology).exists() else Path(args.topology).name
+    comment = "\n".join(map(one_line, [f"Converted from {source} by kuijia topology convert.", *notes]))
+    try:
+        text = topology_yaml(topology, comment)
+    except UnsoundError as error:
+        raise InputError(args.topology, "", error.problem, error.expected) from error
+    if args.output is not None:
+        write_text(args.output, text)
+    if args.json:
+        print(json.dumps(topology_as_data(topology), indent=2, ensure_ascii=False))
+    elif args.output is None:
+        print(text, end="")
+    else:
+        print(f"wrote {args.output}")
+    return 0
+
+
+def _as_json(summary: TopologySummary) -> dict[str, Any]:
+    """The summary; JSON's keys are texts, so what goes by number becomes a list of pairs."""
+    paths = summary.disjoint_paths
+    return {
+        **asdict(summary),
+        "capacities": [{"capacity": capacity, "links": links} for capacity, links in summary.capacities.items()],
+        "disjoint_paths": {
+            "pairs": [{"paths": number, "pairs": pairs} for number, pairs in paths.pairs.items()],
+            "ordered": paths.ordered,
+            "exact": paths.exact,
+        },
+        "edge_connectivity": paths.edge_connectivity,
+    }
+
+
+def _lines(summary: TopologySummary, listed: int | None) -> list[str]:
+    facts = {
+        "size": f"{counted(summary.nodes, 'node')}, {counted(summary.edges, 'edge')}, {_links(summary)}",
+        "degree": f"{summary.least_degree} to {summary.greatest_degree}, {summary.mean_degree:.2f} on average",
+        "parts": _parts(summary),
+        "diameter": "not computed, the network is too large"
+        if summary.diameter is None
+        else counted(summary.diameter, "link"),
+        "capacity": f"{_capacities(summary, listed)}; {summary.total_capacity:g} Mbit/s in all",
+        "delay": _delays(summary),
+        "edge connectivity": "not computed, see the sample below"
+        if summary.disjoint_paths.edge_connectivity is None
+        else str(summary.disjoint_paths.edge_connectivity),
+    }
+    width = max(map(len, facts))
+    return [
+        summary.name,
+        *(f"  {name:<{width}}  {value}" for name, value in facts.items()),
+        "",
+        *_path_lines(summary),
+    ]
+
+
+def _links(summary: TopologySummary) -> str:
+    one_way = f", {summary.one_way_links} of them without their reverse" if summary.one_way_links else ""
+    return f"{counted(summary.links, 'link')}{one_way}"
+
+
+def _parts(summary: TopologySummary) -> str:
+    if len(summary.parts) == 1:
+        return "1, every node is connected"
+    sizes = ", ".join(map(str, summary.parts[:_LISTED]))
+    more = ", ..." if len(summary.parts) > _LISTED else ""
+    return f"{len(summary.parts)} that no link connects, of {sizes}{more} nodes"
+
+
+def _capacities(summary: TopologySummary, listed: int | None) -> str:
+    by_links = sorted(summary.capacities.items(), key=lambda each: -each[1])
+    shown = ", ".join(f"{counted(links, 'link')} of {capacity:g}" for capacity, links in by_links[:listed])
+    left_out = len(by_links) - listed if listed is not None else 0
+    return f"{shown} and {left_out} other values (-v lists them)" if left_out > 0 else shown
+
+
+def _delays(summary: TopologySummary) -> str:
+    if summary.delays is None:
+        return "none given"
+    least, middle, greatest = (f"{seconds * 1000:.3g} ms" for seconds in summary.delays)
+    return f"{least} to {greatest}, median {middle}"
+
+
+def _path_lines(summary: TopologySummary) -> list[str]:
+    paths = summary.disjoint_paths
+    every = sum(paths.pairs.values())
+    kind = "ordered pairs" if paths.ordered else "pairs"
+    sampled = "" if paths.exact else f", a sample of {every}"
+    return [
+        f"edge-disjoint paths ({kind} of nodes{sampled})",
+        *(
+            f"  {number:>3}  {pairs:>9}  {pairs / every:6.1%}"
+            for number, pairs in sorted(paths.pairs.items(), reverse=True)
+        ),
+    ]

@@ -1,0 +1,76 @@
+"""`kuijia verify`: proves a plan's tables under every failure before any switch has them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+
+from kuijia.cli.table_options import add_plan_and_options, build
+from kuijia_app.proof.verification import Verification, Verifier
+from kuijia_base.progress import Progress
+from te_solver.failures import Failure, link_pairs, single_links, single_nodes
+from te_solver.topology import Topology
+
+HELP = "prove that tables keep what the plan promises: every kind of traffic under every failure"
+
+_FAILURES: dict[str, Callable[[Topology], Iterator[Failure]]] = {
+    "links": single_links,
+    "nodes": single_nodes,
+    "pairs": link_pairs,
+}
+
+_LISTED = 20
+"""Violations that are printed, unless -v asks for all."""
+
+_PATIENCE_SECONDS = 2.0
+"""How long it may take before it is commented on."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_plan_and_options(parser)
+    parser.add_argument(
+        "--failures",
+        choices=list(_FAILURES),
+        default="links",
+        help="every single link, every single node, or every two links together (default: %(default)s)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    built = build(args)
+    progress = Progress(sys.stderr)
+    started = time.monotonic()
+
+    def show(text: str) -> None:
+        if time.monotonic() - started > _PATIENCE_SECONDS:
+            progress.show(text)
+
+    failures = _FAILURES[args.failures](built.plan.topology)
+    try:
+        found = Verifier(built.plan, built.tables, built.options).run(failures, show)
+    finally:
+        progress.close()
+    seconds = time.monotonic() - started
+    if args.json:
+        summary = asdict(found)
+        summary["violations"] = [asdict(violation) for violation in found.violations]
+        print(json.dumps({"sound": found.is_sound, "failures_kind": args.failures, "seconds": seconds, **summary}))
+    else:
+        print("\n".join(_text(found, args.failures, seconds, None if args.verbose else _LISTED)))
+    return 0 if found.is_sound else 1
+
+
+def _text(found: Verification, kind: str, seconds: float, listed: int | None) -> Iterator[str]:
+    for violation in found.violations[:listed]:
+        yield str(violation)
+    if listed is not None and len(found.violations) > listed:
+        yield f"and {len(found.violations) - listed:,} more (-v lists all)"
+    yield (
+        f"{found.header_classes:,} header classes, {found.failures:,} failures ({kind}), {found.cases:,} cases, "
+        f"{found.walks:,} ways followed hop by hop, {seconds:.2f} s"
+    )
+    yield "sound: no violation" if found.is_sound else f"not sound: {len(found.violations):,} violations"

@@ -1,0 +1,74 @@
+"""Which failures `kuijia whatif` goes through, kinds by name, a file's, or some drawn by a seed; and how likely."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+from kuijia.cli.notes import print_notes
+from kuijia_base.errors import InputError, UnsoundError, quoted
+from te_solver.failure_probabilities import PUBLISHED, FailureProbabilities, from_counts
+from te_solver.failures import Failure, link_pairs, single_links, single_nodes
+from te_solver.failures_file import load_failures
+from te_solver.probabilities_file import load_probabilities
+from te_solver.topology import Topology
+
+FAILURES = {"links": single_links, "pairs": link_pairs, "nodes": single_nodes}
+
+
+def chosen_failures(which: str, topology: Topology, sample: int | None, seed: int) -> tuple[Failure, ...]:
+    """The failures that `which` names, drawn once: whoever compares schemes puts the same ones to all.
+
+    Args:
+        which: names from `FAILURES` separated by commas, or a CSV file.
+        topology: the network.
+        sample: how many to draw of each kind, where there are more; None for all.
+        seed: decides which are drawn.
+
+    Raises:
+        InputError: neither that, a kind twice, a file that is no list of failures, or nothing that could fail.
+    """
+    names = which.split(",")
+    if set(names) <= FAILURES.keys():
+        if len(set(names)) < len(names):
+            raise InputError("option", "--failures", f"{which!r} has a kind twice", "each kind once")
+        kinds = [(name, tuple(FAILURES[name](topology))) for name in names]
+    elif Path(which).suffix:
+        kinds = [("failures in the file", load_failures(Path(which), topology))]
+    else:
+        raise InputError("option", "--failures", f"{quoted(which)} is unknown", f"{', '.join(FAILURES)} or a CSV file")
+    for name, of_kind in kinds:
+        if not of_kind:
+            raise InputError("option", "--failures", "nothing fails", f"a network with {name}")
+    return tuple(failure for _, of_kind in kinds for failure in _drawn(of_kind, sample, seed))
+
+
+def chosen_probabilities(which: str, topology: Topology, failures: Sequence[Failure]) -> FailureProbabilities:
+    """The probabilities of the failures that `which` gives: a name from `PUBLISHED` or a CSV file.
+
+    What a file leaves out goes to stderr.
+
+    Raises:
+        InputError: neither, or it gives these failures none.
+    """
+    if which in PUBLISHED:
+        try:
+            return from_counts(topology, failures, PUBLISHED[which])
+        except UnsoundError as error:
+            raise InputError("option", "--probabilities", error.problem, error.expected) from error
+    if not Path(which).suffix:
+        expected = f"{', '.join(PUBLISHED)} or a CSV file"
+        raise InputError("option", "--probabilities", f"{quoted(which)} is unknown", expected)
+    notes: list[str] = []
+    found = load_probabilities(Path(which), topology, failures, notes.append)
+    print_notes(which, notes)
+    return found
+
+
+def _drawn(failures: tuple[Failure, ...], sample: int | None, seed: int) -> tuple[Failure, ...]:
+    """Some of the failures, each as likely as any other, in their order."""
+    if sample is None or sample >= len(failures):
+        return failures
+    positions = sorted(random.Random(seed).sample(range(len(failures)), sample))
+    return tuple(failures[position] for position in positions)

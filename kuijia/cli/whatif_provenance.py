@@ -1,0 +1,46 @@
+"""How a run of `kuijia whatif` is made again: the command line with all that decides the answer, and the versions."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+
+from experiments.whatif.study import Provenance
+from kuijia_base.manifest import python_versions
+
+_OPTIONS = {
+    "topology_format": "--format",
+    "default_capacity": "--capacity",
+    "demand_format": "--demand-format",
+    "row": "--row",
+    "drop_unreachable": "--drop-unreachable",
+    "tunnels": "--tunnels",
+    "schemes": "--schemes",
+    "failures": "--failures",
+    "sample": "--sample",
+    "seed": "--seed",
+    "protect": "--protect",
+    "split": "--split",
+    "new_tunnels": "--new-tunnels",
+    "udp": "--udp",
+    "weighting": "--weighting",
+    "probabilities": "--probabilities",
+}
+"""What decides the answer, by the names of the parsed arguments; defaults are written out too, as they may change."""
+
+
+def provenance(args: argparse.Namespace, assumptions: Sequence[str]) -> Provenance:
+    return Provenance(shlex.join(_command(args)), python_versions(), tuple(assumptions))
+
+
+def _command(args: argparse.Namespace) -> list[str]:
+    words = ["kuijia", "whatif", str(args.topology), str(args.demands)]
+    for name, option in _OPTIONS.items():
+        value = getattr(args, name)
+        if value is None or value is False:
+            continue
+        words.append(option)
+        if value is not True:
+            words.append(",".join(value) if isinstance(value, tuple) else f"{value}")
+    return words

@@ -1,0 +1,206 @@
+"""What `kuijia whatif` found, as lines for people and as JSON and CSV for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from experiments.results.text_table import text_table
+from experiments.whatif.shown import hurting, percent, span
+from experiments.whatif.study import Likelihood, Provenance, Study
+from simulator.flow.availability import GUARANTEED, KEPT, Availability
+from simulator.flow.comparison import ABORIGINAL, Comparison, compare, ranked, recovery
+from simulator.flow.failure_impact import Role
+from simulator.flow.what_if import Contender, Outcome, loss_share
+from te_solver.formats.notes import counted
+
+FORMAT = "kuijia-whatif"
+VERSION = 1
+
+_SUMS = ("sent", "failure_loss", "congestion_loss", "goodput")
+_THREE_NINES = GUARANTEED.index(0.999)
+
+
+def summary(study: Study, worst: int | None) -> Iterator[str]:
+    """The schemes side by side, then for each its worst failures, at most as many as `worst` if that is given."""
+    pairs = counted(len(study.contenders[0].traffic.plan.pairs), "pair")
+    yield f"{study.topology.name}: {counted(len(study.failures), 'failure')}, {pairs}"
+    yield from _comparison(study, None)
+    if len(study.classes) > 1:
+        for priority in study.classes:
+            yield from ("", f"class {priority}", *_comparison(study, priority))
+    yield from _recoveries(study)
+    if study.likelihood is not None:
+        yield from _availability(study, study.likelihood)
+    for contender in study.contenders:
+        yield from ("", f"worst failures under {contender.scheme.name} (Mbit/s lost)")
+        yield from _worst_lines(study.of(contender), worst)
+
+
+def _comparison(study: Study, priority: int | None) -> Iterator[str]:
+    groups = ("", "", "lost, mean:", "", "", "worst:", "of role:", "", "", "", "aboriginal:")
+    heads = (
+        "scheme",
+        "sent",
+        "all",
+        "failure",
+        "congestion",
+        "all",
+        "victim",
+        "direct",
+        "indirect",
+        "untouched",
+        "worst",
+    )
+    rows = (_comparison_row(compare(contender, study.of(contender), priority)) for contender in study.contenders)
+    yield ""
+    yield from text_table(groups, [heads, *rows])
+
+
+def _comparison_row(of: Comparison) -> list[str]:
+    roles = (Role.VICTIM, Role.DIRECT, Role.INDIRECT, Role.UNTOUCHED)
+    lost = (of.lost, of.failure_loss, of.congestion_loss, of.lost_worst)
+    shares = (*lost, *(of.of_role[role] for role in roles), of.aboriginal_worst)
+    return [of.scheme, f"{of.sent:.6g}", *map(percent, shares)]
+
+
+def _recoveries(study: Study) -> Iterator[str]:
+    groups = ("", "goodput, Mbit/s:", "", "changes tunnel:", "", "links over capacity:", "", "capacity:")
+    heads = ("scheme", *["mean", "worst"] * 3, "vacant")
+    rows = []
+    for contender in study.contenders:
+        mine = study.of(contender)
+        rates, effort = compare(contender, mine), recovery(contender, mine)
+        goodput = (f"{rates.goodput_mean:.6g}", f"{rates.goodput_least:.6g}")
+        moved = (percent(effort.moved_mean), percent(effort.moved_most))
+        overloaded = (f"{effort.overloaded_mean:.1f}", f"{effort.overloaded_most}")
+        rows.append((rates.scheme, *goodput, *moved, *overloaded, percent(effort.vacant)))
+    yield ""
+    yield from text_table(groups, [heads, *rows])
+
+
+def _availability(study: Study, likelihood: Likelihood) -> Iterator[str]:
+    chances = likelihood.probabilities
+    yield ""
+    yield f"availability by {likelihood.source}: nothing fails {chances.none:.4%}, failures not gone through"
+    yield f"{chances.unlisted:.4%}, which count as everything lost and as nothing lost"
+    for priority in (None, *(study.classes if len(study.classes) > 1 else ())):
+        yield "" if priority is None else f"class {priority}"
+        heads = ("scheme", "of the demand", "all arrives", "pair, mean", "pair, worst", "99.9% of time")
+        found = (study.availability(contender, priority) for contender in study.contenders)
+        yield from text_table(heads, [_availability_row(of) for of in found])
+
+
+def _availability_row(of: Availability) -> list[str]:
+    shares = (of.throughput, of.kept[0], of.pair_mean, of.pair_worst, of.guaranteed[_THREE_NINES])
+    return [of.scheme, *map(span, shares)]
+
+
+def _worst_lines(mine: Sequence[Outcome], worst: int | None) -> Iterator[str]:
+    listed = hurting(mine)
+    for outcome in listed[:worst]:
+        lost, victims = outcome.total(), outcome.total((Role.VICTIM,))
+        others = outcome.total(ABORIGINAL)
+        yield (
+            f"  {percent(loss_share(lost)):>6}  {outcome.failure}: "
+            f"victims {victims.lost:.6g} of {victims.sent:.6g}, others {others.lost:.6g} of {others.sent:.6g}"
+        )
+    left = len(listed) - len(listed[:worst])
+    if left:
+        yield f"  and {left} more that lose something (-v names all)"
+    if len(listed) < len(mine):
+        yield f"  nothing is lost in {len(mine) - len(listed)} of {len(mine)}"
+
+
+def as_json(study: Study, provenance: Provenance) -> dict[str, object]:
+    """All outcomes, what they come to and how they were made; rates in Mbit/s."""
+    data: dict[str, object] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "provenance": asdict(provenance),
+        "topology": study.topology.name,
+        "schemes": [_scheme_as_json(study, contender) for contender in study.contenders],
+        "outcomes": [
+            {
+                "scheme": outcome.scheme,
+                "failure": outcome.failure,
+                "moved": outcome.moved,
+                "overloaded": [list(ends) for ends in outcome.overloaded],
+                "hurt": list(outcome.hurt),
+                "sums": [
+                    {"priority": priority, "role": role.name.lower(), **asdict(of_role)}
+                    for (priority, role), of_role in outcome.sums.items()
+                ],
+            }
+            for outcome in study.outcomes
+        ],
+    }
+    if study.likelihood is not None:
+        chances = study.likelihood.probabilities
+        data["probabilities"] = {
+            "source": study.likelihood.source,
+            "none": chances.none,
+            "unlisted": chances.unlisted,
+            "failures": [
+                {"failure": failure.name, "probability": probability}
+                for failure, probability in zip(study.failures, chances.of, strict=True)
+            ],
+        }
+    return data
+
+
+def _scheme_as_json(study: Study, contender: Contender) -> dict[str, object]:
+    plan = contender.traffic.plan
+    mine = study.of(contender)
+    return {
+        "name": contender.scheme.name,
+        "objective": plan.objective,
+        "protected_failures": plan.protected_failures,
+        "demand": contender.demand(),
+        "sent": contender.sent(),
+        "all": _figures_as_json(study, contender, None),
+        "classes": [
+            {"priority": priority, **_figures_as_json(study, contender, priority)} for priority in study.classes
+        ],
+        "recovery": asdict(recovery(contender, mine)),
+        "worst": [{"failure": outcome.failure, "lost": loss_share(outcome.total())} for outcome in ranked(mine)],
+    }
+
+
+def _figures_as_json(study: Study, contender: Contender, priority: int | None) -> dict[str, object]:
+    data = _comparison_as_json(compare(contender, study.of(contender), priority))
+    if study.likelihood is not None:
+        data["availability"] = _availability_as_json(study.availability(contender, priority))
+    return data
+
+
+def _availability_as_json(found: Availability) -> dict[str, object]:
+    return {
+        "throughput": asdict(found.throughput),
+        "kept": [{"share": share, **asdict(bounds)} for share, bounds in zip(KEPT, found.kept, strict=True)],
+        "guaranteed": [
+            {"probability": probability, **asdict(bounds)}
+            for probability, bounds in zip(GUARANTEED, found.guaranteed, strict=True)
+        ],
+        "pair_mean": asdict(found.pair_mean),
+        "pair_worst": {**asdict(found.pair_worst), "pair": list(found.worst_pair)},
+    }
+
+
+def _comparison_as_json(of: Comparison) -> dict[str, object]:
+    data = {key: value for key, value in asdict(of).items() if key not in {"scheme", "priority", "of_role"}}
+    return {**data, "lost_of_role": {role.name.lower(): share for role, share in of.of_role.items()}}
+
+
+def as_csv(outcomes: Sequence[Outcome]) -> str:
+    """A line for each scheme, failure, class and role; rates in Mbit/s."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("scheme", "failure", "overloaded_links", "moved", "priority", "role", *_SUMS))
+    for outcome in outcomes:
+        head = (outcome.scheme, outcome.failure, len(outcome.overloaded), outcome.moved)
+        for (priority, role), of_role in outcome.sums.items():
+            writer.writerow((*head, priority, role.name.lower(), *(getattr(of_role, name) for name in _SUMS)))
+    return text.getvalue()

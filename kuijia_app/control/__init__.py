@@ -1,0 +1,1 @@
+"""Parts of a controller: connections to switches, rollout of plans, liveness, roles."""

@@ -1,0 +1,199 @@
+"""Which tunnels are dead, from what the switches say of their ports: the controller's whole memory of failures."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from kuijia_app.tables.routes import directions
+from kuijia_app.tables.wiring import Wiring
+from te_solver.plan import Plan
+
+Edge = frozenset[str]
+Key = TypeVar("Key", bound=Hashable)
+Tunnel = tuple[str, int]
+"""The (ingress, label) of a tunnel."""
+
+
+@dataclass(frozen=True, slots=True)
+class LivenessChange:
+    """At `ingress`, the tunnel with this label has become alive or dead by something beyond its first link."""
+
+    ingress: str
+    label: int
+    alive: bool
+
+
+@dataclass(frozen=True)
+class PlannedTunnels:
+    """The tunnels of a plan, by what their life hangs on.
+
+    Attributes:
+        beyond: edge to the tunnels that cross it beyond their first link.
+        first: first link to the tunnels that begin with it.
+    """
+
+    beyond: Mapping[Edge, frozenset[Tunnel]]
+    first: Mapping[tuple[str, str], frozenset[Tunnel]]
+
+    @classmethod
+    def of(cls, plan: Plan) -> PlannedTunnels:
+        beyond: defaultdict[Edge, set[Tunnel]] = defaultdict(set)
+        first: defaultdict[tuple[str, str], set[Tunnel]] = defaultdict(set)
+        for direction in directions(plan):
+            for route in direction.routes:
+                tunnel = (direction.ingress, route.label)
+                first[direction.ingress, route.next_hop].add(tunnel)
+                for edge in route.remote_edges:
+                    beyond[edge].add(tunnel)
+        return cls(_frozen(beyond), _frozen(first))
+
+
+class LivenessTracker:
+    """Merges the port states of both ends of every link: a link is down while either end says so.
+
+    A switch that has not described its ports yet is taken to have them up, except on tunnels of which an ingress was
+    told otherwise before (`found_dead`). A port-status costs as much as the tunnels over its link are many, and one
+    that says nothing new, or is of a port that leads to no switch, costs nothing.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._wiring = Wiring(plan.topology)
+        self._beyond: Mapping[Edge, frozenset[Tunnel]] = {}
+        self._first: Mapping[tuple[str, str], frozenset[Tunnel]] = {}
+        self._known: dict[int, tuple[Plan, PlannedTunnels]] = {}
+        self._followed: tuple[Plan, ...] = ()
+        self._watch((plan,))
+        self._down_ports: set[tuple[str, int]] = set()
+        self._failed_edges: frozenset[Edge] = frozenset()
+        self._dead: frozenset[Tunnel] = frozenset()
+        self._undescribed = set(plan.topology.nodes)
+        self._found_dead: set[Tunnel] = set()
+        self._unnoticed: frozenset[Tunnel] = frozenset()
+
+    def follow(self, plans: Iterable[Plan]) -> tuple[LivenessChange, ...]:
+        """Watch the tunnels of these plans from now on, all for the same network; path ids mean the same in each."""
+        self._watch(tuple(plans))
+        return self._changes()
+
+    def learn(self, plan: Plan) -> None:
+        """Look at a plan that is to be followed, which takes long for a large one; another thread may do so."""
+        self._tunnels(plan)
+
+    @property
+    def failed_edges(self) -> frozenset[Edge]:
+        """The node pairs whose link is down."""
+        return self._failed_edges
+
+    def dead_labels(self, ingress: str) -> frozenset[int]:
+        """The tunnels of `ingress` that a failure beyond their first link has broken."""
+        return frozenset(label for switch, label in self._dead if switch == ingress)
+
+    def port_changed(self, switch: str, port: int, *, live: bool) -> tuple[LivenessChange, ...]:
+        """Take one port-status in; returns what it changed, in a fixed order, nothing when it was known."""
+        if self._wiring.neighbour_at(switch, port) is None or ((switch, port) not in self._down_ports) == live:
+            return ()
+        if live:
+            self._down_ports.discard((switch, port))
+        else:
+            self._down_ports.add((switch, port))
+        self._note_failed_edges()
+        return self._changes()
+
+    def ports_described(self, switch: str, live_by_port: Mapping[int, bool]) -> tuple[LivenessChange, ...]:
+        """Take a switch's whole port list in, replacing what was known of it; a port it lacks counts as down."""
+        self._undescribed.discard(switch)
+        ports = range(1, self._wiring.host_port(switch))
+        self._down_ports = {(other, port) for other, port in self._down_ports if other != switch}
+        self._down_ports.update((switch, port) for port in ports if not live_by_port.get(port, False))
+        self._note_failed_edges()
+        return self._changes()
+
+    def found_dead(self, ingress: str, labels: Iterable[int]) -> tuple[LivenessChange, ...]:
+        """Take in which tunnels an ingress holds for dead, as a controller before this one told it.
+
+        They stay dead until every switch at their links beyond the first has described its ports.
+        """
+        self._found_dead.update((ingress, label) for label in labels)
+        return self._changes()
+
+    @property
+    def first_links_down_beyond(self) -> frozenset[Tunnel]:
+        """The (ingress, label) of the tunnels whose first link is down at its far end, but up at the ingress.
+
+        When both ends of a link fail, which is usual, this is so for a moment only.
+        """
+        found: set[Tunnel] = set()
+        for far_end, port in self._down_ports:
+            ingress = self._neighbour(far_end, port)
+            if not self._is_down(ingress, far_end):
+                found |= self._first.get((ingress, far_end), frozenset())
+        return frozenset(found)
+
+    def first_links_unnoticed(self, tunnels: frozenset[Tunnel]) -> tuple[LivenessChange, ...]:
+        """Take in which tunnels are dead by their first link although their ingress does not see it."""
+        if tunnels == self._unnoticed:
+            return ()
+        self._unnoticed = tunnels
+        return self._changes()
+
+    def _is_down(self, switch: str, neighbour: str) -> bool:
+        return (switch, self._wiring.port(switch, neighbour)) in self._down_ports
+
+    def _watch(self, plans: tuple[Plan, ...]) -> None:
+        """Note which tunnels cross which edge beyond their first link, and which begin with which link."""
+        if list(map(id, plans)) == list(map(id, self._followed)):
+            return
+        found = [self._tunnels(plan) for plan in plans]
+        self._beyond = _united([each.beyond for each in found])
+        self._first = _united([each.first for each in found])
+        self._followed = plans
+        for identity in self._known.keys() - set(map(id, plans)):
+            del self._known[identity]
+
+    def _tunnels(self, plan: Plan) -> PlannedTunnels:
+        known = self._known.get(id(plan))
+        if known is None:
+            # The plan is kept with it: another one could get its id.
+            known = self._known[id(plan)] = plan, PlannedTunnels.of(plan)
+        return known[1]
+
+    def _broken_by(self, edges: Iterable[Edge]) -> frozenset[Tunnel]:
+        """Return the tunnels that one of these edges breaks beyond their first link."""
+        return frozenset().union(*(self._beyond.get(edge, frozenset()) for edge in edges))
+
+    def _note_failed_edges(self) -> None:
+        edges = (frozenset((switch, self._neighbour(switch, port))) for switch, port in self._down_ports)
+        self._failed_edges = frozenset(edges)
+
+    def _neighbour(self, switch: str, port: int) -> str:
+        neighbour = self._wiring.neighbour_at(switch, port)
+        assert neighbour is not None, "ports that lead to no switch are not kept"
+        return neighbour
+
+    def _changes(self) -> tuple[LivenessChange, ...]:
+        if self._found_dead:
+            self._found_dead &= self._broken_by(self._undescribed_edges())
+        dead = self._broken_by(self._failed_edges) | self._found_dead | self._unnoticed
+        died = [LivenessChange(ingress, label, alive=False) for ingress, label in sorted(dead - self._dead)]
+        revived = [LivenessChange(ingress, label, alive=True) for ingress, label in sorted(self._dead - dead)]
+        self._dead = dead
+        return (*died, *revived)
+
+    def _undescribed_edges(self) -> frozenset[Edge]:
+        """The links of which at least one end has not described its ports yet."""
+        edges = map(frozenset, self._wiring.topology.edges)
+        return frozenset(edge for edge in edges if not self._undescribed.isdisjoint(edge))
+
+
+def _frozen(sets: Mapping[Key, set[Tunnel]]) -> dict[Key, frozenset[Tunnel]]:
+    return {key: frozenset(tunnels) for key, tunnels in sets.items()}
+
+
+def _united(mappings: Sequence[Mapping[Key, frozenset[Tunnel]]]) -> Mapping[Key, frozenset[Tunnel]]:
+    if len(mappings) == 1:
+        return mappings[0]
+    keys = dict.fromkeys(key for mapping in mappings for key in mapping)
+    return {key: frozenset().union(*(mapping.get(key, ()) for mapping in mappings)) for key in keys}

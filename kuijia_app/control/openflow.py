@@ -1,0 +1,207 @@
+"""Rules to OpenFlow 1.3 messages: the only module that knows a message library's parser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kuijia_app.control.reconciliation import AddGroup, Change, DeleteFlow, DeleteGroup, FlowKey, ModifyGroup, PutFlow
+from kuijia_app.tables.identifiers import COOKIE
+from kuijia_app.tables.rules import (
+    ETH_TYPE_IPV4,
+    ETH_TYPE_MPLS,
+    Action,
+    Bucket,
+    FlowEntry,
+    Group,
+    GroupType,
+    Match,
+    Output,
+    PopLabel,
+    PushLabel,
+    SetDscp,
+    SetEcn,
+    SetQueue,
+    ToGroup,
+)
+
+_ALL_BITS = 0xFFFFFFFFFFFFFFFF
+
+
+class Messages:
+    """Builds messages for one connected switch.
+
+    `datapath` is the connection object of either framework: both carry the protocol constants as `ofproto` and the
+    message classes as `ofproto_parser`, which are the same for the two.
+    """
+
+    def __init__(self, datapath: Any) -> None:
+        self._datapath = datapath
+        self._ofproto = datapath.ofproto
+        self._parser = datapath.ofproto_parser
+
+    def change(self, change: Change) -> Any:
+        """The message that makes one change to the switch's tables."""
+        ofproto = self._ofproto
+        match change:
+            case AddGroup(group):
+                return self._group_mod(ofproto.OFPGC_ADD, group)
+            case ModifyGroup(group):
+                return self._group_mod(ofproto.OFPGC_MODIFY, group)
+            case DeleteGroup(group_id):
+                return self._parser.OFPGroupMod(
+                    self._datapath, ofproto.OFPGC_DELETE, ofproto.OFPGT_INDIRECT, group_id, []
+                )
+            case PutFlow(entry):
+                return self._flow_mod(entry)
+            case DeleteFlow(key):
+                return self._delete_flow(key)
+
+    def can_name(self, key: FlowKey) -> bool:
+        """Return True when a message can name the entry with this key; a switch may describe what none can."""
+        try:
+            message = self._delete_flow(key)
+            message.set_xid(0)
+            message.serialize()
+        except Exception:  # noqa: BLE001  # the parser raises whatever its encoders do
+            return False
+        return True
+
+    def barrier(self) -> Any:
+        return self._parser.OFPBarrierRequest(self._datapath)
+
+    def claim_role(self, generation: int) -> Any:
+        """Ask to be the one controller that may change anything (OpenFlow 1.3.5, 6.3.4)."""
+        return self._parser.OFPRoleRequest(self._datapath, self._ofproto.OFPCR_ROLE_MASTER, generation)
+
+    def port_descriptions(self) -> Any:
+        return self._parser.OFPPortDescStatsRequest(self._datapath, 0)
+
+    def group_descriptions(self) -> Any:
+        return self._parser.OFPGroupDescStatsRequest(self._datapath, 0)
+
+    def own_flows(self) -> Any:
+        """Ask for the flow entries of all tables that carry our cookie."""
+        ofproto = self._ofproto
+        return self._parser.OFPFlowStatsRequest(
+            self._datapath,
+            table_id=ofproto.OFPTT_ALL,
+            out_port=ofproto.OFPP_ANY,
+            out_group=ofproto.OFPG_ANY,
+            cookie=COOKIE,
+            cookie_mask=_ALL_BITS,
+        )
+
+    def open_bundle(self, bundle_id: int) -> Any:
+        return self._bundle_control(bundle_id, self._ofproto.ONF_BCT_OPEN_REQUEST)
+
+    def commit_bundle(self, bundle_id: int) -> Any:
+        return self._bundle_control(bundle_id, self._ofproto.ONF_BCT_COMMIT_REQUEST)
+
+    def discard_bundle(self, bundle_id: int) -> Any:
+        return self._bundle_control(bundle_id, self._ofproto.ONF_BCT_DISCARD_REQUEST)
+
+    def in_bundle(self, bundle_id: int, message: Any) -> Any:
+        """Put a message into an open bundle instead of having it done at once (ONF EXT-230)."""
+        return self._parser.ONFBundleAddMsg(self._datapath, bundle_id, self._bundle_flags, message, [])
+
+    @property
+    def _bundle_flags(self) -> int:
+        flags: int = self._ofproto.ONF_BF_ATOMIC | self._ofproto.ONF_BF_ORDERED
+        return flags
+
+    def _bundle_control(self, bundle_id: int, kind: int) -> Any:
+        return self._parser.ONFBundleCtrlMsg(self._datapath, bundle_id, kind, self._bundle_flags, [])
+
+    def _delete_flow(self, key: FlowKey) -> Any:
+        ofproto = self._ofproto
+        match = self._match(key.match) if isinstance(key.match, Match) else self._parser.OFPMatch(**dict(key.match))
+        return self._parser.OFPFlowMod(
+            self._datapath,
+            cookie=COOKIE,
+            cookie_mask=_ALL_BITS,
+            table_id=key.table_id,
+            command=ofproto.OFPFC_DELETE_STRICT,
+            priority=key.priority,
+            out_port=ofproto.OFPP_ANY,
+            out_group=ofproto.OFPG_ANY,
+            match=match,
+        )
+
+    def _group_mod(self, command: int, group: Group) -> Any:
+        buckets = [self._bucket(bucket, group.group_type) for bucket in group.buckets]
+        return self._parser.OFPGroupMod(
+            self._datapath, command, _group_types(self._ofproto)[group.group_type], group.group_id, buckets
+        )
+
+    def _bucket(self, bucket: Bucket, group_type: GroupType) -> Any:
+        return self._parser.OFPBucket(
+            # OpenFlow 1.3.5, A.3.4.2: the weight is defined for SELECT groups only; all slots are equal.
+            weight=1 if group_type is GroupType.SELECT else 0,
+            watch_port=self._ofproto.OFPP_ANY if bucket.watch_port is None else bucket.watch_port,
+            watch_group=self._ofproto.OFPG_ANY if bucket.watch_group is None else bucket.watch_group,
+            actions=self._actions(bucket.actions),
+        )
+
+    def _flow_mod(self, entry: FlowEntry) -> Any:
+        parser, ofproto = self._parser, self._ofproto
+        instructions = []
+        if entry.actions:
+            actions = self._actions(entry.actions)
+            instructions.append(parser.OFPInstructionActions(ofproto.OFPIT_APPLY_ACTIONS, actions))
+        if entry.written:
+            written = self._actions(entry.written)
+            instructions.append(parser.OFPInstructionActions(ofproto.OFPIT_WRITE_ACTIONS, written))
+        if entry.goto_table is not None:
+            instructions.append(parser.OFPInstructionGotoTable(entry.goto_table))
+        return parser.OFPFlowMod(
+            self._datapath,
+            cookie=COOKIE,
+            table_id=entry.table_id,
+            priority=entry.priority,
+            match=self._match(entry.match),
+            instructions=instructions,
+        )
+
+    def _match(self, match: Match) -> Any:
+        fields: dict[str, Any] = {
+            "in_port": match.in_port,
+            "eth_type": match.eth_type,
+            "ip_dscp": match.ip_dscp,
+            "ip_ecn": match.ip_ecn,
+            "mpls_label": match.mpls_label,
+            "mpls_tc": match.mpls_tc,
+        }
+        if match.ipv4_dst is not None:
+            fields["ipv4_dst"] = (str(match.ipv4_dst.network_address), str(match.ipv4_dst.netmask))
+        return self._parser.OFPMatch(**{name: value for name, value in fields.items() if value is not None})
+
+    def _actions(self, actions: tuple[Action, ...]) -> list[Any]:
+        return [message for action in actions for message in self._action(action)]
+
+    def _action(self, action: Action) -> list[Any]:
+        parser = self._parser
+        match action:
+            case SetDscp() | SetEcn():
+                return [parser.OFPActionSetField(**_field(action))]
+            case PushLabel(label, traffic_class):
+                return [
+                    parser.OFPActionPushMpls(ETH_TYPE_MPLS),
+                    parser.OFPActionSetField(mpls_label=label),
+                    parser.OFPActionSetField(mpls_tc=traffic_class),
+                ]
+            case PopLabel():
+                return [parser.OFPActionPopMpls(ETH_TYPE_IPV4)]
+            case SetQueue(queue_id):
+                return [parser.OFPActionSetQueue(queue_id)]
+            case Output(port):
+                return [parser.OFPActionOutput(port)]
+            case ToGroup(group_id):
+                return [parser.OFPActionGroup(group_id)]
+
+
+def _group_types(ofproto: Any) -> dict[GroupType, int]:
+    return {GroupType.SELECT: ofproto.OFPGT_SELECT, GroupType.FAST_FAILOVER: ofproto.OFPGT_FF}
+
+
+def _field(action: SetDscp | SetEcn) -> dict[str, int]:
+    return {"ip_dscp": action.dscp} if isinstance(action, SetDscp) else {"ip_ecn": action.ecn}

@@ -1,0 +1,181 @@
+"""OpenFlow 1.3 messages back to rules: what a switch says it has, and the names of the errors it answers with.
+
+A switch may say anything. What the parser has made an object of is read without an exception: it is one of our rules,
+or None.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from ipaddress import IPv4Network
+from typing import Any
+
+from kuijia_app.control.reconciliation import FlowKey
+from kuijia_app.tables.identifiers import COOKIE
+from kuijia_app.tables.rules import (
+    ETH_TYPE_IPV4,
+    ETH_TYPE_MPLS,
+    Action,
+    Bucket,
+    FlowEntry,
+    Group,
+    GroupType,
+    Match,
+    Output,
+    PopLabel,
+    PushLabel,
+    SetDscp,
+    SetEcn,
+    SetQueue,
+    ToGroup,
+)
+
+_PLAIN_FIELDS = ("in_port", "eth_type", "ip_dscp", "ip_ecn", "mpls_label", "mpls_tc")
+
+_CODE_PREFIXES = {
+    "OFPET_HELLO_FAILED": "OFPHFC_",
+    "OFPET_BAD_REQUEST": "OFPBRC_",
+    "OFPET_BAD_ACTION": "OFPBAC_",
+    "OFPET_BAD_INSTRUCTION": "OFPBIC_",
+    "OFPET_BAD_MATCH": "OFPBMC_",
+    "OFPET_FLOW_MOD_FAILED": "OFPFMFC_",
+    "OFPET_GROUP_MOD_FAILED": "OFPGMFC_",
+    "OFPET_PORT_MOD_FAILED": "OFPPMFC_",
+    "OFPET_TABLE_MOD_FAILED": "OFPTMFC_",
+    "OFPET_QUEUE_OP_FAILED": "OFPQOFC_",
+    "OFPET_SWITCH_CONFIG_FAILED": "OFPSCFC_",
+    "OFPET_ROLE_REQUEST_FAILED": "OFPRRFC_",
+    "OFPET_METER_MOD_FAILED": "OFPMMFC_",
+    "OFPET_TABLE_FEATURES_FAILED": "OFPTFFC_",
+}
+
+
+class _UnknownError(ValueError):
+    """Something that none of our rules has."""
+
+
+def read_group(ofproto: Any, description: Any) -> Group | None:
+    """The group of one entry of a group description reply; None when it is none of our rules."""
+    kinds = {ofproto.OFPGT_SELECT: GroupType.SELECT, ofproto.OFPGT_FF: GroupType.FAST_FAILOVER}
+    try:
+        kind = kinds[description.type]
+        if kind is GroupType.SELECT and any(bucket.weight != 1 for bucket in description.buckets):
+            return None
+        return Group(description.group_id, kind, tuple(_bucket(ofproto, bucket) for bucket in description.buckets))
+    except (KeyError, _UnknownError):
+        return None
+
+
+def read_flow(ofproto: Any, statistics: Any) -> tuple[FlowKey, FlowEntry | None]:
+    """The flow entry of one entry of a flow statistics reply; None for what is none of our rules, beside its key."""
+    try:
+        match = _match(statistics.match)
+    except _UnknownError:
+        fields = tuple((name, _hashable(value)) for name, value in statistics.match.items())
+        return FlowKey(statistics.table_id, statistics.priority, fields), None
+    key = FlowKey(statistics.table_id, statistics.priority, match)
+    actions: tuple[Action, ...] = ()
+    written: tuple[Action, ...] = ()
+    goto_table: int | None = None
+    try:
+        for instruction in statistics.instructions:
+            if instruction.type == ofproto.OFPIT_APPLY_ACTIONS:
+                actions = _actions(ofproto, instruction.actions)
+            elif instruction.type == ofproto.OFPIT_WRITE_ACTIONS:
+                written = _actions(ofproto, instruction.actions)
+            elif instruction.type == ofproto.OFPIT_GOTO_TABLE:
+                goto_table = instruction.table_id
+            else:
+                return key, None
+    except _UnknownError:
+        return key, None
+    return key, FlowEntry(key.priority, match, actions, key.table_id, written, goto_table)
+
+
+def is_ours(statistics: Any) -> bool:
+    return bool(statistics.cookie == COOKIE)
+
+
+def error_name(ofproto: Any, error: Any) -> str:
+    """The error of an error message as the specification names it, such as OFPET_BAD_REQUEST/OFPBRC_IS_SLAVE."""
+    if error.type == ofproto.OFPET_EXPERIMENTER:
+        names = {value: name for name, value in vars(ofproto).items() if name.startswith("ONFERR_ET_")}
+        return f"OFPET_EXPERIMENTER/{names.get(error.exp_type, error.exp_type)}"
+    kinds = {getattr(ofproto, name): name for name in _CODE_PREFIXES}
+    kind = kinds.get(error.type)
+    if kind is None:
+        return f"error type {error.type}, code {error.code}"
+    prefix = _CODE_PREFIXES[kind]
+    codes = {value: name for name, value in vars(ofproto).items() if name.startswith(prefix)}
+    return f"{kind}/{codes.get(error.code, error.code)}"
+
+
+def _bucket(ofproto: Any, bucket: Any) -> Bucket:
+    return Bucket(
+        _actions(ofproto, bucket.actions),
+        None if bucket.watch_port == ofproto.OFPP_ANY else bucket.watch_port,
+        None if bucket.watch_group == ofproto.OFPG_ANY else bucket.watch_group,
+    )
+
+
+def _match(match: Any) -> Match:
+    fields = dict(match.items())
+    if len(fields) < len(match.items()):
+        raise _UnknownError  # a field twice
+    destination = fields.pop("ipv4_dst", None)
+    if not fields.keys() <= set(_PLAIN_FIELDS) or not all(isinstance(value, int) for value in fields.values()):
+        raise _UnknownError
+    return Match(ipv4_dst=None if destination is None else _network(destination), **fields)
+
+
+def _network(destination: Any) -> IPv4Network:
+    """Return the prefix of an address, or of an address and its mask; not all masks are those of prefixes."""
+    address, mask = (destination, "255.255.255.255") if isinstance(destination, str) else destination
+    try:
+        network = IPv4Network(f"{address}/{mask}")
+    except ValueError as error:
+        raise _UnknownError from error
+    if str(network.netmask) != mask:  # it would take the inverse of a mask for the mask
+        raise _UnknownError
+    return network
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(map(_hashable, value)) if isinstance(value, list | tuple) else value
+
+
+def _actions(ofproto: Any, actions: Iterable[Any]) -> tuple[Action, ...]:
+    read: list[Action] = []
+    waiting = deque(actions)
+    while waiting:
+        action = waiting.popleft()
+        if action.type == ofproto.OFPAT_PUSH_MPLS and action.ethertype == ETH_TYPE_MPLS:
+            read.append(PushLabel(_set_value(ofproto, waiting, "mpls_label"), _set_value(ofproto, waiting, "mpls_tc")))
+        elif action.type == ofproto.OFPAT_POP_MPLS and action.ethertype == ETH_TYPE_IPV4:
+            read.append(PopLabel())
+        elif action.type == ofproto.OFPAT_SET_FIELD and action.key == "ip_dscp":
+            read.append(SetDscp(_whole(action.value)))
+        elif action.type == ofproto.OFPAT_SET_FIELD and action.key == "ip_ecn":
+            read.append(SetEcn(_whole(action.value)))
+        elif action.type == ofproto.OFPAT_SET_QUEUE:
+            read.append(SetQueue(action.queue_id))
+        elif action.type == ofproto.OFPAT_OUTPUT:
+            read.append(Output(action.port))
+        elif action.type == ofproto.OFPAT_GROUP:
+            read.append(ToGroup(action.group_id))
+        else:
+            raise _UnknownError
+    return tuple(read)
+
+
+def _set_value(ofproto: Any, waiting: deque[Any], field: str) -> int:
+    if not waiting or waiting[0].type != ofproto.OFPAT_SET_FIELD or waiting[0].key != field:
+        raise _UnknownError
+    return _whole(waiting.popleft().value)
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int):
+        raise _UnknownError
+    return value

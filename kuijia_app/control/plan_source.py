@@ -1,0 +1,244 @@
+"""The plan file of a controller: read at its start and whenever asked, and kept at what the switches carry."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kuijia_app.control.plan_update import renumber, require_same_network
+from kuijia_app.control.rollout import AllTables, Rollout, Version
+from kuijia_app.control.shared_file import replace_if
+from kuijia_base.errors import InputError, KuijiaError, quoted
+from kuijia_base.reading import reason_of
+from kuijia_base.text import read_bytes
+from te_solver.plan import Plan
+from te_solver.plan_file import load_plan, plan_text, save_plan
+
+_EXPECTED = "a plan in JSON"
+
+_NEVER = 2**30
+"""Searches through younger objects before one through all."""
+
+BuildTables = Callable[[Plan], AllTables]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What came of reading a plan: a version that can be proposed, or why there is none.
+
+    Attributes:
+        name: of the update: the beginning of the SHA-256 of the file, or a word.
+        against: the plans in use that its path ids were chosen for.
+    """
+
+    name: str
+    found: Version | KuijiaError | ValueError
+    against: tuple[Plan, ...]
+
+    def is_current(self, rollout: Rollout) -> bool:
+        """Whether its path ids are still the right ones."""
+        return list(map(id, self.against)) == list(map(id, rollout.plans))
+
+    def version(self) -> Version:
+        """The version; raises what kept it from being made."""
+        if isinstance(self.found, Version):
+            return self.found
+        raise self.found
+
+
+class PlanSource:
+    """The plan file at `path`; signal handlers may call `ask` and `ask_to_withdraw`, one thread at a time all else.
+
+    Attributes:
+        problems: with files that could not be written, to be logged and removed by whoever calls.
+    """
+
+    def __init__(self, path: Path, build_tables: BuildTables) -> None:
+        self.problems: list[str] = []
+        self._path = path
+        self._build_tables = build_tables
+        self._is_asked = False
+        self._is_withdrawn = False
+        self._pending: str | None = None
+        self._own: str | None = None
+
+    def first(self) -> Version:
+        """The plan to begin with.
+
+        Raises:
+            ValueError: the file is none, or no tables can be made of it.
+        """
+        with _uncollected():
+            self._own, plan = self._read()
+            version = Version("start", plan, self._build_tables(plan))
+            version.index()
+        return version
+
+    def ask(self) -> None:
+        """Have the file read at the next occasion."""
+        self._is_asked = True
+
+    def ask_to_withdraw(self) -> None:
+        """Have the update under way given up at the next occasion."""
+        self._is_withdrawn = True
+
+    @property
+    def is_asked(self) -> bool:
+        return self._is_asked
+
+    def take_withdrawal(self) -> bool:
+        """Whether that was asked for since the last call."""
+        is_withdrawn, self._is_withdrawn = self._is_withdrawn, False
+        return is_withdrawn
+
+    def read_if_asked(self, rollout: Rollout) -> Reading | None:
+        """The plan in the file, if it was asked for since the last call.
+
+        None as well while an update is under way and the file holds what was put there at its beginning.
+        """
+        if not self._is_asked:
+            return None
+        self._is_asked = False
+        name, against = "unreadable", rollout.plans
+        try:
+            name = file_name_of_update(self._path)
+            if self._pending is not None and name == self._own:
+                return None
+            name, plan = self._read()
+            return self._numbered(name, plan, rollout)
+        except Exception as error:  # noqa: BLE001  # the plan in force stays, whatever the file holds
+            return Reading(name, self._refusal(error), against)
+
+    def prepared(self, name: str, plan: Plan, rollout: Rollout) -> Reading:
+        """The same for a plan that did not come from the file."""
+        against = rollout.plans
+        try:
+            return self._numbered(name, plan, rollout)
+        except Exception as error:  # noqa: BLE001  # as above
+            return Reading(name, self._refusal(error), against)
+
+    def _refusal(self, error: Exception) -> KuijiaError | ValueError:
+        """Return the error in one line if it is one that readers raise, else one that names what was raised."""
+        if isinstance(error, KuijiaError | ValueError):
+            return error
+        if isinstance(error, OSError):
+            return ValueError(f"{self._path}: cannot be read: {error.strerror}")
+        return ValueError(f"{self._path}: cannot be used: {type(error).__name__} {quoted(str(error))}")
+
+    def begun(self, version: Version, in_force: Plan) -> None:
+        """An update has begun: until it is live its plan is in a file beside, with `.pending` added to its name.
+
+        So a controller that is started anew finds in the plan file what the switches follow. These files are left as
+        they are when they cannot be written, and the plan file also when it holds another plan than the one read.
+        """
+        self._pending = version.name
+        with self._warning():
+            save_plan(version.plan, self._beside("pending"))
+        self._put(in_force, version.name)
+
+    def live(self, version: Version) -> None:
+        """All ingresses follow the version."""
+        self._put(version.plan, version.name)
+        if self._pending == version.name:
+            self._pending = None
+            with self._warning():
+                self._beside("pending").unlink(missing_ok=True)
+
+    def refused(self, name: str, in_force: Plan) -> None:
+        """An update of this name is given up: its plan goes to a file with `.refused` added to its name."""
+        with self._warning():
+            if self._pending == name:
+                self._pending = None
+                self._beside("pending").replace(self._beside("refused"))
+            else:
+                self._replace({name}, in_force, self._beside("refused"))
+        self._put(in_force, name)
+
+    def _read(self) -> tuple[str, Plan]:
+        """The plan file and its name, read again if it was replaced in between."""
+        while True:
+            name = self._name_of_file()
+            plan = load_plan(self._path)
+            if name is not None and name == self._name_of_file():
+                return name, plan
+
+    def _name_of_file(self) -> str | None:
+        return file_name_of_update(self._path) if self._path.exists() else None
+
+    def _put(self, plan: Plan, name: str) -> None:
+        """Write the plan file, unless it holds what neither the update of this name nor this object has put there."""
+        with self._warning():
+            if not self._holds(plan):
+                self._replace({name, self._own}, plan)
+
+    def _replace(self, names: Collection[str | None], plan: Plan, replaced_as: Path | None = None) -> None:
+        content = plan_text(plan).encode()
+        if replace_if(self._path, content, lambda found: _name_of(found) in names, replaced_as):
+            self._own = _name_of(content)
+
+    def _holds(self, plan: Plan) -> bool:
+        try:
+            return self._path.is_file() and load_plan(self._path) == plan
+        except Exception:  # noqa: BLE001  # a file that cannot be read, for whatever reason, holds no plan
+            return False
+
+    def _beside(self, suffix: str) -> Path:
+        return self._path.with_name(f"{self._path.name}.{suffix}")
+
+    @contextmanager
+    def _warning(self) -> Iterator[None]:
+        try:
+            yield
+        except (KuijiaError, ValueError, OSError) as error:
+            self.problems.append(f"{self._path} does not hold the plan in force: {error}")
+
+    def _numbered(self, name: str, plan: Plan, rollout: Rollout) -> Reading:
+        against = rollout.plans
+        require_same_network(plan, rollout.in_force.plan)
+        with _uncollected():
+            plan = renumber(plan, rollout.in_force.plan, rollout.unavailable)
+            version = rollout.prepared(Version(name, plan, self._build_tables(plan)))
+        return Reading(name, version, against)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep what is made in the block, for good, from searches for cyclic garbage, which stop all threads.
+
+    Tables of thousands of tunnels are millions of objects, without a cycle; a search takes half a second.
+    """
+    young, middle, old = gc.get_threshold()
+    gc.set_threshold(young, middle, _NEVER)
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.set_threshold(young, middle, old)
+
+
+def require_regular(path: Path) -> None:
+    """Raise InputError if something other than a file is there: a plan file is read again, and replaced."""
+    try:
+        is_other = path.exists() and not path.is_file()
+    except (OSError, ValueError) as error:  # ValueError: the path has a NUL
+        raise InputError(path, "", f"cannot be read ({reason_of(error)})", _EXPECTED) from error
+    if is_other:
+        raise InputError(path, "", "is no regular file", _EXPECTED)
+
+
+def file_name_of_update(path: Path) -> str:
+    """Return what the events of an update to the plan in this file are named by.
+
+    Raises:
+        InputError: it cannot be read, or has no end, as a pipe that nobody writes to, or is too large.
+    """
+    require_regular(path)
+    return _name_of(read_bytes(path, _EXPECTED))
+
+
+def _name_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

@@ -1,0 +1,57 @@
+"""Prepares a new plan to replace one on the switches: path ids of its tunnels, and its network; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from itertools import count
+
+from kuijia_app.tables.wiring import Wiring
+from kuijia_base.errors import UnsoundError
+from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID, Plan
+
+Path = tuple[str, ...]
+
+
+def renumber(new: Plan, old: Plan, unavailable: AbstractSet[int] = frozenset()) -> Plan:
+    """Return the new plan with the old plan's path ids for unchanged paths, and free ids for the others.
+
+    A path that stays keeps its id, whatever its weight. Others get the lowest ids that the old plan does not use.
+    Classes of a pair share their tunnels, and so their ids.
+
+    Args:
+        new: the plan to be renumbered; its own ids do not matter.
+        old: the plan on the switches.
+        unavailable: ids of earlier plans, which packets or switches may still use.
+
+    Raises:
+        UnsoundError: the ids do not suffice.
+    """
+    kept = {tunnel.nodes: tunnel.path_id for tunnel in old.tunnels}
+    taken = set(kept.values()) | unavailable
+    free = (path_id for path_id in count(FIRST_PATH_ID) if path_id not in taken)
+    ids: dict[Path, int] = {}
+    for tunnel in new.tunnels:
+        if tunnel.nodes not in ids:
+            ids[tunnel.nodes] = kept[tunnel.nodes] if tunnel.nodes in kept else next(free)
+    if max(ids.values(), default=FIRST_PATH_ID) > LAST_PATH_ID:
+        raise UnsoundError(("pairs",), f"more than {LAST_PATH_ID} path ids", "fewer tunnels, or drained ones")
+    return replace(
+        new,
+        pairs=tuple(
+            replace(pair, tunnels=tuple(replace(tunnel, path_id=ids[tunnel.nodes]) for tunnel in pair.tunnels))
+            for pair in new.pairs
+        ),
+    )
+
+
+def require_same_network(new: Plan, old: Plan) -> None:
+    """Raise UnsoundError if the new plan has other switches or cables than the old one."""
+    theirs, ours = Wiring(new.topology), Wiring(old.topology)
+    if theirs.topology.nodes != ours.topology.nodes:
+        raise UnsoundError(("topology", "nodes"), "are not those of the plan in force", "the same, in the same order")
+    for node in ours.topology.nodes:
+        if theirs.topology.neighbours[node] != ours.topology.neighbours[node]:
+            raise UnsoundError(
+                ("topology", "links"), f"node {node} has other neighbours than in the plan in force", "the same network"
+            )

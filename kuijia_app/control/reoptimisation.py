@@ -1,0 +1,177 @@
+"""After a failure, a plan for what is left of the network, solved in a process of its own."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+from kuijia_app.control.plan_update import renumber
+from kuijia_base.errors import quoted
+from te_solver.connectivity import Reachability
+from te_solver.demands import Demand
+from te_solver.plan import Plan
+from te_solver.plan_file import plan_from_json, plan_to_json
+from te_solver.topology import Topology
+
+SETTLE = 1.0
+"""Seconds without another failure or healing before it is begun."""
+
+_PR_SET_PDEATHSIG = 1
+"""Of prctl(2)."""
+
+Edges = frozenset[frozenset[str]]
+
+
+class Reoptimisation:
+    """Solves anew whenever failures have changed and stay so for `SETTLE` seconds; off, it never does.
+
+    The demands are those of the plan in force; a pair that the failures cut off keeps the tunnels that it had. What
+    goes wrong with the other process is logged, and the plan in force stays. That process ends with this one, and
+    what the two tell each other is in files without a name, so that nothing is left when either is killed.
+    """
+
+    def __init__(self, is_on: bool, apart: Callable[[Callable[[], Any]], Any] = lambda work: work()) -> None:  # noqa: FBT001
+        """`apart` returns what a function returns, while other threads go on: plans are large."""
+        self.is_on = is_on
+        self._apart = apart
+        self._answered: Edges | None = frozenset()
+        self._seen: Edges = frozenset()
+        self._since = 0.0
+        self._plan: Plan | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._answer: IO[bytes] | None = None
+
+    def ask(self) -> None:
+        """Have it solve anew, even if it has for the failures as they are; any thread may call this."""
+        self._answered = None
+
+    def look(self, plan: Plan, failed: Edges, now: float, *, is_free: bool) -> Plan | None:
+        """Return a plan when one has been found for the failures as they are; to be called again and again.
+
+        Args:
+            plan: the one in force.
+            failed: the node pairs whose link is down.
+            now: seconds of any clock.
+            is_free: whether a plan may be found now; else the next one waits.
+        """
+        if not self.is_on:
+            return None
+        if failed != self._seen:
+            self._seen, self._since = failed, now
+            self._abandon()
+        if self._process is not None and plan is not self._plan:
+            self._abandon()
+            self._answered = None
+        try:
+            if self._process is not None:
+                return self._result() if is_free and self._process.poll() is not None else None
+            if failed != self._answered and is_free and now - self._since >= SETTLE:
+                self._answered = failed
+                self._begin(plan, failed)
+        except Exception:  # whatever it is, failover goes on without a new plan
+            logging.getLogger(__name__).exception("no plan is solved anew, the one in force stays")
+            self._abandon()
+        return None
+
+    def _begin(self, plan: Plan, failed: Edges) -> None:
+        self._plan = plan
+        self._answer = tempfile.TemporaryFile()  # noqa: SIM115  # closed by _abandon
+        with tempfile.TemporaryFile() as order:
+            failed_ends = [sorted(edge) for edge in failed]
+            text = self._apart(lambda: json.dumps({"plan": plan_to_json(plan), "failed": failed_ends}).encode())
+            order.write(text)
+            order.seek(0)
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "kuijia_app.control.reoptimisation", str(os.getpid())],
+                cwd=Path(__file__).parents[2],
+                stdin=order,
+                stdout=self._answer,
+            )
+
+    def _result(self) -> Plan | None:
+        assert self._process is not None
+        assert self._answer is not None
+        try:
+            if self._process.returncode != 0:
+                raise ChildProcessError(f"the solver's process ended with status {self._process.returncode}")
+            self._answer.seek(0)
+            answer = self._answer.read()
+            found: Plan = self._apart(lambda: plan_from_json(json.loads(answer), "the solver's answer"))
+        finally:
+            self._abandon()
+        return found
+
+    def _abandon(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+        if self._answer is not None:
+            self._answer.close()
+            self._answer = None
+
+
+def reoptimised(plan: Plan, failed: Edges) -> Plan:
+    """The plan for the same demands without the failed edges; its topology remains the whole one.
+
+    A pair that is cut off keeps its tunnels: they may heal.
+
+    Tunnels of the plan keep their path ids, others get ids that it does not use.
+
+    Raises:
+        SolverError: the optimiser gave up.
+        UnsoundError: the path ids do not suffice.
+    """
+    from te_solver.solve import solve  # noqa: PLC0415  # half a second, which only the other process has
+
+    whole = plan.topology
+    left = Topology(whole.name, whole.nodes, tuple(link for link in whole.links if frozenset(link.ends) not in failed))
+    reachability = Reachability(left)
+    is_joined = [reachability.connects(pair.source, pair.target) for pair in plan.pairs]
+    joined = [pair for pair, is_one in zip(plan.pairs, is_joined, strict=True) if is_one]
+    if not joined:
+        return plan
+    most = max(len(pair.tunnels) for pair in joined)
+    demands = [Demand(pair.source, pair.target, pair.demand, pair.priority) for pair in joined]
+    found = iter(solve(left, demands, most, objective=plan.objective).pairs)
+    pairs = tuple(next(found) if is_one else pair for pair, is_one in zip(plan.pairs, is_joined, strict=True))
+    return renumber(replace(plan, pairs=pairs), plan)
+
+
+def main() -> int:
+    """`python -m kuijia_app.control.reoptimisation PARENT`: read what to solve from stdin and write the plan to stdout.
+
+    PARENT is the id of the process that waits for the answer: this one ends with it.
+    """
+    _end_with(int(sys.argv[1]))
+    try:
+        asked = json.load(sys.stdin.buffer)
+        plan = plan_from_json(asked["plan"], "plan")
+        found = reoptimised(plan, frozenset(frozenset(edge) for edge in asked["failed"]))
+        sys.stdout.write(json.dumps(plan_to_json(found)))
+        sys.stdout.flush()
+    except Exception as error:  # noqa: BLE001  # whoever asked reads of it in one line
+        sys.stderr.write(f"error: solving anew: {type(error).__name__} {quoted(str(error))}\n")
+        return 1
+    return 0
+
+
+def _end_with(parent: int) -> None:
+    """Have the kernel kill this process when its parent ends, which may have happened already."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

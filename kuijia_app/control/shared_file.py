@@ -1,0 +1,105 @@
+"""Replaces a file that others write as well, so that nothing they put there is lost, at whatever moment they do."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from kuijia_base.partial_file import partial_beside, sync_folder
+from kuijia_base.text import LARGEST_FILE
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+_NO_EXCHANGE = (errno.EINVAL, errno.ENOSYS, errno.EPERM)
+"""What kernels and file systems answer that cannot exchange two files, such as NFS."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def replace_if(
+    path: Path, content: bytes, may_replace: Callable[[bytes], bool], replaced_as: Path | None = None
+) -> bool:
+    """Put `content` into a file that is missing or holds what may be replaced; tells whether that was so.
+
+    The two are exchanged (renameat2(2)) and what comes out is looked at: had somebody put something else there since
+    it was looked at first, that is exchanged back. File systems without that operation leave a gap of microseconds.
+
+    Args:
+        path: of the file; a symbolic link stays one.
+        content: the new one.
+        may_replace: of what the file holds; what has no end, or more than `LARGEST_FILE` bytes, stays unasked.
+        replaced_as: where what was replaced goes; it is dropped by default.
+
+    Raises:
+        OSError: the file cannot be read or written, or what was replaced cannot be kept.
+    """
+    target = path.resolve()
+    if target.exists() and not _allows(target, may_replace):
+        return False
+    with partial_beside(target, lambda partial: partial.write_bytes(content)) as ours:
+        put = ours.stat().st_ino
+        while not _exchanged(ours, target):
+            if _linked(ours, target):
+                return True
+        if not _allows(ours, may_replace):
+            _put_back(ours, target, put)
+            return False
+        sync_folder(target.parent)
+        if replaced_as is not None:
+            ours.replace(replaced_as)
+        return True
+
+
+def _allows(path: Path, may_replace: Callable[[bytes], bool]) -> bool:
+    return path.is_file() and path.stat().st_size <= LARGEST_FILE and may_replace(path.read_bytes())
+
+
+def _put_back(taken: Path, target: Path, put: int) -> None:
+    """Exchange again, until what comes out is what was put there last, and so the newest is in its place.
+
+    Args:
+        taken: what stood in its place.
+        target: the place.
+        put: the inode number of what was put there.
+    """
+    while True:
+        put_next = taken.stat().st_ino
+        if not _exchanged(taken, target) or taken.stat().st_ino == put:
+            return
+        put = put_next
+
+
+def _linked(ours: Path, target: Path) -> bool:
+    """Whether ours took the place of a file that is missing."""
+    try:
+        os.link(ours, target)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Whether both files were there and have changed places."""
+    if _libc.renameat2(_AT_FDCWD, bytes(one), _AT_FDCWD, bytes(other), _RENAME_EXCHANGE) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code == errno.ENOENT:
+        return False
+    if code not in _NO_EXCHANGE:
+        raise OSError(code, os.strerror(code), str(other))
+    return _renamed_in_turn(one, other)
+
+
+def _renamed_in_turn(one: Path, other: Path) -> bool:
+    """The same by three renames, between which others find no file, and may put one that is lost."""
+    between = one.with_name(f"{one.name}.other")
+    try:
+        other.replace(between)
+    except FileNotFoundError:
+        return False
+    one.replace(other)
+    between.replace(one)
+    return True

@@ -1,0 +1,339 @@
+"""One connected switch: reads back what it has and sends what it lacks, at the pace of its acknowledgements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any
+
+from kuijia_app.control import openflow_reading as reading
+from kuijia_app.control.chores import at_once
+from kuijia_app.control.openflow import Messages
+from kuijia_app.control.reconciliation import AddGroup, Change, IndexedTables, ModifyGroup, Tables
+from kuijia_app.control.roles import DENIALS
+from kuijia_app.control.sender import BATCH, Batch, Sender
+from kuijia_app.framework.switch_limits import MOST_ENTRIES, MOST_STRANGERS, Patience, SwitchFaultError
+from kuijia_app.tables.identifiers import liveness_label
+from kuijia_app.tables.rules import Group, Match, SwitchTables
+
+Then = Callable[[], None]
+
+
+@dataclass
+class ReadBack:
+    """What a switch says that it has.
+
+    Attributes:
+        ports: number of each of its ports to whether it is live.
+        emptied: the labels of the tunnels whose liveness groups are there, but empty.
+    """
+
+    tables: Tables = field(default_factory=Tables)
+    ports: dict[int, bool] = field(default_factory=dict)
+    emptied: set[int] = field(default_factory=set)
+
+
+@dataclass
+class _Reading:
+    """A description of the switch that is under way: its parts so far, and the ids of the questions.
+
+    The framework asks for ports, too, and the answer to either question serves.
+    """
+
+    found: ReadBack = field(default_factory=ReadBack)
+    groups_xid: int = 0
+    flows_xid: int = 0
+    entries: int = 0
+    strangers: int = 0
+
+
+@dataclass(frozen=True)
+class Reports:
+    """What the owner of a connection is told of.
+
+    Attributes:
+        read: the switch has said what it has; the tables that are wanted of it may be given.
+        done: it has acknowledged to have what is wanted.
+        group_done: it has acknowledged this change of one group, or to have got it empty.
+        refused: it has refused a message, for the reason named; it is read again.
+        displaced: another controller is its master now, for the reason named; nothing more is sent.
+    """
+
+    read: Callable[[ReadBack], None]
+    done: Then
+    group_done: Callable[[Group], None]
+    refused: Callable[[str], None]
+    displaced: Callable[[str], None]
+
+
+class SwitchConnection:
+    """A connection of either framework. All methods are to be called in the application's own thread.
+
+    Attributes:
+        switch: its name.
+        datapath: the framework's connection.
+        is_given_up: nothing is heard or sent any more, as it is about to be closed.
+    """
+
+    def __init__(
+        self,
+        datapath: Any,
+        switch: str,
+        reports: Reports,
+        expected: SwitchTables | None = None,
+        most_entries: int = MOST_ENTRIES,
+        later: Callable[[Iterator[None]], None] = at_once,
+    ) -> None:
+        """Make a connection that does nothing yet.
+
+        Args:
+            datapath: the framework's connection.
+            switch: its name.
+            reports: whom to tell what.
+            expected: the tables that the switch will probably have.
+            most_entries: ports, groups and entries that the switch may describe at a time.
+            later: takes walks of long work in short steps, which go on as there is time, in order.
+        """
+        self.switch = switch
+        self.datapath = datapath
+        self.is_given_up = False
+        self._expected = {} if expected is None else IndexedTables.of(expected).entry_of
+        self._most_entries = most_entries
+        self._later = later
+        self._patience = Patience()
+        self._answers = 0
+        self._messages = Messages(datapath)
+        self._reports = reports
+        # Ids of our own: those of the framework may repeat, as several threads count them up.
+        self._last_id = 0
+        self._waiting: dict[int, Then] = {}
+        self._reading: _Reading | None = None
+        self._sender: Sender | None = None
+        self._next_wanted: SwitchTables | None = None
+        self._bundles = True
+        self._bundle_probe: int | None = None
+        self._is_displaced = False
+        self._was_done = False
+
+    def hears(self, datapath: Any) -> bool:
+        """Return True when this is the framework's connection, and it is not given up."""
+        return self.datapath is datapath and not self.is_given_up
+
+    def give_up(self) -> None:
+        """Hear and send nothing any more: the connection is about to be closed."""
+        self.is_given_up = True
+        self._reading = self._sender = self._next_wanted = None
+        self._waiting.clear()
+
+    def lost_patience(self, now: float) -> str | None:
+        """Return in words what the switch owes for too long, None while it does not; to be asked again and again."""
+        is_owed = bool(self._waiting)
+        return self._patience.lost(now, self._answers, is_owed=is_owed, is_reading=self._reading is not None)
+
+    def start(self, generation: int) -> None:
+        """Become the switch's master, find out whether it knows bundles, and read it."""
+        self._send([self._messages.claim_role(generation)])
+        probe = self._messages.open_bundle(self._next_id())
+        self._bundle_probe = probe.bundle_id
+        self._transmit(probe, probe.bundle_id)
+        self._transmit(self._messages.discard_bundle(probe.bundle_id), probe.bundle_id)
+        self._read()
+
+    def want(self, tables: SwitchTables) -> None:
+        """Head for these tables; without effect until the switch has been read."""
+        if self._sender is not None:
+            self._was_done = False
+            is_waiting, self._next_wanted = self._next_wanted is not None, tables
+            if not is_waiting:
+                self._later(self._heading(self._sender))
+
+    def want_instead(self, group_id: int, group: Group | None) -> None:
+        """See `Sender.want_instead`; without effect until the switch has been read."""
+        if self._sender is not None:
+            self._sender.want_instead(group_id, group)
+            self._proceed()
+
+    def acknowledged(self, xid: int) -> None:
+        """A barrier has been replied to; nothing comes of one that was never sent."""
+        then = self._waiting.pop(xid, None)
+        if then is not None:
+            self._answers += 1
+            then()
+
+    def ports_described(self, ports: Sequence[Any]) -> None:
+        """Take in a part of the switch's port list; raise SwitchFaultError when all parts are too much."""
+        if self._reading is not None:
+            self._count(self._reading, ports)
+            found = ((port.port_no, is_live(self.datapath.ofproto, port)) for port in ports)
+            self._reading.found.ports.update(found)
+
+    def groups_described(self, xid: int, descriptions: Sequence[Any]) -> None:
+        """Take in a part of the answer to our question for groups; raise SwitchFaultError when it is too much."""
+        if self._reading is None or xid != self._reading.groups_xid:
+            return
+        self._count(self._reading, descriptions)
+        found = self._reading.found
+        for description in descriptions:
+            if description.group_id > self.datapath.ofproto.OFPG_MAX:
+                continue  # no group has such an id, and in a message it would mean all groups
+            found.tables.groups[description.group_id] = reading.read_group(self.datapath.ofproto, description)
+            label = liveness_label(description.group_id)
+            if label is not None and not description.buckets:
+                found.emptied.add(label)
+
+    def flows_described(self, xid: int, statistics: Sequence[Any]) -> None:
+        """Take in a part of the answer to our question for entries; raise SwitchFaultError when it is too much."""
+        if self._reading is None or xid != self._reading.flows_xid:
+            return
+        self._count(self._reading, statistics)
+        for each in filter(reading.is_ours, statistics):
+            key, entry = reading.read_flow(self.datapath.ofproto, each)
+            if not isinstance(key.match, Match):
+                self._reading.strangers += 1
+                if self._reading.strangers > MOST_STRANGERS:
+                    raise SwitchFaultError(f"it describes more than {MOST_STRANGERS} entries that no rule of ours is")
+                if not self._messages.can_name(key):
+                    continue
+            expected = self._expected.get(key)
+            # The same object is compared with what is wanted in no time.
+            self._reading.found.tables.flows[key] = expected if expected == entry else entry
+
+    def error(self, message: Any) -> None:
+        """The switch has refused a message; nothing comes of one that was never sent."""
+        if not 0 < message.xid <= self._last_id:
+            return
+        name = reading.error_name(self.datapath.ofproto, message)
+        if message.xid == self._bundle_probe:
+            self._bundles = False
+        elif name in DENIALS:
+            if not self._is_displaced:
+                self._is_displaced = True
+                self._sender = self._next_wanted = None
+                self._reports.displaced(name)
+        elif self._sender is not None:
+            # What it has now is uncertain: it did some of what it was asked.
+            self._sender = self._next_wanted = None
+            self._reports.refused(name)
+            self._read()
+
+    def _read(self) -> None:
+        messages = self._messages
+        ports, groups, flows = messages.port_descriptions(), messages.group_descriptions(), messages.own_flows()
+        under_way = self._reading = _Reading()
+
+        def whole() -> None:
+            if self._reading is under_way and not self._is_displaced:
+                self._reading = None
+                self._sender = Sender(under_way.found.tables)
+                self._reports.read(under_way.found)
+
+        self._send([ports])
+        under_way.groups_xid = self._next_id()
+        self._transmit(groups, under_way.groups_xid)
+        under_way.flows_xid = self._next_id()
+        self._transmit(flows, under_way.flows_xid)
+        self._send([], then=whole)
+
+    def _count(self, under_way: _Reading, part: Sequence[Any]) -> None:
+        self._answers += 1
+        under_way.entries += max(1, len(part))  # also an empty part could be followed by others without an end
+        if under_way.entries > self._most_entries:
+            raise SwitchFaultError(f"it describes more than {self._most_entries} ports, groups and entries")
+
+    def _proceed(self) -> None:
+        sender = self._sender
+        if sender is None:
+            return
+        while (batch := sender.urgent_batch()) is not None:
+            self._send(map(self._messages.change, batch.changes), then=self._taking(sender, batch))
+        if self._next_wanted is not None:
+            return
+        while (batch := self._next_batch(sender)) is not None:
+            self._later(self._sending(sender, batch))
+        if sender.is_done and not self._was_done:
+            self._was_done = True
+            self._reports.done()
+
+    def _next_batch(self, sender: Sender) -> Batch | None:
+        return sender.all_at_once() if self._bundles and sender.left > 1 else sender.next_batch()
+
+    def _heading(self, sender: Sender) -> Iterator[None]:
+        """Head for the tables that are wanted once it is time for that."""
+        if sender is self._sender and self._next_wanted is not None:
+            tables, self._next_wanted = self._next_wanted, None
+            sender.want(tables)
+            yield
+            if sender is self._sender:
+                self._proceed()
+
+    def _taking(self, sender: Sender, batch: Batch) -> Then:
+        """Return what is to be done once the switch has acknowledged a batch."""
+
+        def done() -> None:
+            if sender is self._sender:
+                sender.acknowledged(batch.number)
+                for change in batch.changes:
+                    self._report_group(change)
+                self._proceed()
+
+        return done
+
+    def _sending(self, sender: Sender, batch: Batch) -> Iterator[None]:
+        messages, done = map(self._messages.change, batch.changes), self._taking(sender, batch)
+        if self._bundles and len(batch.changes) > 1:
+            return self._sending_in_bundle(sender, messages, len(batch.changes), done)
+        return self._sending_part(sender, messages, done)
+
+    def _sending_part(self, sender: Sender, messages: Iterable[Any], then: Then) -> Iterator[None]:
+        """Send messages, each made when it is its turn; call `then` once the switch has acknowledged all of them."""
+        for message in messages:
+            if sender is not self._sender:
+                return
+            self._transmit(message, self._next_id())
+            yield
+        if sender is self._sender:
+            self._send([], then=then)
+
+    def _report_group(self, change: Change) -> None:
+        # A new group that has buckets is nothing that anybody was to be told.
+        if isinstance(change, ModifyGroup) or (isinstance(change, AddGroup) and not change.group.buckets):
+            self._reports.group_done(change.group)
+
+    def _sending_in_bundle(self, sender: Sender, messages: Iterator[Any], count: int, done: Then) -> Iterator[None]:
+        """Have the switch do all or nothing; it is given no more at a time than it has acknowledged to have got."""
+        bundle = self._next_id()
+        added = (self._messages.in_bundle(bundle, message) for message in messages)
+
+        def part(left: int) -> Iterator[None]:
+            messages = islice(added, BATCH)
+            if left <= BATCH:
+                return self._sending_part(sender, chain(messages, [self._messages.commit_bundle(bundle)]), done)
+            return self._sending_part(sender, messages, lambda: self._later(part(left - BATCH)))
+
+        if sender is self._sender:
+            self._transmit(self._messages.open_bundle(bundle), self._next_id())
+        yield from part(count)
+
+    def _send(self, messages: Iterable[Any], then: Then | None = None) -> None:
+        """Send messages; call `then` once the switch has acknowledged all of them."""
+        for message in messages:
+            self._transmit(message, self._next_id())
+        if then is not None:
+            xid = self._next_id()
+            # Registered before it is sent: the reply may overtake us on another thread.
+            self._waiting[xid] = then
+            self._transmit(self._messages.barrier(), xid)
+
+    def _transmit(self, message: Any, xid: int) -> None:
+        message.set_xid(xid)
+        self.datapath.send_msg(message)
+
+    def _next_id(self) -> int:
+        self._last_id += 1
+        return self._last_id
+
+
+def is_live(ofproto: Any, port: Any) -> bool:
+    """Whether a port is neither switched off nor without a carrier."""
+    return not (port.state & ofproto.OFPPS_LINK_DOWN or port.config & ofproto.OFPPC_PORT_DOWN)

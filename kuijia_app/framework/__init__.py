@@ -1,0 +1,1 @@
+"""The edge to the controller framework: applications that outlive faults, their start, log and end."""

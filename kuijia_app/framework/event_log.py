@@ -1,0 +1,82 @@
+"""What the controller did and when, one JSON object a line, so that a testbed can wait for it and measure it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import time
+from io import FileIO
+from pathlib import Path
+from typing import Final
+
+from kuijia_base.errors import InputError
+
+SWITCH_READY: Final = "switch-ready"
+SWITCH_GONE: Final = "switch-gone"
+SWITCH_UNKNOWN: Final = "switch-unknown"
+SWITCH_UNFIT: Final = "switch-unfit"
+SWITCH_ERROR: Final = "switch-error"
+SWITCH_REFUSED: Final = "switch-refused"
+SWITCH_DUPLICATE: Final = "switch-duplicate"
+SWITCH_UNBOUND: Final = "switch-unbound"
+ROLE_LOST: Final = "role-lost"
+PORT_STATUS: Final = "port-status"
+PORT_DAMPED: Final = "port-damped"
+TUNNEL_LIVENESS: Final = "tunnel-liveness"
+UPDATE_STARTED: Final = "update-started"
+UPDATE_LIVE: Final = "update-live"
+UPDATE_DONE: Final = "update-done"
+UPDATE_REFUSED: Final = "update-refused"
+SWITCH_DROPPED: Final = "switch-dropped"
+"""The controller has ended a switch's connection, for the reason named; the switch is read anew when it is back."""
+
+FAILURE: Final = "failure"
+"""Code of the application raised or hung: where, why, and what was given up for it."""
+
+LONGEST_TEXT = 1000
+"""Characters of a text in an event; peers choose some of them."""
+
+
+class EventLog:
+    """Appends events to a file, each with its wall-clock time in seconds; without a path it keeps silent.
+
+    A file that can no longer be written, as its disk is full, is given up: failover must go on without it. So is a pipe
+    whose reader does not keep up.
+
+    Raises:
+        InputError: the file cannot be written, or is a pipe that nobody reads.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        try:
+            self._file = None if path is None else FileIO(path, "a", opener=_open_without_waiting)
+        except OSError as error:
+            problem = "nobody reads this pipe" if error.errno == errno.ENXIO else f"cannot be written: {error.strerror}"
+            raise InputError(str(path), "", problem, "a file in a folder that exists") from error
+
+    def write(self, event: str, **details: object) -> None:
+        if self._file is None:
+            return
+        # One write per line, unbuffered: a reader that follows the file never sees half an event.
+        texts = {name: _cut(value) for name, value in details.items()}
+        line = json.dumps({"time": time.time(), "event": event, **texts}, default=repr).encode() + b"\n"
+        try:
+            complete = self._file.write(line) == len(line)
+        except OSError:
+            complete = False
+        if not complete:
+            logging.getLogger(__name__).error("%s cannot be written any more: no events from now on", self._file.name)
+            self._file.close()
+            self._file = None
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK, 0o666)
+
+
+def _cut(value: object) -> object:
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        return f"{value[:LONGEST_TEXT]}..."
+    return value

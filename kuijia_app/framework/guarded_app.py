@@ -1,0 +1,211 @@
+"""An application none of whose handlers and threads can end or hang unnoticed, under either framework.
+
+The frameworks let an exception end the event loop (os-ken, silently) or go on as if nothing had happened (Ryu). Here a
+failure is logged with the event that was handled, and then what it may have left in disorder is given up: the
+connection, which the switch makes anew, or the process, which a supervisor starts anew (`kuijia_app.framework.ending`).
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import signal
+import sys
+import time
+import traceback
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial, wraps
+from inspect import getmembers, ismethod
+from types import FrameType
+from typing import Any, NoReturn, TypeVar
+
+from kuijia_app.framework import event_log
+from kuijia_app.framework.ending import EXIT_STATUS, end_process
+from kuijia_app.framework.seam import SHARES_ONE_THREAD, BaseApp, Harm, hub, native_threading, native_time
+from kuijia_app.framework.switch_limits import BackOff, SwitchFaultError
+from kuijia_app.framework.watchdog import Watchdog
+
+_Body = TypeVar("_Body", bound=Callable[..., None])
+
+_LONGEST_ERROR = 300
+_LONGEST_TRACE = 10_000
+"""Characters."""
+
+_STDERR = 2
+_EXITS = f"exits with status {EXIT_STATUS}"
+
+_COLLECTIONS = 1000
+"""Searches for cyclic garbage among younger objects before one among all, by default 10: while large tables are made
+messages of there are a million objects, and a search stops all threads for a third of a second."""
+
+_EVENT_LOOP = "event loop"
+_GATE = "gate"
+
+
+def background(body: _Body) -> _Body:
+    """Mark a method of an application as the body of a thread, which runs from `start` on and never returns."""
+    vars(body)["is_background"] = True
+    return body
+
+
+class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two untyped ones
+    """Guards every handler that is registered and every thread; the frameworks call what is overridden here.
+
+    `_log`, to be set by the application, takes every failure besides the logger.
+    """
+
+    def __init__(self, **contexts: object) -> None:
+        super().__init__(**contexts)
+        self._log = event_log.EventLog(None)
+        self._reports = BackOff()
+        self._watchdog = Watchdog(self._stalled, native_time.sleep)
+        self._watchdog.expect(_EVENT_LOOP)
+        self._loop_threads: dict[str, int] = {}
+        self._loop_greenlets: dict[str, Any] = {}
+
+    def start(self) -> None:
+        """Begin to work: called by either framework, in the main thread."""
+        # Under Ryu an interrupt would be raised in whichever green thread runs, perhaps in a handler.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # the last resort of `end_process`
+        gc.set_threshold(*gc.get_threshold()[:2], _COLLECTIONS)
+        super().start()
+        for name, body in getmembers(self, lambda member: ismethod(member) and hasattr(member, "is_background")):
+            self.threads.append(hub.spawn(self._run_for_ever, f"thread {name}", body))
+        native_threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
+
+    def stop(self) -> NoReturn:
+        """Exit: a framework stops its applications when it listens no longer, and then nobody would hear switches."""
+        self._exit("framework", "listens for switches no longer")
+
+    def register_handler(self, event_class: Any, handler: Callable[[Any], None]) -> None:
+        """Register a handler, guarded."""
+        super().register_handler(event_class, self._guarded(handler))
+
+    def gate_turned(self) -> None:
+        """Note that the gate's loop has turned; to be called by that loop, each time."""
+        if _GATE not in self._loop_threads:
+            self._note_loop(_GATE)
+        self._watchdog.beat(_GATE)
+
+    def gate_failed(self, error: Exception) -> NoReturn:
+        """Exit, as the gate's loop has raised: nobody would hear switches."""
+        self._exit(_GATE, "has failed", error)
+
+    @abstractmethod
+    def _drop(self, datapath: Any, reason: str) -> None:
+        """End a switch's connection, and hear nothing of it any more; it may be none of a switch that is known."""
+
+    def _close(self, datapath: Any) -> None:
+        """End a connection from a thread of its own: closing sends us an event, and our queue may be full."""
+        hub.spawn(self._run, "closing a connection", datapath.close)
+
+    def _guarded(self, handle: Callable[[Any], None]) -> Callable[[Any], None]:
+        @wraps(handle)
+        def guarded(event: Any) -> None:
+            try:
+                handle(event)
+            except BaseException as error:  # noqa: BLE001  # the frameworks would hide it
+                self._run("guard", partial(self._handler_failed, handle, event, error))
+            self._watchdog.beat(_EVENT_LOOP)
+
+        return guarded
+
+    def _handler_failed(self, handle: Callable[[Any], None], event: Any, error: BaseException) -> None:
+        datapath = _datapath(event)
+        if isinstance(error, SwitchFaultError) and datapath is not None:
+            self._drop(datapath, str(error))
+            return
+        part = f"handler {handle.__name__} of {_described(event)}"
+        harms = getattr(handle, "harms", Harm.APPLICATION)
+        if harms is Harm.APPLICATION or datapath is None or not isinstance(error, Exception):
+            self._exit(part, "raised", error)
+        told = self._reports.occurred((handle.__name__, type(error)), time.monotonic())
+        if told is not None:
+            self._log.write(event_log.FAILURE, part=part, error=_text(error), given_up="connection", times=told)
+            words = "%s raised, its connection is dropped (%d times)\n%s"
+            self.logger.error(words, part, told, _trace(error))
+        self._drop(datapath, f"handler {handle.__name__} raised {_text(error)}")
+
+    def _event_loop(self) -> None:
+        self._note_loop(_EVENT_LOOP)
+        self._run_for_ever(_EVENT_LOOP, super()._event_loop)
+
+    def _note_loop(self, loop: str) -> None:
+        """Note in which thread a loop runs, to be called in it."""
+        if SHARES_ONE_THREAD:
+            self._loop_greenlets[loop] = hub.getcurrent()
+        self._loop_threads[loop] = native_threading.get_ident()
+
+    def _run_for_ever(self, part: str, body: Callable[[], None]) -> NoReturn:
+        self._run(part, body)
+        self._exit(part, "has ended")
+
+    def _run(self, part: str, body: Callable[[], None]) -> None:
+        try:
+            body()
+        except BaseException as error:  # noqa: BLE001  # a thread that ends does so unseen
+            self._exit(part, "raised", error)
+
+    def _exit(self, part: str, problem: str, error: BaseException | None = None) -> NoReturn:
+        def say() -> None:
+            self._log.write(event_log.FAILURE, part=part, error=_text(error) if error else problem, given_up="process")
+            self.logger.critical("%s %s: the process %s\n%s", part, problem, _EXITS, _trace(error) if error else "")
+
+        end_process(say)
+
+    def _watch(self) -> None:
+        try:
+            self._watchdog.watch()
+        except BaseException as error:  # noqa: BLE001
+            self._exit_natively("watchdog", f"raised {_text(error)}", _trace(error))
+
+    def _stalled(self, loop: str, seconds: float) -> None:
+        running = sys._current_frames().get(self._loop_threads.get(loop, 0))  # noqa: SLF001  # documented, "for debugging"
+        frames = [running, getattr(self._loop_greenlets.get(loop), "gr_frame", None)]
+        stacks = [_stack(frame) for frame in frames if frame is not None]
+        self._exit_natively(loop, f"has not turned for {seconds:g} s", "and then\n".join(stacks))
+
+    def _exit_natively(self, part: str, problem: str, trace: str) -> NoReturn:
+        """Exit from a thread that eventlet does not know, and whose locks, as those of loggers, it cannot wait for."""
+
+        def say() -> None:
+            self._log.write(event_log.FAILURE, part=part, error=problem, given_up="process", at=trace[-_LONGEST_ERROR:])
+            words = f"CRITICAL {part} {problem}: the process {_EXITS}\n{trace}"
+            io.FileIO(_STDERR, "w", closefd=False).write(words.encode(errors="backslashreplace"))
+
+        end_process(say)
+
+
+def _datapath(event: Any) -> Any:
+    """Return the connection that an event is of, None for an event of our own."""
+    return getattr(getattr(event, "msg", event), "datapath", None)
+
+
+def _described(event: Any) -> str:
+    """Return an event's class and, if it is a switch's, which switch's it is and the message's transaction id."""
+    words = [type(event).__name__]
+    datapath, message = _datapath(event), getattr(event, "msg", None)
+    if datapath is not None:
+        words.append(f"from datapath id {getattr(datapath, 'id', None)} at {getattr(datapath, 'address', None)}")
+    if message is not None:
+        words.append(f"with xid {getattr(message, 'xid', None)}")
+    return " ".join(words)
+
+
+def _text(error: BaseException) -> str:
+    """Return an exception in one line with the place that raised it, cut when it is long."""
+    said = " ".join("".join(traceback.format_exception_only(error)).split())
+    said = said if len(said) <= _LONGEST_ERROR else f"{said[:_LONGEST_ERROR]}..."
+    places = traceback.extract_tb(error.__traceback__)
+    return f"{said} at {places[-1].filename}:{places[-1].lineno} in {places[-1].name}" if places else said
+
+
+def _trace(error: BaseException) -> str:
+    """Return an exception's traceback; its message may hold what a peer said, so the beginning goes if it is long."""
+    return "".join(traceback.format_exception(error))[-_LONGEST_TRACE:]
+
+
+def _stack(frame: FrameType) -> str:
+    return "".join(traceback.format_stack(frame))

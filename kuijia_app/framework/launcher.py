@@ -1,0 +1,70 @@
+"""Runs an application on os-ken, which comes without a launcher of its own."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import Mapping
+from importlib import import_module
+from typing import NoReturn
+
+from os_ken import cfg
+from os_ken.base.app_manager import AppManager
+from os_ken.lib import hub
+
+from kuijia_app.framework.ending import end_process
+from kuijia_app.framework.listening import require_free, require_usable
+from kuijia_app.framework.tls import TlsFiles
+
+_LOG = logging.getLogger(__name__)
+
+_HANDLED = (signal.SIGHUP, signal.SIGUSR1)
+"""The signals that applications handle."""
+
+
+def run_application(
+    application: str,
+    listen_host: str,
+    listen_port: int,
+    options: Mapping[str, object],
+    tls: TlsFiles | None = None,
+) -> NoReturn:
+    """Serve switches until the process is ended.
+
+    `application` is the name of a module, such as `kuijia_app.controller`; `options` are those of the section that its
+    OPTION_GROUP names. With `tls`, switches connect by TLS alone. To be called in the main thread. An interrupt
+    (SIGINT) ends the process at once: the framework has no way to end its threads, which would keep it alive.
+
+    When the framework stops to listen, or cannot start, the process exits with
+    `kuijia_app.framework.ending.EXIT_STATUS`, as its threads would keep it alive.
+
+    Raises:
+        InputError: the address cannot be listened on, or the files are no key and certificates.
+    """
+    require_free(listen_host, listen_port)  # the framework listens in a thread whose failure nobody sees
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
+    logging.getLogger("os_ken").setLevel(logging.WARNING)
+    group = import_module(application).OPTION_GROUP  # which also registers the options
+    words = [f"--ofp-listen-host={listen_host}", f"--ofp-tcp-listen-port={listen_port}"]
+    if tls is not None:
+        require_usable(tls)
+        words = [words[0], f"--ofp-ssl-listen-port={listen_port}"]
+        words += [f"--ctl-privkey={tls.key}", f"--ctl-cert={tls.certificate}", f"--ca-certs={tls.ca}"]
+    cfg.CONF(words, project="kuijia", default_config_files=[])
+    for name, value in options.items():
+        cfg.CONF.set_override(name, value, group=group)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # before there are threads that would outlive this one
+    manager = AppManager.get_instance()
+    # Only the main thread can handle a signal, and it would not wake up for one that another thread has taken. What
+    # is blocked here is so in all threads that are started now or by those.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
+    manager.load_apps([application])
+    try:
+        services = manager.instantiate_apps(**manager.create_contexts())
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
+        hub.joinall(services)
+    except SystemExit:  # an application refuses its options, before there are threads
+        raise
+    except BaseException:  # noqa: BLE001
+        end_process(lambda: _LOG.critical("%s cannot go on", application, exc_info=True))
+    end_process(lambda: _LOG.critical("%s:%d: the framework has stopped listening", listen_host, listen_port))

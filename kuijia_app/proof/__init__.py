@@ -1,0 +1,1 @@
+"""Proofs about switch tables: verification, traces, and the model of a network of switches."""

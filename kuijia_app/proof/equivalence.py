@@ -1,0 +1,119 @@
+"""Decides whether two pipelines of flow entries treat every packet alike, by trying one packet of every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from itertools import product
+
+from kuijia_app.proof.header_values import prefix_bounds, with_another
+from kuijia_app.proof.model.packet import Label, Packet
+from kuijia_app.proof.model.switch import ModelSwitch
+from kuijia_app.tables.rules import (
+    ETH_TYPE_IPV4,
+    ETH_TYPE_MPLS,
+    Bucket,
+    FlowEntry,
+    Group,
+    GroupType,
+    Match,
+    Output,
+    PopLabel,
+    PushLabel,
+    SwitchTables,
+    ToGroup,
+)
+
+_BITS = {"in_port": 16, "eth_type": 16, "mpls_label": 20, "mpls_tc": 3, "ip_dscp": 6, "ip_ecn": 2}
+_SOURCE = IPv4Address(0)
+
+Sent = tuple[tuple[int, Packet], ...]
+"""Output ports, each with the packet as it left; a negative group number stands for a group instead of a port."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A packet that two pipelines treat differently, with the output of each, empty if it drops the packet."""
+
+    packet: Packet
+    one: Sent
+    other: Sent
+
+
+def first_difference(
+    one: Iterable[FlowEntry],
+    other: Iterable[FlowEntry],
+    *,
+    empty_groups: Collection[int] = (),
+    misses_execute: bool = False,
+) -> Difference | None:
+    """Return a packet that two pipelines treat differently, None if there is none of any kind.
+
+    Groups are not examined: both pipelines must give them the same packet.
+
+    Args:
+        one: entries of one pipeline, in any number of tables.
+        other: entries of the other.
+        empty_groups: groups that drop their packets.
+        misses_execute: True if a packet that misses in a later table executes its action set so far, as in Open
+            vSwitch; False if it is dropped, as in OpenFlow (1.3.5, 5.4).
+    """
+    entries = [tuple(one), tuple(other)]
+    switches = [_switch(each, empty_groups, misses_execute=misses_execute) for each in entries]
+    for packet in packet_kinds([*entries[0], *entries[1]]):
+        sent = [tuple(switch.process(packet).sent) for switch in switches]
+        if sent[0] != sent[1]:
+            return Difference(packet, *sent)
+    return None
+
+
+def packet_kinds(entries: Sequence[FlowEntry]) -> Iterator[Packet]:
+    """Yield at least one packet of every kind that these entries distinguish.
+
+    For every port, these are all combinations of the values that entries match in packets of that port and, per field,
+    one value that none matches; for addresses, one of each range between the ends of the prefixes. EtherTypes are IPv4,
+    with and without a label, those that entries match and one more. Under a label only those fields count that entries
+    for labelled packets match, unless labels are pushed or popped between tables: then all do.
+    """
+    everything = [entry.match for entry in entries]
+    relabelled = any(
+        entry.goto_table is not None and isinstance(action, PushLabel | PopLabel)
+        for entry in entries
+        for action in entry.actions
+    )
+    asked_types = {match.eth_type for match in everything if match.eth_type is not None}
+    eth_types = with_another(asked_types | {ETH_TYPE_IPV4, ETH_TYPE_MPLS}, _BITS["eth_type"])
+    for in_port, eth_type in product(_values(everything, "in_port"), eth_types):
+        of_port = [match for match in everything if match.in_port in {None, in_port}]
+        met = [match for match in of_port if relabelled or match.eth_type in {None, eth_type}]
+        code_points, ecn = _values(met, "ip_dscp"), _values(met, "ip_ecn")
+        labels: list[tuple[Label, ...]] = [()]
+        if eth_type == ETH_TYPE_MPLS:
+            tags = product(_values(met, "mpls_label"), _values(met, "mpls_tc"))
+            labels = [(Label(label, traffic_class),) for label, traffic_class in tags]
+        prefixes = (match.ipv4_dst for match in met if match.ipv4_dst is not None)
+        addresses = [IPv4Address(start) for start in sorted({0} | prefix_bounds(prefixes))]
+        payload = ETH_TYPE_IPV4 if labels[0] else eth_type
+        for address, code_point, bits, stack in product(addresses, code_points, ecn, labels):
+            yield Packet(in_port, _SOURCE, address, code_point, bits, stack, eth_type=payload)
+
+
+def _values(matches: Sequence[Match], name: str) -> list[int]:
+    asked = {getattr(match, name) for match in matches} - {None}
+    return with_another(asked, _BITS[name])
+
+
+def _switch(entries: tuple[FlowEntry, ...], empty_groups: Collection[int], *, misses_execute: bool) -> ModelSwitch:
+    """Return a switch with these entries, whose groups send their packets out of a port of their own."""
+    used = {
+        action.group_id
+        for entry in entries
+        for action in (*entry.actions, *entry.written)
+        if isinstance(action, ToGroup)
+    }
+    groups = tuple(
+        Group(number, GroupType.SELECT, () if number in empty_groups else (Bucket((Output(-1 - number),)),))
+        for number in used
+    )
+    return ModelSwitch("any", SwitchTables(groups, entries), lambda _: True, misses_execute=misses_execute)

@@ -1,0 +1,201 @@
+"""The plan's promises for each kind of traffic, derived from the plan alone and not from its tables.
+
+Tables only determine which packets they distinguish, so that each of these is a kind of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from itertools import product
+
+from kuijia_app.proof.header_values import HeaderValues, with_another
+from kuijia_app.tables.options import PipelineOptions, Tagging
+from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout
+from kuijia_app.tables.wiring import Wiring
+from te_solver.failure_schemes.failure_scheme import VICTIM
+from te_solver.failures import Failure
+from te_solver.plan import PairPlan, Plan
+
+CODE_POINTS = 64
+ECN_CODES = 4
+DSCP_BITS, ECN_BITS = 6, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A tunnel in one direction of traffic: its switches and its share of the slots."""
+
+    nodes: tuple[str, ...]
+    weight: float
+
+    def survives(self, failure: Failure) -> bool:
+        hops = zip(self.nodes, self.nodes[1:], strict=False)
+        lost = {frozenset(edge) for edge in failure.edges}
+        return lost.isdisjoint(map(frozenset, hops)) and set(failure.nodes).isdisjoint(self.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    """The queue at every hop, and the DSCP value at the target's host; None: as sent."""
+
+    queue_id: int
+    code_point: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """The packets of one class, or all control packets, from one site to another.
+
+    Attributes:
+        source: switch where they enter.
+        target: switch of their target host.
+        name: of the class, for people.
+        address: their destination: the host's, or another one of its site that the ingress treats separately.
+        is_for_host: True if that is the host's.
+        code_point: DSCP value of its packets; all values that the ingress must treat alike are listed separately, each
+            as its own kind of traffic.
+        ecn: the two ECN bits, listed separately where tags are written there.
+        paths: the tunnels, in the plan's order.
+        is_split: True if it is hashed over the tunnels; control traffic takes the shortest alive one.
+        normal: treatment on its own tunnel.
+        moved: treatment on another one.
+        host_port: port of the target where they leave the network.
+    """
+
+    source: str
+    target: str
+    name: str
+    address: IPv4Address
+    is_for_host: bool
+    code_point: int
+    ecn: int
+    paths: tuple[Path, ...]
+    is_split: bool
+    normal: Treatment
+    moved: Treatment
+    host_port: int
+
+    def __str__(self) -> str:
+        ecn = f", ecn {self.ecn}" if self.ecn else ""
+        address = "" if self.is_for_host else f", to {self.address}"
+        return f"{self.source} -> {self.target}, {self.name}, dscp {self.code_point}{ecn}{address}"
+
+    def delivered_tos(self, treatment: Treatment) -> tuple[int, int]:
+        """Return code point and ECN bits at the target's host: as sent where tags are labels."""
+        return (self.code_point, self.ecn) if treatment.code_point is None else (treatment.code_point, 0)
+
+
+def expected_traffic(
+    plan: Plan, options: PipelineOptions, told_apart: Mapping[str, HeaderValues] | None = None
+) -> Iterator[Traffic]:
+    """Yield all traffic that the plan promises to carry: both ways, every class, every code point that may matter.
+
+    A class planned in one direction only gets the way back over the same links. Packets with a code point of no planned
+    class belong to the least important planned class. Of the code points that no class of the layout names, one stands
+    for all that the ingress does not distinguish; likewise one value stands for ECN bits that nothing reads or writes,
+    and the host for its site.
+
+    Args:
+        plan: makes the promises.
+        options: options of its tables.
+        told_apart: by switch, the values that its tables distinguish in packets of its host.
+    """
+    layout, wiring = options.layout, Wiring(plan.topology)
+    named = {code_point for each in layout.classes for code_point in each.code_points}
+    for (source, target), by_priority in planned_paths(plan).items():
+        told = (told_apart or {}).get(source, HeaderValues())
+        classes = [each for each in layout.classes if each.priority in by_priority]
+        owner = {code_point: each for each in classes for code_point in each.code_points}
+        host, host_port = wiring.host_address(target), wiring.host_port(target)
+        code_points = with_another(named | told.code_points | {DSCP_NETWORK_CONTROL}, DSCP_BITS)
+        every_ecn = range(ECN_CODES) if options.tagging is Tagging.DSCP_ECN else with_another(told.ecn, ECN_BITS)
+        addresses = told.addresses_in(wiring.prefix(target), host)
+        for address, ecn, code_point in product(addresses, every_ecn, code_points):
+            is_split = code_point != DSCP_NETWORK_CONTROL
+            served = owner.get(code_point, classes[-1]) if is_split else classes[0]
+            name = f"class {served.priority}" if is_split else "control"
+            normal = served.normal if is_split else layout.control
+            moved = served.victim if is_split and options.scheme.demotes(VICTIM) else normal
+            yield Traffic(
+                source,
+                target,
+                name,
+                address,
+                address == host,
+                code_point,
+                ecn,
+                by_priority[served.priority],
+                is_split,
+                _treatment(options, normal),
+                _treatment(options, moved),
+                host_port,
+            )
+
+
+@dataclass(slots=True)
+class Due:
+    """A share of slots in a number of parts: each is a whole number of slots and may be off by less than one."""
+
+    share: float = 0.0
+    parts: int = 0
+
+
+def shares_due(paths: tuple[Path, ...], own: Path | None, failure: Failure) -> dict[tuple[str, ...], Due]:
+    """Return how alive ways share the slots of all tunnels (`own` None), or of the tunnels on this dead way.
+
+    Each other tunnel is promised a share by its weight; a dead tunnel's promise goes as a whole to the heaviest alive
+    tunnel, the first one among equals (docs/schemes.md).
+    """
+    alive = [position for position, path in enumerate(paths) if path.survives(failure)]
+    heaviest = max(alive, key=lambda position: paths[position].weight)
+    owners: list[int | None] = [None]
+    if own is not None:
+        owners = [position for position, path in enumerate(paths) if path.nodes == own.nodes]
+    # For slots with one way but several owner tunnels, each owner's share is rounded, too.
+    found = {paths[position].nodes: Due(parts=len(owners) - 1) for position in alive}
+    of_owners = _by_weight([1.0 if owner is None else paths[owner].weight for owner in owners])
+    for owner, owned in zip(owners, of_owners, strict=True):
+        others = [position for position in range(len(paths)) if position != owner]
+        promised = _by_weight([paths[position].weight for position in others])
+        for position, share in zip(others, promised, strict=True):
+            due = found[paths[position if position in alive else heaviest].nodes]
+            due.share += owned * share
+            due.parts += 1
+    return found
+
+
+def _by_weight(weights: list[float]) -> list[float]:
+    total = sum(weights)
+    return [weight / total if total > 0 else 1 / len(weights) for weight in weights]
+
+
+def planned_paths(plan: Plan) -> dict[tuple[str, str], dict[int, tuple[Path, ...]]]:
+    """Return the paths by direction and priority."""
+    found: dict[tuple[str, str], dict[int, tuple[Path, ...]]] = {}
+    for pair in plan.pairs:
+        found.setdefault((pair.source, pair.target), {})[pair.priority] = _paths(pair)
+    for pair in plan.pairs:
+        back = tuple(Path(path.nodes[::-1], path.weight) for path in _paths(pair))
+        found.setdefault((pair.target, pair.source), {}).setdefault(pair.priority, back)
+    return found
+
+
+def _paths(pair: PairPlan) -> tuple[Path, ...]:
+    return tuple(Path(tunnel.nodes, tunnel.weight) for tunnel in pair.tunnels)
+
+
+def _treatment(options: PipelineOptions, queue: Queue) -> Treatment:
+    return Treatment(queue.queue_id, None if options.tagging is Tagging.MPLS else _delivered(options.layout, queue))
+
+
+def _delivered(layout: QueueLayout, queue: Queue) -> int:
+    """Return the code point of packets that leave a tunnel in this queue, where their own class is no longer known.
+
+    It is that of the most important class that the queue serves, or of control traffic if it serves none.
+    """
+    served = next((each for each in layout.classes if queue in {each.normal, each.victim}), None)
+    if served is None:
+        return DSCP_NETWORK_CONTROL
+    return served.code_points[0] if served.code_points else 0

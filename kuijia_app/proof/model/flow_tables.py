@@ -1,0 +1,98 @@
+"""Looks packets up in a switch's flow tables by hashing, without going through all entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kuijia_app.proof.model.packet import Packet
+from kuijia_app.tables.rules import ETH_TYPE_MPLS, FlowEntry, Match
+
+Key = tuple[Hashable, ...]
+
+
+class _Shape(NamedTuple):
+    """Fields of entries and the mask of their destination: entries of equal shape can share one dictionary."""
+
+    priority: int
+    fields: tuple[str, ...]
+    destination_mask: int
+
+
+_MPLS_FIELDS = ("mpls_label", "mpls_tc")
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """The entry for a packet in a table, None for a table miss; `rivals` match at the same priority."""
+
+    entry: FlowEntry | None
+    rivals: tuple[FlowEntry, ...] = ()
+
+
+_MISS = Lookup(None)
+
+
+class FlowTables:
+    """The entries of one switch. An entry replaces an earlier one with the same match and priority (6.4)."""
+
+    def __init__(self, entries: Iterable[FlowEntry]) -> None:
+        by_shape: dict[int, dict[_Shape, dict[Key, FlowEntry]]] = {}
+        for entry in entries:
+            shape = _shape(entry)
+            by_key = by_shape.setdefault(entry.table_id, {}).setdefault(shape, {})
+            by_key[_key_of_match(entry.match, shape)] = entry
+        self._tables = {
+            table_id: sorted(shapes.items(), key=lambda item: -item[0].priority)
+            for table_id, shapes in by_shape.items()
+        }
+
+    def lookup(self, table_id: int, packet: Packet) -> Lookup:
+        """Return the matching entry of greatest priority (5.3)."""
+        found: list[FlowEntry] = []
+        for shape, by_key in self._tables.get(table_id, ()):
+            if found and shape.priority < found[0].priority:
+                break
+            key = _key_of_packet(packet, shape)
+            entry = None if key is None else by_key.get(key)
+            if entry is not None:
+                found.append(entry)
+        return Lookup(found[0], tuple(found[1:])) if found else _MISS
+
+
+def _shape(entry: FlowEntry) -> _Shape:
+    match = entry.match
+    fields = tuple(name for name in _READERS if getattr(match, name) is not None)
+    mask = 0 if match.ipv4_dst is None else int(match.ipv4_dst.netmask)
+    return _Shape(entry.priority, fields, mask)
+
+
+def _key_of_match(match: Match, shape: _Shape) -> Key:
+    destination = 0 if match.ipv4_dst is None else int(match.ipv4_dst.network_address)
+    return tuple(destination if name == "ipv4_dst" else getattr(match, name) for name in shape.fields)
+
+
+def _key_of_packet(packet: Packet, shape: _Shape) -> Key | None:
+    """Return the values that an entry of this shape must have to match; None if the packet lacks a field.
+
+    Matches on IPv4 fields include the EtherType (7.2.3.8), which decides whether a packet has them.
+    """
+    values: list[Hashable] = []
+    for name in shape.fields:
+        if name in _MPLS_FIELDS and not packet.labels:
+            return None
+        values.append(_READERS[name](packet, shape.destination_mask))
+    return tuple(values)
+
+
+_READERS: dict[str, Callable[[Packet, int], Hashable]] = {
+    "in_port": lambda packet, _: packet.in_port,
+    "eth_type": lambda packet, _: ETH_TYPE_MPLS if packet.labels else packet.eth_type,
+    "ipv4_dst": lambda packet, mask: int(packet.destination) & mask,
+    "ip_dscp": lambda packet, _: packet.dscp,
+    "ip_ecn": lambda packet, _: packet.ecn,
+    "mpls_label": lambda packet, _: packet.labels[0].label,
+    "mpls_tc": lambda packet, _: packet.labels[0].traffic_class,
+}
+"""Fields of `Match`, and functions that read those of a packet."""

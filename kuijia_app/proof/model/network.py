@@ -1,0 +1,246 @@
+"""Model switches joined by the links of a plan: failures, their detection, and the way of a packet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import partial
+from ipaddress import IPv4Address
+
+from kuijia_app.control.liveness import LivenessChange, LivenessTracker
+from kuijia_app.proof.model.packet import Packet
+from kuijia_app.proof.model.switch import Asked, Choice, Fact, Forwarding, ModelSwitch
+from kuijia_app.tables.bfd import BfdSession, BfdSessions
+from kuijia_app.tables.options import Liveness
+from kuijia_app.tables.pipeline import liveness_group
+from kuijia_app.tables.routes import directions
+from kuijia_app.tables.rules import SwitchTables
+from kuijia_app.tables.wiring import Wiring
+from te_solver.failures import Failure
+from te_solver.plan import Plan
+
+Port = tuple[str, int]
+"""A switch and the number of one of its ports."""
+
+_BFD_SOURCE, _BFD_DESTINATION, _BFD_DSCP = IPv4Address("169.254.1.0"), IPv4Address("169.254.1.1"), 48
+"""Header values of Open vSwitch's BFD packets (ovs-vswitchd.conf.db(5), Interface: bfd)."""
+
+
+class End(Enum):
+    """End of a packet's way."""
+
+    LEFT = "left"
+    """It left the network by a port that leads to no switch."""
+    DROPPED = "dropped"
+    """A switch did not forward it."""
+    LOST = "lost"
+    """It was sent into a link that is down."""
+    LOOPED = "looped"
+    """It reached the same port with the same headers again."""
+    COPIED = "copied"
+    """A switch sent it out of several ports."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One switch of the way: the arriving packet, its treatment, and the packet as it left, None if it did not."""
+
+    switch: str
+    packet: Packet
+    forwarding: Forwarding
+    out_port: int | None
+    sent: Packet | None
+
+
+@dataclass(slots=True)
+class Walk:
+    """The way of one packet through the network.
+
+    Attributes:
+        hops: switch by switch.
+        end: end of the way.
+        asked: state of switches and links that it depends on.
+        choices: choices of SELECT groups, in order.
+    """
+
+    hops: list[Hop] = field(default_factory=list)
+    end: End = End.DROPPED
+    asked: set[Fact] = field(default_factory=set)
+    choices: list[Choice] = field(default_factory=list)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return tuple(hop.switch for hop in self.hops)
+
+    @property
+    def queues(self) -> tuple[int | None, ...]:
+        """Queue at every hop."""
+        return tuple(None if hop.sent is None else hop.sent.queue for hop in self.hops)
+
+    @property
+    def delivered_to(self) -> Port | None:
+        """Switch and port by which it left the network."""
+        last = self.hops[-1]
+        return (last.switch, last.out_port) if self.end is End.LEFT and last.out_port is not None else None
+
+
+class ModelNetwork:
+    """The switches of a plan with given tables, the ports between them, and their reaction to failures.
+
+    Under `Liveness.CONTROLLER` the controller reacts in the instant of the failure: it empties the liveness groups of
+    broken tunnels. Under `Liveness.BFD` the watched ports of a session are alive while its packets get through in both
+    directions; BFD packets are not modelled one by one.
+    """
+
+    def __init__(self, plan: Plan, tables: Mapping[str, SwitchTables], liveness: Liveness) -> None:
+        self.wiring = Wiring(plan.topology)
+        self.failure = Failure("none")
+        self._dead_ports: frozenset[Port] = frozenset()
+        self._switches = {
+            name: ModelSwitch(name, tables[name], partial(self._is_live_at, name)) for name in plan.topology.nodes
+        }
+        self._far_end: dict[Port, Port] = {}
+        for name, neighbours in plan.topology.neighbours.items():
+            for port, neighbour in enumerate(neighbours, start=1):
+                self._far_end[name, port] = (neighbour, self.wiring.port(neighbour, name))
+        self._original = {name: dict(switch.groups) for name, switch in self._switches.items()}
+        self._modified: dict[tuple[str, int], None] = {}
+        self._tracker = LivenessTracker(plan) if liveness is Liveness.CONTROLLER else None
+        self._first_port = {
+            (direction.ingress, route.label): self.wiring.port(direction.ingress, route.next_hop)
+            for direction in directions(plan)
+            for route in direction.routes
+        }
+        sessions = BfdSessions(plan) if liveness is Liveness.BFD else ()
+        self._unharmed = {session: self._session_walks(session) for session in sessions}
+        self._dead_ports = self._with_dead_sessions(frozenset())
+
+    def is_live(self, port: Port) -> bool:
+        return port not in self._dead_ports
+
+    def _is_live_at(self, switch: str, port: int) -> bool:
+        return (switch, port) not in self._dead_ports
+
+    @property
+    def dead_ports(self) -> frozenset[Port]:
+        return self._dead_ports
+
+    @property
+    def changed(self) -> frozenset[Fact]:
+        """All state that differs from the network without failures."""
+        ports = {Fact(switch, Asked.PORT, port) for switch, port in self._dead_ports}
+        return frozenset(ports | {Fact(switch, Asked.GROUP, group_id) for switch, group_id in self._modified})
+
+    def switch(self, name: str) -> ModelSwitch:
+        return self._switches[name]
+
+    def fail(self, failure: Failure) -> None:
+        """Apply this failure instead of the previous one; `NO_FAILURE` heals it.
+
+        Raises:
+            UnsoundError: the topology has no such edge or node.
+        """
+        failure.require_part_of(self.wiring.topology)
+        down = self._down_ports(failure)
+        before = self._down_ports(self.failure)
+        if self._tracker is not None:
+            for switch, port in sorted(before ^ down):
+                if switch not in failure.nodes:
+                    self._react(self._tracker.port_changed(switch, port, live=(switch, port) not in down))
+        self.failure = failure
+        self._dead_ports = down
+        self._dead_ports = self._with_dead_sessions(down)
+
+    def walk(self, switch: str, packet: Packet) -> Walk:
+        """Follow a packet from the switch it enters until it leaves the network or ends otherwise."""
+        walk = Walk()
+        seen: set[object] = set()
+        while True:
+            state = (switch, packet.in_port, packet.header)
+            if state in seen:
+                walk.end = End.LOOPED
+                return walk
+            seen.add(state)
+            forwarding = self._switches[switch].process(packet)
+            walk.asked |= forwarding.asked
+            walk.choices += forwarding.choices
+            if len(forwarding.sent) != 1:
+                walk.hops.append(Hop(switch, packet, forwarding, None, None))
+                walk.end = End.COPIED if forwarding.sent else End.DROPPED
+                return walk
+            ((out_port, sent),) = forwarding.sent
+            walk.hops.append(Hop(switch, packet, forwarding, out_port, sent))
+            far_end = self._far_end.get((switch, out_port))
+            if far_end is None:
+                walk.end = End.LEFT
+                return walk
+            walk.asked.add(Fact(switch, Asked.PORT, out_port))
+            if not self.is_live((switch, out_port)):
+                walk.end = End.LOST
+                return walk
+            switch, in_port = far_end
+            packet = replace(sent, in_port=in_port, queue=None)
+
+    def session_packet(self, session: BfdSession) -> Packet:
+        """Return a session's packet, as sent at either end."""
+        return Packet(session.inner_port, _BFD_SOURCE, _BFD_DESTINATION, _BFD_DSCP)
+
+    @property
+    def sessions(self) -> tuple[BfdSession, ...]:
+        """BFD sessions, none if the controller watches the tunnels."""
+        return tuple(self._unharmed)
+
+    def session_ways(self, session: BfdSession) -> Iterator[tuple[str, Walk]]:
+        """Yield the target switch and the way of the session's packets for both directions."""
+        one, other = session.nodes[0], session.nodes[-1]
+        for near, far in ((one, other), (other, one)):
+            yield far, self.walk(near, self.session_packet(session))
+
+    def _down_ports(self, failure: Failure) -> frozenset[Port]:
+        """Return the link ports without carrier, including those of a failed node."""
+        lost = {frozenset(edge) for edge in failure.edges}
+        return frozenset(
+            port
+            for port, far_end in self._far_end.items()
+            if frozenset((port[0], far_end[0])) in lost or not {port[0], far_end[0]}.isdisjoint(failure.nodes)
+        )
+
+    def _react(self, changes: Iterable[LivenessChange]) -> None:
+        """Do as the controller does: empty and fill liveness groups."""
+        for change in changes:
+            port = self._first_port[change.ingress, change.label]
+            group = liveness_group(change.label, port, alive=change.alive)
+            switch = self._switches[change.ingress]
+            if group.group_id not in switch.groups:
+                continue  # the switch refuses it
+            switch.modify_group(group)
+            where = (change.ingress, group.group_id)
+            if self._original[change.ingress][group.group_id] == group:
+                self._modified.pop(where, None)
+            else:
+                self._modified[where] = None
+
+    def _with_dead_sessions(self, down: frozenset[Port]) -> frozenset[Port]:
+        """Return `down`, and both watched ports of each session that does not get through."""
+        changed = {Fact(switch, Asked.PORT, port) for switch, port in down}
+        dead = set(down)
+        for session, (worked, asked) in self._unharmed.items():
+            works = worked if changed.isdisjoint(asked) else self._session_walks(session)[0]
+            if not works:
+                dead.update((end, session.watched_port) for end in (session.nodes[0], session.nodes[-1]))
+        return frozenset(dead)
+
+    def _session_walks(self, session: BfdSession) -> tuple[bool, set[Fact]]:
+        """Return whether the session's packets get through in both directions, and the state that this depends on."""
+        works, asked = True, set[Fact]()
+        for far, walk in self.session_ways(session):
+            works = works and arrives(walk, far, session)
+            asked |= walk.asked
+        return works, asked
+
+
+def arrives(walk: Walk, far: str, session: BfdSession) -> bool:
+    """Return True if a session's packet reaches the session at this end, without any label."""
+    last = walk.hops[-1].sent
+    return walk.delivered_to == (far, session.inner_port) and last is not None and not last.labels

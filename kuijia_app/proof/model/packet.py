@@ -1,0 +1,48 @@
+"""A packet as tables see it: the header fields that they match and change, and the switch's own data about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+
+from kuijia_app.tables.rules import ETH_TYPE_IPV4
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """One entry of an MPLS label stack (RFC 3032): label and traffic class."""
+
+    label: int
+    traffic_class: int
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """A packet, mostly of IPv4, under any number of MPLS labels.
+
+    Attributes:
+        in_port: port by which it entered the switch.
+        source: IPv4 address.
+        destination: IPv4 address.
+        dscp: differentiated services code point of the IPv4 header, 0 to 63.
+        ecn: the two ECN bits beside it, 0 to 3.
+        labels: the label stack, outermost first.
+        queue: of the port of its next output; None: the port's default. A switch does not see another's choice.
+        eth_type: of the packet under the labels; an unlabelled packet has IPv4 fields only if this is IPv4.
+        slot: the hash's choice in a SELECT group: bucket position, modulo the number of buckets.
+    """
+
+    in_port: int
+    source: IPv4Address
+    destination: IPv4Address
+    dscp: int = 0
+    ecn: int = 0
+    labels: tuple[Label, ...] = ()
+    queue: int | None = None
+    slot: int = 0
+    eth_type: int = ETH_TYPE_IPV4
+
+    @property
+    def header(self) -> tuple[IPv4Address, IPv4Address, int, int, tuple[Label, ...]]:
+        """All header values that travel over a link."""
+        return self.source, self.destination, self.dscp, self.ecn, self.labels

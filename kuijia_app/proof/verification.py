@@ -1,0 +1,404 @@
+"""Proves tables before they are on switches: every kind of traffic under every failure, on the model network.
+
+The interpreter is deterministic and a walk reports all state it depends on. Traffic whose way depends on nothing that a
+failure changes therefore goes the same way after it, and is not walked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+from kuijia_app.proof.acceptance import refusals
+from kuijia_app.proof.equivalence import Sent, first_difference
+from kuijia_app.proof.expectation import (
+    DSCP_BITS,
+    ECN_BITS,
+    Path,
+    Traffic,
+    Treatment,
+    expected_traffic,
+    planned_paths,
+    shares_due,
+)
+from kuijia_app.proof.header_values import values_told_apart, with_another
+from kuijia_app.proof.model.network import End, Hop, ModelNetwork, Walk, arrives
+from kuijia_app.proof.model.packet import Packet
+from kuijia_app.proof.model.switch import EntryStep
+from kuijia_app.tables.identifiers import DROP_GROUP
+from kuijia_app.tables.ofctl_text import match_text
+from kuijia_app.tables.options import Form, PipelineOptions
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.rules import Bucket, SwitchTables
+from te_solver.failures import NO_FAILURE, Failure
+from te_solver.plan import Plan
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A promise that does not hold.
+
+    Attributes:
+        rule: the promise: one of delivered, path, queue, header, loop, copy, ambiguous, choice, aboriginal, split,
+            healed, session, acceptable, stray, decomposed.
+        failure: by name, "none" for the network as planned.
+        traffic: the kind of traffic; empty if the fault concerns no traffic in particular.
+        slots: the hash slots concerned.
+        problem: the observation, with switch, table and entry.
+    """
+
+    rule: str
+    failure: str
+    traffic: str
+    slots: tuple[int, ...]
+    problem: str
+
+    def __str__(self) -> str:
+        slots = f", {_slots_text(self.slots)}" if self.slots else ""
+        about = f"{self.traffic}{slots}: " if self.traffic else ""
+        failed = "no failure" if self.failure == NO_FAILURE.name else f"{self.failure} down"
+        return f"{self.rule}: {failed}: {about}{self.problem}"
+
+
+@dataclass
+class Verification:
+    """Size of the proof, and the violations found.
+
+    `header_classes` are direction x class x code point x ECN bits x slot, and control traffic; `cases` are these times
+    the failures, plus once the network as planned, without traffic of failed sites; `walks` were interpreted hop by
+    hop, and the other cases were shown to depend on nothing that the failure changes.
+    """
+
+    header_classes: int = 0
+    failures: int = 0
+    cases: int = 0
+    walks: int = 0
+    violations: list[Violation] = field(default_factory=list)
+
+    @property
+    def is_sound(self) -> bool:
+        return not self.violations
+
+
+@dataclass(frozen=True, slots=True)
+class _Flow:
+    """Slots of some traffic that tables do not distinguish, and their way while nothing fails."""
+
+    traffic: Traffic
+    slots: tuple[int, ...]
+    before: Walk
+    own: Path | None
+
+
+class Verifier:
+    """Checks the tables of one plan."""
+
+    def __init__(self, plan: Plan, tables: Mapping[str, SwitchTables], options: PipelineOptions) -> None:
+        self._network = ModelNetwork(plan, tables, options.liveness)
+        self._groups = {name: dict(self._network.switch(name).groups) for name in tables}
+        self._unharmed = self._network.changed
+        self._dead_ports = self._network.dead_ports
+        self._control = options.layout.control.queue_id
+        self._slot_count = options.slot_count
+        self._plan, self._tables, self._options = plan, tables, options
+        self._told_apart = {
+            name: values_told_apart(each.flows, self._network.wiring.host_port(name)) for name, each in tables.items()
+        }
+        self._traffic = tuple(expected_traffic(plan, options, self._told_apart))
+        self._found = Verification()
+
+    def run(self, failures: Iterable[Failure], progress: Progress | None = None) -> Verification:
+        """Check the network as planned, then each failure alone, then that healing restores the former state.
+
+        Raises:
+            UnsoundError: a failure names a part that the topology lacks.
+        """
+        self._check_acceptance()
+        self._check_decomposition()
+        self._check_sessions()
+        self._check_strays()
+        flows = [flow for traffic in self._traffic for flow in self._flows(traffic)]
+        self._found.header_classes = sum(len(flow.slots) for flow in flows)
+        self._found.cases = self._found.header_classes
+        for failure in failures:
+            self._found.failures += 1
+            if progress is not None:
+                progress(
+                    f"{self._found.failures:,} failures, {self._found.cases:,} cases, "
+                    f"{len(self._found.violations):,} violations"
+                )
+            self._check_failure(failure, flows)
+        return self._found
+
+    def _check_acceptance(self) -> None:
+        for name, tables in self._tables.items():
+            for problem in refusals(tables):
+                self._found.violations.append(Violation("acceptable", NO_FAILURE.name, "", (), f"{name}: {problem}"))
+
+    def _check_decomposition(self) -> None:
+        """Check that decomposed tables treat every packet like single ones, however a switch handles a table miss."""
+        if self._options.form is Form.SINGLE:
+            return
+        for name, single in build_tables(self._plan, replace(self._options, form=Form.SINGLE)).items():
+            for misses_execute in (False, True):
+                flows = (single.flows, self._tables[name].flows)
+                found = first_difference(*flows, empty_groups={DROP_GROUP}, misses_execute=misses_execute)
+                if found is not None:
+                    ways = f"single tables send {_sent_text(found.one)}, decomposed ones {_sent_text(found.other)}"
+                    problem = f"{name}: of {_header_text(found.packet)}: {ways}"
+                    self._found.violations.append(Violation("decomposed", NO_FAILURE.name, "", (), problem))
+                    break
+
+    def _check_strays(self) -> None:
+        """Check that packets of hosts to addresses without planned traffic are dropped at their ingress."""
+        wiring = self._network.wiring
+        targets: dict[str, list[str]] = {}
+        for source, target in planned_paths(self._plan):
+            targets.setdefault(source, []).append(target)
+        for source, told in self._told_apart.items():
+            addresses = told.addresses_outside(map(wiring.prefix, targets.get(source, ())))
+            values = (addresses, with_another(told.code_points, DSCP_BITS), with_another(told.ecn, ECN_BITS))
+            in_port, host = wiring.host_port(source), wiring.host_address(source)
+            for address, code_point, ecn in product(*values):
+                self._found.walks += 1
+                walk = self._network.walk(source, Packet(in_port, host, address, code_point, ecn))
+                if walk.hops[0].forwarding.sent or walk.choices:
+                    about = f"{source} -> {address}, dscp {code_point}, ecn {ecn}"
+                    problem = f"planned for nobody, but not dropped at {_place(walk.hops[0])}"
+                    self._found.violations.append(Violation("stray", NO_FAILURE.name, about, (), problem))
+
+    def _check_sessions(self) -> None:
+        """Check that each BFD session gets through over exactly the links of its path, in the control queue."""
+        for session in self._network.sessions:
+            about = f"BFD session of {'-'.join(session.nodes)}"
+            for far, walk in self._network.session_ways(session):
+                problem: str | None = None
+                if not arrives(walk, far, session):
+                    last = walk.hops[-1]
+                    label = f" with label {last.sent.labels[0].label}" if last.sent and last.sent.labels else ""
+                    problem = f"{last.forwarding.problem or walk.end.value}{label} at {_place(last)}"
+                elif walk.nodes not in {session.nodes, session.nodes[::-1]} or set(walk.queues) != {self._control}:
+                    problem = f"went {_way(walk)}, expected queue {self._control} all along the path"
+                if problem is not None:
+                    self._found.violations.append(Violation("session", NO_FAILURE.name, about, (), problem))
+
+    def _flows(self, traffic: Traffic) -> Iterator[_Flow]:
+        """Yield the traffic by slots that the tables treat alike; checks each as planned, and the split of slots."""
+        walks: dict[Bucket | int, Walk] = {}
+        slots: dict[Bucket | int, list[int]] = {}
+        first = self._walk(traffic, 0)
+        for slot in range(self._slot_count if traffic.is_split else 1):
+            key = self._alike(first, slot)
+            if key not in walks:
+                walks[key] = self._walk(traffic, slot)
+            slots.setdefault(key, []).append(slot)
+        flows = []
+        for key, walk in walks.items():
+            own = next((path for path in traffic.paths if path.nodes == walk.nodes), None)
+            flow = _Flow(traffic, tuple(slots[key]), walk, own)
+            self._report(NO_FAILURE, flow, _faults(walk, traffic, traffic.paths, traffic.normal))
+            self._report(NO_FAILURE, flow, self._faults_of_choice(walk, traffic))
+            flows.append(flow)
+        if traffic.is_split:
+            self._check_split(NO_FAILURE, traffic, None, {flow.slots: flow.before for flow in flows})
+        yield from flows
+
+    def _alike(self, first: Walk, slot: int) -> Bucket | int:
+        """Return a key: slots with equal keys meet equal buckets in the one group that uses the slot."""
+        if len(first.choices) != 1:
+            return slot
+        buckets = first.choices[0].group.buckets
+        bucket = buckets[slot % len(buckets)]
+        watches = bucket.watch_port is not None or bucket.watch_group is not None
+        return slot if watches else bucket  # if it is dead, the bucket used instead depends on the slot
+
+    def _check_failure(self, failure: Failure, flows: list[_Flow]) -> None:
+        self._network.fail(failure)
+        changed = self._network.changed ^ self._unharmed
+        moved: dict[tuple[Traffic, Path], dict[tuple[int, ...], Walk]] = {}
+        for flow in flows:
+            traffic = flow.traffic
+            if not {traffic.source, traffic.target}.isdisjoint(failure.nodes):
+                continue
+            self._found.cases += len(flow.slots)
+            if changed.isdisjoint(flow.before.asked):
+                continue
+            alive = tuple(path for path in traffic.paths if path.survives(failure))
+            for slots, walk in self._walks_after(flow):
+                shown = _Flow(traffic, slots, flow.before, flow.own)
+                self._report(failure, shown, _faults_after(walk, shown, alive))
+                self._report(failure, shown, self._faults_of_choice(walk, traffic))
+                if flow.own is not None and flow.own not in alive and alive:
+                    moved.setdefault((traffic, flow.own), {})[slots] = walk
+        for (traffic, own), walks in moved.items():
+            if traffic.is_split:
+                self._check_split(failure, traffic, own, walks)
+        self._heal(failure)
+
+    def _walks_after(self, flow: _Flow) -> Iterator[tuple[tuple[int, ...], Walk]]:
+        """Yield the ways of a flow's slots: a common one, unless a group uses the slot that did not before."""
+        walk = self._walk(flow.traffic, flow.slots[0])
+        if walk.choices == flow.before.choices or len(flow.slots) == 1:
+            yield flow.slots, walk
+            return
+        for slot in flow.slots:
+            yield (slot,), self._walk(flow.traffic, slot)
+
+    def _faults_of_choice(self, walk: Walk, traffic: Traffic) -> Iterator[tuple[str, str]]:
+        """Yield faults unless only one group hashes, at the ingress, among as many buckets as there are slots.
+
+        Only then do the slots followed stand for all values of the hash.
+        """
+        for number, choice in enumerate(walk.choices):
+            if number or choice.switch != traffic.source or not traffic.is_split:
+                yield "choice", f"group {choice.group.group_id} of {choice.switch} chooses by the hash once more"
+            elif len(choice.group.buckets) != self._slot_count:
+                count = f"{len(choice.group.buckets)} buckets, expected {self._slot_count}"
+                yield "choice", f"group {choice.group.group_id} of {choice.switch} has {count}"
+
+    def _check_split(
+        self, failure: Failure, traffic: Traffic, own: Path | None, walks: Mapping[tuple[int, ...], Walk]
+    ) -> None:
+        """Check that the slots of all traffic (`own` None), or of a dead tunnel, are split as `shares_due` says."""
+        slot_count = sum(map(len, walks))
+        for nodes, due in shares_due(traffic.paths, own, failure).items():
+            expected = slot_count * due.share
+            have = sum(len(slots) for slots, walk in walks.items() if walk.nodes == nodes)
+            if abs(have - expected) >= due.parts:
+                what = "all slots" if own is None else f"the slots of {'-'.join(own.nodes)}"
+                problem = f"{have} of the {slot_count} of {what} use {'-'.join(nodes)}, expected {expected:.1f}"
+                self._found.violations.append(Violation("split", failure.name, str(traffic), (), problem))
+
+    def _heal(self, failure: Failure) -> None:
+        """Heal, and check that all state that ways depend on is as before the failure."""
+        self._network.fail(NO_FAILURE)
+        for name, groups in self._groups.items():
+            present = self._network.switch(name).groups
+            for group_id in sorted(groups.keys() | present.keys()):
+                if groups.get(group_id) != present.get(group_id):
+                    problem = f"after healing, group {group_id} of {name} is not what it was"
+                    self._found.violations.append(Violation("healed", failure.name, "", (), problem))
+        for switch, port in sorted(self._network.dead_ports ^ self._dead_ports):
+            problem = f"after healing, port {port} of {switch} is not what it was"
+            self._found.violations.append(Violation("healed", failure.name, "", (), problem))
+
+    def _walk(self, traffic: Traffic, slot: int) -> Walk:
+        self._found.walks += 1
+        return self._network.walk(traffic.source, entering_packet(self._network, traffic, slot))
+
+    def _report(self, failure: Failure, flow: _Flow, faults: Iterable[tuple[str, str]]) -> None:
+        for rule, problem in faults:
+            self._found.violations.append(Violation(rule, failure.name, str(flow.traffic), flow.slots, problem))
+
+
+def entering_packet(network: ModelNetwork, traffic: Traffic, slot: int) -> Packet:
+    """Return a packet of this traffic as its host sends it to the ingress."""
+    wiring = network.wiring
+    return Packet(
+        wiring.host_port(traffic.source),
+        wiring.host_address(traffic.source),
+        traffic.address,
+        traffic.code_point,
+        traffic.ecn,
+        slot=slot,
+    )
+
+
+def _faults_after(walk: Walk, flow: _Flow, alive: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
+    """Yield the faults of a way after a failure that leaves these tunnels alive."""
+    traffic = flow.traffic
+    if not alive:
+        yield from _faults_anyway(walk)
+        if walk.end is End.LEFT:
+            yield "path", f"left the network at {_place(walk.hops[-1])} although no tunnel is alive"
+        return
+    if flow.own not in alive:
+        yield from _faults(walk, traffic, alive, traffic.moved)
+        return
+    if walk.nodes != flow.before.nodes or walk.queues != flow.before.queues or walk.end is not flow.before.end:
+        problem = f"went {_way(flow.before)} before and {_way(walk)} after, its tunnel being alive"
+        yield "aboriginal", problem
+    yield from _faults(walk, traffic, alive, traffic.normal)
+
+
+def _faults(walk: Walk, traffic: Traffic, paths: tuple[Path, ...], due: Treatment) -> Iterator[tuple[str, str]]:
+    """Yield the faults of a way that should follow one of these tunnels and get this treatment."""
+    yield from _faults_anyway(walk)
+    if walk.end is not End.LEFT:
+        if walk.end in {End.DROPPED, End.LOST}:
+            last = walk.hops[-1]
+            yield "delivered", f"{last.forwarding.problem or 'sent into a dead link'} at {_place(last)}"
+        return
+    if walk.nodes not in {path.nodes for path in paths} or walk.nodes[-1] != traffic.target:
+        yield "path", f"took {'-'.join(walk.nodes)}, which is no live tunnel of the pair"
+    elif not traffic.is_split and len(walk.nodes) > min(len(path.nodes) for path in paths):
+        yield "path", f"took {'-'.join(walk.nodes)}, which is not the shortest live tunnel"
+    for hop, used in zip(walk.hops, walk.queues, strict=True):
+        if used != due.queue_id:
+            name = "no queue" if used is None else f"queue {used}"
+            yield "queue", f"in {name} instead of queue {due.queue_id} at {_place(hop)}"
+    yield from _faults_of_delivery(walk.hops[-1], traffic, traffic.delivered_tos(due))
+
+
+def _faults_anyway(walk: Walk) -> Iterator[tuple[str, str]]:
+    """Yield the faults that no failure excuses."""
+    for hop in walk.hops:
+        if hop.forwarding.sent and hop.forwarding.problem is not None:
+            yield "ambiguous", f"{hop.forwarding.problem} at {_place(hop)}"
+    if walk.end is End.LOOPED:
+        yield "loop", f"goes round for ever from {_place(walk.hops[-1])}: {_way(walk)}"
+    if walk.end is End.COPIED:
+        ports = ", ".join(str(port) for port, _ in walk.hops[-1].forwarding.sent)
+        yield "copy", f"sent out of ports {ports} at {_place(walk.hops[-1])}"
+
+
+def _faults_of_delivery(last: Hop, traffic: Traffic, tos: tuple[int, int]) -> Iterator[tuple[str, str]]:
+    sent = last.sent
+    assert sent is not None, "a packet that left was sent"
+    if (last.switch, last.out_port) != (traffic.target, traffic.host_port):
+        yield "delivered", f"left by port {last.out_port} instead of port {traffic.host_port} at {_place(last)}"
+    if sent.labels:
+        yield "header", f"delivered with label {sent.labels[0].label} at {_place(last)}"
+    if (sent.dscp, sent.ecn) != tos:
+        dscp, ecn = tos
+        problem = f"delivered with dscp {sent.dscp}, ecn {sent.ecn} instead of dscp {dscp}, ecn {ecn}"
+        yield "header", f"{problem} at {_place(last)}"
+
+
+def _place(hop: Hop) -> str:
+    """Return the switch, table and entry, and the packet that arrived there."""
+    lookups = [step for step in hop.forwarding.steps if isinstance(step, EntryStep)]
+    tables = ", ".join(
+        f"table {step.table_id} {'no entry' if step.entry is None else f'entry {match_text(step.entry.match)}'}"
+        for step in lookups
+    )
+    return f"{hop.switch} ({tables}; {_header_text(hop.packet)})"
+
+
+def _header_text(packet: Packet) -> str:
+    labels = "".join(f", label {label.label} tc {label.traffic_class}" for label in packet.labels)
+    return f"in port {packet.in_port}{labels}, dscp {packet.dscp}, ecn {packet.ecn}"
+
+
+def _sent_text(sent: Sent) -> str:
+    to = (f"group {-1 - port}" if port < 0 else f"port {port} queue {packet.queue}" for port, packet in sent)
+    return ", ".join(to) or "nothing"
+
+
+def _way(walk: Walk) -> str:
+    queues = ",".join("-" if queue is None else str(queue) for queue in walk.queues)
+    return f"{'-'.join(walk.nodes)} in queues {queues} ({walk.end.value})"
+
+
+def _slots_text(slots: tuple[int, ...]) -> str:
+    """Return text such as `slots 0-15,32`."""
+    runs: list[list[int]] = []
+    for slot in slots:
+        if runs and slot == runs[-1][-1] + 1:
+            runs[-1] = [runs[-1][0], slot]
+        else:
+            runs.append([slot, slot])
+    return "slots " + ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)

@@ -1,0 +1,1 @@
+"""From a plan to the tables of switches: pure data."""

@@ -1,0 +1,114 @@
+"""Entries and groups of an ingress: they split its host's traffic over the tunnels by class and avoid dead tunnels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kuijia_app.tables import identifiers
+from kuijia_app.tables.bfd import BfdSessions
+from kuijia_app.tables.failover import Choice, Failover, GroupIds, failover_at
+from kuijia_app.tables.options import PipelineOptions
+from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, TrafficClass
+from kuijia_app.tables.routes import Direction
+from kuijia_app.tables.rules import ETH_TYPE_IPV4, Bucket, FlowEntry, Group, GroupType, Match, ToGroup
+from kuijia_app.tables.slots import cut_slots
+from kuijia_app.tables.tagging import Tags
+from kuijia_app.tables.wiring import Wiring
+from te_solver.failure_schemes.failure_scheme import VICTIM
+
+
+@dataclass(frozen=True)
+class Ingress:
+    """All traffic from one ingress to one egress: `classes` are its directions, the most important first."""
+
+    classes: tuple[Direction, ...]
+    wiring: Wiring
+    options: PipelineOptions
+    tags: Tags
+    sessions: BfdSessions | None
+
+    def groups(self) -> Iterator[Group]:
+        """Yield a SELECT group of equal slots per class, then a group for control traffic, after those they need."""
+        failover = failover_at(self.classes[0], self.wiring, self.tags, self.sessions)
+        for direction in self.classes:
+            yield from self._class_groups(direction, failover)
+        yield from self._control_groups(failover)
+
+    def entries(self) -> Iterator[FlowEntry]:
+        """Yield entries by code point for each planned class but the last, which gets all others; CS6 is control."""
+        *marked, last = self.classes
+        layout = self.options.layout
+        to_last = ToGroup(identifiers.split_group(self._egress_id, self._class_index(last)))
+        yield FlowEntry(identifiers.DATA_PRIORITY, self._match(), (to_last,))
+        for direction in marked:
+            index = self._class_index(direction)
+            to_class = ToGroup(identifiers.split_group(self._egress_id, index))
+            for code_point in layout.classes[index].code_points:
+                yield FlowEntry(identifiers.CLASS_PRIORITY, self._match(code_point), (to_class,))
+        to_control = ToGroup(identifiers.control_group(self._egress_id))
+        yield FlowEntry(identifiers.CONTROL_PRIORITY, self._match(DSCP_NETWORK_CONTROL), (to_control,))
+
+    @property
+    def _egress_id(self) -> int:
+        return self.wiring.datapath_id(self.classes[0].egress)
+
+    def _class_index(self, direction: Direction) -> int:
+        return self.options.layout.classes.index(self._served(direction))
+
+    def _served(self, direction: Direction) -> TrafficClass:
+        return next(each for each in self.options.layout.classes if each.priority == direction.priority)
+
+    def _match(self, code_point: int | None = None) -> Match:
+        ingress, egress = self.classes[0].ends
+        return Match(
+            in_port=self.wiring.host_port(ingress),
+            eth_type=ETH_TYPE_IPV4,
+            ipv4_dst=self.wiring.prefix(egress),
+            ip_dscp=code_point,
+        )
+
+    def _class_groups(self, direction: Direction, failover: Failover) -> Iterator[Group]:
+        routes, served = direction.routes, self._served(direction)
+        moved = served.victim if self.options.scheme.demotes(VICTIM) else served.normal
+        index = self._class_index(direction)
+        weights = [route.weight for route in routes]
+        table = cut_slots(weights, self.options.slot_count)
+        owners = sorted({(slot.primary, _position(slot.backup, slot.primary)) for slot in table.slots})
+        for primary, backup in owners:
+            order = self.options.scheme.failover(primary, backup, weights)
+            choices = (Choice(routes[primary], served.normal), *(Choice(routes[other], moved) for other in order))
+            yield from failover.groups(choices, _slot_group_ids(routes[primary].label, backup, index))
+        buckets: dict[tuple[int, int], Bucket] = {}
+        for primary, backup in owners:
+            group_id = identifiers.failover_group(routes[primary].label, backup, index)
+            buckets[primary, backup] = Bucket((ToGroup(group_id),))
+        slots = tuple(buckets[slot.primary, _position(slot.backup, slot.primary)] for slot in table.slots)
+        yield Group(identifiers.split_group(self._egress_id, index), GroupType.SELECT, slots)
+
+    def _control_groups(self, failover: Failover) -> Iterator[Group]:
+        """Yield the groups of control traffic, which takes the shortest alive tunnel, unhashed."""
+        routes = sorted(self.classes[0].routes, key=lambda route: len(route.nodes))
+        choices = tuple(Choice(route, self.options.layout.control) for route in routes)
+        yield from failover.groups(choices, _control_group_ids(self._egress_id))
+
+
+def _position(backup: int | None, primary: int) -> int:
+    """Return the position that names a slot's backup; a tunnel without a backup names itself."""
+    return primary if backup is None else backup
+
+
+def _slot_group_ids(label: int, backup: int, class_index: int) -> GroupIds:
+    def group_id(step: int) -> int:
+        if step == 0:
+            return identifiers.failover_group(label, backup, class_index)
+        return identifiers.chain_group(label, backup, class_index, step)
+
+    return group_id
+
+
+def _control_group_ids(egress_id: int) -> GroupIds:
+    def group_id(step: int) -> int:
+        return identifiers.control_chain_group(egress_id, step) if step else identifiers.control_group(egress_id)
+
+    return group_id

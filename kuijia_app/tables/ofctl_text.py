@@ -1,0 +1,133 @@
+"""Writes rules in the syntax of `ovs-ofctl` (ovs-actions(7), ovs-fields(7)), for files, people and real switches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kuijia_app.tables.identifiers import COOKIE
+from kuijia_app.tables.rules import (
+    ETH_TYPE_IPV4,
+    ETH_TYPE_MPLS,
+    Action,
+    Bucket,
+    FlowEntry,
+    Group,
+    GroupType,
+    Match,
+    Output,
+    PopLabel,
+    PushLabel,
+    SetDscp,
+    SetEcn,
+    SetQueue,
+    SwitchTables,
+    ToGroup,
+)
+
+_PROTOCOLS = {ETH_TYPE_IPV4: "ip", ETH_TYPE_MPLS: "mpls"}
+_GROUP_TYPES = {GroupType.SELECT: "select", GroupType.FAST_FAILOVER: "ff"}
+_UNSAFE = frozenset('%/\\:*?"<>|')
+"""Characters that a file system or a shell could take for something else."""
+
+LONGEST_STEM = 220
+"""Bytes of a file name before its suffix; file systems allow 255 with the suffix and the mark of unfinished files."""
+
+
+def flows_text(tables: SwitchTables) -> str:
+    """Return the flow entries for `ovs-ofctl -O OpenFlow13 --bundle add-flows SWITCH FILE`, one a line."""
+    return "".join(f"{flow_text(entry)}\n" for entry in tables.flows)
+
+
+def groups_text(tables: SwitchTables) -> str:
+    """Return the groups for `ovs-ofctl -O OpenFlow13 --bundle add-groups SWITCH FILE`, one a line."""
+    return "".join(f"{group_text(group)}\n" for group in tables.groups)
+
+
+def flow_text(entry: FlowEntry) -> str:
+    fields = [f"cookie={COOKIE:#x}", f"table={entry.table_id}", f"priority={entry.priority}"]
+    matched = match_text(entry.match)
+    return ",".join([*fields, *([matched] if matched else []), f"actions={instructions_text(entry)}"])
+
+
+def group_text(group: Group) -> str:
+    buckets = "".join(f",{_bucket_text(bucket, group.group_type)}" for bucket in group.buckets)
+    return f"group_id={group.group_id},type={_GROUP_TYPES[group.group_type]}{buckets}"
+
+
+def match_text(match: Match) -> str:
+    """Return the fields of a match, empty if it matches everything."""
+    fields: list[str] = []
+    if match.eth_type is not None:
+        fields.append(_PROTOCOLS.get(match.eth_type, f"dl_type={match.eth_type:#06x}"))
+    values = (
+        ("in_port", match.in_port),
+        ("nw_dst", match.ipv4_dst),
+        ("ip_dscp", match.ip_dscp),
+        ("nw_ecn", match.ip_ecn),
+        ("mpls_label", match.mpls_label),
+        ("mpls_tc", match.mpls_tc),
+    )
+    return ",".join([*fields, *(f"{name}={value}" for name, value in values if value is not None)])
+
+
+def instructions_text(entry: FlowEntry) -> str:
+    """Return the text after `actions=`: the applied actions, the written ones, the next table."""
+    parts = [actions_text(entry.actions)] if entry.actions else []
+    if entry.written:
+        parts.append(f"write_actions({actions_text(entry.written)})")
+    if entry.goto_table is not None:
+        parts.append(f"goto_table:{entry.goto_table}")
+    return ",".join(parts) or "drop"
+
+
+def actions_text(actions: Iterable[Action]) -> str:
+    return ",".join(_action_text(action) for action in actions)
+
+
+def file_stem(switch: str) -> str:
+    """Return a switch's name as a file name: unsafe characters become %XX, so that names stay distinct."""
+    text = "".join(_escaped(letter) if letter in _UNSAFE or not letter.isprintable() else letter for letter in switch)
+    return _escaped(".") + text[1:] if text.startswith(".") else text
+
+
+def _escaped(letter: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in letter.encode())
+
+
+def _bucket_text(bucket: Bucket, group_type: GroupType) -> str:
+    parts: list[str] = []
+    if group_type is GroupType.SELECT:
+        parts.append("weight:1")
+    elif bucket.watch_port is None and bucket.watch_group is None:
+        raise ValueError(
+            "a fast-failover bucket that watches nothing, expected a port or a group: ovs-ofctl refuses it"
+        )
+    if bucket.watch_port is not None:
+        parts.append(f"watch_port:{bucket.watch_port}")
+    if bucket.watch_group is not None:
+        parts.append(f"watch_group:{bucket.watch_group}")
+    parts.append(f"actions={actions_text(bucket.actions) or 'drop'}")
+    return f"bucket={','.join(parts)}"
+
+
+def _action_text(action: Action) -> str:
+    match action:
+        case PushLabel(label, traffic_class):
+            fields = f"{_set_field(label, 'mpls_label')},{_set_field(traffic_class, 'mpls_tc')}"
+            return f"push_mpls:{ETH_TYPE_MPLS:#06x},{fields}"
+        case PopLabel():
+            return f"pop_mpls:{ETH_TYPE_IPV4:#06x}"
+        case SetDscp() | SetEcn():
+            return (
+                _set_field(action.dscp, "ip_dscp") if isinstance(action, SetDscp) else _set_field(action.ecn, "nw_ecn")
+            )
+        case SetQueue(queue_id):
+            return f"set_queue:{queue_id}"
+        case Output(port):
+            return f"output:{port}"
+        case ToGroup(group_id):
+            return f"group:{group_id}"
+
+
+def _set_field(value: int, name: str) -> str:
+    return f"set_field:{value}->{name}"

@@ -1,0 +1,92 @@
+"""Options of the switches' tables beyond the plan: as typed values, and from users' words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
+
+from kuijia_app.tables.queue_layouts import PLAIN, named_layout
+from kuijia_app.tables.queues import PLAIN_LAYOUT, QueueLayout
+from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT
+from kuijia_base.errors import InputError, quoted
+from te_solver.failure_schemes.failure_scheme import FailureScheme
+from te_solver.failure_schemes.kuijia import KUIJIA
+from te_solver.failure_schemes.registry import switch_schemes
+
+_Member = TypeVar("_Member", bound=Enum)
+
+
+class Tagging(Enum):
+    """Place of a packet's tunnel and queue tags: an MPLS label, or the TOS byte of its IPv4 header."""
+
+    MPLS = "mpls"
+    DSCP_ECN = "dscp-ecn"
+
+
+class Form(Enum):
+    """Distribution of entries over tables: the paper's sections 4.2 and 4.3."""
+
+    SINGLE = "single"
+    DECOMPOSED = "decomposed"
+
+
+class Liveness(Enum):
+    """Means by which an ingress detects that a tunnel is broken beyond its first link: the controller, or BFD."""
+
+    CONTROLLER = "controller"
+    BFD = "bfd"
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineOptions:
+    """Options beyond the plan: the scheme, the hash slots per pair and class, the queues of a port, and others."""
+
+    scheme: FailureScheme = KUIJIA
+    slot_count: int = DEFAULT_SLOT_COUNT
+    layout: QueueLayout = PLAIN_LAYOUT
+    tagging: Tagging = Tagging.MPLS
+    form: Form = Form.SINGLE
+    liveness: Liveness = Liveness.CONTROLLER
+
+
+@dataclass(frozen=True)
+class OptionWords:
+    """The options as users write them on command lines and in configuration files; `layout` is a name or a file."""
+
+    scheme: str = KUIJIA.name
+    slots: int = DEFAULT_SLOT_COUNT
+    layout: str = PLAIN
+    tagging: str = Tagging.MPLS.value
+    pipeline: str = Form.SINGLE.value
+    liveness: str = Liveness.CONTROLLER.value
+
+
+def pipeline_options(words: OptionWords) -> PipelineOptions:
+    """Return the options that these words name.
+
+    Raises:
+        InputError: a word is not a value of its option, or a layout is neither a name nor a YAML file.
+    """
+    return PipelineOptions(
+        _scheme(words.scheme),
+        words.slots,
+        named_layout(words.layout),
+        _member(Tagging, "tagging", words.tagging),
+        _member(Form, "pipeline", words.pipeline),
+        _member(Liveness, "liveness", words.liveness),
+    )
+
+
+def _scheme(word: str) -> FailureScheme:
+    known = {each.name: each for each in switch_schemes()}
+    if word not in known:
+        raise InputError("scheme", "", f"found {quoted(word)}", " or ".join(known))
+    return known[word]
+
+
+def _member(kind: type[_Member], option: str, word: str) -> _Member:
+    try:
+        return kind(word)
+    except ValueError as error:
+        raise InputError(option, "", f"found {quoted(word)}", " or ".join(each.value for each in kind)) from error

@@ -1,0 +1,108 @@
+"""Converts a Plan into the tables of every switch (pipelines of the paper's sections 4.2 and 4.3), as pure data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kuijia_app.tables import identifiers
+from kuijia_app.tables.bfd import BfdSessions
+from kuijia_app.tables.decomposition import decompose
+from kuijia_app.tables.failover import liveness_group
+from kuijia_app.tables.ingress import Ingress
+from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
+from kuijia_app.tables.queues import QueueLayout
+from kuijia_app.tables.routes import Direction, classes_by_ends, directions
+from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, SetQueue, SwitchTables, ToGroup
+from kuijia_app.tables.tagging import last_path_id, tags_of
+from kuijia_app.tables.tunnel_entries import TunnelEntries
+from kuijia_app.tables.wiring import Wiring
+from kuijia_base.errors import UnsoundError, quoted
+from te_solver.plan import FIRST_PATH_ID, MAX_TUNNELS_PER_PAIR, Plan
+
+__all__ = ["Form", "Liveness", "PipelineOptions", "Tagging", "build_tables", "liveness_group"]
+
+
+def build_tables(plan: Plan, options: PipelineOptions | None = None) -> dict[str, SwitchTables]:
+    """Return the groups and flow entries of every switch of the plan's topology, keyed by switch.
+
+    At the ingress, one SELECT group of equal slots per class of traffic leads to one fast-failover group per (primary,
+    backup). Every switch of a tunnel has an entry per queue, shared by the classes of a pair, as are their tunnels. In
+    the decomposed form a second table selects the queue.
+
+    Raises:
+        UnsoundError: a label is out of range, a pair has more tunnels than group ids allow, the queue layout lacks a
+            class of traffic, or there are more tunnels than tags or ports for BFD.
+        ValueError: as `cut_slots` raises it.
+    """
+    options = options or PipelineOptions()
+    wiring = Wiring(plan.topology)
+    all_directions = directions(plan)
+    _require_classes(plan, options.layout)
+    for direction in all_directions:
+        _require_numbers_fit(direction, last_path_id(options.liveness))
+    sessions = BfdSessions(plan) if options.liveness is Liveness.BFD else None
+    path_ids = dict.fromkeys(tunnel.path_id for tunnel in plan.tunnels)
+    tags = tags_of(options.tagging, options.layout, path_ids, sessions or ())
+    groups: dict[str, list[Group]] = {switch: [] for switch in plan.topology.nodes}
+    flows: dict[str, list[FlowEntry]] = {switch: [] for switch in plan.topology.nodes}
+    for (switch, _), classes in classes_by_ends(all_directions).items():
+        ingress = Ingress(classes, wiring, options, tags, sessions)
+        groups[switch].extend(ingress.groups())
+        flows[switch].extend(ingress.entries())
+    along = TunnelEntries(wiring, options.layout, tags)
+    routes = dict.fromkeys((route.label, route.nodes) for direction in all_directions for route in direction.routes)
+    for label, nodes in routes:
+        for switch, entry in along.of_tunnel(label, nodes):
+            flows[switch].append(entry)
+    for session in sessions or ():
+        for switch, entry in along.of_session(session):
+            flows[switch].append(entry)
+    tables = {switch: SwitchTables(tuple(groups[switch]), tuple(flows[switch])) for switch in plan.topology.nodes}
+    if options.form is Form.SINGLE:
+        return tables
+    return {switch: _decomposed(each, tags.queue_field) for switch, each in tables.items()}
+
+
+def _decomposed(tables: SwitchTables, queue_field: str) -> SwitchTables:
+    """Split off only the queue's tag, into tables with numbers that follow from their purpose, not from the plan.
+
+    Open vSwitch executes the action set of a packet that misses in a later table, where OpenFlow drops it (1.3.5, 5.4);
+    an entry for such packets adds a group without buckets to the set, which replaces the output.
+    """
+    flows = _with_stable_tables(decompose(tables.flows, {queue_field}))
+    later = sorted({entry.table_id for entry in flows} - {0})
+    drop = (ToGroup(identifiers.DROP_GROUP),)
+    misses = tuple(FlowEntry(identifiers.MISS_PRIORITY, Match(), table_id=table, written=drop) for table in later)
+    no_buckets = (Group(identifiers.DROP_GROUP, GroupType.FAST_FAILOVER, ()),) if misses else ()
+    return SwitchTables((*tables.groups, *no_buckets), (*flows, *misses))
+
+
+def _with_stable_tables(flows: tuple[FlowEntry, ...]) -> tuple[FlowEntry, ...]:
+    """Return the entries in tables that mean the same at every switch and in every plan, as plans share switches."""
+    number: dict[int | None, int] = {0: 0}
+    for table in {entry.table_id for entry in flows} - {0}:
+        written = {type(action) for entry in flows if entry.table_id == table for action in entry.written}
+        number[table] = identifiers.QUEUE_TABLE if written == {SetQueue} else identifiers.DELIVERY_TABLE
+    assert len(set(number.values())) == len(number), "two tables for the same"
+    return tuple(
+        replace(entry, table_id=number[entry.table_id], goto_table=number.get(entry.goto_table)) for entry in flows
+    )
+
+
+def _require_classes(plan: Plan, layout: QueueLayout) -> None:
+    served = [each.priority for each in layout.classes]
+    for position, pair in enumerate(plan.pairs):
+        if pair.priority not in served:
+            listed = ", ".join(map(str, served))
+            expected = f"one that the queue layout {quoted(layout.name)} serves: {listed}"
+            raise UnsoundError(("pairs", position, "priority"), f"priority {pair.priority}", expected)
+
+
+def _require_numbers_fit(direction: Direction, last: int) -> None:
+    pair = f"{direction.ingress} to {direction.egress}"
+    if not 1 <= len(direction.routes) <= MAX_TUNNELS_PER_PAIR:
+        raise UnsoundError((), f"{pair} has {len(direction.routes)} tunnels", f"1 to {MAX_TUNNELS_PER_PAIR}")
+    for route in direction.routes:
+        if not FIRST_PATH_ID <= route.label <= last:
+            expected = f"an MPLS label from {FIRST_PATH_ID} to {last}"
+            raise UnsoundError((), f"{pair} has path id {route.label}", expected)

@@ -1,0 +1,124 @@
+"""Tags that carry a packet's tunnel and queue from switch to switch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from kuijia_app.tables.bfd import BfdSession
+from kuijia_app.tables.identifiers import LAST_BFD_TUNNEL
+from kuijia_app.tables.options import Liveness, Tagging
+from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout
+from kuijia_app.tables.rules import (
+    ETH_TYPE_IPV4,
+    ETH_TYPE_MPLS,
+    Action,
+    Match,
+    PopLabel,
+    PushLabel,
+    SetDscp,
+    SetEcn,
+)
+from kuijia_base.errors import UnsoundError, quoted
+from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID
+
+LAST_DSCP_TAG = 63
+"""Largest six-bit code point; 0 is left to packets of no tunnel."""
+
+
+class Tags(Protocol):
+    """Tags for tunnels, named by their labels (path ids, and those of BFD sessions), and for queues."""
+
+    queue_field: str
+    """Match field that contains the queue."""
+
+    def mark(self, label: int, queue: Queue) -> tuple[Action, ...]:
+        """Return the actions of an ingress before it sends a packet into a tunnel."""
+
+    def match(self, in_port: int, label: int, queue: Queue) -> Match:
+        """Return the match for packets of a tunnel and a queue at a switch after the ingress."""
+
+    def unmark(self, queue: Queue) -> tuple[Action, ...]:
+        """Return the actions of an egress before it delivers such a packet."""
+
+
+class MplsTags:
+    """An MPLS label with a traffic class (RFC 3032, RFC 5462); the packet under it stays as it is."""
+
+    queue_field = "mpls_tc"
+
+    def mark(self, label: int, queue: Queue) -> tuple[Action, ...]:
+        return (PushLabel(label, queue.traffic_class),)
+
+    def match(self, in_port: int, label: int, queue: Queue) -> Match:
+        return Match(in_port=in_port, eth_type=ETH_TYPE_MPLS, mpls_label=label, mpls_tc=queue.traffic_class)
+
+    def unmark(self, queue: Queue) -> tuple[Action, ...]:  # noqa: ARG002  # the label is removed, whatever its class
+        return (PopLabel(),)
+
+
+class DscpEcnTags:
+    """The tunnel as code point and the queue as ECN bits of the IPv4 header, as the paper did on Emulab (section 5.1).
+
+    Hosts' values are lost: a delivered packet has the first code point of its queue's class, or 0. Path ids use code
+    points from 1 up, BFD sessions from 63 down, so that each keeps its own while others come and go.
+    """
+
+    queue_field = "ip_ecn"
+
+    def __init__(self, layout: QueueLayout, path_ids: Iterable[int], sessions: Iterable[BfdSession]) -> None:
+        """Assign the tags; raises UnsoundError if there are too few code points or a queue has no ECN bits."""
+        self._code_points = _delivered_code_points(layout)
+        for queue in layout.queues:
+            if queue.ecn is None:
+                problem = f"queue layout {quoted(layout.name)} has no ECN bits for its queue {quoted(queue.name)}"
+                raise UnsoundError((), problem, f"some for every queue with tagging {Tagging.DSCP_ECN.value}")
+        self._tag_of = {session.label: LAST_DSCP_TAG - _place(session.path_id) for session in sessions}
+        # Every path id and session has a fixed code point, as successive plans share the switches.
+        has_sessions = bool(self._tag_of)
+        last = FIRST_PATH_ID + (LAST_DSCP_TAG // 2 if has_sessions else LAST_DSCP_TAG) - 1
+        for path_id in path_ids:
+            if path_id > last:
+                beside = " and BFD" if has_sessions else ""
+                expected = f"{FIRST_PATH_ID} to {last} with tagging {Tagging.DSCP_ECN.value}{beside}"
+                raise UnsoundError((), f"path id {path_id}", f"{expected}: a code point has 6 bits")
+            self._tag_of[path_id] = 1 + _place(path_id)
+
+    def mark(self, label: int, queue: Queue) -> tuple[Action, ...]:
+        return (SetDscp(self._tag_of[label]), SetEcn(_ecn(queue)))
+
+    def match(self, in_port: int, label: int, queue: Queue) -> Match:
+        return Match(in_port=in_port, eth_type=ETH_TYPE_IPV4, ip_dscp=self._tag_of[label], ip_ecn=_ecn(queue))
+
+    def unmark(self, queue: Queue) -> tuple[Action, ...]:
+        return (SetDscp(self._code_points[queue]), SetEcn(0))
+
+
+def tags_of(
+    tagging: Tagging, layout: QueueLayout, path_ids: Iterable[int], sessions: Iterable[BfdSession] = ()
+) -> Tags:
+    """Return the tags of a plan's tunnels and BFD sessions; raises UnsoundError if they do not suffice."""
+    return MplsTags() if tagging is Tagging.MPLS else DscpEcnTags(layout, path_ids, sessions)
+
+
+def last_path_id(liveness: Liveness) -> int:
+    """Return the greatest path id that leaves the labels of BFD sessions free and fits into group ids."""
+    return LAST_PATH_ID if liveness is Liveness.CONTROLLER else LAST_BFD_TUNNEL
+
+
+def _place(path_id: int) -> int:
+    return path_id - FIRST_PATH_ID
+
+
+def _ecn(queue: Queue) -> int:
+    assert queue.ecn is not None, "layouts without ECN bits are refused"
+    return queue.ecn
+
+
+def _delivered_code_points(layout: QueueLayout) -> dict[Queue, int]:
+    """Return the delivered code point of every queue, including those that serve no class."""
+    found = {**dict.fromkeys(layout.queues, 0), layout.control: DSCP_NETWORK_CONTROL}
+    for each in reversed(layout.classes):
+        code_point = each.code_points[0] if each.code_points else 0
+        found[each.normal] = found[each.victim] = code_point
+    return found

@@ -1,0 +1,49 @@
+"""Flow entries that carry packets along a tunnel: forwarded at every switch on the way, delivered at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from kuijia_app.tables import identifiers
+from kuijia_app.tables.bfd import BfdSession
+from kuijia_app.tables.queues import Queue, QueueLayout
+from kuijia_app.tables.rules import ETH_TYPE_IPV4, FlowEntry, Match, Output, SetQueue
+from kuijia_app.tables.tagging import Tags
+from kuijia_app.tables.wiring import Wiring
+
+
+@dataclass(frozen=True)
+class TunnelEntries:
+    """The entries of any tunnel, each with the switch it belongs to."""
+
+    wiring: Wiring
+    layout: QueueLayout
+    tags: Tags
+
+    def of_tunnel(self, label: int, nodes: tuple[str, ...]) -> Iterator[tuple[str, FlowEntry]]:
+        """Yield one entry per queue from the second switch on: packets tagged for a queue stay in it all the way."""
+        host_port = self.wiring.host_port(nodes[-1])
+        yield from self._along(label, nodes, self.layout.queues, host_port, identifiers.TUNNEL_PRIORITY)
+
+    def of_session(self, session: BfdSession) -> Iterator[tuple[str, FlowEntry]]:
+        """Yield entries for both directions, from one inner port to the other end's, in the control queue."""
+        control = self.layout.control
+        for nodes in (session.nodes, session.nodes[::-1]):
+            inner = Match(in_port=session.inner_port, eth_type=ETH_TYPE_IPV4)
+            mark = self.tags.mark(session.label, control)
+            send = (SetQueue(control.queue_id), Output(self.wiring.port(nodes[0], nodes[1])))
+            yield nodes[0], FlowEntry(identifiers.BFD_PRIORITY, inner, (*mark, *send))
+            yield from self._along(session.label, nodes, [control], session.inner_port, identifiers.BFD_PRIORITY)
+
+    def _along(
+        self, label: int, nodes: tuple[str, ...], queues: Iterable[Queue], last_port: int, priority: int
+    ) -> Iterator[tuple[str, FlowEntry]]:
+        for position in range(1, len(nodes)):
+            switch, in_port = nodes[position], self.wiring.port(nodes[position], nodes[position - 1])
+            is_egress = position == len(nodes) - 1
+            out_port = last_port if is_egress else self.wiring.port(switch, nodes[position + 1])
+            for queue in queues:
+                unmark = self.tags.unmark(queue) if is_egress else ()
+                actions = (*unmark, SetQueue(queue.queue_id), Output(out_port))
+                yield switch, FlowEntry(priority, self.tags.match(in_port, label, queue), actions)

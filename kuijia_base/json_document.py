@@ -1,0 +1,79 @@
+"""Reads JSON from files: finite numbers, texts that can be written again, within limits of size and depth."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from kuijia_base.errors import InputError, quoted
+from kuijia_base.reading import DEEPEST, reading
+from kuijia_base.text import read_text
+
+LARGEST_BYTES = 128 * 2**20
+"""A plan for a network of a thousand nodes has some 100 MB."""
+
+_HALF_OF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
+"""Escapes of JSON that stand for no character by themselves (RFC 8259, section 8.2)."""
+
+
+def read_json(path: Path, what: str, expected: str, take_constant: Callable[[str], object] | None = None) -> object:
+    """Return the data of a JSON file.
+
+    Args:
+        path: of the file.
+        what: the file should have been, such as "a plan file".
+        expected: what its text should have been, such as "a plan in JSON".
+        take_constant: gets NaN and Infinity, which are not JSON; by default they are refused as other numbers are.
+
+    Raises:
+        InputError: the file cannot be read, is larger than `LARGEST_BYTES`, is no JSON (its place is the line), is
+            nested deeper than `DEEPEST`, or has numbers that are not finite or text that is not Unicode.
+    """
+    text = read_text(path, what, LARGEST_BYTES)
+
+    def number(digits: str) -> float:
+        found = float(digits)
+        if not math.isfinite(found):
+            raise InputError(path, "", f"the number {quoted(digits)}", "finite numbers")
+        return found
+
+    def whole(digits: str) -> int:
+        number(digits)
+        return int(digits)
+
+    with reading(path, expected):
+        try:
+            data = json.loads(text, parse_float=number, parse_int=whole, parse_constant=take_constant or number)
+        except json.JSONDecodeError as error:
+            raise InputError(path, error.lineno, f"malformed JSON ({error.msg})", expected) from error
+    if not _is_within(data, DEEPEST):
+        raise InputError(path, "", "nested too deeply", expected)
+    if _HALF_OF_PAIR.search(text):
+        _require_unicode(data, path)
+    return data
+
+
+def _is_within(data: object, most: int) -> bool:
+    """Return whether data have no more levels of lists and objects; without recursion."""
+    level = [data]
+    for _ in range(most):
+        level = [
+            inside
+            for each in level
+            if isinstance(each, list | dict)
+            for inside in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return True
+    return not any(isinstance(each, list | dict) for each in level)
+
+
+def _require_unicode(data: object, path: Path) -> None:
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        found = f"the text has {error.object[error.start]!r}, which is half a character"
+        raise InputError(path, "", found, "text in Unicode") from error

@@ -1,0 +1,76 @@
+"""Values of command-line options, for `type=` of argparse: numbers within bounds and lists of known names."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from kuijia_base.errors import quoted
+from kuijia_base.text import parse_number, parse_whole
+
+T = TypeVar("T")
+
+
+def positive_number(text: str) -> float:
+    """Return a finite number greater than zero; raises ArgumentTypeError, as all functions here do."""
+    value = parse_number(text)
+    if value is None or not (math.isfinite(value) and value > 0):
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected a finite number greater than zero")
+    return value
+
+
+def positive_number_within(least: float, most: float, expected: str) -> Callable[[str], float]:
+    """Return a parser of positive numbers from `least` to `most`; errors end in `expected`."""
+
+    def number(text: str) -> float:
+        value = positive_number(text)
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{quoted(text)}, expected {expected}")
+        return value
+
+    return number
+
+
+def whole_number(
+    first: int, last: int | None = None, *, of: str = "", expected: str | None = None
+) -> Callable[[str], int]:
+    """Return a parser of whole numbers from `first` to `last`; errors say that they count `of`."""
+
+    def number(text: str) -> int:
+        value = parse_whole(text)
+        if value is None or value < first or (last is not None and value > last):
+            bounds = f"from {first} on" if last is None else f"from {first} to {last}"
+            raise argparse.ArgumentTypeError(f"{quoted(text)}{of}, expected {expected or f'a whole number {bounds}'}")
+        return value
+
+    return number
+
+
+MOST_COUNTED = 1_000_000
+"""Repetitions and the like; more would not come to an end."""
+
+positive_count = whole_number(1, MOST_COUNTED)
+
+
+def different_ones(
+    known: Sequence[T], parse: Callable[[str], object] = str, name: Callable[[T], str] = str
+) -> Callable[[str], tuple[T, ...]]:
+    """Return a parser of comma-separated words, each for another of the known values.
+
+    Args:
+        known: accepted values.
+        parse: returns the value of a word; anything unknown is refused.
+        name: returns the word for a value.
+    """
+
+    def chosen(text: str) -> tuple[T, ...]:
+        values = [parse(word) for word in text.split(",")]
+        found = tuple(next(value for value in known if value == each) for each in values if each in known)
+        if len(set(found)) < len(values):
+            names = ", ".join(map(name, known))
+            raise argparse.ArgumentTypeError(f"{quoted(text)}, expected different ones among {names}")
+        return found
+
+    return chosen

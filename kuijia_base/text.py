@@ -1,0 +1,180 @@
+"""Files in and out, and the text found in them: every failure becomes one clear InputError."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from kuijia_base.errors import InputError, quoted
+from kuijia_base.partial_file import replace_file
+from kuijia_base.reading import reason_of
+
+LARGEST_FILE = 64 * 2**20
+"""Bytes of a file that is read as a whole, unless its format says otherwise."""
+
+LONGEST_LINE = 64 * 2**20
+"""Bytes; a line that a file is read by has to fit into memory."""
+
+_WRITABLE = "a path that can be written to"
+
+LONGEST_NAME = 255
+"""Bytes of a file's name, on all file systems that Linux has."""
+
+_MOST_DIGITS = 40
+"""Of a whole number: seeds have up to 128 bits, and longer ones than 4,300 digits Python refuses."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def read_bytes(path: Path, expected: str, most: int = LARGEST_FILE) -> bytes:
+    """Return the content of a file.
+
+    Args:
+        path: of the file.
+        expected: what it should have been.
+        most: bytes that are read; a larger file is refused without reading the rest.
+
+    Raises:
+        InputError: it cannot be read or is too large.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+    except (OSError, ValueError) as error:  # ValueError: the path has a NUL
+        raise InputError(path, "", f"cannot be read ({reason_of(error)})", expected) from error
+    if len(content) > most:
+        raise InputError(path, "", "is too large", f"{expected} of at most {most / 2**20:g} MiB")
+    return content
+
+
+def read_text(path: Path, expected: str, most: int = LARGEST_FILE) -> str:
+    """Return the text of a UTF-8 file, without byte order mark, every line end a newline.
+
+    Raises:
+        InputError: the file cannot be read, is not UTF-8 or has more than `most` bytes; `expected` says what it should
+            have been.
+    """
+    content = read_bytes(path, expected, most).removeprefix(_BYTE_ORDER_MARK)
+    return _decoded(path, content, first_line=1).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_lines(path: Path, expected: str) -> Iterator[tuple[int, str]]:
+    """The lines of a file as `read_text` would give them, with their numbers, held one at a time.
+
+    Raises:
+        InputError: as `read_text`, or a line is longer than `LONGEST_LINE`.
+    """
+    number = 0
+    try:
+        with path.open("rb") as file:
+            content = file.readline(LONGEST_LINE + 1).removeprefix(_BYTE_ORDER_MARK)
+            while content:
+                if len(content) > LONGEST_LINE:
+                    raise InputError(path, number + 1, "a line that does not end", f"at most {LONGEST_LINE} bytes")
+                text = _decoded(path, content, first_line=number + 1)
+                for line in text.removesuffix("\n").removesuffix("\r").split("\r"):
+                    number += 1
+                    yield number, line
+                content = file.readline(LONGEST_LINE + 1)
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: the path has a NUL
+        raise InputError(path, "", f"cannot be read ({reason_of(error)})", expected) from error
+
+
+def _decoded(path: Path, content: bytes, first_line: int) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = first_line + content.count(b"\n", 0, error.start)
+        raise InputError(path, line, f"byte {content[error.start]:#04x} is not UTF-8", "text in UTF-8") from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a whole file in UTF-8, as `write_bytes` does."""
+    try:
+        content = text.encode()
+    except UnicodeEncodeError as error:
+        problem = f"cannot hold the character {error.object[error.start]!r}"
+        raise InputError(path, "", problem, "names and texts that UTF-8 has") from error
+    write_bytes(path, content)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a whole file or nothing: what stood there before stays until the new content is complete.
+
+    Devices and pipes, such as /dev/stdout, are written to directly.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    try:
+        if _is_device(path):
+            _write_to_device(path, content)
+            return
+        replace_file(path.resolve(), lambda partial: partial.write_bytes(content))  # a symbolic link stays one
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InputError(path, "", f"cannot be written ({reason_of(error)})", _WRITABLE) from error
+
+
+def _is_device(path: Path) -> bool:
+    """Return whether something other than a file stands there; raises OSError where links lead nowhere."""
+    try:
+        return not stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _write_to_device(path: Path, content: bytes) -> None:
+    """Write to what is no file; a pipe that nobody reads raises OSError instead of waiting without end."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    os.set_blocking(descriptor, True)
+    with os.fdopen(descriptor, "wb") as device:
+        device.write(content)
+
+
+def require_writable(path: Path) -> None:
+    """Find out before long work whether a file can be written afterwards; raises InputError when it cannot."""
+    try:
+        if path.is_dir():
+            raise InputError(path, "", "is a folder", _WRITABLE)
+        _is_device(path)
+        folder = path.parent
+        if not folder.is_dir():
+            raise InputError(path, "", f"cannot be written (there is no folder {folder})", _WRITABLE)
+        if not os.access(folder, os.W_OK | os.X_OK) and not (path.exists() and os.access(path, os.W_OK)):
+            raise InputError(path, "", f"cannot be written (folder {folder} cannot be written to)", _WRITABLE)
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:
+        raise InputError(path, "", f"cannot be written ({reason_of(error)})", _WRITABLE) from error
+
+
+def is_file_name(name: str) -> bool:
+    """Return whether a text can be the name of a file in a given folder: nothing that leads out of it, no controls."""
+    return name.isprintable() and "/" not in name and name not in {"", ".", ".."} and len(name.encode()) <= LONGEST_NAME
+
+
+def parse_number(text: str) -> float | None:
+    """The number a user wrote in plain decimal notation, None when it is none; `nan` and `inf` are numbers."""
+    if "_" in text or not text.isascii():  # float() would take 1_000 and digits of other scripts
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def parse_whole(text: str) -> int | None:
+    """Return the whole number, zero or more, that a user wrote in digits alone; None when it is none or too long."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS else None
+
+
+def require_number(text: str, source: str | Path, place: str | int, what: str, expected: str) -> float:
+    """The number that `parse_number` finds; raises InputError, which calls it `what`, when it is none."""
+    number = parse_number(text)
+    if number is None:
+        raise InputError(source, place, f"{what} {quoted(text)} is not a number", expected)
+    return number

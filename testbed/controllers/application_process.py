@@ -1,0 +1,234 @@
+"""A controller as its own process: started under either framework, watched through its event log."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from kuijia_app.framework import event_log
+from kuijia_app.framework.tls import TlsFiles
+from kuijia_base.errors import quoted
+from kuijia_base.program import kuijia_command
+from testbed.machine.bounded_output import LONGEST_OUTPUT, one_line, require_short
+from testbed.machine.commands import MODULES
+from testbed.machine.errors import TestbedError
+from testbed.machine.processes import LISTENING, owns_socket
+
+Framework = Literal["os-ken", "ryu"]
+Event = dict[str, Any]
+
+LISTEN_HOST = "127.0.0.1"
+LISTEN_PORT = 6653
+START_TIMEOUT = 60.0
+_STOP_TIMEOUT = 5.0
+_POLL_INTERVAL = 0.005
+_LONGEST_EVENT = 1 << 20
+_LAST_WORDS = 1 << 16
+"""Bytes of the log, in which they are looked for."""
+
+SWITCH_STATES = (event_log.SWITCH_READY, event_log.SWITCH_GONE)
+
+
+@dataclass(frozen=True)
+class Listening:
+    """Address where a controller waits for switches, and its TLS files if they connect by TLS."""
+
+    port: int = LISTEN_PORT
+    host: str = LISTEN_HOST
+    tls: TlsFiles | None = None
+
+    @property
+    def protocol(self) -> Literal["tcp", "ssl"]:
+        """Name of the protocol in Open vSwitch."""
+        return "tcp" if self.tls is None else "ssl"
+
+
+HERE = Listening()
+"""Default address."""
+
+
+class ApplicationProcess(ABC):
+    """One application that programs switches, from `start` to `stop` or `kill`.
+
+    Its event log is a file in `directory`; times in it are those of the clock `time.time`.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        framework: Framework,
+        listening: Listening = HERE,
+    ) -> None:
+        self.framework = framework
+        self._directory = directory.absolute()
+        self._listening = listening
+        self._events_file = self._directory / "controller-events.jsonl"
+        self._output_file = self._directory / "controller.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._reading = threading.Lock()
+        self._events: list[Event] = []
+        self._events_read = 0
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int | None:
+        """Process id while it is alive."""
+        return self._process.pid if self._process is not None and self.is_alive else None
+
+    def start(self) -> None:
+        """Start it; return when it listens for switches, which it programs as they connect (`wait_until_ready`).
+
+        Raises:
+            TestbedError: it died, or does not listen after `START_TIMEOUT` seconds.
+        """
+        with self._reading:
+            self._events_file.write_bytes(b"")
+            self._events, self._events_read = [], 0
+        with self._output_file.open("ab") as output:
+            self._process = subprocess.Popen(
+                self._command(),
+                cwd=MODULES,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        pid = self._process.pid
+        if not self.wait_for(lambda _: owns_socket(pid, LISTENING, self._listening.port), START_TIMEOUT):
+            self.kill()
+            raise TestbedError(f"the controller does not listen after {START_TIMEOUT:g} s; see {self._output_file}")
+
+    def wait_until_ready(self, switches: Iterable[str], timeout: float = START_TIMEOUT) -> None:
+        """Wait until every switch has acknowledged all of its tables.
+
+        Raises:
+            TestbedError: the controller died, a switch refused a message, or it takes longer than `timeout` seconds.
+        """
+        missing = set(switches)
+
+        def all_ready(events: list[Event]) -> bool:
+            for event in events:
+                if event["event"] == event_log.SWITCH_ERROR:
+                    raise TestbedError(
+                        f"switch {event['switch']} refused a message of the controller: {event['error']}"
+                    )
+                if event["event"] == event_log.SWITCH_UNFIT:
+                    raise TestbedError(f"switch {event['switch']} {event['problem']}")
+            missing.difference_update(event["switch"] for event in events if event["event"] == event_log.SWITCH_READY)
+            return not missing
+
+        if not self.wait_for(all_ready, timeout):
+            raise TestbedError(
+                f"the controller has not programmed {', '.join(sorted(missing))} within {timeout:g} s; see"
+                f" {self._output_file}"
+            )
+
+    def wait_for(self, condition: Callable[[list[Event]], bool], timeout: float) -> bool:
+        """Return True if `condition` holds for the events within `timeout` seconds.
+
+        Raises:
+            TestbedError: the controller died first.
+        """
+        deadline = time.monotonic() + timeout
+        while not condition(self.events()):
+            if not self.is_alive:
+                raise TestbedError(f"the controller has died: {self._last_words()}")
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_INTERVAL)
+        return True
+
+    def events(self) -> list[Event]:
+        """Return all events so far, oldest first; a line still being written is left for the next call."""
+        with self._reading, self._events_file.open("rb") as file:
+            file.seek(self._events_read)
+            complete, newline, begun = file.read(LONGEST_OUTPUT).rpartition(b"\n")
+            require_short(len(begun), f"an event in {self._events_file}", _LONGEST_EVENT)
+            self._events_read += len(complete) + len(newline)
+            self._events.extend(self._event(line) for line in complete.splitlines())
+            return list(self._events)
+
+    def _event(self, line: bytes) -> Event:
+        try:
+            event = json.loads(line)
+        except (RecursionError, ValueError):
+            event = None
+        if not isinstance(event, dict) or "event" not in event:
+            raise TestbedError(
+                f"{self._events_file} has a line that is no event: {quoted(line.decode(errors='replace'))}"
+            )
+        return event
+
+    def programmed_switches(self) -> list[str]:
+        """Return the switches that are connected and have acknowledged their tables; none when the process is dead."""
+        last = {event["switch"]: event["event"] for event in self.events() if event["event"] in SWITCH_STATES}
+        return sorted(switch for switch, state in last.items() if state == event_log.SWITCH_READY and self.is_alive)
+
+    def kill(self) -> None:
+        """End it at once, as a crash would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def stop(self) -> None:
+        """Terminate it, by force if necessary."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    @abstractmethod
+    def _command(self) -> list[str]:
+        """Return the program and its arguments."""
+
+    def _verb(self, verb: str, *arguments: str) -> list[str]:
+        """Return the command for one of our verbs, which runs the application under os-ken."""
+        command = kuijia_command(verb, *arguments)
+        listening = self._listening
+        command += ["--host", listening.host, "--port", str(listening.port), "--events", str(self._events_file)]
+        if listening.tls is not None:
+            command += [f"--tls-{field.name}={getattr(listening.tls, field.name)}" for field in fields(listening.tls)]
+        return command
+
+    def _manager(self, application: str, section: str, options: Mapping[str, object]) -> list[str]:
+        """Return the `ryu-manager` command for an application, whose options go into a section of its configuration."""
+        manager = Path(sys.executable).with_name("ryu-manager")
+        if not manager.exists():
+            raise TestbedError(f"{manager} does not exist: c65ryu is not installed beside {sys.executable}")
+        configuration = self._directory / "ryu.conf"
+        tls = self._listening.tls
+        listening: dict[str, object] = {"ofp_listen_host": self._listening.host}
+        if tls is None:
+            listening |= {"ofp_tcp_listen_port": self._listening.port}
+        else:
+            listening |= {"ofp_ssl_listen_port": self._listening.port}
+            listening |= {"ctl_privkey": tls.key, "ctl_cert": tls.certificate, "ca_certs": tls.ca}
+        sections = {"DEFAULT": listening, section: {"events": self._events_file, **options}}
+        configuration.write_text(
+            "".join(
+                f"[{name}]\n" + "".join(f"{key} = {value}\n" for key, value in values.items())
+                for name, values in sections.items()
+            )
+        )
+        return [str(manager), "--config-file", str(configuration), application]
+
+    def _last_words(self) -> str:
+        with self._output_file.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_WORDS))
+            lines = file.read(_LAST_WORDS).decode(errors="replace").strip().splitlines()
+        return one_line(lines[-1]) if lines else "it said nothing"

@@ -1,0 +1,116 @@
+"""The controller of a lab as a process: its options, updates of its plan, and its events."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import asdict
+from pathlib import Path
+
+from kuijia_app.control.plan_source import file_name_of_update
+from kuijia_app.framework import event_log
+from kuijia_app.tables.options import OptionWords
+from te_solver.plan import Plan
+from te_solver.plan_file import load_plan, save_plan
+from testbed.controllers.application_process import HERE, SWITCH_STATES, ApplicationProcess, Event, Framework, Listening
+from testbed.machine.errors import TestbedError
+
+UPDATE_TIMEOUT = 30.0
+_WITHDRAWAL_TIMEOUT = 10.0
+_ERRORS = (
+    event_log.SWITCH_ERROR,
+    event_log.SWITCH_UNFIT,
+    event_log.SWITCH_UNKNOWN,
+    event_log.SWITCH_DUPLICATE,
+    event_log.SWITCH_UNBOUND,
+    event_log.SWITCH_DROPPED,
+    event_log.ROLE_LOST,
+    event_log.PORT_DAMPED,
+    event_log.UPDATE_REFUSED,
+    event_log.FAILURE,
+)
+
+
+class ControllerProcess(ApplicationProcess):
+    """The controller of a plan."""
+
+    def __init__(
+        self,
+        directory: Path,
+        plan_file: Path,
+        words: OptionWords,
+        framework: Framework,
+        listening: Listening = HERE,
+        *,
+        reoptimise: bool = False,
+    ) -> None:
+        super().__init__(directory, framework, listening)
+        self._plan_file = plan_file.absolute()
+        self._words = words
+        self._reoptimise = reoptimise
+
+    def unfit_switches(self) -> set[str]:
+        """Return the switches that are not programmed because they are not the plan's or refused their tables."""
+        states = (*SWITCH_STATES, event_log.SWITCH_UNFIT, event_log.SWITCH_REFUSED)
+        last = {event["switch"]: event["event"] for event in self.events() if event["event"] in states}
+        return {switch for switch, state in last.items() if state not in SWITCH_STATES}
+
+    def tunnels_told_dead(self) -> set[int]:
+        """Return the path ids of the tunnels that the controller has reported dead to an ingress."""
+        told = {
+            (event["ingress"], event["path_id"]): event["alive"]
+            for event in self.events()
+            if event["event"] == event_log.TUNNEL_LIVENESS
+        }
+        return {path_id for (_, path_id), alive in told.items() if not alive}
+
+    def update(self, plan: Plan, timeout: float = UPDATE_TIMEOUT) -> Plan:
+        """Replace the plan file and have the controller follow it; return when the old plan is gone from the switches.
+
+        Returns:
+            The plan with the path ids that the switches now use.
+
+        Raises:
+            TestbedError: the controller died or gave the plan up (the message says why), or it takes longer than
+                `timeout` seconds and is withdrawn; the previous plan stays in force.
+        """
+        if self._process is None or not self.is_alive:
+            raise TestbedError("the controller is dead: nobody can update the switches")
+        known = len(self.events())
+        save_plan(plan, self._plan_file)
+        name = file_name_of_update(self._plan_file)
+        self._process.send_signal(signal.SIGHUP)
+        refused: list[str] = []
+
+        def has_ended(events: list[Event]) -> bool:
+            mine = [event for event in events[known:] if event.get("update") == name]
+            refused.extend(event["reason"] for event in mine if event["event"] == event_log.UPDATE_REFUSED)
+            return bool(refused) or any(event["event"] == event_log.UPDATE_DONE for event in mine)
+
+        if not self.wait_for(has_ended, timeout):
+            away = sorted(self._known_switches() - set(self.programmed_switches()))
+            because = f"it waited for switch {', '.join(away)}" if away else f"see {self._output_file}"
+            self._process.send_signal(signal.SIGUSR1)
+            if not self.wait_for(has_ended, _WITHDRAWAL_TIMEOUT):
+                raise TestbedError(f"the update is neither done nor withdrawn; see {self._output_file}")
+            if refused:
+                raise TestbedError(f"the update was not done within {timeout:g} s and is withdrawn: {because}")
+        if refused:
+            raise TestbedError(f"the update was given up, the plan before stays in force: {refused[0]}")
+        return load_plan(self._plan_file)
+
+    def errors(self) -> list[Event]:
+        """Return what went wrong since the start: refused messages, switches that do not fit, updates given up."""
+        return [event for event in self.events() if event["event"] in _ERRORS]
+
+    def _known_switches(self) -> set[str]:
+        return {event["switch"] for event in self.events() if event["event"] in SWITCH_STATES}
+
+    def _command(self) -> list[str]:
+        words = asdict(self._words)
+        if self.framework == "os-ken":
+            options = [f"--{name}={value}" for name, value in words.items()]
+            return self._verb(
+                "controller", str(self._plan_file), *options, *(["--reoptimise"] if self._reoptimise else [])
+            )
+        options_of_section = {"plan": self._plan_file, "reoptimise": self._reoptimise, **words}
+        return self._manager("kuijia_app.controller", "kuijia", options_of_section)

@@ -1,0 +1,30 @@
+"""The scheduler of a data centre's elephants as a process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from testbed.controllers.application_process import HERE, ApplicationProcess, Framework, Listening
+
+
+class SchedulerProcess(ApplicationProcess):
+    """`hedera.scheduler`, with options by their names in its configuration section; None leaves the default."""
+
+    def __init__(
+        self,
+        directory: Path,
+        options: Mapping[str, object],
+        framework: Framework = "os-ken",
+        listening: Listening = HERE,
+    ) -> None:
+        super().__init__(directory, framework, listening)
+        self._options = {name: value for name, value in options.items() if value is not None}
+
+    def _command(self) -> list[str]:
+        if self.framework == "ryu":
+            return self._manager("hedera.scheduler", "hedera", self._options)
+        options = dict(self._options)
+        topology = options.pop("topology", None)
+        words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+        return self._verb("scheduler", *([] if topology is None else [str(topology)]), *words)

@@ -1,0 +1,1 @@
+"""The model of `kuijia verify` held against a real Open vSwitch."""

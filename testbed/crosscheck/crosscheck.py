@@ -1,0 +1,252 @@
+"""Compares the model with a real Open vSwitch hop by hop: the same tables, failures and packets.
+
+The switches run on the dummy datapath. `ofproto/trace` sends a packet with a given datapath hash through the switch's
+own tables, groups and port states, and shows which bucket each group used. The model receives the bucket that the
+SELECT group used; everything else must agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Address
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from kuijia_app.proof.model.network import Hop, ModelNetwork
+from kuijia_app.proof.model.packet import Label, Packet
+from kuijia_app.proof.model.switch import GroupStep
+from kuijia_app.tables.bfd import BfdSession, BfdSessions
+from kuijia_app.tables.ofctl_text import group_text
+from kuijia_app.tables.options import Liveness
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.rules import Group, GroupType
+from kuijia_app.tables.wiring import Wiring
+from te_solver.failures import Failure
+from testbed.crosscheck.dummy_switches import DummyBridges
+from testbed.crosscheck.ofproto_trace import TracedPacket, parse_trace
+from testbed.crosscheck.random_cases import RandomPlan, random_failure, random_packet, random_plan, random_stray
+from testbed.machine.unixctl import ControlSocket
+
+FAILURES_PER_PLAN = 8
+PACKETS_PER_FAILURE = 10
+_SESSION_SHARE = 0.1
+"""Share of the packets, where there are BFD sessions."""
+_STRAY_SHARE = 0.1
+"""Share of the other packets: those that arrive from a neighbour."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenHop:
+    """Treatment of a packet by a switch, real or modelled.
+
+    Attributes:
+        switch: by name.
+        groups: the groups used and the position of the bucket each chose; None: none was alive.
+        out_port: None: it was dropped, and the rest does not count.
+        queue: of the output port.
+        labels: of the packet as it left.
+        tos: DSCP and ECN bits as it left, unless a label hides them.
+    """
+
+    switch: str
+    groups: tuple[tuple[int, int | None], ...]
+    out_port: int | None
+    queue: int | None
+    labels: tuple[Label, ...]
+    tos: tuple[int, int]
+
+    def __str__(self) -> str:
+        groups = " ".join(f"{group_id}[{'-' if position is None else position}]" for group_id, position in self.groups)
+        labels = " ".join(f"{label.label}/{label.traffic_class}" for label in self.labels)
+        sent = f"port {self.out_port}, queue {self.queue}, labels ({labels}), dscp {self.tos[0]}, ecn {self.tos[1]}"
+        return f"{self.switch}: groups ({groups}), {'dropped' if self.out_port is None else sent}"
+
+
+@dataclass
+class CrossCheck:
+    """Counts of comparisons: `hops` is the number of queries to real switches; `disagreements` are for people."""
+
+    plans: int = 0
+    failures: int = 0
+    cases: int = 0
+    hops: int = 0
+    disagreements: list[str] = field(default_factory=list)
+
+
+def cross_check(cases: int, seed: int, progress: Callable[[CrossCheck], None] | None = None) -> CrossCheck:
+    """Compare `cases` random (plan, failure, packet) cases; reproducible by the seed.
+
+    Raises:
+        TestbedError: Open vSwitch is missing, refuses the tables, or gives output that cannot be parsed.
+    """
+    random = Random(seed)
+    found = CrossCheck()
+    while found.cases < cases:
+        case = random_plan(random)
+        found.plans += 1
+        with TemporaryDirectory(prefix="kuijia-") as directory, RealNetwork(case, Path(directory)) as real:
+            for _ in range(FAILURES_PER_PLAN):
+                failure = random_failure(case.plan, random)
+                real.fail(failure)
+                found.failures += 1
+                for _ in range(min(PACKETS_PER_FAILURE, cases - found.cases)):
+                    found.cases += 1
+                    where = f"plan {found.plans}, {failure.name} down, case {found.cases}"
+                    found.disagreements += [f"{where}: {each}" for each in real.compare(random)]
+                if progress is not None:
+                    progress(found)
+                if found.cases >= cases:
+                    break
+            found.hops += real.hops
+    return found
+
+
+class RealNetwork:
+    """A plan's tables in real switches and in the model; both get the same failures and packets."""
+
+    def __init__(self, case: RandomPlan, directory: Path) -> None:
+        self.hops = 0
+        self._case = case
+        self._wiring = Wiring(case.plan.topology)
+        self._tables = build_tables(case.plan, case.options)
+        self._model = ModelNetwork(case.plan, self._tables, case.options.liveness)
+        self._sessions = tuple(BfdSessions(case.plan)) if case.options.liveness is Liveness.BFD else ()
+        self._bridges = DummyBridges(case.plan, directory, _session_ports(self._sessions))
+        self._destinations = {node: self._wiring.host_address(node) for node in case.plan.topology.nodes}
+        self._port_of = {
+            self._bridges.interface(switch, port): port
+            for switch in case.plan.topology.nodes
+            for port in self._bridges.ports(switch)
+        }
+        self._groups = {
+            (switch, group.group_id): group for switch, tables in self._tables.items() for group in tables.groups
+        }
+        self._down: frozenset[tuple[str, int]] = frozenset()
+
+    def __enter__(self) -> RealNetwork:
+        self._bridges.start()
+        try:
+            self._bridges.install(self._tables)
+            self._control = ControlSocket(self._bridges.ovs.switch_control)
+        except BaseException:
+            self._bridges.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._control.__exit__(None, None, None)
+        self._bridges.stop()
+
+    def fail(self, failure: Failure) -> None:
+        """Set ports down and up, and empty and fill liveness groups, as the model has them after the failure."""
+        self._model.fail(failure)
+        down = self._model.dead_ports
+        for switch, port in sorted(self._down ^ down):
+            state = "down" if (switch, port) in down else "up"
+            self._control.command("netdev-dummy/set-admin-state", self._bridges.interface(switch, port), state)
+        self._down = down
+        for (switch, group_id), installed in self._groups.items():
+            wanted = self._model.switch(switch).groups[group_id]
+            if wanted != installed:
+                self._modify(switch, wanted)
+        self._bridges.settle()
+
+    def compare(self, random: Random) -> Iterator[str]:
+        """Send a random packet through both and yield where they disagree."""
+        switch, packet, dp_hash = self._packet(random)
+        real = self.real_way(switch, packet, dp_hash)
+        model = self._model.walk(switch, replace(packet, slot=self._slot(real)))
+        expected = [_seen(hop) for hop in model.hops]
+        if real != expected:
+            for one, other in zip(real, expected, strict=False):
+                if one != other:
+                    yield f"the switch says {one}, the model {other}"
+                    return
+            yield f"the switch says {len(real)} hops, the model {len(expected)}"
+
+    def real_way(self, switch: str, packet: Packet, dp_hash: int) -> list[SeenHop]:
+        """Return a packet's way through the real switches until it leaves them, is dropped or meets a dead link."""
+        way: list[SeenHop] = []
+        while len(way) <= 2 * len(self._destinations):
+            flow = _flow_text(packet, dp_hash if not way else 0)
+            self.hops += 1
+            traced = parse_trace(self._control.command("ofproto/trace", self._bridges.bridge(switch), flow, "--names"))
+            out_port = None if traced.interface is None else self._port_of[traced.interface]
+            packet = _after(packet, traced)
+            way.append(SeenHop(switch, traced.groups, out_port, traced.queue, packet.labels, (packet.dscp, packet.ecn)))
+            if out_port is None or (switch, out_port) in self._down:
+                break
+            neighbour = self._wiring.neighbour_at(switch, out_port)
+            if neighbour is None:
+                break
+            packet = replace(packet, in_port=self._wiring.port(neighbour, switch))
+            switch = neighbour
+        return way
+
+    def _slot(self, way: list[SeenHop]) -> int:
+        """Return the real switch's hash choice: the position of the bucket that its SELECT group used."""
+        for hop in way:
+            for group_id, position in hop.groups:
+                group = self._groups.get((hop.switch, group_id))
+                if group is not None and group.group_type is GroupType.SELECT and position is not None:
+                    return position
+        return 0
+
+    def _packet(self, random: Random) -> tuple[str, Packet, int]:
+        if self._sessions and random.random() < _SESSION_SHARE:
+            session = random.choice(self._sessions)
+            end = random.choice((session.nodes[0], session.nodes[-1]))
+            return end, self._model.session_packet(session), 1
+        if random.random() < _STRAY_SHARE:
+            stray = random_stray(self._case, random)
+            labels = () if stray.label is None else (Label(*stray.label),)
+            anywhere = self._destinations[random.choice(self._case.plan.topology.nodes)]
+            return stray.switch, Packet(stray.in_port, anywhere, anywhere, stray.dscp, stray.ecn, labels), 1
+        drawn = random_packet(self._case, self._destinations, random)
+        source: IPv4Address = self._destinations[drawn.source]
+        in_port = self._wiring.host_port(drawn.source)
+        return drawn.source, Packet(in_port, source, drawn.destination, drawn.dscp, drawn.ecn), drawn.dp_hash
+
+    def _modify(self, switch: str, group: Group) -> None:
+        self._bridges.ovs.ofctl("mod-group", self._bridges.bridge(switch), group_text(group))
+        self._groups[switch, group.group_id] = group
+
+
+def _session_ports(sessions: tuple[BfdSession, ...]) -> dict[str, list[int]]:
+    ports: dict[str, list[int]] = {}
+    for session in sessions:
+        for end in (session.nodes[0], session.nodes[-1]):
+            ports.setdefault(end, []).extend((session.watched_port, session.inner_port))
+    return ports
+
+
+def _flow_text(packet: Packet, dp_hash: int) -> str:
+    """Return the packet in the syntax of ovs-fields(7); under a label the switch cannot see the rest."""
+    fields = [f"in_port={packet.in_port}"]
+    if dp_hash:
+        fields.append(f"dp_hash={dp_hash:#x}")
+    if packet.labels:
+        top = packet.labels[0]
+        fields += ["mpls", f"mpls_label={top.label}", f"mpls_tc={top.traffic_class}", "mpls_bos=1", "mpls_ttl=64"]
+    else:
+        fields += ["tcp", f"nw_src={packet.source}", f"nw_dst={packet.destination}", "nw_ttl=64"]
+        fields += [f"nw_tos={packet.dscp << 2}", f"nw_ecn={packet.ecn}", "tp_src=1000", "tp_dst=2000"]
+    return ",".join(fields)
+
+
+def _after(packet: Packet, traced: TracedPacket) -> Packet:
+    labels = packet.labels[1:] if traced.popped else packet.labels
+    if traced.pushed is not None:
+        labels = (Label(*traced.pushed), *labels)
+    tos = packet.dscp << 2 | packet.ecn if traced.tos is None else traced.tos
+    return replace(packet, labels=labels, dscp=tos >> 2, ecn=tos & 3)
+
+
+def _seen(hop: Hop) -> SeenHop:
+    """Return the model's treatment of a packet in the same form."""
+    groups = tuple((step.group.group_id, step.position) for step in hop.forwarding.steps if isinstance(step, GroupStep))
+    sent = hop.sent or hop.packet
+    queue = None if hop.sent is None else hop.sent.queue
+    return SeenHop(hop.switch, groups, hop.out_port, queue, sent.labels, (sent.dscp, sent.ecn))

@@ -1,0 +1,128 @@
+"""Real Open vSwitch switches on the dummy datapath: no root, no interfaces, in daemons of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from kuijia_app.tables.ofctl_text import flows_text, groups_text
+from kuijia_app.tables.rules import SwitchTables
+from kuijia_app.tables.wiring import Wiring
+from te_solver.plan import Plan
+from testbed.machine.ovs import Datapath, PrivateOvs
+
+_Self = TypeVar("_Self", bound="DummyNetwork")
+_COUNTERS = re.compile(r"(duration|n_packets|n_bytes)=[^,]*, ")
+
+
+class _DummyOvs(PrivateOvs):
+    """The daemons of a lab with the datapath that Open vSwitch's own tests use."""
+
+    def _start_daemon(self, name: str, *arguments: str) -> None:
+        dummy = ("--enable-dummy=override", "--disable-system") if name == "ovs-vswitchd" else ()
+        super()._start_daemon(name, *arguments, *dummy)
+
+
+class DummyNetwork:
+    """The switches of a wiring, but wired to nothing.
+
+    `extra_ports` are ports besides those to neighbours and hosts; with `captured` what leaves a port is written to
+    the file `capture(switch, port)`.
+    """
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        directory: Path,
+        extra_ports: Mapping[str, Iterable[int]] | None = None,
+        *,
+        captured: bool = False,
+    ) -> None:
+        self.wiring = wiring
+        self.ovs = _DummyOvs(directory / "ovs", Datapath.USERSPACE)
+        self._directory = directory
+        self._extra_ports = {switch: tuple(ports) for switch, ports in (extra_ports or {}).items()}
+        self._captured = captured
+
+    def start(self) -> None:
+        self.ovs.start()
+        for switch in self.wiring.topology.nodes:
+            bridge = self.bridge(switch)
+            arguments = ["add-br", bridge, "--", "set", "Bridge", bridge, "datapath_type=dummy", "fail_mode=secure"]
+            arguments += ["protocols=OpenFlow13", f"other_config:datapath-id={self.wiring.datapath_id(switch):016x}"]
+            for port in self.ports(switch):
+                name = self.interface(switch, port)
+                arguments += ["--", "add-port", bridge, name, "--", "set", "Interface", name, "type=dummy"]
+                arguments.append(f"ofport_request={port}")
+                if self._captured:
+                    arguments.append(f"options:tx_pcap={self.capture(switch, port)}")
+            self.ovs.vsctl(*arguments)
+
+    def stop(self) -> None:
+        self.ovs.stop()
+
+    def __enter__(self: _Self) -> _Self:  # noqa: PYI019  # typing.Self is not in Python 3.10
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def install(self, tables: Mapping[str, SwitchTables]) -> None:
+        """Give every switch its tables, in bundles as `ovs-ofctl` sends them; raises TestbedError when one refuses."""
+        for switch, of_switch in tables.items():
+            self.ovs.ofctl("add-groups", self.bridge(switch), "--bundle", "-", stdin=groups_text(of_switch))
+            self.ovs.ofctl("add-flows", self.bridge(switch), "--bundle", "-", stdin=flows_text(of_switch))
+
+    def groups(self, switch: str) -> list[str]:
+        return sorted(self.ovs.ofctl("dump-groups", self.bridge(switch)).splitlines()[1:])
+
+    def flows(self, switch: str) -> list[str]:
+        """Flow entries without their counters."""
+        lines = self.ovs.ofctl("dump-flows", self.bridge(switch)).splitlines()[1:]
+        return sorted(_COUNTERS.sub("", line).strip() for line in lines)
+
+    def set_port(self, switch: str, port: int, state: str) -> None:
+        """Take the carrier of a port `down` or `up`."""
+        self.ovs.appctl("netdev-dummy/set-admin-state", self.interface(switch, port), state)
+
+    def settle(self) -> None:
+        """Return when the switches go by the states that their ports have now.
+
+        The daemon takes a port's state in on one turn of its main loop and goes by it from the next one on; it needs
+        a turn for each change of its configuration, for which `ovs-vsctl` waits.
+        """
+        for turn in ("one", "two"):
+            self.ovs.vsctl("set", "Open_vSwitch", ".", f"external_ids:turn={turn}")
+
+    def ports(self, switch: str) -> tuple[int, ...]:
+        return (*self.wiring.ports(switch), *self._extra_ports.get(switch, ()))
+
+    def bridge(self, switch: str) -> str:
+        return f"s{self.wiring.datapath_id(switch)}"
+
+    def interface(self, switch: str, port: int) -> str:
+        return f"{self.bridge(switch)}-eth{port}"
+
+    def capture(self, switch: str, port: int) -> Path:
+        return self._directory / f"{self.interface(switch, port)}.pcap"
+
+
+class DummyBridges(DummyNetwork):
+    """The switches of a plan."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        directory: Path,
+        extra_ports: Mapping[str, Iterable[int]] | None = None,
+        *,
+        captured: bool = False,
+    ) -> None:
+        super().__init__(Wiring(plan.topology), directory, extra_ports, captured=captured)
+        self.plan = plan

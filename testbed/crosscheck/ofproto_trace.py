@@ -1,0 +1,101 @@
+"""Reads the result of a real Open vSwitch's `ofproto/trace` for a packet as values (ovs-vswitchd(8))."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from testbed.machine.errors import TestbedError
+
+_GROUP = re.compile(r"\s*group:(\d+)")
+_BUCKET = re.compile(r"\s*-> using bucket (\d+)")
+_NO_BUCKET = re.compile(r"\s*-> no live bucket")
+_QUEUE = re.compile(r"\s*set_queue:(\d+)")
+_ACTIONS = re.compile(r"Datapath actions: (.*)")
+_PUSH = re.compile(r"push_mpls\(label=(\d+),tc=(\d+),.*\)")
+_TOS = re.compile(r"set\(ipv4\(.*?tos=(0x[0-9a-f]+|\d+).*\)\)")
+_PRIORITY = re.compile(r"set\(skb_priority\((0x[0-9a-f]+|\d+)\)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class TracedPacket:
+    """Treatment of a packet by one switch.
+
+    Attributes:
+        groups: the groups used with the position of the bucket each chose, None: none was alive.
+        interface: output device, None: it was dropped.
+        queue: of the last `set_queue` before the output.
+        pushed: label and traffic class that were pushed.
+        popped: True if a label was popped.
+        tos: new TOS byte of the IPv4 header, None: unchanged.
+    """
+
+    groups: tuple[tuple[int, int | None], ...]
+    interface: str | None
+    queue: int | None
+    pushed: tuple[int, int] | None
+    popped: bool
+    tos: int | None
+
+
+def parse_trace(text: str) -> TracedPacket:
+    """Return the packet's treatment from the output of `ofproto/trace BRIDGE FLOW --names`.
+
+    Raises:
+        TestbedError: it shows an action that no entry of ours has, such as sending copies.
+    """
+    groups: list[tuple[int, int | None]] = []
+    awaiting: list[int] = []
+    queue: int | None = None
+    actions: str | None = None
+    for line in text.splitlines():
+        if found := _GROUP.fullmatch(line):
+            awaiting.append(int(found[1]))
+        elif found := _BUCKET.fullmatch(line):
+            groups.append((awaiting.pop(), int(found[1])))
+        elif _NO_BUCKET.fullmatch(line):
+            groups.append((awaiting.pop(), None))
+        elif found := _QUEUE.fullmatch(line):
+            queue = int(found[1])
+        elif found := _ACTIONS.fullmatch(line):
+            actions = found[1]
+    if actions is None or awaiting:
+        raise TestbedError(f"the output of ofproto/trace is not understood: {text.strip()!r}")
+    return _with_actions(tuple(groups), queue, actions)
+
+
+def _with_actions(groups: tuple[tuple[int, int | None], ...], queue: int | None, actions: str) -> TracedPacket:
+    interface: str | None = None
+    pushed: tuple[int, int] | None = None
+    popped = False
+    tos: int | None = None
+    priority = 0
+    for action in _split(actions):
+        if found := _PUSH.fullmatch(action):
+            pushed = int(found[1]), int(found[2])
+        elif action.startswith("pop_mpls("):
+            popped = True
+        elif found := _TOS.fullmatch(action):
+            tos = int(found[1], 0)
+        elif found := _PRIORITY.fullmatch(action):
+            priority = int(found[1], 0)
+        elif "(" in action or interface is not None:
+            raise TestbedError(f"the datapath's actions are not understood: {actions}")
+        elif action != "drop":
+            interface = action
+    # In the dummy datapath a queue's number is its priority; packets without a queue have priority 0 as well.
+    if interface is not None and priority != (queue or 0):
+        raise TestbedError(f"set_queue:{queue} came to the datapath as priority {priority}: {actions}")
+    return TracedPacket(groups, interface, queue if interface is not None else None, pushed, popped, tos)
+
+
+def _split(actions: str) -> Iterator[str]:
+    """Yield the actions, split at commas outside brackets."""
+    depth = start = 0
+    for position, letter in enumerate(actions):
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            yield actions[start:position]
+            start = position + 1
+    yield actions[start:]

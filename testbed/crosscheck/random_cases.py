@@ -1,0 +1,165 @@
+"""Random plans, options, failures and packets for comparing the model with real switches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from random import Random
+
+import networkx as nx
+
+from kuijia_app.proof.expectation import CODE_POINTS, ECN_CODES
+from kuijia_app.tables.bfd import BfdSessions
+from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
+from kuijia_app.tables.queue_layouts import LAYOUTS
+from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, MAX_QUEUES, Queue, QueueLayout, TrafficClass, require_sound
+from kuijia_app.tables.slots import SLOT_COUNTS
+from te_solver.failure_schemes.registry import switch_schemes
+from te_solver.failures import Failure
+from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID, PairPlan, Plan, Tunnel
+from te_solver.topology import Link, Topology
+
+_NODES = (3, 9)
+_MOST_PAIRS = 4
+_MOST_TUNNELS = 4
+_LONGEST_PATH = 6
+_RATE = 10.0
+_TRAFFIC_CLASSES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RandomPlan:
+    """A plan and the options of its tables."""
+
+    plan: Plan
+    options: PipelineOptions
+
+
+def random_plan(random: Random) -> RandomPlan:
+    """Return a plan on a random connected network: some pairs and classes, up to four tunnels each of any weights."""
+    options = _options(random)
+    size = random.randint(*_NODES)
+    graph: nx.Graph[int] = nx.gnp_random_graph(size, random.uniform(0.2, 0.9), seed=random.randrange(2**32))
+    nx.add_path(graph, range(size))
+    names = tuple(f"n{number}" for number in range(size))
+    links = tuple(Link(names[a], names[b], 1e3) for edge in graph.edges for a, b in (edge, edge[::-1]))
+    ends = random.sample(range(size * (size - 1)), random.randint(1, min(_MOST_PAIRS, size)))
+    pairs: list[PairPlan] = []
+    label = FIRST_PATH_ID
+    for number in ends:
+        source, target = divmod(number, size - 1)
+        target += target >= source
+        paths = sorted(nx.all_simple_paths(graph, source, target, _LONGEST_PATH), key=len) or [
+            nx.shortest_path(graph, source, target)
+        ]
+        chosen = random.sample(paths, min(len(paths), random.randint(1, _MOST_TUNNELS)))
+        shares = [random.randrange(10) for _ in chosen]
+        shares[random.randrange(len(shares))] += 1
+        for each in random.sample(options.layout.classes, random.randint(1, len(options.layout.classes))):
+            tunnels: list[Tunnel] = []
+            for path, share in zip(chosen, shares, strict=True):
+                nodes = tuple(names[node] for node in path)
+                tunnels.append(Tunnel(label + len(tunnels), nodes, _RATE * share, share / sum(shares)))
+            pairs.append(PairPlan(names[source], names[target], _RATE, _RATE, tuple(tunnels), each.priority))
+        label += len(chosen)
+    plan = Plan(Topology("random", names, links), tuple(pairs), "none", 0.0, "none", 0.0)
+    return RandomPlan(plan, options)
+
+
+def random_failure(plan: Plan, random: Random) -> Failure:
+    """Return a failure of up to three links, sometimes a node or nothing; mostly links that tunnels use."""
+    kind = random.random()
+    if kind < 0.1:
+        return Failure("none")
+    if kind < 0.25:
+        node = random.choice(plan.topology.nodes)
+        return Failure(node, nodes=(node,))
+    used = [hop for tunnel in plan.tunnels for hop in tunnel.hops] if kind < 0.85 else list(plan.topology.edges)
+    drawn = random.sample(used, min(len(used), random.choice((1, 1, 2, 3))))
+    edges = tuple({frozenset(edge): edge for edge in drawn}.values())
+    return Failure(" + ".join(f"{a}-{b}" for a, b in edges), edges)
+
+
+@dataclass(frozen=True, slots=True)
+class HostPacket:
+    """A host's packet to the host of another site, with any code point; `dp_hash` is the hash of the datapath."""
+
+    source: str
+    destination: IPv4Address
+    dscp: int
+    ecn: int
+    dp_hash: int
+
+
+def random_packet(case: RandomPlan, destinations: dict[str, IPv4Address], random: Random) -> HostPacket:
+    """Return a packet, mostly between ends of the plan's pairs and with meaningful code points."""
+    pair = random.choice(case.plan.pairs)
+    source, target = random.choice(((pair.source, pair.target), (pair.target, pair.source)))
+    if random.random() < 0.1:
+        target = random.choice([node for node in destinations if node != source])
+    layout = case.options.layout
+    named = [code_point for each in layout.classes for code_point in each.code_points]
+    dscp = random.choice([0, DSCP_NETWORK_CONTROL, *named, random.randrange(CODE_POINTS)])
+    ecn = random.choice((0, 0, random.randrange(ECN_CODES)))
+    return HostPacket(source, destinations[target], dscp, ecn, random.randrange(1, 2**32))
+
+
+@dataclass(frozen=True, slots=True)
+class StrayPacket:
+    """A packet arriving at any port, with or without a tunnel there: `label` and its traffic class, or none."""
+
+    switch: str
+    in_port: int
+    label: tuple[int, int] | None
+    dscp: int
+    ecn: int
+
+
+def random_stray(case: RandomPlan, random: Random) -> StrayPacket:
+    """Return a packet with tags of tunnels, BFD sessions and others, from a neighbour or the host."""
+    plan, mpls = case.plan, case.options.tagging is Tagging.MPLS
+    sessions = BfdSessions(plan) if case.options.liveness is Liveness.BFD else ()
+    labels = [tunnel.path_id for tunnel in plan.tunnels] + [session.label for session in sessions] + [LAST_PATH_ID]
+    switch = random.choice([node for tunnel in plan.tunnels for node in tunnel.nodes])
+    in_port = random.randint(1, len(plan.topology.neighbours[switch]) + 1)
+    tags = (random.choice(labels), random.randrange(_TRAFFIC_CLASSES)) if mpls and random.random() < 0.9 else None
+    dscp = random.choice([random.randrange(12), DSCP_NETWORK_CONTROL, random.randrange(CODE_POINTS)])
+    return StrayPacket(switch, in_port, tags, dscp, random.randrange(ECN_CODES))
+
+
+def random_layout(random: Random) -> QueueLayout:
+    """Return a layout as users may write it: any ids and tags, queues shared by classes or control, or unused."""
+    count = random.randint(2, MAX_QUEUES)
+    ids, traffic_classes = random.sample(range(60), count), random.sample(range(_TRAFFIC_CLASSES), count)
+    ecn = random.sample(range(ECN_CODES), count) if count <= ECN_CODES else [None] * count
+    queues = tuple(
+        Queue(queue_id, f"queue {queue_id}", traffic_class, bits)
+        for queue_id, traffic_class, bits in zip(ids, traffic_classes, ecn, strict=True)
+    )
+    code_points = random.sample([code for code in range(CODE_POINTS) if code != DSCP_NETWORK_CONTROL], 10)
+    class_count = random.randint(1, 4)
+    classes: list[TrafficClass] = []
+    for priority in range(class_count):
+        least = 0 if priority == class_count - 1 else 1
+        marks = tuple(code_points.pop() for _ in range(random.randint(least, 2)))
+        normal, victim = sorted(random.sample(range(count), 2))
+        classes.append(TrafficClass(priority, marks, queues[normal], queues[victim]))
+    layout = QueueLayout("random", queues, random.choice(queues), tuple(classes))
+    require_sound(layout)
+    return layout
+
+
+def _options(random: Random) -> PipelineOptions:
+    layout = random.choice([*LAYOUTS.values(), random_layout(random)])
+    return PipelineOptions(
+        random.choice(switch_schemes()),
+        random.choice(SLOT_COUNTS),
+        layout,
+        random.choice(list(Tagging)) if _has_ecn(layout) else Tagging.MPLS,
+        random.choice(list(Form)),
+        random.choice(list(Liveness)),
+    )
+
+
+def _has_ecn(layout: QueueLayout) -> bool:
+    return all(queue.ecn is not None for queue in layout.queues)

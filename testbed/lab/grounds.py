@@ -1,0 +1,56 @@
+"""Grounds of a lab: the emulated network, or any other network behind the same few methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from kuijia_app.tables.wiring import Wiring
+from testbed.controllers.application_process import HERE, Listening
+from testbed.machine.machine import require_emulation
+from testbed.machine.network_namespace import private_network
+from testbed.machine.run_directory import RunDirectory
+from testbed.network.fabric import Fabric
+from testbed.network.leftovers import remove_leftovers
+from testbed.network.network import Network, NetworkOptions
+
+Report = Callable[[str], None]
+
+
+class Ground(Protocol):
+    """Gives a lab its network.
+
+    Attributes:
+        listening: where the controller waits for switches.
+    """
+
+    @property
+    def listening(self) -> Listening: ...
+
+    def require(self, report: Report) -> None:
+        """Raise InputError if this machine cannot run a lab here; remove what killed labs left behind."""
+
+    def network(
+        self, wiring: Wiring, run: RunDirectory, options: NetworkOptions, report: Report
+    ) -> AbstractContextManager[Fabric]:
+        """Return a context that provides a network, not started yet, and its surroundings."""
+
+
+class Emulation:
+    """Ground of emulated networks, in the lab's own network namespace unless it uses the machine's switch."""
+
+    listening = HERE
+
+    def require(self, report: Report) -> None:
+        require_emulation()
+        remove_leftovers(report)
+
+    @contextmanager
+    def network(self, wiring: Wiring, run: RunDirectory, options: NetworkOptions, report: Report) -> Iterator[Fabric]:
+        network = Network(wiring.topology, wiring, run, options, report)
+        if options.system_ovs:
+            yield network
+        else:
+            with private_network():
+                yield network

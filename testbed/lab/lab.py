@@ -1,0 +1,423 @@
+"""A lab: the network of a plan with its controller, from start to stop, and the operations on it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from kuijia_app.control.liveness import LivenessChange, LivenessTracker
+from kuijia_app.control.plan_update import renumber
+from kuijia_app.framework import event_log
+from kuijia_app.tables.bfd import BfdSession, BfdSessions
+from kuijia_app.tables.options import Form, OptionWords, Tagging, pipeline_options
+from kuijia_app.tables.queue_layouts import PLAIN
+from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT
+from kuijia_app.tables.wiring import Wiring
+from te_solver.plan import Plan
+from te_solver.plan_file import save_plan
+from testbed.controllers.application_process import Event, Framework
+from testbed.controllers.controller_process import ControllerProcess
+from testbed.lab.failures import LinkEvent, fail_link, heal_link
+from testbed.lab.faults import Faults
+from testbed.lab.grounds import Emulation, Ground
+from testbed.machine.errors import TestbedError
+from testbed.machine.run_directory import RunDirectory
+from testbed.network.bfd import DEFAULT_INTERVAL_MS, EndState, require_possible_interval
+from testbed.network.calibration import LinkCalibration
+from testbed.network.fabric import Fabric
+from testbed.network.network import Network, NetworkOptions
+from testbed.network.queue_counters import QueueCounters, QueueRates
+
+REACTION_TIMEOUT = 15.0
+"""Seconds the controller may take to inform the ingresses of a failure; it takes milliseconds unless it hangs."""
+
+
+OVS_DIED = "Open vSwitch has died"
+
+
+@dataclass(frozen=True)
+class LabOptions:
+    """Options beyond the plan.
+
+    Attributes:
+        scheme: "kuijia" or "rescaling".
+        slot_count: hash slots per pair.
+        layout: the queues of every port, by name or by the absolute path of a YAML file.
+        tagging: where packets carry their tunnel and their queue: "mpls" or "dscp-ecn".
+        pipeline: the form of the flow entries: "single" or "decomposed".
+        framework: of the controller.
+        liveness: party that notices a failure beyond a tunnel's first link: "controller" or "bfd".
+        bfd_interval_ms: time between two packets of a BFD session.
+        tunnels_per_pair: in the plan, and in plans solved for other demands.
+        demand_factor: factor for rates given by users, as applied to the network's.
+        network: options of the emulation; its queues are those of `layout`, selected by `tagging`.
+    """
+
+    scheme: str = "kuijia"
+    slot_count: int = DEFAULT_SLOT_COUNT
+    layout: str = PLAIN
+    tagging: str = Tagging.MPLS.value
+    pipeline: str = Form.SINGLE.value
+    framework: Framework = "os-ken"
+    liveness: str = "controller"
+    bfd_interval_ms: int = DEFAULT_INTERVAL_MS
+    tunnels_per_pair: int = 3
+    demand_factor: float = 1.0
+    network: NetworkOptions = field(default_factory=NetworkOptions)
+
+    @property
+    def words(self) -> OptionWords:
+        """Options of the controller."""
+        return OptionWords(self.scheme, self.slot_count, self.layout, self.tagging, self.pipeline, self.liveness)
+
+
+@dataclass(frozen=True)
+class NoticedLinkEvent(LinkEvent):
+    """A link that was taken down or brought up, and the controller's reaction.
+
+    Attributes:
+        tunnels_told: number of tunnels whose ingress the controller had to inform, at either or both of their ends.
+        reaction_seconds: time from the request until the last ingress acknowledged; None without a controller or if
+            there was nothing to send.
+    """
+
+    tunnels_told: int
+    reaction_seconds: float | None
+
+
+@dataclass(frozen=True)
+class PlanUpdate:
+    """Changes made by a new plan.
+
+    Attributes:
+        kept, added, removed: paths, as nodes; `kept` ones keep their path ids.
+        reweighted: number of kept paths with a new weight.
+        seconds: time from the request until the old plan was gone from every switch.
+    """
+
+    kept: tuple[tuple[str, ...], ...]
+    added: tuple[tuple[str, ...], ...]
+    removed: tuple[tuple[str, ...], ...]
+    reweighted: int
+    seconds: float
+
+
+class Lab:
+    """A network with its controller, emulated by default.
+
+    Everything raises TestbedError when a part of it fails.
+
+    Used as a context manager, or by `start` and `stop`. It must be started in the main thread, which stays in the lab's
+    network namespace until it is stopped.
+    """
+
+    def __init__(
+        self, plan: Plan, options: LabOptions, report: Callable[[str], None], ground: Ground | None = None
+    ) -> None:
+        """Create a lab; `report` receives a line about each slow step and each deviation from the request.
+
+        `ground` provides the network; emulation by default.
+        """
+        self.plan = plan
+        self.options = options
+        self.wiring = Wiring(plan.topology)
+        self._report = report
+        self._ground = ground or Emulation()
+        self._running: ExitStack | None = None
+        self._run: RunDirectory
+        self._fabric: Fabric
+        self._controller: ControllerProcess
+        self._links: LivenessTracker
+        self._sessions: tuple[BfdSession, ...] = ()
+        self._rates = QueueRates(time.monotonic)
+
+    @property
+    def is_running(self) -> bool:
+        return self._running is not None
+
+    @property
+    def directory(self) -> Path:
+        """Run directory, which exists while the lab is running."""
+        return self._run.path
+
+    @property
+    def fabric(self) -> Fabric:
+        return self._fabric
+
+    @property
+    def network(self) -> Network:
+        """The emulated network, in a lab that stands on one."""
+        assert isinstance(self._fabric, Network), "what is not emulated is a fabric"
+        return self._fabric
+
+    @property
+    def controller(self) -> ControllerProcess:
+        return self._controller
+
+    def start(self) -> None:
+        """Build the network and program it, after removing what killed labs left behind.
+
+        Raises:
+            InputError: this machine cannot run an emulation, or not this one, or the options have an invalid layout of
+                queues or interval; nothing is left behind.
+        """
+        tables = pipeline_options(self.options.words)
+        if self.options.liveness == "bfd":
+            require_possible_interval(self.options.bfd_interval_ms)
+        self._ground.require(self._report)
+        with ExitStack() as started:
+            self._run = started.enter_context(RunDirectory.create())
+            topology = self.plan.topology
+            self._report(f"starting {len(topology.nodes)} switches and {len(topology.edges)} links")
+            network = replace(self.options.network, layout=tables.layout, tagging=tables.tagging)
+            self._fabric = started.enter_context(self._ground.network(self.wiring, self._run, network, self._report))
+            started.callback(self._fabric.stop)
+            self._fabric.start()
+            self._sessions = tuple(BfdSessions(self.plan)) if self.options.liveness == "bfd" else ()
+            self._fabric.add_sessions(self._sessions, self.options.bfd_interval_ms)
+            self._start_controller(started)
+            if self._sessions:
+                self._report(f"waiting for {len(self._sessions)} BFD sessions")
+                self._fabric.wait_for_sessions(self._sessions, up=True)
+            self._links = LivenessTracker(self.plan)
+            self._rates = QueueRates(time.monotonic)
+            self._running = started.pop_all()
+
+    def stop(self) -> None:
+        """Remove everything; has no effect if the lab is not running."""
+        if self._running is not None:
+            running, self._running = self._running, None
+            running.close()
+
+    def __enter__(self) -> Lab:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def fail(self, a: str, b: str) -> NoticedLinkEvent:
+        """Cut the link between two switches; return when they and the ingresses concerned have noticed.
+
+        Raises:
+            InputError: there is no such link, or it is down already.
+        """
+        return self._switch_link(a, b, up=False)
+
+    def heal(self, a: str, b: str) -> NoticedLinkEvent:
+        """Bring a link up again; return when the switches and the ingresses concerned have noticed.
+
+        Raises:
+            InputError: there is no such link, or it is up already.
+        """
+        return self._switch_link(a, b, up=True)
+
+    def update(self, plan: Plan) -> PlanUpdate:
+        """Replace the plan while traffic flows; return when the old one is gone from every switch.
+
+        Raises:
+            TestbedError: the controller is dead, or a switch is away or refuses it; the previous plan stays in force.
+        """
+        if not self._fabric.is_alive:
+            raise TestbedError(f"{OVS_DIED}: there are no switches to update")
+        began = time.monotonic()
+        ids_in_use = frozenset(session.path_id for session in self._sessions)
+        wanted = renumber(plan, self.plan, ids_in_use)
+        if self.options.liveness == "bfd":
+            new = tuple(session for session in BfdSessions(wanted) if session not in self._sessions)
+            self._fabric.add_sessions(new, self.options.bfd_interval_ms)
+            self._sessions += new
+        before = self.plan
+        try:
+            self.plan = self._controller.update(wanted)
+        finally:
+            self._keep_sessions_of(self.plan)
+        self._links.follow([self.plan])
+        old = {tunnel.nodes: tunnel.weight for tunnel in before.tunnels}
+        now = {tunnel.nodes: tunnel.weight for tunnel in self.plan.tunnels}
+        return PlanUpdate(
+            kept=tuple(path for path in now if path in old),
+            added=tuple(path for path in now if path not in old),
+            removed=tuple(path for path in old if path not in now),
+            reweighted=sum(now[path] != old[path] for path in now if path in old),
+            seconds=time.monotonic() - began,
+        )
+
+    def kill_controller(self) -> None:
+        """End the controller as a crash would; the switches keep their tables."""
+        self._controller.kill()
+
+    def restart_controller(self) -> None:
+        """End the controller as a crash would and start another; return when it has programmed all switches."""
+        self._controller.kill()
+        self._controller.start()
+        self._controller.wait_until_ready(self.plan.topology.nodes)
+
+    def calibrate(self) -> tuple[LinkCalibration, ...]:
+        """Measure every link, with no traffic on the network; raises TestbedError naming one that is off."""
+        return self._fabric.calibrate(self._report)
+
+    def status(self) -> dict[str, Any]:
+        """Return the lab's state as JSON data; parts that cannot be examined are left out and listed as faults."""
+        topology = self.plan.topology
+        faults = Faults()
+        no_counters: tuple[QueueCounters, ...] = ()
+        has_ovs = self._fabric.is_alive
+        if not has_ovs:
+            faults.append(OVS_DIED)
+        links_up = {
+            frozenset(edge): faults.unless_found(partial(self._fabric.is_up, *edge), otherwise=False)
+            for edge in topology.edges
+        }
+        sessions: dict[BfdSession, dict[str, EndState]] = {}
+        if has_ovs:
+            sessions = faults.unless_found(self._fabric.session_states, otherwise=sessions)
+        dead = self._dead_tunnels(links_up, sessions)
+        return {
+            "lab": self._run.lab_id,
+            "topology": topology.name,
+            "scheme": self.options.scheme,
+            "layout": self._fabric.layout.name,
+            "tagging": self.options.tagging,
+            "pipeline": self.options.pipeline,
+            "liveness": self.options.liveness,
+            "datapath": self._fabric.datapath.value,
+            "controller": {
+                "framework": self._controller.framework,
+                "pid": self._controller.pid,
+                "switches": self._controller.programmed_switches(),
+                "errors": self._controller.errors(),
+            },
+            "links": [
+                {"a": a, "b": b, "capacity": topology.link(a, b).capacity, "up": links_up[frozenset((a, b))]}
+                for a, b in topology.edges
+            ],
+            "tunnels": [
+                {
+                    "path_id": tunnel.path_id,
+                    "priority": pair.priority,
+                    "nodes": list(tunnel.nodes),
+                    "weight": tunnel.weight,
+                    "alive": has_ovs and tunnel.path_id not in dead,
+                }
+                for pair in self.plan.pairs
+                for tunnel in pair.tunnels
+            ],
+            "queues": self._rates.since_last(
+                [
+                    {"switch": switch, "to": neighbour, **asdict(counters)}
+                    for switch in topology.nodes
+                    for neighbour in topology.neighbours[switch]
+                    for counters in faults.unless_found(
+                        partial(self._fabric.queue_counters, switch, self.wiring.port(switch, neighbour)),
+                        otherwise=no_counters,
+                    )
+                ]
+            ),
+            "sessions": [
+                {
+                    "path_id": session.path_id,
+                    "nodes": list(session.nodes),
+                    "ends": [{"switch": switch, **asdict(end)} for switch, end in ends.items()],
+                }
+                for session, ends in sessions.items()
+            ],
+            "hosts": [{"node": node, "address": str(self._fabric.host(node).address)} for node in topology.nodes],
+            "faults": list(faults),
+        }
+
+    def environment_of(self, node: str) -> dict[str, Any]:
+        """Return what a program needs to run in a node's host and to end with the lab, as JSON data.
+
+        Raises:
+            InputError: there is no such node.
+        """
+        return {"lab": self._run.lab_id, "namespace_pid": self.network.host(node).namespace_pid}
+
+    def _start_controller(self, started: ExitStack) -> None:
+        plan_file = self._run.path / "plan.json"
+        save_plan(self.plan, plan_file)
+        options = self.options
+        self._report(f"starting the controller ({options.framework}, {options.scheme})")
+        self._controller = ControllerProcess(
+            self._run.path,
+            plan_file,
+            options.words,
+            options.framework,
+            self._ground.listening,
+        )
+        started.callback(self._controller.stop)
+        self._controller.start()
+        self._fabric.connect(self._ground.listening.port)
+        self._controller.wait_until_ready(self.plan.topology.nodes)
+
+    def _switch_link(self, a: str, b: str, *, up: bool) -> NoticedLinkEvent:
+        known = len(self._controller.events())
+        event = (heal_link if up else fail_link)(self._fabric, a, b)
+        if self.options.liveness == "bfd":
+            self._wait_for_sessions(a, b, up=up)
+            return NoticedLinkEvent(**vars(event), tunnels_told=0, reaction_seconds=None)
+        changes = [
+            change
+            for switch, other in ((a, b), (b, a))
+            for change in self._links.port_changed(switch, self.wiring.port(switch, other), live=up)
+        ]
+        if not changes or not self._controller.is_alive:
+            return NoticedLinkEvent(**vars(event), tunnels_told=0, reaction_seconds=None)
+        acknowledged: dict[LivenessChange, float] = {}
+
+        def all_told(events: list[Event]) -> bool:
+            acknowledged.update(_acknowledgements(events[known:]))
+            return acknowledged.keys() >= set(changes)
+
+        if not self._controller.wait_for(all_told, REACTION_TIMEOUT):
+            raise TestbedError(f"the controller did not inform every ingress of link {a}-{b} in {REACTION_TIMEOUT:g} s")
+        last = max(acknowledged[change] for change in changes)
+        told = len({change.label for change in changes})
+        return NoticedLinkEvent(**vars(event), tunnels_told=told, reaction_seconds=last - event.requested_at)
+
+    def _dead_tunnels(
+        self, links_up: Mapping[frozenset[str], bool], sessions: Mapping[BfdSession, Mapping[str, EndState]]
+    ) -> set[int]:
+        """Return the path ids of the tunnels that carry nothing, or that an end considers dead."""
+        unfit = self._controller.unfit_switches()
+        dead = {
+            tunnel.path_id
+            for tunnel in self.plan.tunnels
+            if not all(links_up[frozenset(hop)] for hop in tunnel.hops) or not unfit.isdisjoint(tunnel.nodes)
+        }
+        if self.options.liveness == "bfd":
+            up = {session.nodes for session, ends in sessions.items() if all(end.up for end in ends.values())}
+            return dead | {
+                tunnel.path_id for tunnel in self.plan.tunnels if up.isdisjoint({tunnel.nodes, tunnel.nodes[::-1]})
+            }
+        return dead | self._controller.tunnels_told_dead()
+
+    def _keep_sessions_of(self, plan: Plan) -> None:
+        """Remove the BFD sessions that a plan does not have."""
+        kept = tuple(BfdSessions(plan)) if self.options.liveness == "bfd" else ()
+        self._fabric.remove_sessions(session for session in self._sessions if session not in kept)
+        self._sessions = kept
+
+    def _wait_for_sessions(self, a: str, b: str, *, up: bool) -> None:
+        """Wait until the BFD sessions over a link are down, or up unless another of their links is down."""
+        over = [session for session in self._sessions if (a, b) in session.hops or (b, a) in session.hops]
+        if up:
+            over = [session for session in over if all(self._fabric.is_up(*hop) for hop in session.hops)]
+        self._fabric.wait_for_sessions(over, up=up)
+
+
+def _acknowledgements(events: list[Event]) -> list[tuple[LivenessChange, float]]:
+    return [
+        (LivenessChange(event["ingress"], event["path_id"], alive=event["alive"]), event["time"])
+        for event in events
+        if event["event"] == event_log.TUNNEL_LIVENESS
+    ]

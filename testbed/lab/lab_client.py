@@ -1,0 +1,134 @@
+"""Finds the lab that is up on this machine, starts one in the background, and asks things of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kuijia_base.errors import InputError, KuijiaError
+from testbed.lab.lab_service import SOCKET_NAME, Order
+from testbed.machine.commands import MODULES
+from testbed.machine.errors import TestbedError
+from testbed.machine.run_directory import ROOT, labs, owner_of
+from testbed.network.leftovers import remove_leftovers
+
+ANSWER_SECONDS = 600.0
+"""A new plan may take minutes to solve, and other clients' requests come first."""
+
+LONGEST_ANSWER = 1 << 26
+"""Bytes; the state of a lab of 50 switches has 100,000."""
+
+
+class LabRefusedError(KuijiaError):
+    """The lab answered with an error, which keeps its exit status."""
+
+    def __init__(self, message: str, exit_status: int) -> None:
+        super().__init__(message)
+        self.exit_status = exit_status
+
+
+def running_lab(root: Path = ROOT) -> Path | None:
+    """The run directory of the lab that is up, None when there is none; raises InputError if we may not know."""
+    for lab in labs(root):
+        owner = owner_of(lab)
+        if owner is not None and owner.is_alive() and (lab / SOCKET_NAME).exists():
+            return lab
+    return None
+
+
+def start_lab(order: Order, report: Callable[[str], None]) -> dict[str, Any]:
+    """Start a lab in the background and return its status once it is up; `report` is told of the progress.
+
+    Raises:
+        InputError: a lab is up already.
+        LabRefusedError: the lab could not be brought up.
+    """
+    up = running_lab()
+    if up is not None:
+        raise InputError("lab", "", f"{up.name} is up already", "none; take it down with `kuijia lab down`")
+    service = subprocess.Popen(
+        [sys.executable, "-m", "testbed.lab.lab_service"],
+        cwd=MODULES,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+    )
+    assert service.stdin is not None
+    assert service.stdout is not None
+    try:
+        with contextlib.suppress(BrokenPipeError):  # it has ended: its status is told below
+            service.stdin.write(order.to_json())
+            service.stdin.close()
+        for line in service.stdout:
+            message: dict[str, Any] = json.loads(line)
+            if "report" in message:
+                report(message["report"])
+            elif "error" in message:
+                service.wait()
+                raise LabRefusedError(message["error"], message["exit_status"])
+            else:
+                status: dict[str, Any] = message["ready"]
+                return status
+    except BaseException:  # an interrupt, or nobody is left who reads the report
+        service.terminate()
+        service.wait()
+        raise
+    raise TestbedError(f"the lab ended with status {service.wait()} before it was up")
+
+
+def remove_killed_lab(report: Callable[[str], None], root: Path = ROOT) -> bool:
+    """Clear away what labs left behind whose process was killed; returns whether there were any.
+
+    Raises:
+        TestbedError: something of it cannot be removed.
+    """
+    before = labs(root)
+    remove_leftovers(report, root)
+    return labs(root) != before
+
+
+def ask_lab(do: str, **details: object) -> Any:  # noqa: ANN401  # whatever JSON the request is answered with
+    """Ask the running lab for something and return its answer.
+
+    Raises:
+        InputError: no lab is up.
+        LabRefusedError: it refused.
+        TestbedError: it died while it was at it.
+    """
+    up = running_lab()
+    if up is None:
+        raise InputError("lab", "", "no lab is up", "one, started with `kuijia lab up`")
+    request = json.dumps({"do": do, **details}).encode() + b"\n"
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(ANSWER_SECONDS)
+        try:
+            connection.connect(str(up / SOCKET_NAME))
+            # A service that refuses the request may close before it has taken all of it.
+            with contextlib.suppress(BrokenPipeError):
+                connection.sendall(request)
+            line = connection.makefile("rb").readline(LONGEST_ANSWER + 1)
+        except OSError as error:
+            raise TestbedError(f"lab {up.name} does not answer: {error.strerror or error}") from error
+    if not line:
+        raise TestbedError(f"lab {up.name} died before it answered")
+    return _result(up.name, line)
+
+
+def _result(lab: str, line: bytes) -> Any:  # noqa: ANN401  # JSON
+    try:
+        answer = json.loads(line) if len(line) <= LONGEST_ANSWER else None
+    except (RecursionError, ValueError):
+        answer = None
+    match answer:
+        case {"error": str(error), "exit_status": int(exit_status)}:
+            raise LabRefusedError(error, exit_status)
+        case {"result": result}:
+            return result
+    raise TestbedError(f"lab {lab} gave no answer of the form expected, but {len(line)} bytes of something else")

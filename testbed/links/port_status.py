@@ -1,0 +1,142 @@
+"""Watches a switch report its ports by OpenFlow, through the bridge's own socket, so without any controller."""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from testbed.machine.errors import TestbedError
+
+# OpenFlow 1.3.5, section 7 and appendix A.
+_VERSION = 4
+_HEADER = struct.Struct("!BBHI")
+_HELLO, _ECHO_REQUEST, _ECHO_REPLY, _SET_CONFIG = 0, 2, 3, 9
+_PORT_STATUS, _BARRIER_REQUEST, _BARRIER_REPLY, _SET_ASYNC = 12, 20, 21, 28
+_PORT_STATUS_BODY = struct.Struct("!B7xI4x6s2x16sII")  # reason, port number, MAC, name, config, state
+_ALL_PORT_CHANGES = 0b111
+_PORT_DOWN, _LINK_DOWN = 1, 1
+
+_ANSWER_TIMEOUT = 20.0
+
+
+@dataclass(frozen=True)
+class PortStatus:
+    """A switch's report on a port; `up` means that it is neither disabled nor without carrier."""
+
+    port: int
+    up: bool
+
+
+class PortObserver:
+    """A connection to one bridge that delivers its port-status messages from its creation on.
+
+    Raises:
+        TestbedError: the bridge does not answer.
+    """
+
+    def __init__(self, management_socket: Path) -> None:
+        self._place = management_socket
+        self._received = b""
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._socket.settimeout(_ANSWER_TIMEOUT)
+            self._socket.connect(str(management_socket))
+            self._send(_HELLO)
+            # Open vSwitch sends nothing unasked on a management connection while its miss_send_len is 0.
+            self._send(_SET_CONFIG, struct.pack("!HH", 0, 128))
+            # Masks for a master and for a slave: no packet-ins, all port changes, no removed flows.
+            self._send(_SET_ASYNC, struct.pack("!6I", 0, 0, _ALL_PORT_CHANGES, _ALL_PORT_CHANGES, 0, 0))
+            self._send(_BARRIER_REQUEST)
+            while all(kind != _BARRIER_REPLY for kind, _ in self._messages()):
+                pass
+        except OSError as error:
+            self._socket.close()
+            raise TestbedError(f"no switch answers at {management_socket}: {error}") from error
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def read(self) -> list[PortStatus]:
+        """Return the messages that have arrived; waits for at least some bytes.
+
+        Raises:
+            TestbedError: the switch has ended.
+        """
+        try:
+            return [_parse_port_status(body) for kind, body in self._messages() if kind == _PORT_STATUS]
+        except OSError as error:
+            raise TestbedError(f"the switch at {self._place} does not answer any more: {error}") from error
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def __enter__(self) -> PortObserver:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _send(self, kind: int, body: bytes = b"") -> None:
+        self._socket.sendall(_HEADER.pack(_VERSION, kind, _HEADER.size + len(body), 1) + body)
+
+    def _messages(self) -> Iterator[tuple[int, bytes]]:
+        chunk = self._socket.recv(65536)
+        if not chunk:
+            raise TestbedError(f"the switch at {self._place} has closed the connection")
+        self._received += chunk
+        while len(self._received) >= _HEADER.size:
+            _, kind, length, _ = _HEADER.unpack_from(self._received)
+            if len(self._received) < length:
+                return
+            body, self._received = self._received[_HEADER.size : length], self._received[length:]
+            if kind == _ECHO_REQUEST:
+                self._send(_ECHO_REPLY, body)
+            yield kind, body
+
+
+def wait_for_port_states(
+    observers: Mapping[str, tuple[PortObserver, int]], *, up: bool, timeout: float
+) -> dict[str, float]:
+    """Wait until every switch has reported its port up (or down).
+
+    Args:
+        observers: switch to its observer and the port to wait for.
+        up: the state to wait for.
+        timeout: seconds.
+
+    Returns:
+        Switch to the arrival time of its message, on the clock of time.monotonic().
+
+    Raises:
+        TestbedError: a switch has not reported in time; the message names it.
+    """
+    deadline = time.monotonic() + timeout
+    seen: dict[str, float] = {}
+    poll = select.poll()
+    for observer, _ in observers.values():
+        poll.register(observer, select.POLLIN)
+    while missing := {switch: watch for switch, watch in observers.items() if switch not in seen}:
+        ready = {descriptor for descriptor, _ in poll.poll(max(0, deadline - time.monotonic()) * 1000)}
+        arrival = time.monotonic()
+        if not ready and arrival >= deadline:
+            silent, (_, port) = next(iter(missing.items()))
+            state = "up" if up else "down"
+            raise TestbedError(f"switch {silent} did not report its port {port} {state} within {timeout:g} s")
+        for switch, (observer, port) in missing.items():
+            if observer.fileno() in ready and PortStatus(port, up) in observer.read():
+                seen[switch] = arrival
+                poll.unregister(observer)
+    return seen
+
+
+def _parse_port_status(body: bytes) -> PortStatus:
+    _, port, _, _, config, state = _PORT_STATUS_BODY.unpack_from(body)
+    return PortStatus(port, up=not (config & _PORT_DOWN or state & _LINK_DOWN))

@@ -1,0 +1,73 @@
+"""Gives the packet sockets of a running process a large send buffer, without touching the machine's default.
+
+The userspace datapath sends the packets of all ports through one packet socket, and packets that wait in the queues of
+any port fill that socket's send buffer. With the default buffer a full low queue leaves no room for packets of higher
+priority, which then never reach their own, empty queue. The buffer of a socket is set at its creation from
+`net.core.wmem_default`, which is one value for the whole machine; duplicating the socket with pidfd_getfd(2) (Linux
+5.6) lets us change this one socket instead.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import socket
+from contextlib import nullcontext
+from pathlib import Path
+
+from testbed.machine.errors import TestbedError
+
+SEND_BUFFER_BYTES = 128 << 20
+"""More than all queues of all ports can hold."""
+
+_SYS_PIDFD_GETFD = 438  # the same number on every architecture
+_SO_SNDBUFFORCE = 32  # asm-generic/socket.h; not limited by net.core.wmem_max
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def enlarge_send_buffers(pid: int, size: int = SEND_BUFFER_BYTES) -> None:
+    """Give every packet socket of the process a send buffer of at least `size` bytes.
+
+    The process must have created its sending socket: Open vSwitch creates it for the first packet it sends.
+
+    Raises:
+        TestbedError: the process has ended, has no packet socket that may send anywhere, or the kernel denies access to
+            it.
+    """
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError as error:
+        raise TestbedError(f"process {pid} has ended") from error
+    try:
+        found_sender = False
+        for descriptor in sorted(_sockets(pid)):
+            with _duplicate(process, descriptor) or nullcontext() as packet_socket:
+                if packet_socket is not None and packet_socket.family == socket.AF_PACKET:
+                    packet_socket.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, size)
+                    found_sender |= packet_socket.getsockname()[0] == ""  # receivers are bound to an interface
+    finally:
+        os.close(process)
+    if not found_sender:
+        raise TestbedError(f"process {pid} has made no packet socket to send through")
+
+
+def _sockets(pid: int) -> list[int]:
+    found = []
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            if str(entry.readlink()).startswith("socket:"):
+                found.append(int(entry.name))
+        except FileNotFoundError:  # closed in between
+            continue
+    return found
+
+
+def _duplicate(process: int, descriptor: int) -> socket.socket | None:
+    """Return a duplicate descriptor of the socket, None if the process has closed it meanwhile."""
+    duplicate = _libc.syscall(_SYS_PIDFD_GETFD, process, descriptor, 0)
+    if duplicate < 0:
+        if ctypes.get_errno() == errno.EBADF:
+            return None
+        raise TestbedError(f"a socket of Open vSwitch cannot be reached: {os.strerror(ctypes.get_errno())}")
+    return socket.socket(fileno=duplicate)

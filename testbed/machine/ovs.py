@@ -1,0 +1,175 @@
+"""The Open vSwitch a lab uses: private daemons in its run directory, or by option the machine's own.
+
+A lab starts its own `ovsdb-server` and `ovs-vswitchd` inside its network namespace, without systemd, and names their
+sockets in every call. Their datapath is the kernel's if the machine has the `openvswitch` module, else `netdev`, which
+forwards in the daemon. The kernel's datapath belongs to a network namespace just as an interface does, so private
+daemons are the better choice on both: labs run side by side, none can touch the machine's bridges, and a killed lab
+takes its datapath with it. The machine's own Open vSwitch, `Ovs(SYSTEM_DIRECTORY, …)`, remains for those who must use
+it, for instance for a hardware offload set up there; the lab then lives in the machine's namespace.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from enum import Enum
+from pathlib import Path
+
+from testbed.machine.commands import located, run_command
+from testbed.machine.errors import TestbedError
+from testbed.machine.processes import give_priority, processes_with_environment, send_signal, wait_for_end
+from testbed.machine.unixctl import ControlSocket
+
+SCHEMA_PATHS = (
+    Path("/usr/share/openvswitch/vswitch.ovsschema"),
+    Path("/usr/local/share/openvswitch/vswitch.ovsschema"),
+)
+SYSTEM_DIRECTORY = Path("/run/openvswitch")
+KERNEL_MODULE = Path("/sys/module/openvswitch")
+DELAY_MODULE = Path("/sys/module/sch_netem")
+
+SWITCH_NICENESS = -10
+"""Niceness as in Open vSwitch's own start script: frames do not wait for programs."""
+
+_EXIT_TIMEOUT = 10.0
+
+
+class Datapath(Enum):
+    """Type of a datapath; the values are Open vSwitch's names (`datapath_type`)."""
+
+    USERSPACE = "netdev"
+    KERNEL = "system"
+
+
+class Ovs:
+    """A running Open vSwitch with its sockets in `directory`. A refused command raises TestbedError."""
+
+    def __init__(self, directory: Path, datapath: Datapath) -> None:
+        self.directory = directory
+        self.datapath = datapath
+
+    @property
+    def database(self) -> str:
+        return f"unix:{self.directory / 'db.sock'}"
+
+    def management(self, bridge: str) -> Path:
+        """Return the bridge's own OpenFlow socket, which works with or without a controller."""
+        return self.directory / f"{bridge}.mgmt"
+
+    @property
+    def switch_control(self) -> Path:
+        """The control socket of `ovs-vswitchd`."""
+        return self.directory / f"ovs-vswitchd.{self.switch_pid()}.ctl"
+
+    @property
+    def is_alive(self) -> bool:
+        """True if there is an `ovs-vswitchd` that listens."""
+        try:
+            with ControlSocket(self.switch_control):
+                return True
+        except TestbedError:
+            return False
+
+    def switch_pid(self) -> int:
+        return self._read_pid("ovs-vswitchd")
+
+    def vsctl(self, *arguments: str) -> str:
+        """Run `ovs-vsctl`, which waits until the switch has applied the change."""
+        return run_command(["ovs-vsctl", f"--db={self.database}", "--timeout=20", *arguments])
+
+    def ofctl(self, command: str, bridge: str, *arguments: str, stdin: str | None = None) -> str:
+        """Run `ovs-ofctl COMMAND BRIDGE ARGUMENTS` in OpenFlow 1.3."""
+        target = f"unix:{self.management(bridge)}"
+        return run_command(["ovs-ofctl", "-O", "OpenFlow13", "--timeout=20", command, target, *arguments], stdin=stdin)
+
+    def appctl(self, *arguments: str) -> str:
+        """Run `ovs-appctl` on the switch."""
+        return run_command(["ovs-appctl", "-t", str(self.switch_control), "--timeout=20", *arguments])
+
+    def _read_pid(self, daemon: str) -> int:
+        path = self.directory / f"{daemon}.pid"
+        try:
+            return int(path.read_text())
+        except (FileNotFoundError, ValueError) as error:
+            raise TestbedError(f"{daemon} is not running ({path} names no process)") from error
+
+
+class PrivateOvs(Ovs):
+    """The lab's own daemons, in the network namespace of the thread that calls `start`."""
+
+    def start(self) -> None:
+        """Start both daemons and return when they answer."""
+        if self.datapath is Datapath.KERNEL and not KERNEL_MODULE.exists():
+            run_command(["modprobe", "openvswitch"])
+        self.directory.mkdir(mode=0o700)
+        database = self.directory / "conf.db"
+        run_command(["ovsdb-tool", "create", str(database), str(_schema())])
+        self._start_daemon("ovsdb-server", str(database), f"--remote=p{self.database}")
+        self.vsctl("--no-wait", "init")
+        self._start_daemon("ovs-vswitchd", self.database)
+        give_priority(self.switch_pid(), SWITCH_NICENESS)
+
+    def stop(self) -> None:
+        """End both daemons and delete their files; a daemon that does not answer is killed."""
+        self._stop_daemon("ovs-vswitchd", "exit", "--cleanup")
+        self._stop_daemon("ovsdb-server", "exit")
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _start_daemon(self, name: str, *arguments: str) -> None:
+        # The environment gives the daemons a folder for the sockets that no option names, such as s1.mgmt.
+        places = [self._place(folder) for folder in ("RUN", "LOG", "DB", "SYSCONF")]
+        options = ["--detach", "--pidfile", "--log-file", "-vconsole:off"]
+        run_command(["env", *places, *located([name, *arguments, *options])])
+
+    def _place(self, folder: str) -> str:
+        return f"OVS_{folder}DIR={self.directory}"
+
+    def _stop_daemon(self, name: str, *command: str) -> None:
+        if not (self.directory / f"{name}.pid").exists():
+            return
+        pid = self._read_pid(name)
+        try:
+            handle = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return
+        try:
+            if pid not in processes_with_environment(self._place("RUN")):
+                return  # it has died, and another process has its number
+            control = self.directory / f"{name}.{pid}.ctl"
+            try:
+                run_command(["ovs-appctl", "-t", str(control), "--timeout=5", *command])
+            except TestbedError:
+                send_signal(handle, signal.SIGKILL)
+            if not wait_for_end(handle, _EXIT_TIMEOUT):
+                send_signal(handle, signal.SIGKILL)
+                wait_for_end(handle, None)
+        finally:
+            os.close(handle)
+
+
+def kernel_datapath_available() -> bool:
+    """Return True if the kernel has the `openvswitch` module, loaded or loadable."""
+    return _module_available(KERNEL_MODULE)
+
+
+def kernel_delays_available() -> bool:
+    """Return True if the kernel has the `sch_netem` module, loaded or loadable."""
+    return _module_available(DELAY_MODULE)
+
+
+def _module_available(module: Path) -> bool:
+    if module.exists():
+        return True
+    try:
+        run_command(["modprobe", "--dry-run", "--quiet", module.name])
+    except TestbedError:
+        return False
+    return True
+
+
+def _schema() -> Path:
+    for path in SCHEMA_PATHS:
+        if path.exists():
+            return path
+    raise TestbedError(f"Open vSwitch's database schema is in none of {', '.join(map(str, SCHEMA_PATHS))}")

@@ -1,0 +1,1 @@
+"""The emulated network: switches, hosts, links, queues, calibration."""

@@ -1,0 +1,268 @@
+"""BFD sessions of a network: a cable at either end of each, and their state in Open vSwitch.
+
+Both ends of a cable are ports of the same bridge. Open vSwitch runs the session on the *watched* port; its packets
+arrive at the *inner* port, where flow entries take over (see `kuijia_app.tables.bfd`). Cables need no queues: their
+packets are queued with everything else where they leave the switch.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Protocol
+
+from kuijia_app.tables.bfd import BfdSession
+from kuijia_app.tables.wiring import Wiring
+from kuijia_base.errors import InputError
+from testbed.machine.errors import TestbedError
+from testbed.machine.run_directory import MachineObject
+from testbed.network.names import bfd_inner_name, bfd_watched_name, bridge_name
+
+DEFAULT_INTERVAL_MS = 30
+MIN_INTERVAL_MS, MAX_INTERVAL_MS = 1, 10_000
+"""Bounds of the interval; Open vSwitch takes whole milliseconds from one on."""
+
+DETECT_MULTIPLIER = 3
+"""Intervals without a packet after which a session is down: Open vSwitch's default, which we keep."""
+
+UP_TIMEOUT = 15.0
+"""Seconds for sessions to come up. Until a session is up its ends send once a second (RFC 5880, 6.8.3), and three
+packets must have arrived."""
+
+_POLL_INTERVAL = 0.05
+_SHOWN = re.compile(r"^---- (\S+) ----$")
+_FORWARDING, _STATE, _DIAGNOSTIC = "Forwarding: ", "Local Session State: ", "Local Diagnostic: "
+
+
+@dataclass(frozen=True)
+class SessionEnd:
+    """One end of a session: the switch and its bridge, the session's cable there and the numbers of its two ports."""
+
+    session: BfdSession
+    switch: str
+    bridge: str
+    watched: str
+    inner: str
+
+
+@dataclass(frozen=True)
+class EndState:
+    """Open vSwitch's report on one end; `up` is True while its watched port counts as alive."""
+
+    up: bool
+    state: str
+    diagnostic: str
+
+
+MISSING = EndState(up=False, state="missing", diagnostic="the port is gone")
+
+
+def require_possible_interval(interval_ms: int) -> None:
+    """Raise InputError for an interval that Open vSwitch does not accept."""
+    if not MIN_INTERVAL_MS <= interval_ms <= MAX_INTERVAL_MS:
+        expected = f"{MIN_INTERVAL_MS} to {MAX_INTERVAL_MS} ms"
+        raise InputError("testbed", "BFD interval", f"{interval_ms} ms is out of bounds", expected)
+
+
+def session_ends(sessions: Iterable[BfdSession], wiring: Wiring) -> tuple[SessionEnd, ...]:
+    """Return both ends of every session in the emulation."""
+    return tuple(end for session in sessions for end in ends_of(session, lambda switch: bridge_name(wiring, switch)))
+
+
+def ends_of(session: BfdSession, bridge_of: Callable[[str], str]) -> tuple[SessionEnd, SessionEnd]:
+    """Return both ends of a session, given the bridge of each switch."""
+
+    def end(switch: str) -> SessionEnd:
+        bridge, path_id = bridge_of(switch), session.path_id
+        return SessionEnd(session, switch, bridge, bfd_watched_name(bridge, path_id), bfd_inner_name(bridge, path_id))
+
+    return end(session.nodes[0]), end(session.nodes[-1])
+
+
+def cable_objects(ends: Iterable[SessionEnd]) -> list[MachineObject]:
+    """Return the cables that a crash could leave in the machine's own namespace; removing one end removes the other."""
+    return [MachineObject("interface", end.watched) for end in ends]
+
+
+def cable_commands(ends: Iterable[SessionEnd]) -> list[list[str]]:
+    """Return the arguments of the `ip` commands that create the cables and bring them up."""
+    commands = []
+    for end in ends:
+        commands.append(["link", "add", "name", end.watched, "up", "type", "veth", "peer", "name", end.inner])
+        commands.append(["link", "set", end.inner, "up"])
+    return commands
+
+
+def port_arguments(ends: Iterable[SessionEnd], interval_ms: int) -> list[str]:
+    """Return the arguments of one `ovs-vsctl` that adds the cables' ends as ports and starts the sessions."""
+    arguments = []
+    for end in ends:
+        settings = ["bfd:enable=true", f"bfd:min_tx={interval_ms}", f"bfd:min_rx={interval_ms}"]
+        for interface, number, extra in (
+            (end.inner, end.session.inner_port, []),
+            (end.watched, end.session.watched_port, settings),
+        ):
+            arguments += ["--", "add-port", end.bridge, interface]
+            arguments += ["--", "set", "Interface", interface, f"ofport_request={number}", *extra]
+    return arguments
+
+
+def parse_bfd_show(text: str) -> dict[str, EndState]:
+    """Return the state of each watched port, by device, from the output of `ovs-appctl bfd/show`."""
+    states: dict[str, EndState] = {}
+    name = ""
+    found: dict[str, str] = {}
+    for line in [*text.splitlines(), "---- end ----"]:
+        heading = _SHOWN.match(line)
+        if heading is not None:
+            if name:
+                states[name] = EndState(found[_FORWARDING] == "true", found[_STATE], found[_DIAGNOSTIC])
+            name, found = heading[1], {}
+        for key in (_FORWARDING, _STATE, _DIAGNOSTIC):
+            if line.strip().startswith(key):
+                found[key] = line.strip().removeprefix(key)
+    return states
+
+
+class SwitchMachine(Protocol):
+    """The machine of a switch: an Open vSwitch and the devices beside it. Everything raises TestbedError on failure."""
+
+    def vsctl(self, *arguments: str) -> str: ...
+
+    def appctl(self, *arguments: str) -> str: ...
+
+    def make_links(self, commands: Sequence[list[str]]) -> None:
+        """Run these `ip` commands."""
+
+    def delete_links(self, names: Sequence[str]) -> None:
+        """Delete those of the devices that exist."""
+
+
+class BfdCables:
+    """The cables of a network's sessions; those of dead switches can neither be added nor queried.
+
+    Everything raises TestbedError when Open vSwitch or a device fails.
+
+    Args:
+        machine_of: returns the machine of a switch; the same object for switches on the same machine.
+        ends_of: returns both ends of a session.
+    """
+
+    def __init__(
+        self,
+        machine_of: Callable[[str], SwitchMachine],
+        ends_of: Callable[[BfdSession], tuple[SessionEnd, SessionEnd]],
+    ) -> None:
+        self._machine_of = machine_of
+        self._ends_of = ends_of
+        self._ends: dict[int, tuple[SessionEnd, SessionEnd]] = {}
+
+    @property
+    def sessions(self) -> tuple[BfdSession, ...]:
+        return tuple(ends[0].session for ends in self._ends.values())
+
+    def add(self, sessions: Sequence[BfdSession], interval_ms: int) -> None:
+        """Create the cables and start the sessions, which come up once flow entries carry them.
+
+        If others exist, ends are added one at a time: the userspace datapath forwards nothing while ports change.
+
+        Args:
+            sessions: new sessions only.
+            interval_ms: time between two packets in milliseconds; a session is down after three intervals without any.
+
+        Raises:
+            InputError: the interval is out of bounds; nothing is created.
+        """
+        require_possible_interval(interval_ms)
+        first = not self._ends
+        new = {session.path_id: self._ends_of(session) for session in sessions}
+        self._ends.update(new)
+        for machine, ends in self._by_machine(new.values()):
+            machine.make_links(cable_commands(ends))
+            for part in [ends] if first else [[end] for end in ends]:
+                machine.vsctl(*port_arguments(part, interval_ms))
+            _require_numbers(machine, ends)
+
+    def remove(self, sessions: Iterable[BfdSession]) -> None:
+        """End sessions and remove their cables, one port at a time; unknown sessions are ignored."""
+        gone = [self._ends.pop(session.path_id) for session in sessions if session.path_id in self._ends]
+        for machine, ends in self._by_machine(gone):
+            for end in ends:
+                for port in (end.watched, end.inner):
+                    machine.vsctl("--if-exists", "del-port", end.bridge, port)
+            machine.delete_links([end.watched for end in ends])
+
+    def delete_devices(self) -> None:
+        """Delete all cables without informing Open vSwitch, which may have ended."""
+        for machine, ends in self._by_machine(self._ends.values()):
+            machine.delete_links([end.watched for end in ends])
+        self._ends.clear()
+
+    def states(self) -> dict[BfdSession, dict[str, EndState]]:
+        """Return the state of every session, by the switches at its two ends."""
+        states: dict[BfdSession, dict[str, EndState]] = {session: {} for session in self.sessions}
+        for machine, ends in self._by_machine(self._ends.values()):
+            shown = parse_bfd_show(machine.appctl("bfd/show"))
+            for end in ends:
+                states[end.session][end.switch] = shown.get(end.watched, MISSING)
+        return states
+
+    def flaps(self) -> int:
+        """Return how often ends of the sessions have gone up or down since their creation."""
+        flaps = 0
+        for machine, ends in self._by_machine(self._ends.values()):
+            table = json.loads(machine.vsctl("--format=json", "--columns=name,bfd_status", "list", "Interface"))
+            watched = {end.watched for end in ends}
+            found = [dict(status) for name, (_, status) in table["data"] if name in watched and status]
+            flaps += sum(int(status["flap_count"]) for status in found)
+        return flaps
+
+    def wait_until(self, sessions: Iterable[BfdSession], *, up: bool, timeout: float) -> None:
+        """Wait until BFD sessions are up, or down, at both ends.
+
+        Raises:
+            TestbedError: one is not within `timeout` seconds; the message names its tunnel.
+        """
+        wanted = set(sessions)
+        deadline = time.monotonic() + timeout
+        while late := {s: ends for s, ends in self.states().items() if s in wanted and not _agree(ends, up=up)}:
+            if time.monotonic() > deadline:
+                raise TestbedError(_complaint(late, "up" if up else "down", timeout))
+            time.sleep(_POLL_INTERVAL)
+
+    def _by_machine(
+        self, ends_of_sessions: Iterable[tuple[SessionEnd, SessionEnd]]
+    ) -> Iterable[tuple[SwitchMachine, list[SessionEnd]]]:
+        found: dict[int, tuple[SwitchMachine, list[SessionEnd]]] = {}
+        for end in chain.from_iterable(ends_of_sessions):
+            machine = self._machine_of(end.switch)
+            found.setdefault(id(machine), (machine, []))[1].append(end)
+        return found.values()
+
+
+def _require_numbers(machine: SwitchMachine, ends: Iterable[SessionEnd]) -> None:
+    table = json.loads(machine.vsctl("--format=json", "--columns=name,ofport,error", "list", "Interface"))
+    found = {name: (number, error) for name, number, error in table["data"]}
+    for end in ends:
+        for interface, number in ((end.watched, end.session.watched_port), (end.inner, end.session.inner_port)):
+            got, error = found[interface]
+            if got != number:
+                raise TestbedError(f"Open vSwitch gave {interface} the port {got} instead of {number}: {error}")
+
+
+def _agree(ends: Mapping[str, EndState], *, up: bool) -> bool:
+    return all(end.up == up for end in ends.values())
+
+
+def _complaint(late: Mapping[BfdSession, Mapping[str, EndState]], wanted: str, timeout: float) -> str:
+    session, ends = next(iter(late.items()))
+    said = ", ".join(f"{switch} says {end.state} ({end.diagnostic})" for switch, end in ends.items())
+    others = f", nor are those of {len(late) - 1} others" if len(late) > 1 else ""
+    return (
+        f"the BFD session of tunnel {session.path_id} ({'-'.join(session.nodes)}) is not {wanted} after {timeout:g} s:"
+        f" {said}{others}"
+    )

@@ -1,0 +1,145 @@
+"""The interface of a network for labs and experiments, emulated here or made of physical boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from ipaddress import IPv4Address
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Protocol
+
+from kuijia_app.tables.bfd import BfdSession
+from kuijia_app.tables.queues import QueueLayout
+from kuijia_app.tables.wiring import Wiring
+from te_solver.topology import Topology
+from testbed.links.flow_keys import FlowKey, Mark
+from testbed.links.load_counters import LoadCounters
+from testbed.machine.clocks import ClockOffset
+from testbed.machine.ovs import Datapath
+from testbed.machine.programs import Program
+from testbed.network.bfd import EndState
+from testbed.network.calibration import LinkCalibration
+from testbed.network.queue_counters import QueueCounters
+
+
+class SiteHost(Protocol):
+    """The host of a site. Everything raises TestbedError on failure."""
+
+    @property
+    def name(self) -> str:
+        """The site's name in the topology."""
+
+    @property
+    def address(self) -> IPv4Address: ...
+
+    @property
+    def interface(self) -> str:
+        """The device cabled to the site's switch."""
+
+    def launch(self, argv: Sequence[str]) -> Program:
+        """Start a program; it ends with the network if it still runs then."""
+
+    def launch_python(self, file: Path, arguments: Sequence[str]) -> Program:
+        """Launch one of our programs that needs nothing but Python."""
+
+    def batch(self, program: Literal["ip", "tc"], commands: Sequence[list[str]]) -> None:
+        """Run many commands of `ip` or `tc`."""
+
+    def clock(self) -> ClockOffset:
+        """Return the offset of the host's `time.monotonic` clock from the local one."""
+
+
+class LabelWatch(Protocol):
+    """Watches the labelled packets that leave a switch, from its creation until its block ends."""
+
+    def watch(
+        self, flows: Iterable[FlowKey], seconds: float, ignored: Collection[int] = frozenset()
+    ) -> dict[FlowKey, Mark]:
+        """Return the mark of the next packet of each flow without an ignored label; ends when all have been seen."""
+
+    def __enter__(self) -> LabelWatch: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Fabric(Protocol):
+    """Switches, cables and hosts of a topology, from `start` to `stop`; nodes are named as in the topology.
+
+    Everything raises TestbedError when a part of the network fails, InputError for parts that the network lacks.
+    """
+
+    @property
+    def topology(self) -> Topology: ...
+
+    @property
+    def wiring(self) -> Wiring: ...
+
+    @property
+    def layout(self) -> QueueLayout: ...
+
+    @property
+    def datapath(self) -> Datapath:
+        """Datapath that forwards packets in the switches."""
+
+    @property
+    def is_alive(self) -> bool:
+        """True if the switches' software runs."""
+
+    @property
+    def forwarding_process(self) -> int | None:
+        """Process on this machine that forwards packets, None if its kernel or another machine does."""
+
+    def count_box_loads(self) -> Mapping[str, LoadCounters]:
+        """Return the load counters of the network's boxes by name; none if it is emulated here."""
+
+    def start(self) -> None:
+        """Build everything; nothing is left behind on failure."""
+
+    def connect(self, controller_port: int) -> None:
+        """Connect all switches to the controller at this port."""
+
+    def stop(self) -> None:
+        """Restore everything to its state before `start`."""
+
+    def host(self, node: str) -> SiteHost: ...
+
+    def congestion_controls(self) -> frozenset[str]:
+        """Return the TCP congestion controls that every host has."""
+
+    def observe(self, *switches: str) -> LabelWatch:
+        """Start watching packets that leave switches to others."""
+
+    def ofctl(self, switch: str, command: str, *arguments: str, stdin: str | None = None) -> str:
+        """Run `ovs-ofctl COMMAND BRIDGE ARGUMENTS` on a switch, in OpenFlow 1.3."""
+
+    def is_up(self, a: str, b: str) -> bool:
+        """Return True if both ends of a link are up and have a carrier."""
+
+    def switch_link(self, a: str, b: str, *, up: bool) -> tuple[float, dict[str, float]]:
+        """Take both ends of a link down, or bring them up, and wait until both switches have reported that.
+
+        Returns:
+            Time of the request in seconds since the epoch, and by switch the seconds until its report.
+        """
+
+    def queue_counters(self, switch: str, port: int) -> tuple[QueueCounters, ...]:
+        """Return the counters of a port's queues."""
+
+    def calibrate(self, report: Callable[[str], None]) -> tuple[LinkCalibration, ...]:
+        """Measure every link; `report` receives a line about repeated measurements."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return the manifest's description of the network."""
+
+    def add_sessions(self, sessions: Sequence[BfdSession], interval_ms: int) -> None: ...
+
+    def remove_sessions(self, sessions: Iterable[BfdSession]) -> None: ...
+
+    def session_states(self) -> dict[BfdSession, dict[str, EndState]]: ...
+
+    def session_flaps(self) -> int:
+        """Return how often ends of the BFD sessions have gone up or down since their creation."""
+
+    def wait_for_sessions(self, sessions: Iterable[BfdSession], *, up: bool) -> None: ...

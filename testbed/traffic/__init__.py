@@ -1,0 +1,1 @@
+"""Traffic through a lab: iperf3, ticks, transfers, probes."""

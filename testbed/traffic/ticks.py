@@ -1,0 +1,119 @@
+"""A steady flow of small UDP packets between two hosts, with the sending and arrival time of each."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.machine.errors import TestbedError
+from testbed.machine.programs import Program
+from testbed.network.fabric import SiteHost
+from testbed.traffic import tick_program
+
+_START_TIMEOUT = 30.0
+_END_TIMEOUT = 10.0
+_POLL_SECONDS = 0.005
+
+
+@dataclass(frozen=True)
+class TickRecord:
+    """All packets of a flow; times in order, in seconds of time.monotonic where they were recorded.
+
+    Attributes:
+        sent_at: sending time of packet k, on the sender's clock.
+        arrivals: number and time of the packets that arrived, on the receiver's clock.
+    """
+
+    sent_at: tuple[float, ...]
+    arrivals: tuple[tuple[int, float], ...]
+
+    @property
+    def lost(self) -> int:
+        """Number of packets sent that have not arrived, without those that may have been in flight at the end."""
+        if not self.arrivals:
+            return len(self.sent_at)
+        first, last = self.arrivals[0][0], max(number for number, _ in self.arrivals)
+        return last - first + 1 - len({number for number, _ in self.arrivals})
+
+    @property
+    def reordered(self) -> int:
+        """Number of packets that arrived after one that was sent later."""
+        latest, late = -1, 0
+        for number, _ in self.arrivals:
+            late += number < latest
+            latest = max(latest, number)
+        return late
+
+
+class TickFlow:
+    """A flow from `start` to `stop`; used as a context manager, which ends its programs in any case.
+
+    Args:
+        sender: the host that sends.
+        receiver: the host that records arrivals.
+        source_address: one of the sender's addresses; with `source_port` it identifies the flow to switches.
+        interval: seconds between two packets.
+        size: payload of each packet in bytes, at least 8.
+    """
+
+    def __init__(
+        self,
+        sender: SiteHost,
+        receiver: SiteHost,
+        source_address: str,
+        source_port: int,
+        target_port: int,
+        interval: float,
+        size: int = 8,
+    ) -> None:
+        self._sender, self._receiver = sender, receiver
+        to = [str(receiver.address), str(target_port)]
+        self._send = ["send", source_address, str(source_port), *to, f"{interval}", str(size)]
+        self._receive = ["receive", str(receiver.address), str(target_port)]
+        self._programs: list[Program] = []
+
+    def __enter__(self) -> TickFlow:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for program in self._programs:
+            program.stop()
+
+    def start(self) -> None:
+        """Start listening, then sending; raises TestbedError if a program failed."""
+        self._start(self._receiver, self._receive, "listening")
+        self._start(self._sender, self._send, "sending")
+
+    def stop(self) -> TickRecord:
+        """Stop sending and return the record.
+
+        Raises:
+            TestbedError: a program failed.
+        """
+        receiver, sender = self._programs
+        sent = self._end(sender, self._sender)
+        received = self._end(receiver, self._receiver)
+        return TickRecord(
+            tuple(at / 1e9 for at in sent["at"]),
+            tuple((number, at / 1e9) for number, at in zip(received["numbers"], received["at"], strict=True)),
+        )
+
+    def _start(self, host: SiteHost, arguments: list[str], said: str) -> None:
+        program = host.launch_python(Path(tick_program.__file__), arguments)
+        self._programs.append(program)
+        deadline = time.monotonic() + _START_TIMEOUT
+        while program.status() is None and not program.output().endswith("\n") and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+        heard = program.output().strip()
+        if heard != said:
+            raise TestbedError(f"the steady flow's program on {host.name} failed: {heard or 'it said nothing'}")
+
+    def _end(self, program: Program, host: SiteHost) -> dict[str, list[int]]:
+        program.terminate()
+        status = program.wait(_END_TIMEOUT)
+        if status != 0:
+            raise TestbedError(f"the steady flow's program on {host.name} exited with status {status}")
+        record: dict[str, list[int]] = json.loads(program.output().splitlines()[-1])
+        return record

@@ -1,0 +1,17 @@
+"""Columns of text tables are as wide as what stands in them."""
+
+from __future__ import annotations
+
+from experiments.results.text_table import text_table
+
+
+def test_the_first_column_stands_left_and_others_right_as_wide_as_their_cells() -> None:
+    assert text_table(("", "a", "long heading"), [("first", "1", "2"), ("b", "12345", "3")]) == [
+        "           a  long heading",
+        "first      1             2",
+        "b      12345             3",
+    ]
+
+
+def test_columns_have_at_least_a_width_and_rows_may_end_early() -> None:
+    assert text_table(("x", "1"), [("y",), ("z", "2")], least=4) == ["x     1", "y", "z     2"]

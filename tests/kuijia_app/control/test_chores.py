@@ -1,0 +1,98 @@
+"""Long work is done in slices, so that whoever owns the loop has its turn between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+
+from kuijia_app.control.chores import SLICE, Chores, at_once
+
+STEPS = 5
+"""That each walk has."""
+
+
+class Rig:
+    """Chores with a clock of which each look takes a part of a slice."""
+
+    def __init__(self, looks_per_slice: int) -> None:
+        looks = count()
+        self.wakes = 0
+        self.done: list[str] = []
+        self.chores = Chores(lambda: next(looks) * SLICE / looks_per_slice, self._wake)
+
+    def _wake(self) -> None:
+        self.wakes += 1
+
+    def walk(self, name: str) -> Iterator[None]:
+        for _ in range(STEPS):
+            self.done.append(name)
+            yield
+
+
+def test_work_that_fits_into_a_slice_is_done_at_once_and_wakes_nobody() -> None:
+    rig = Rig(looks_per_slice=100)
+    rig.chores.add(rig.walk("a"))
+    rig.chores.add(rig.walk("b"))
+    assert rig.done == ["a"] * STEPS + ["b"] * STEPS
+    assert rig.wakes == 0
+
+
+def test_more_work_goes_on_slice_by_slice_in_order() -> None:
+    rig = Rig(looks_per_slice=2)
+    rig.chores.add(rig.walk("a"))
+    assert rig.done == ["a", "a"]
+    rig.chores.add(rig.walk("b"))
+    assert rig.done == ["a", "a"]
+    slices = 0
+    while len(rig.done) < 2 * STEPS:
+        assert rig.wakes == slices + 1
+        before = len(rig.done)
+        rig.chores.work()
+        assert before < len(rig.done) <= before + 2
+        slices += 1
+    assert rig.done == ["a"] * STEPS + ["b"] * STEPS
+
+
+def test_walks_that_are_gathered_have_one_slice_together() -> None:
+    rig = Rig(looks_per_slice=2)
+    with rig.chores.gathered():
+        for name in "abc":
+            rig.chores.add(rig.walk(name))
+        assert rig.done == []
+    assert rig.done == ["a", "a"]
+
+
+def test_what_a_walk_adds_comes_after_what_waits() -> None:
+    rig = Rig(looks_per_slice=100)
+
+    def first() -> Iterator[None]:
+        rig.chores.add(rig.walk("added"))
+        yield
+
+    with rig.chores.gathered():
+        rig.chores.add(first())
+        rig.chores.add(rig.walk("waits"))
+    assert rig.done == ["waits"] * STEPS + ["added"] * STEPS
+
+
+def test_a_walk_that_raises_is_not_hidden_and_what_comes_after_it_is_not_lost() -> None:
+    rig = Rig(looks_per_slice=100)
+
+    def raises() -> Iterator[None]:
+        yield
+        raise ArithmeticError
+
+    with pytest.raises(ArithmeticError):
+        rig.chores.add(raises())
+    assert rig.wakes == 1
+    rig.chores.work()
+    rig.chores.add(rig.walk("a"))
+    assert rig.done == ["a"] * STEPS
+
+
+def test_without_an_owner_a_walk_is_taken_to_its_end() -> None:
+    rig = Rig(looks_per_slice=1)
+    at_once(rig.walk("a"))
+    assert rig.done == ["a"] * STEPS

@@ -1,0 +1,135 @@
+"""The controller tells ingresses exactly of the failures they cannot see, and takes it back when they heal."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kuijia_app.control.liveness import LivenessChange, LivenessTracker
+from kuijia_app.control.plan_update import renumber
+from kuijia_app.tables.routes import directions
+from kuijia_app.tables.wiring import Wiring
+from te_solver.plan import Plan
+from tests.kuijia_app.plans import motivation_plan, plan_of, plans
+
+T1 = 16
+
+
+def test_a_remote_failure_empties_the_tunnel_at_the_ingress_that_cannot_see_it() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    wiring = Wiring(motivation_plan().topology)
+    changes = tracker.port_changed("s2", wiring.port("s2", "s4"), live=False)
+    # s4, the ingress of the way back, sees s2-s4 on its own port.
+    assert changes == (LivenessChange("s1", T1, alive=False),)
+
+
+def test_the_second_end_of_a_failed_link_changes_nothing() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    wiring = Wiring(motivation_plan().topology)
+    tracker.port_changed("s2", wiring.port("s2", "s4"), live=False)
+    assert tracker.port_changed("s4", wiring.port("s4", "s2"), live=False) == ()
+
+
+def test_a_link_has_healed_only_when_both_ends_say_so() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    wiring = Wiring(motivation_plan().topology)
+    ends = (("s2", wiring.port("s2", "s4")), ("s4", wiring.port("s4", "s2")))
+    for switch, port in ends:
+        tracker.port_changed(switch, port, live=False)
+    assert tracker.port_changed(*ends[0], live=True) == ()
+    assert tracker.port_changed(*ends[1], live=True) == (LivenessChange("s1", T1, alive=True),)
+
+
+def test_a_host_port_going_down_is_nobodys_failure() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    assert tracker.port_changed("s4", 4, live=False) == ()
+
+
+def test_a_switchs_port_list_replaces_what_was_known_of_it() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    assert tracker.ports_described("s2", {1: True, 2: False}) == (LivenessChange("s1", T1, alive=False),)
+    assert tracker.ports_described("s2", {1: True, 2: True}) == (LivenessChange("s1", T1, alive=True),)
+
+
+def test_a_port_missing_from_the_list_is_down() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    assert tracker.ports_described("s2", {1: True}) == (LivenessChange("s1", T1, alive=False),)
+
+
+def test_a_tunnel_found_dead_stays_so_until_all_switches_beyond_its_first_have_described_their_ports() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    assert tracker.found_dead("s1", [T1]) == (LivenessChange("s1", T1, alive=False),)
+    for switch in ("s1", "s3", "s4"):
+        assert tracker.ports_described(switch, {1: True, 2: True, 3: True}) == ()
+    assert tracker.dead_labels("s1") == {T1}
+    assert tracker.ports_described("s2", {1: True, 2: True}) == (LivenessChange("s1", T1, alive=True),)
+    assert tracker.found_dead("s1", [T1]) == ()
+
+
+def test_a_tunnel_found_dead_that_no_plan_knows_is_none() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    assert tracker.found_dead("s1", [99]) == ()
+    assert tracker.dead_labels("s1") == frozenset()
+
+
+def test_a_first_link_that_is_down_at_its_far_end_alone_can_be_told_of_and_heals() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    wiring = Wiring(motivation_plan().topology)
+    far, near = ("s2", wiring.port("s2", "s1")), ("s1", wiring.port("s1", "s2"))
+    assert tracker.first_links_down_beyond == frozenset()
+    tracker.port_changed(*far, live=False)
+    assert tracker.first_links_down_beyond == {("s1", T1)}
+    unnoticed = tracker.first_links_down_beyond
+    assert tracker.first_links_unnoticed(unnoticed) == (LivenessChange("s1", T1, alive=False),)
+    assert tracker.first_links_unnoticed(unnoticed) == ()
+    tracker.port_changed(*near, live=False)
+    assert tracker.first_links_down_beyond == frozenset()
+    assert tracker.first_links_unnoticed(frozenset()) == (LivenessChange("s1", T1, alive=True),)
+
+
+def test_the_tunnels_of_all_plans_that_are_followed_are_watched() -> None:
+    plan = motivation_plan()
+    tracker = LivenessTracker(plan)
+    wiring = Wiring(plan.topology)
+    tracker.port_changed("s2", wiring.port("s2", "s4"), live=False)
+    other = renumber(plan_of(plan.topology, "s1-s3-s4", "s3-s1-s2-s4"), plan)
+    label = other.pairs[1].tunnels[0].path_id
+    # Of the pair's two directions one begins with the failed link.
+    assert tracker.follow([plan, other]) == (LivenessChange("s3", label, alive=False),)
+    assert tracker.dead_labels("s1") == {T1}
+    assert tracker.follow([other]) == (LivenessChange("s1", T1, alive=True),)
+
+
+@given(plan=plans(), data=st.data())
+def test_dead_is_what_the_failed_edges_beyond_the_first_hop_say_whatever_the_order(
+    plan: Plan, data: st.DataObject
+) -> None:
+    tracker = LivenessTracker(plan)
+    wiring = Wiring(plan.topology)
+    ports = [(switch, wiring.port(switch, other)) for a, b in plan.topology.edges for switch, other in ((a, b), (b, a))]
+    events = data.draw(st.lists(st.tuples(st.sampled_from(ports), st.booleans()), max_size=20))
+    for (switch, port), live in events:
+        tracker.port_changed(switch, port, live=live)
+    for ingress in plan.topology.nodes:
+        expected = {
+            route.label
+            for direction in directions(plan)
+            if direction.ingress == ingress
+            for route in direction.routes
+            if any(frozenset(hop) in tracker.failed_edges for hop in list(pairwise(route.nodes))[1:])
+        }
+        assert tracker.dead_labels(ingress) == expected
+    for switch, port in ports:
+        tracker.port_changed(switch, port, live=True)
+    assert not tracker.failed_edges
+    assert all(not tracker.dead_labels(node) for node in plan.topology.nodes)
+
+
+def test_a_port_that_leads_nowhere_is_not_remembered() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    for port in range(4, 20_000):
+        assert tracker.port_changed("s2", port, live=False) == ()
+    assert tracker._down_ports == set()
+    assert tracker.failed_edges == frozenset()

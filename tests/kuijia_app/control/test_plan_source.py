@@ -1,0 +1,215 @@
+"""The plan file is read when that is asked for, and holds what the switches carry."""
+
+from __future__ import annotations
+
+import gc
+import os
+from pathlib import Path
+
+import pytest
+
+from kuijia_app.control import plan_source
+from kuijia_app.control.plan_source import PlanSource, Reading, file_name_of_update
+from kuijia_app.control.rollout import Rollout
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_base.errors import InputError
+from te_solver.plan import Plan
+from te_solver.plan_file import load_plan, save_plan
+from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
+
+SQUARE = both_ways("square", "a b c d", "a-b b-c c-d d-a a-c")
+OLD, NEW = plan_of(SQUARE, "a-b-c a-c"), plan_of(SQUARE, "a-d-c a-c")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    save_plan(OLD, tmp_path / "plan.json")
+    return tmp_path / "plan.json"
+
+
+def beside(path: Path, suffix: str) -> Path:
+    return path.with_name(f"plan.json.{suffix}")
+
+
+def test_the_file_is_read_only_when_that_is_asked_for_and_path_ids_are_chosen_anew(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    assert source.read_if_asked(rollout) is None
+    source.ask()
+    reading = source.read_if_asked(rollout)
+    assert reading is not None
+    assert reading.name == file_name_of_update(path)
+    assert [tunnel.path_id for tunnel in reading.version().plan.tunnels] == [18, 17]
+    assert source.read_if_asked(rollout) is None
+
+
+def test_a_reading_is_out_of_date_once_another_plan_has_been_proposed(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    reading = source.prepared("other", NEW, rollout)
+    assert reading.is_current(rollout)
+    rollout.propose(reading.version(), 0.0)
+    assert not reading.is_current(rollout)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "huge"])
+def test_what_cannot_be_read_to_an_end_is_refused_at_once_and_left_as_it_is(path: Path, kind: str) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        with path.open("wb") as file:
+            file.truncate(1 << 40)
+    before = path.lstat()
+    source.ask()
+    reading = source.read_if_asked(rollout)
+    assert reading is not None
+    with pytest.raises(ValueError, match=r"plan\.json") as refused:
+        reading.version()
+    assert len(str(refused.value).splitlines()) == 1
+    source.refused(reading.name, rollout.in_force.plan)
+    assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)
+
+
+@pytest.mark.parametrize("text", ["", "{", None])
+def test_a_file_that_is_no_plan_is_told_by_what_is_wrong_with_it(path: Path, text: str | None) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    if text is None:
+        path.unlink()
+    else:
+        path.write_text(text)
+    source.ask()
+    reading = source.read_if_asked(rollout)
+    assert reading is not None
+    with pytest.raises(ValueError, match=str(path)):
+        reading.version()
+
+
+def asked(source: PlanSource, rollout: Rollout) -> Reading:
+    source.ask()
+    reading = source.read_if_asked(rollout)
+    assert reading is not None
+    return reading
+
+
+def test_until_an_update_is_live_the_file_holds_the_plan_in_force_and_then_the_new_one(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    version = asked(source, rollout).version()
+    source.begun(version, OLD)
+    assert load_plan(path) == OLD
+    assert load_plan(beside(path, "pending")) == version.plan
+    source.ask()
+    assert source.read_if_asked(rollout) is None
+    source.live(version)
+    assert load_plan(path) == version.plan
+    assert not beside(path, "pending").exists()
+    assert not beside(path, "refused").exists()
+
+
+def test_a_plan_that_comes_before_the_one_read_has_begun_is_not_overwritten(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    version = asked(source, rollout).version()
+    third = plan_of(SQUARE, "a-c")
+    save_plan(third, path)
+    source.begun(version, OLD)
+    assert load_plan(path) == third
+    assert asked(source, rollout).name == file_name_of_update(path)
+    source.live(version)
+    source.refused(version.name, OLD)
+    assert load_plan(path) == third
+
+
+def test_a_plan_that_comes_while_the_file_is_written_is_not_overwritten_and_is_read(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    version = asked(source, rollout).version()
+    third = plan_of(SQUARE, "a-c")
+
+    def compared(file: Path) -> Plan:
+        found = load_plan(file)
+        save_plan(third, file)
+        return found
+
+    with monkeypatch.context() as during:
+        during.setattr(plan_source, "load_plan", compared)
+        source.begun(version, OLD)
+    assert load_plan(path) == third
+    assert asked(source, rollout).name == file_name_of_update(path)
+
+
+def test_an_update_that_is_given_up_goes_to_a_file_beside(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    version = source.prepared("other", NEW, rollout).version()
+    source.begun(version, OLD)
+    source.refused("other", OLD)
+    assert load_plan(path) == OLD
+    assert load_plan(beside(path, "refused")) == version.plan
+    assert not beside(path, "pending").exists()
+
+
+def test_a_file_that_cannot_be_used_goes_beside_the_plan_in_force(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    path.write_text("nonsense")
+    source.refused(asked(source, rollout).name, OLD)
+    assert load_plan(path) == OLD
+    assert beside(path, "refused").read_text() == "nonsense"
+
+
+def test_a_file_that_is_missing_is_written_again(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    path.unlink()
+    source.refused(asked(source, rollout).name, OLD)
+    assert load_plan(path) == OLD
+
+
+def test_a_file_that_is_none_cannot_be_begun_with(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        PlanSource(tmp_path / "none.json", build_tables).first()
+
+
+@pytest.mark.parametrize("raised", [RecursionError("too deep"), MemoryError(), KeyError("x"), OSError(5, "broken")])
+def test_whatever_reading_a_file_raises_is_a_refusal_in_one_line(
+    path: Path, monkeypatch: pytest.MonkeyPatch, raised: Exception
+) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+
+    def fail(_: Path) -> Plan:
+        raise raised
+
+    monkeypatch.setattr(plan_source, "load_plan", fail)
+    reading = asked(source, rollout)
+    with pytest.raises(ValueError, match=str(path)) as refusal:
+        reading.version()
+    assert len(str(refusal.value).splitlines()) == 1
+    source.refused(reading.name, OLD)
+    assert rollout.in_force.plan == OLD
+
+
+def test_tables_are_kept_from_searches_for_garbage_which_go_on_afterwards(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    save_plan(motivation_plan(), path)
+    before, frozen = gc.get_threshold(), gc.get_freeze_count()
+    version = PlanSource(path, build_tables).first()
+    assert gc.get_freeze_count() > frozen
+    assert not any(each is version.of("s1") for each in gc.get_objects())
+    assert gc.get_threshold() == before
+    assert gc.isenabled()

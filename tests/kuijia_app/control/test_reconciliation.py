@@ -1,0 +1,99 @@
+"""Changes lead a switch from any tables to any others, and never leave an entry without its group."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from kuijia_app.control.reconciliation import (
+    AddGroup,
+    DeleteFlow,
+    DeleteGroup,
+    FlowKey,
+    ModifyGroup,
+    PutFlow,
+    Tables,
+    difference,
+)
+from kuijia_app.tables.rules import Bucket, FlowEntry, Group, GroupType, Match, Output, SwitchTables, ToGroup
+from tests.kuijia_app.switch_tables import tables
+
+GROUP = Group(1, GroupType.FAST_FAILOVER, (Bucket((Output(2),)),))
+OTHER = Group(1, GroupType.FAST_FAILOVER, (Bucket((Output(3),)),))
+USER = Group(2, GroupType.SELECT, (Bucket((ToGroup(1),)),))
+ENTRY = FlowEntry(5, Match(in_port=1), (ToGroup(2),))
+
+
+def uses(group: Group) -> set[int]:
+    actions = {action.group_id for bucket in group.buckets for action in bucket.actions if isinstance(action, ToGroup)}
+    return actions | {bucket.watch_group for bucket in group.buckets if bucket.watch_group is not None}
+
+
+def test_an_empty_switch_gets_groups_in_order_and_then_entries() -> None:
+    changes = difference(Tables(), SwitchTables((GROUP, USER), (ENTRY,)))
+    assert changes == [AddGroup(GROUP), AddGroup(USER), PutFlow(ENTRY)]
+
+
+def test_a_switch_that_has_everything_gets_nothing() -> None:
+    wanted = SwitchTables((GROUP, USER), (ENTRY,))
+    assert difference(Tables.of(wanted), wanted) == []
+
+
+def test_one_changed_group_is_one_modify() -> None:
+    present = Tables.of(SwitchTables((GROUP, USER), (ENTRY,)))
+    assert difference(present, SwitchTables((OTHER, USER), (ENTRY,))) == [ModifyGroup(OTHER)]
+
+
+def test_what_is_wanted_no_more_goes_last_and_users_before_what_they_use() -> None:
+    present = Tables.of(SwitchTables((GROUP, USER), (ENTRY,)))
+    new = FlowEntry(5, Match(in_port=2), (Output(1),))
+    assert difference(present, SwitchTables((), (new,))) == [
+        PutFlow(new),
+        DeleteFlow(FlowKey.of(ENTRY)),
+        DeleteGroup(2),
+        DeleteGroup(1),
+    ]
+
+
+def test_what_is_none_of_our_rules_is_replaced_or_deleted() -> None:
+    odd = FlowKey(0, 7, (("vlan_vid", 5),))
+    present = Tables({1: None, 9: None}, {FlowKey.of(ENTRY): None, odd: None})
+    assert difference(present, SwitchTables((GROUP,), (ENTRY,))) == [
+        ModifyGroup(GROUP),
+        PutFlow(ENTRY),
+        DeleteFlow(odd),
+        DeleteGroup(9),
+    ]
+
+
+@given(old=tables(), new=tables())
+def test_the_changes_lead_there_and_no_entry_ever_uses_a_group_that_is_missing(
+    old: SwitchTables, new: SwitchTables
+) -> None:
+    present = Tables.of(old)
+    for change in difference(present.copy(), new):
+        present.apply(change)
+        used = {
+            action.group_id
+            for entry in present.flows.values()
+            if entry is not None
+            for action in entry.actions
+            if isinstance(action, ToGroup)
+        }
+        assert used <= present.groups.keys()
+    assert present == Tables.of(new)
+    assert difference(present, new) == []
+
+
+@given(old=tables(), new=tables())
+def test_a_group_is_added_after_those_it_uses_and_deleted_before_them(old: SwitchTables, new: SwitchTables) -> None:
+    present = Tables.of(old)
+    has = {group.group_id: group for group in old.groups}
+    for change in difference(present, new):
+        if isinstance(change, AddGroup):
+            assert uses(change.group) <= has.keys()
+            has[change.group.group_id] = change.group
+        elif isinstance(change, DeleteGroup):
+            del has[change.group_id]
+            assert all(change.group_id not in uses(group) for group in has.values())
+        elif isinstance(change, ModifyGroup):
+            has[change.group.group_id] = change.group

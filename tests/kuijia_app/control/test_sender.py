@@ -1,0 +1,144 @@
+"""A switch gets no more messages than its acknowledgements allow, one phase after the other."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kuijia_app.control.reconciliation import AddGroup, ModifyGroup, PutFlow, Tables
+from kuijia_app.control.sender import Batch, Sender
+from kuijia_app.tables.rules import Bucket, FlowEntry, Group, GroupType, Match, Output, SwitchTables, ToGroup
+from tests.kuijia_app.switch_tables import tables
+
+GROUPS = tuple(Group(number, GroupType.FAST_FAILOVER, (Bucket((Output(1),)),)) for number in range(1, 6))
+ENTRIES = tuple(FlowEntry(1, Match(in_port=number), (ToGroup(number),)) for number in range(1, 6))
+WANTED = SwitchTables(GROUPS, ENTRIES)
+EMPTIED = Group(2, GroupType.FAST_FAILOVER, ())
+
+
+def sent(sender: Sender) -> list[Batch]:
+    batches = []
+    while (batch := sender.next_batch()) is not None:
+        batches.append(batch)
+    return batches
+
+
+def test_no_more_than_two_batches_wait_for_an_answer_and_flows_wait_for_their_groups() -> None:
+    sender = Sender(Tables(), batch=2, in_flight=2)
+    sender.want(WANTED)
+    first, second = sent(sender)
+    assert (len(first.changes), len(second.changes)) == (2, 2)
+    sender.acknowledged(first.number)
+    (third,) = sent(sender)
+    assert third.changes == (AddGroup(GROUPS[4]),)
+    sender.acknowledged(second.number)
+    assert sent(sender) == []
+    sender.acknowledged(third.number)
+    assert all(isinstance(change, PutFlow) for batch in sent(sender) for change in batch.changes)
+    assert not sender.is_done
+
+
+def test_one_step_takes_everything_once_nothing_is_in_flight() -> None:
+    sender = Sender(Tables())
+    sender.want(WANTED)
+    batch = sender.all_at_once()
+    assert batch is not None
+    assert len(batch.changes) == len(GROUPS) + len(ENTRIES)
+    assert sender.all_at_once() is None
+    assert not sender.is_done
+    sender.acknowledged(batch.number)
+    assert sender.is_done
+
+
+def test_an_urgent_group_goes_before_the_rest() -> None:
+    sender = Sender(Tables.of(SwitchTables(GROUPS, ())), batch=2)
+    sender.want(WANTED)
+    sender.want_instead(2, EMPTIED)
+    (batch,) = sent(sender)
+    assert batch.changes == (ModifyGroup(EMPTIED),)
+
+
+def test_a_group_that_is_not_there_yet_is_added_as_it_is_wanted_instead() -> None:
+    sender = Sender(Tables())
+    sender.want(SwitchTables(GROUPS, ()))
+    sender.want_instead(2, EMPTIED)
+    (batch,) = sent(sender)
+    assert AddGroup(EMPTIED) in batch.changes
+    assert AddGroup(GROUPS[1]) not in batch.changes
+
+
+def test_what_is_wanted_instead_outlives_new_tables_and_can_be_taken_back() -> None:
+    sender = Sender(Tables.of(WANTED))
+    sender.want_instead(2, EMPTIED)
+    sender.want(SwitchTables(GROUPS, ENTRIES[:4]))
+    first = sent(sender)
+    assert first[0].changes == (ModifyGroup(EMPTIED),)
+    sender.want_instead(2, None)
+    sender.acknowledged(first[0].number)
+    assert sent(sender)[0].changes == (ModifyGroup(GROUPS[1]),)
+
+
+def test_an_urgent_group_does_not_wait_for_a_large_step_that_leaves_it_alone() -> None:
+    sender = Sender(Tables.of(SwitchTables(GROUPS, ())))
+    sender.want(WANTED)
+    step = sender.all_at_once()
+    assert step is not None
+    sender.want_instead(2, EMPTIED)
+    assert sender.next_batch() is None
+    batch = sender.urgent_batch()
+    assert batch is not None
+    assert batch.changes == (ModifyGroup(EMPTIED),)
+    assert sender.urgent_batch() is None
+    sender.acknowledged(step.number)
+    assert not sender.is_done
+    sender.acknowledged(batch.number)
+    assert sender.is_done
+
+
+def test_an_urgent_group_waits_for_a_step_that_changes_it_too() -> None:
+    sender = Sender(Tables())
+    sender.want(WANTED)
+    step = sender.all_at_once()
+    assert step is not None
+    sender.want_instead(2, EMPTIED)
+    assert sender.urgent_batch() is None
+    sender.acknowledged(step.number)
+    batch = sender.urgent_batch()
+    assert batch is not None
+    assert batch.changes == (ModifyGroup(EMPTIED),)
+
+
+def test_a_group_that_nobody_wants_cannot_be_wanted_instead() -> None:
+    sender = Sender(Tables())
+    sender.want(SwitchTables((), ()))
+    sender.want_instead(2, EMPTIED)
+    assert sender.is_done
+
+
+@given(old=tables(), steps=st.lists(st.one_of(tables(), st.just("acknowledge")), max_size=6), last=tables())
+def test_whatever_is_wanted_meanwhile_the_switch_ends_with_what_was_wanted_last(
+    old: SwitchTables, steps: list[SwitchTables | str], last: SwitchTables
+) -> None:
+    switch = Tables.of(old)
+    sender = Sender(Tables.of(old), batch=2)
+    waiting: list[int] = []
+
+    def send() -> None:
+        for batch in sent(sender):
+            assert len({type(change) for change in batch.changes}) == 1
+            waiting.append(batch.number)
+            for change in batch.changes:
+                switch.apply(change)
+        assert len(waiting) <= 2
+
+    for step in [*steps, last]:
+        if isinstance(step, SwitchTables):
+            sender.want(step)
+        elif waiting:
+            sender.acknowledged(waiting.pop(0))
+        send()
+    while waiting:
+        sender.acknowledged(waiting.pop(0))
+        send()
+    assert sender.is_done
+    assert switch == Tables.of(last)

@@ -1,0 +1,87 @@
+"""Strategies for any tables of a switch, for tests of code that sends them there."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+
+from hypothesis import strategies as st
+
+from kuijia_app.tables.rules import (
+    ETH_TYPE_IPV4,
+    ETH_TYPE_MPLS,
+    Action,
+    Bucket,
+    FlowEntry,
+    Group,
+    GroupType,
+    Match,
+    Output,
+    PopLabel,
+    PushLabel,
+    SetDscp,
+    SetEcn,
+    SetQueue,
+    SwitchTables,
+    ToGroup,
+)
+
+PORTS = st.integers(1, 4)
+
+ACTIONS: st.SearchStrategy[Action] = st.one_of(
+    st.builds(PushLabel, st.integers(16, 19), st.integers(0, 7)),
+    st.just(PopLabel()),
+    st.builds(SetDscp, st.integers(0, 63)),
+    st.builds(SetEcn, st.integers(0, 3)),
+    st.builds(SetQueue, st.integers(0, 2)),
+    st.builds(Output, PORTS),
+)
+
+MATCHES = st.one_of(
+    st.builds(
+        Match,
+        in_port=PORTS,
+        eth_type=st.just(ETH_TYPE_MPLS),
+        mpls_label=st.integers(16, 18),
+        mpls_tc=st.none() | st.integers(0, 1),
+    ),
+    st.builds(
+        Match,
+        in_port=PORTS,
+        eth_type=st.just(ETH_TYPE_IPV4),
+        ipv4_dst=st.sampled_from([None, IPv4Network("10.0.1.0/24"), IPv4Network("10.0.2.1/32")]),
+        ip_dscp=st.none() | st.integers(0, 1),
+        ip_ecn=st.none() | st.integers(0, 1),
+    ),
+)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> SwitchTables:
+    """Draw up to four groups that use and watch earlier ones, and up to six entries that use some of them."""
+    groups: list[Group] = []
+    for group_id in draw(st.lists(st.integers(1, 6), unique=True, max_size=4)):
+        groups.append(draw(_group(group_id, [group.group_id for group in groups])))
+    entries: dict[object, FlowEntry] = {}
+    for match in draw(st.lists(MATCHES, max_size=6)):
+        actions = draw(st.lists(ACTIONS, max_size=3))
+        uses_group = draw(st.booleans())
+        if groups and uses_group:
+            actions.append(ToGroup(draw(st.sampled_from(groups)).group_id))
+        written = tuple(draw(st.lists(ACTIONS, max_size=2)))
+        goto_table = draw(st.none() | st.just(1))
+        entry = FlowEntry(draw(st.integers(1, 2)), match, tuple(actions), 0, written, goto_table)
+        entries[entry.priority, match] = entry
+    return SwitchTables(tuple(groups), tuple(entries.values()))
+
+
+@st.composite
+def _group(draw: st.DrawFn, group_id: int, others: list[int]) -> Group:
+    buckets = []
+    for _ in range(draw(st.integers(0, 3))):
+        actions = tuple(draw(st.lists(ACTIONS, max_size=3)))
+        uses_group = draw(st.booleans())
+        if others and uses_group:
+            actions = (*actions, ToGroup(draw(st.sampled_from(others))))
+        watch_group = draw(st.none() | st.sampled_from(others)) if others else None
+        buckets.append(Bucket(actions, draw(st.none() | PORTS), watch_group))
+    return Group(group_id, draw(st.sampled_from(GroupType)), tuple(buckets))

@@ -1,0 +1,55 @@
+"""A folder that cannot be written to is refused at once, and files are whole or absent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kuijia_base.errors import InputError
+from kuijia_base.output_folder import OutputFolder
+
+
+def test_a_folder_is_made_with_those_above_it(tmp_path: Path) -> None:
+    folder = OutputFolder(tmp_path / "results" / "table2")
+    folder.write_json("a.json", {"x": 1})
+    folder.write_text("b.txt", "text\n")
+    assert json.loads((tmp_path / "results/table2/a.json").read_text()) == {"x": 1}
+    assert folder.written == ["a.json", "b.txt"]
+    assert {path.name for path in folder.path.iterdir()} == {"a.json", "b.txt"}
+
+
+def test_a_folder_in_which_nothing_was_written_is_removed_again(tmp_path: Path) -> None:
+    OutputFolder(tmp_path / "results" / "table2").remove_if_empty()
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "mine").mkdir()
+    OutputFolder(tmp_path / "mine").remove_if_empty()
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot be written to") as caught:
+        OutputFolder(tmp_path / "file" / "table2")
+    assert caught.value.exit_status == 2
+    with pytest.raises(InputError, match="cannot be written to"):
+        OutputFolder(tmp_path / "file")
+
+
+def test_a_picture_that_fails_leaves_the_old_one_and_no_half_one(tmp_path: Path) -> None:
+    folder = OutputFolder(tmp_path)
+
+    def write_old(path: Path) -> None:
+        path.write_bytes(b"old")
+
+    folder.write_with("a.png", write_old)
+
+    def fail(path: Path) -> None:
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(InputError, match="No space left on device"):
+        folder.write_with("a.png", fail)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.png", b"old")]
+    assert folder.written == ["a.png"]

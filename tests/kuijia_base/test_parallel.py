@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kuijia_base.parallel import in_processes, processors
+
+
+def _sum(shared: int, task: int) -> int:
+    return shared + task
+
+
+def _slow_at_first(_: None, task: int) -> int:
+    if task == 0:
+        time.sleep(0.2)  # so that others finish first
+    return task
+
+
+def _process(_: None, __: int) -> int:
+    return os.getpid()
+
+
+def _refuse(_: None, task: int) -> int:
+    if task == 3:
+        raise KeyError(task)
+    return task
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_results_come_in_the_order_of_the_tasks(processes: int) -> None:
+    assert list(in_processes(_sum, 10, range(20), processes)) == list(range(10, 30))
+    assert list(in_processes(_slow_at_first, None, range(4), processes)) == list(range(4))
+
+
+def test_one_process_is_this_one_and_more_are_others() -> None:
+    assert set(in_processes(_process, None, range(3), 1)) == {os.getpid()}
+    assert os.getpid() not in set(in_processes(_process, None, range(3), 2))
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_error_is_raised_where_its_result_would_come(processes: int) -> None:
+    results = in_processes(_refuse, None, range(5), processes)
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(KeyError):
+        next(results)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_tasks_are_taken_as_they_are_needed(processes: int) -> None:
+    taken: list[int] = []
+
+    def tasks() -> Iterator[int]:
+        for task in range(100):
+            taken.append(task)
+            yield task
+
+    results = in_processes(_sum, 0, tasks(), processes)
+    next(results)
+    assert len(taken) <= 3 * processes
+    results.close()  # type: ignore[attr-defined]
+
+
+def test_there_is_a_processor() -> None:
+    assert processors() >= 1
+
+
+_PARENT = """
+import sys, time
+from kuijia_base.parallel import in_processes
+from tests.kuijia_base.test_parallel import tell_and_wait
+
+if __name__ == "__main__":
+    list(in_processes(tell_and_wait, None, range(4), 2))
+"""
+
+
+def tell_and_wait(_: None, __: int) -> None:
+    os.write(1, f"{os.getpid()}\n".encode())
+    time.sleep(3600)
+
+
+def test_workers_do_not_outlive_a_parent_that_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(_PARENT)
+    root = Path(__file__).parents[2]
+    command = [sys.executable, str(script)]
+    surroundings = {**os.environ, "PYTHONPATH": str(root)}
+    with subprocess.Popen(command, env=surroundings, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        workers = [int(parent.stdout.readline()) for _ in range(2)]
+        assert all(Path("/proc", str(worker)).exists() for worker in workers)
+        parent.kill()
+    deadline = time.monotonic() + 60
+    while any(_runs(worker) for worker in workers):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def _runs(process: int) -> bool:
+    """Return whether a process is there and has not ended; nobody may be left to take its status."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def _wait_from_the_second_on(_: None, task: int) -> int:
+    if task:
+        time.sleep(3600)
+    return task
+
+
+def test_results_that_nobody_waits_for_are_not_finished() -> None:
+    results = in_processes(_wait_from_the_second_on, None, range(4), 2)
+    assert next(results) == 0
+    started = time.monotonic()
+    results.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - started < 60

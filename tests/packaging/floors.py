@@ -1,0 +1,69 @@
+"""The floors of the house: every room, lowest first, and the rooms that its modules may import from."""
+
+from __future__ import annotations
+
+_EXPERIMENT = "kuijia_base te_solver experiments.results experiments.registry experiments.reporting"
+_COMPUTED = f"{_EXPERIMENT} experiments.sweep simulator"
+_MEASURED = (
+    f"{_EXPERIMENT} experiments.measuring kuijia_app.tables"
+    " testbed.machine testbed.links testbed.network testbed.controllers testbed.traffic testbed.lab"
+)
+_LIBRARIES = "kuijia_base te_solver simulator kuijia_app hedera testbed experiments"
+
+ROOMS = {
+    "kuijia_base": "",
+    "te_solver": "kuijia_base",
+    "simulator": "kuijia_base te_solver",
+    "kuijia_app.tables": "kuijia_base te_solver",
+    "kuijia_app.framework": "kuijia_base",
+    "kuijia_app.gate": "kuijia_base kuijia_app.framework",
+    "kuijia_app.control": "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate",
+    "kuijia_app.proof": "kuijia_base te_solver kuijia_app.tables kuijia_app.control.liveness",
+    "kuijia_app.controller": (
+        "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control"
+    ),
+    "hedera": "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control",
+    "testbed.machine": "kuijia_base",
+    "testbed.uml": "kuijia_base testbed.machine",
+    "testbed.links": "kuijia_base testbed.machine",
+    "testbed.network": "kuijia_base te_solver kuijia_app.tables testbed.machine testbed.links",
+    "testbed.traffic": "kuijia_base testbed.machine testbed.links testbed.network",
+    "testbed.controllers": (
+        "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.event_log kuijia_app.framework.tls"
+        " kuijia_app.control.plan_source testbed.machine"
+    ),
+    "testbed.crosscheck": "kuijia_base te_solver kuijia_app.tables kuijia_app.proof testbed.machine",
+    "testbed.boxes": (
+        "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.listening kuijia_app.framework.tls"
+        " testbed.machine testbed.links testbed.network testbed.controllers"
+    ),
+    "testbed.lab": (
+        "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.event_log kuijia_app.control.liveness"
+        " kuijia_app.control.plan_update testbed.machine testbed.uml testbed.links testbed.network testbed.controllers"
+    ),
+    "experiments.results": "kuijia_base",
+    "experiments.registry": "kuijia_base experiments.results",
+    "experiments.compared_schemes": "te_solver",
+    "experiments.reporting": "kuijia_base experiments.results experiments.registry",
+    "experiments.sweep": "kuijia_base",
+    "experiments.measuring": (
+        "kuijia_base te_solver kuijia_app.tables testbed.machine testbed.links testbed.traffic testbed.boxes"
+        " testbed.lab experiments.results experiments.registry"
+    ),
+    "experiments.whatif": _COMPUTED,
+    "experiments.packet_study": _COMPUTED,
+    "experiments.cqrd": _COMPUTED,
+    "experiments.fig4": _COMPUTED,
+    "experiments.update": _MEASURED,
+    "experiments.recovery": _MEASURED,
+    "experiments.motivation": f"{_MEASURED} simulator experiments.compared_schemes",
+    "experiments.gscale": f"{_MEASURED} simulator experiments.compared_schemes experiments.sweep",
+    "experiments.hedera": f"{_MEASURED} simulator hedera",
+    "experiments.memory": f"{_EXPERIMENT} kuijia_app.tables experiments.compared_schemes experiments.gscale.cases"
+    " experiments.gscale.scenario",
+    "kuijia": _LIBRARIES,
+    "benchmarks": _LIBRARIES,
+    "tests": f"{_LIBRARIES} kuijia benchmarks",
+}
+"""Room to the rooms, or single modules of rooms, that it may import, all of which stand before it. A room is a package
+with all its subpackages, or a module; the packages that hold rooms have no code of their own."""

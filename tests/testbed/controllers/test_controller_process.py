@@ -1,0 +1,89 @@
+"""A controller's process: its event log, read piece by piece while it is written, and failures of its start."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kuijia_app.tables.options import OptionWords
+from testbed.controllers import application_process
+from testbed.controllers.controller_process import ControllerProcess
+from testbed.machine.errors import TestbedError
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    (tmp_path / "controller-events.jsonl").touch()
+    return tmp_path / "controller-events.jsonl"
+
+
+@pytest.fixture
+def process(log: Path) -> ControllerProcess:
+    return ControllerProcess(log.parent, log.parent / "plan.json", OptionWords(), "os-ken")
+
+
+def append(log: Path, *events: dict[str, object]) -> None:
+    with log.open("a") as file:
+        file.writelines(json.dumps(event) + "\n" for event in events)
+
+
+def test_a_line_that_is_still_being_written_is_left_for_the_next_call(log: Path, process: ControllerProcess) -> None:
+    assert process.events() == []
+    log.write_text('{"event": "one"}\n{"event": ')
+    assert process.events() == [{"event": "one"}]
+    log.write_text('{"event": "one"}\n{"event": "two"}\n')
+    assert process.events() == [{"event": "one"}, {"event": "two"}]
+
+
+@pytest.mark.parametrize(
+    "line", [b"no JSON", b"[]", b'{"time": 1}', b"[" * 100_000, b'{"event": ' + b"7" * 5000 + b"}", b"\xff"]
+)
+def test_a_line_that_is_no_event_is_one_error_that_names_the_file(
+    log: Path, process: ControllerProcess, line: bytes
+) -> None:
+    log.write_bytes(line + b"\n")
+    with pytest.raises(TestbedError, match=f"^{log} has a line that is no event: '[^\n]*$") as caught:
+        process.events()
+    assert len(str(caught.value)) < 500
+
+
+def test_an_event_without_end_is_not_waited_for(log: Path, process: ControllerProcess) -> None:
+    log.write_bytes(b'{"event": "' + b"x" * (2 << 20))
+    with pytest.raises(TestbedError, match=f"^an event in {log} has more than 1048576 bytes to say$"):
+        process.events()
+
+
+def test_the_last_words_of_a_long_log_are_cut_out_of_its_end(log: Path, process: ControllerProcess) -> None:
+    log.with_name("controller.log").write_text("x" * 10_000_000 + "\nthe last word\n")
+    with pytest.raises(TestbedError, match=r"^the controller has died: the last word$"):
+        process.wait_for(lambda _: False, 0)
+
+
+def test_a_tunnel_is_dead_while_an_ingress_was_last_told_so(log: Path, process: ControllerProcess) -> None:
+    def told(ingress: str, path_id: int, *, alive: bool) -> dict[str, object]:
+        return {"event": "tunnel-liveness", "ingress": ingress, "path_id": path_id, "alive": alive}
+
+    append(log, told("s1", 16, alive=False), told("s1", 17, alive=False), told("s4", 17, alive=False))
+    assert process.tunnels_told_dead() == {16, 17}
+    append(log, told("s1", 16, alive=True), told("s4", 17, alive=True))
+    assert process.tunnels_told_dead() == {17}
+
+
+def test_a_switch_is_unfit_until_it_is_programmed_after_all(log: Path, process: ControllerProcess) -> None:
+    append(log, {"event": "switch-unfit", "switch": "s1", "problem": "has no port 3"})
+    append(log, {"event": "switch-ready", "switch": "s2"}, {"event": "switch-refused", "switch": "s2"})
+    assert process.unfit_switches() == {"s1", "s2"}
+    append(log, {"event": "switch-ready", "switch": "s2"})
+    assert process.unfit_switches() == {"s1"}
+
+
+def test_a_controller_that_does_not_listen_is_ended(
+    process: ControllerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(application_process, "START_TIMEOUT", 0.01)
+    monkeypatch.setattr(process, "_command", lambda: ["sleep", "600"])
+    with pytest.raises(TestbedError, match=r"^the controller does not listen after 0.01 s; see "):
+        process.start()
+    assert not process.is_alive

@@ -1,0 +1,101 @@
+"""The model against real switches: a sample of the cases of `kuijia crosscheck`, which also finds differences."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from kuijia_app.proof.model.network import ModelNetwork
+from kuijia_app.proof.model.packet import Packet
+from kuijia_app.proof.verification import Verifier
+from kuijia_app.tables.identifiers import bfd_label
+from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.rules import Group, GroupType, SwitchTables
+from te_solver.failures import Failure
+from te_solver.plan import LAST_PATH_ID, Plan
+from testbed.crosscheck import crosscheck
+from testbed.crosscheck.crosscheck import RealNetwork, cross_check
+from testbed.crosscheck.random_cases import RandomPlan, random_failure, random_plan, random_stray
+from tests.kuijia_app.plans import motivation_plan
+
+SAMPLE = 400
+
+
+@pytest.mark.ovs
+def test_model_and_switch_agree_on_a_sample() -> None:
+    found = cross_check(SAMPLE, seed=20)
+    assert found.disagreements == []
+    assert found.cases == SAMPLE
+    assert found.plans == SAMPLE // (crosscheck.FAILURES_PER_PLAN * crosscheck.PACKETS_PER_FAILURE)
+
+
+@pytest.mark.ovs
+def test_every_slot_can_be_chosen_and_is_read_back(tmp_path: Path) -> None:
+    case = RandomPlan(motivation_plan(), PipelineOptions(slot_count=16))
+    with RealNetwork(case, tmp_path) as real:
+        wiring = real._wiring
+        packet = Packet(4, wiring.host_address("s1"), wiring.host_address("s4"))
+        slots = {real._slot(real.real_way("s1", packet, dp_hash)) for dp_hash in range(1, 257)}
+    assert slots == set(range(16))
+
+
+@pytest.mark.ovs
+def test_a_model_that_prefers_the_last_bucket_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def turned(group: Group) -> Group:
+        if group.group_type is GroupType.SELECT or len(group.buckets) < 2:
+            return group
+        return dataclasses.replace(group, buckets=group.buckets[::-1])
+
+    def other_model(plan: Plan, tables: dict[str, SwitchTables], liveness: Liveness) -> ModelNetwork:
+        changed = {
+            switch: dataclasses.replace(each, groups=tuple(map(turned, each.groups))) for switch, each in tables.items()
+        }
+        return ModelNetwork(plan, changed, liveness)
+
+    monkeypatch.setattr(crosscheck, "ModelNetwork", other_model)
+    case = RandomPlan(motivation_plan(), PipelineOptions())
+    with RealNetwork(case, tmp_path) as real:
+        monkeypatch.setattr(real, "_groups", {})  # the switch keeps its first groups
+        real.fail(Failure("none"))
+        random = Random(1)
+        told = [line for _ in range(20) for line in real.compare(random)]
+    assert any("the switch says s1: groups (" in line for line in told)
+
+
+def test_plans_are_drawn_the_same_again_and_can_all_be_built() -> None:
+    first, again = (Random(3) for _ in range(2))
+    kinds = set()
+    for _ in range(300):
+        case = random_plan(first)
+        assert case == random_plan(again)
+        build_tables(case.plan, case.options)
+        options = case.options
+        kinds.add((options.layout.name, options.tagging, options.form, options.liveness))
+    # eight queues have no ECN bits, those of some random layouts do
+    assert len(kinds) == 3 * 2 * 2 * 2 + 2 * 2
+
+
+def test_stray_packets_are_of_every_kind() -> None:
+    random = Random(4)
+    session_labels = high_code_points = from_hosts = unlabelled = 0
+    for _ in range(150):
+        case = random_plan(random)
+        stray = random_stray(case, random)
+        session_labels += stray.label is not None and stray.label[0] >= bfd_label(0) and stray.label[0] != LAST_PATH_ID
+        high_code_points += stray.dscp >= 12
+        from_hosts += stray.in_port == len(case.plan.topology.neighbours[stray.switch]) + 1
+        unlabelled += stray.label is None and case.options.tagging is Tagging.MPLS
+    assert min(session_labels, high_code_points, from_hosts, unlabelled) > 5
+
+
+def test_tables_of_random_layouts_are_sound() -> None:
+    random = Random(5)
+    for _ in range(25):
+        case = random_plan(random)
+        failures = [random_failure(case.plan, random) for _ in range(3)]
+        found = Verifier(case.plan, build_tables(case.plan, case.options), case.options).run(failures)
+        assert [str(violation) for violation in found.violations] == []

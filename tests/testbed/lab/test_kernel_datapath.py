@@ -1,0 +1,103 @@
+"""A plan's tables on Open vSwitch's datapath in the kernel: labels, queues and failover of real packets."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from te_solver.plan import Plan
+from testbed.lab.lab import Lab, LabOptions
+from testbed.links.flow_keys import FlowKey, Mark
+from testbed.machine.ovs import Datapath
+from testbed.traffic.hash_probe import probe_marks_seen_by
+from testbed.traffic.iperf import IperfFlow, IperfRun
+from tests.kuijia_app.plans import motivation_plan
+
+pytestmark = pytest.mark.kernel
+
+CAPACITY = 10.0
+FLOWS = tuple(FlowKey("tcp", "10.0.1.1", port, 5201) for port in range(10000, 10120))
+T1, T2, T3 = 16, 17, 18
+PINGS = 5
+SENDING_SECONDS = 20
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    plan = motivation_plan()
+    return replace(plan, topology=plan.topology.with_capacity(CAPACITY))
+
+
+@pytest.fixture(scope="module")
+def lab(plan: Plan) -> Iterator[Lab]:
+    with Lab(plan, LabOptions(), lambda _: None) as lab:
+        yield lab
+
+
+def marks(lab: Lab) -> dict[FlowKey, Mark]:
+    source, target = lab.fabric.host("s1"), lab.fabric.host("s4")
+    return probe_marks_seen_by(lambda: lab.fabric.observe("s1"), source, str(target.address), FLOWS)
+
+
+def sent(lab: Lab) -> Counter[str]:
+    """Return the packets that s1 has sent to other switches, by queue."""
+    queues = [queue for queue in lab.status()["queues"] if queue["switch"] == "s1"]
+    return sum((Counter({queue["queue"]: queue["sent_packets"]}) for queue in queues), Counter())
+
+
+def test_switches_forward_in_the_kernel(lab: Lab) -> None:
+    assert lab.network.datapath is Datapath.KERNEL
+    ping = ["ping", "-c", str(PINGS), "-i", "0.2", str(lab.network.host("s4").address)]
+    assert f"{PINGS} received" in lab.network.host("s1").run(ping).stdout
+    entries = lab.network.ovs.appctl("dpctl/dump-flows", "system@ovs-system").splitlines()
+    assert any("push_mpls(" in entry and "set(skb_priority(0x10002))" in entry for entry in entries)
+    assert any("pop_mpls(" in entry for entry in entries)
+
+
+def test_every_link_carries_its_capacity_in_strict_order(lab: Lab) -> None:
+    for link in lab.calibrate():
+        assert link.fault(tolerance=0.05) is None
+
+
+def test_a_flow_has_the_same_tunnel_at_every_attempt_and_tunnels_have_their_shares(lab: Lab) -> None:
+    first = marks(lab)
+    assert marks(lab) == first
+    share = {label: count / len(FLOWS) for label, count in Counter(mark.label for mark in first.values()).items()}
+    assert share == pytest.approx({T1: 0.5, T2: 0.3, T3: 0.2}, abs=0.2)
+    assert {mark.traffic_class for mark in first.values()} == {0}
+
+
+def test_a_connection_fills_the_queues_of_switches_until_they_drop(lab: Lab) -> None:
+    flow = IperfFlow("f", "s1", "s4", 20001, 5201, congestion_control="cubic")
+    with IperfRun(lab.fabric, [flow], SENDING_SECONDS):
+        deadline = time.monotonic() + SENDING_SECONDS
+        while not any(queue["dropped_packets"] for queue in lab.status()["queues"] if queue["switch"] == "s1"):
+            assert time.monotonic() < deadline
+
+
+@pytest.mark.parametrize(("link", "broken"), [(("s1", "s4"), T2), (("s2", "s4"), T1)], ids=["local", "remote"])
+def test_victims_alone_change_their_tunnel_and_their_queue(lab: Lab, link: tuple[str, str], broken: int) -> None:
+    before = marks(lab)
+    victims = {flow for flow, mark in before.items() if mark.label == broken}
+    assert victims
+    assert victims != before.keys()
+    lab.fail(*link)
+    try:
+        counted = sent(lab)
+        after = marks(lab)
+        counted = sent(lab) - counted
+    finally:
+        lab.heal(*link)
+    assert {flow: mark for flow, mark in after.items() if flow not in victims} == {
+        flow: mark for flow, mark in before.items() if flow not in victims
+    }
+    assert {after[flow].traffic_class for flow in victims} == {1}
+    assert broken not in {after[flow].label for flow in victims}
+    # Probes lost on the way back are sent again.
+    assert len(victims) <= counted["victim"] < 2 * len(victims) + 5
+    assert len(FLOWS) - len(victims) <= counted["normal"] < 2 * (len(FLOWS) - len(victims)) + 5
+    assert marks(lab) == before

@@ -1,0 +1,133 @@
+"""A lab whose tunnels are watched by BFD survives failures beyond the first link without a controller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from kuijia_base.errors import InputError
+from te_solver.demands_file import load_demands
+from te_solver.networks import shipped_demands, shipped_network
+from te_solver.plan import Plan, Tunnel
+from te_solver.solve import solve
+from te_solver.topology_file import load_topology
+from testbed.lab.lab import Lab, LabOptions
+from testbed.machine.commands import run_command
+from testbed.traffic.hash_probe import FlowKey, Mark, probe_marks
+from tests.kuijia_app.dummy_switches import wait_until
+
+pytestmark = pytest.mark.emulation
+
+CAPACITY = 20.0
+FLOWS = tuple(FlowKey("tcp", "10.0.1.1", port, 9) for port in range(21000, 21040))
+NORMAL, LOW = 0, 1
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    topology = load_topology(shipped_network("fig1"))
+    demands = load_demands(shipped_demands("fig1"), topology)
+    return solve(topology.with_capacity(CAPACITY), demands)
+
+
+@pytest.fixture(scope="module")
+def lab(plan: Plan) -> Iterator[Lab]:
+    """Run a lab without a controller from the start."""
+    with Lab(plan, LabOptions(liveness="bfd"), lambda _: None) as lab:
+        lab.kill_controller()
+        yield lab
+
+
+def tunnel(plan: Plan, *nodes: str) -> Tunnel:
+    return next(each for each in plan.tunnels if each.nodes == nodes)
+
+
+def marks(lab: Lab) -> dict[FlowKey, Mark]:
+    """Return the marks that s1 puts on each flow to s4."""
+    interfaces = [lab.network.interface("s1", port) for port in (1, 2, 3)]
+    return probe_marks(lab.network.host("s1"), str(lab.network.host("s4").address), interfaces, FLOWS)
+
+
+def moved_from(path_id: int, before: dict[FlowKey, Mark], after: dict[FlowKey, Mark]) -> bool:
+    """Return True if the flows of one tunnel, and no others, moved to other tunnels and are tagged low."""
+    victims = {flow for flow, mark in before.items() if mark.label == path_id}
+    assert victims
+    return all(
+        mark.label != path_id and mark.traffic_class == LOW if flow in victims else mark == before[flow]
+        for flow, mark in after.items()
+    )
+
+
+def sessions_down(lab: Lab) -> list[int]:
+    return [each["path_id"] for each in lab.status()["sessions"] if not all(end["up"] for end in each["ends"])]
+
+
+def test_a_remote_failure_moves_the_traffic_of_its_tunnel_alone_and_healing_moves_it_back(lab: Lab, plan: Plan) -> None:
+    failing = tunnel(plan, "s1", "s2", "s4")
+    before = marks(lab)
+    assert {mark.traffic_class for mark in before.values()} == {NORMAL}
+    lab.fail("s2", "s4")
+    try:
+        wait_until(lambda: moved_from(failing.path_id, before, marks(lab)), "the flows move")
+        assert sessions_down(lab) == [failing.path_id]
+    finally:
+        lab.heal("s2", "s4")
+    wait_until(lambda: marks(lab) == before, "the flows are back")
+    assert sessions_down(lab) == []
+
+
+def test_the_far_end_moves_its_answers_as_well(lab: Lab) -> None:
+    ping = ["ping", "-c", "3", "-i", "0.2", "-W", "5", str(lab.network.host("s4").address)]
+    lab.fail("s1", "s2")
+    try:
+        assert " 3 received" in lab.network.host("s1").run(ping).stdout
+    finally:
+        lab.heal("s1", "s2")
+
+
+@pytest.mark.parametrize("death", ["down", "deleted"])
+def test_a_tunnel_whose_bfd_port_dies_is_taken_for_dead(lab: Lab, plan: Plan, death: str) -> None:
+    failing = tunnel(plan, "s1", "s3", "s4")
+    (session,) = (each for each in lab.network.session_states() if each.path_id == failing.path_id)
+    before = marks(lab)
+    port = f"s1-b{session.path_id}"
+    run_command(["ip", "link", "set", port, "down"] if death == "down" else ["ip", "link", "delete", port])
+    wait_until(lambda: moved_from(failing.path_id, before, marks(lab)), "the flows move")
+    # The port's own state reaches the groups before the session has missed its packets.
+    wait_until(lambda: sessions_down(lab) == [failing.path_id], "the session is down")
+    dead = [tunnel["path_id"] for tunnel in lab.status()["tunnels"] if not tunnel["alive"]]
+    assert dead == [failing.path_id]
+    if death == "down":
+        run_command(["ip", "link", "set", port, "up"])
+    else:
+        lab.network.remove_sessions([session])
+        lab.network.add_sessions([session], lab.options.bfd_interval_ms)
+    lab.network.wait_for_sessions([session], up=True)
+    wait_until(lambda: marks(lab) == before, "the flows are back")
+
+
+def test_an_interval_that_cannot_be_had_is_refused_before_anything_is_built(plan: Plan) -> None:
+    said: list[str] = []
+    with pytest.raises(InputError, match=r"^testbed:BFD interval: 0 ms is out of bounds, expected 1 to 10000 ms$"):
+        Lab(plan, LabOptions(liveness="bfd", bfd_interval_ms=0), said.append).start()
+    assert said == []
+
+
+def test_an_update_brings_sessions_of_its_own_and_takes_those_it_does_without_away(plan: Plan) -> None:
+    (pair,) = plan.pairs
+    two = replace(pair, tunnels=tuple(replace(each, weight=0.5) for each in pair.tunnels[:2]))
+    with Lab(plan, LabOptions(liveness="bfd", bfd_interval_ms=100), lambda _: None) as lab:
+        paths = sessions_over(lab)
+        lab.update(replace(plan, pairs=(two,)))
+        assert sessions_over(lab) == {path for path in paths if path in {each.nodes for each in two.tunnels}}
+        lab.update(plan)
+        assert sessions_over(lab) == paths
+        lab.network.wait_for_sessions(lab.network.session_states(), up=True)
+        lab.fail("s3", "s4")
+        lab.heal("s3", "s4")
+
+
+def sessions_over(lab: Lab) -> set[tuple[str, ...]]:
+    return {session.nodes for session in lab.network.session_states()}

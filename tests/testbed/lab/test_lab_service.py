@@ -1,0 +1,313 @@
+"""The background service answers every request that can be answered and outlives every one of its clients."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kuijia_base.errors import InputError
+from testbed.lab.lab import Lab
+from testbed.lab.lab_reception import Reception
+from testbed.lab.lab_service import BrokenLabError, Order, _listener, _refused, answer_one
+from tests.testbed.make_believe_lab import MakeBelieveLab
+
+
+class FakeLab(Lab):
+    """Does nothing, and says so."""
+
+    def __init__(self) -> None:
+        self.running = True
+
+    @property
+    def is_running(self) -> bool:
+        return self.running
+
+    def status(self) -> dict[str, Any]:
+        return {"lab": "fake", "padding": "x" * 1_000_000}
+
+    def heal(self, a: str, b: str) -> Any:  # noqa: ANN401
+        raise InputError("testbed", f"link {a}-{b}", "the link is up already", "one that is down")
+
+    def stop(self) -> None:
+        self.running = False
+
+
+@pytest.fixture
+def listener(tmp_path: Path) -> Iterator[socket.socket]:
+    with _listener(tmp_path / "lab.sock") as listener:
+        yield listener
+
+
+@contextmanager
+def received(listener: socket.socket, **limits: Any) -> Iterator[Reception]:  # noqa: ANN401
+    with Reception(listener, _refused, **limits) as reception:
+        yield reception
+
+
+@pytest.fixture
+def reception(listener: socket.socket) -> Iterator[Reception]:
+    with received(listener, patience=0.5) as reception:
+        yield reception
+
+
+def client(listener: socket.socket, said: bytes) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(5)
+    connection.connect(listener.getsockname())
+    connection.sendall(said)
+    return connection
+
+
+def answer(lab: Lab, listener: socket.socket, reception: Reception, said: bytes) -> dict[str, Any]:
+    """Return what the service answers to a line."""
+    with client(listener, said) as connection:
+        assert answer_one(lab, reception)
+        answered: dict[str, Any] = json.loads(connection.makefile("rb").readline())
+        return answered
+
+
+KNOWN = "expected status, fail, heal, update, enter or down"
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [
+        (
+            {"do": "heal", "a": "s1", "b": "s2"},
+            {"error": "testbed:link s1-s2: the link is up already, expected one that is down", "exit_status": 2},
+        ),
+        (
+            {"do": "dance"},
+            {
+                "error": f"lab: unknown request {{'do': 'dance'}}, {KNOWN}",
+                "exit_status": 2,
+            },
+        ),
+        ([], {"error": f"lab: unknown request [], {KNOWN}", "exit_status": 2}),
+        (
+            {"do": "fail", "a": "s1"},
+            {
+                "error": f"lab: unknown request {{'do': 'fail', 'a': 's1'}}, {KNOWN}",
+                "exit_status": 2,
+            },
+        ),
+    ],
+)
+def test_a_refused_request_is_answered_with_its_exit_status(
+    listener: socket.socket, reception: Reception, request_: object, answer: object
+) -> None:
+    with client(listener, json.dumps(request_).encode() + b"\n") as connection:
+        assert answer_one(FakeLab(), reception)
+        assert json.loads(connection.makefile("rb").readline()) == answer
+
+
+@pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\n\r\n", b"{\n", b"\xff\n"])
+def test_a_client_that_leaves_or_talks_nonsense_ends_nothing(
+    listener: socket.socket, reception: Reception, said: bytes
+) -> None:
+    client(listener, said).close()
+    assert answer_one(FakeLab(), reception)
+
+
+def test_a_client_that_does_not_wait_for_its_answer_ends_nothing(listener: socket.socket, reception: Reception) -> None:
+    client(listener, b'{"do": "status"}\n').close()
+    assert answer_one(FakeLab(), reception)
+
+
+def test_a_client_that_says_or_reads_nothing_does_not_hold_up_the_others_for_ever(listener: socket.socket) -> None:
+    with (
+        received(listener, patience=0.05) as reception,
+        closing(client(listener, b"")),
+        closing(client(listener, b'{"do": "status"}\n')),
+    ):
+        assert answer_one(FakeLab(), reception)
+        assert answer_one(FakeLab(), reception)
+
+
+def test_down_is_answered_when_the_lab_is_down(listener: socket.socket, reception: Reception) -> None:
+    lab = FakeLab()
+    with client(listener, b'{"do": "down"}\n') as connection:
+        assert not answer_one(lab, reception)
+        assert json.loads(connection.makefile("rb").readline()) == {"result": None}
+    assert not lab.running
+
+
+def update(*rows: object, source: object = "demands.csv") -> bytes:
+    return json.dumps({"do": "update", "demands": rows, "source": source}).encode()
+
+
+RATE = "expected a finite number of Mbit/s, zero or more"
+ROW = "expected [SOURCE, TARGET, RATE, PRIORITY]"
+TEXT = "expected text of at most 256 characters that can be printed"
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        (b'{"do":"update","demands":[["s1","s9",1,0]]}', "lab: unknown request {'do': 'update', 'demands': [["),
+        (update(["s1", "s9", 1, 0]), "demands.csv:demands[0].target: unknown node 's9', expected a node of fig1"),
+        (update(["s1", "s1", 1, 0]), "demands.csv:demands[0].target: a demand from 's1' to itself, expected two"),
+        (update(["s1", "s4", 1, 0], ["s1", "s4", 2, 0]), "demands.csv: two demands from s1 to s4 with priority 0"),
+        (update(["s1", "s4", 1, 3]), "demands.csv: a demand of priority 3, expected one that the queue layout 'plain'"),
+        (update(), "demands.csv: "),
+        (update(["s1", "s4", -1, 0]), f"lab:demands[0][2]: found -1, {RATE}"),
+        (update(["s1", "s4", True, 0]), f"lab:demands[0][2]: found True, {RATE}"),
+        (update(["s1", "s4", float("nan"), 0]), f"lab:demands[0][2]: found nan, {RATE}"),
+        (update(["s1", "s4", "1", 0]), f"lab:demands[0][2]: found '1', {RATE}"),
+        (update(["s1", "s4", 1, 0.5]), "lab:demands[0][3]: found 0.5, expected a whole number from 0 to 255"),
+        (update(["s1", "s4", 1]), f"lab:demands[0]: found ['s1', 's4', 1], {ROW}"),
+        (update({"source": "s1"}), f"lab:demands[0]: found {{'source': 's1'}}, {ROW}"),
+        (update([None, "s4", 1, 0]), f"lab:demands[0][0]: found None, {TEXT}"),
+        (update(["x" * 300, "s4", 1, 0]), f"lab:demands[0][0]: found '{'x' * 60}'..., {TEXT}"),
+        (update(["s1\n", "s4", 1, 0]), f"lab:demands[0][0]: found 's1\\n', {TEXT}"),
+        (update(["s1", "s4", 1, 0], source=7), "lab:source: found 7, expected text of at most 4096 characters"),
+        (b'{"do": "update", "demands": 7, "source": ""}', "lab:demands: found 7, expected a list of [SOURCE, TARGET"),
+        (b'{"do": "fail", "a": ["s1"], "b": "s2"}', f"lab:a: found ['s1'], {TEXT}"),
+        (b'{"do": "fail", "a": "s1", "b": "s1"}', "testbed:link s1-s1: there is no such link"),
+        (b'{"do": "enter", "node": "s9"}', "testbed:s9: there is no such node"),
+        (b'{"do": "status", "and": 1}', "lab: unknown request {'do': 'status', 'and': 1}"),
+        (b'{"do": "down", "do": ["down"]}', "lab: unknown request {'do': ['down']}"),
+        (b'{"do": "enter", "node": ' + b"7" * 5000 + b"}", "lab: a number of 5000 digits, expected at most 20"),
+        (b"[" * 100_000, "lab: the request is nested too deep, expected a JSON object on a line"),
+        (b"[" * 900 + b"]" * 900, "lab: unknown request [[[["),
+        (b"[" + b"1," * 100_000 + b"1]", "lab: unknown request [1, 1, 1"),
+        (b"", "lab: the request is not JSON (Expecting value at character 1)"),
+        (b"\xff", "lab: byte 0xff is not UTF-8, expected a JSON object on a line"),
+        ('{"do": "down"}'.encode("utf-16"), "lab: byte 0xff is not UTF-8"),
+    ],
+)
+def test_a_malformed_request_is_answered_with_one_clear_error_and_changes_nothing(
+    listener: socket.socket, reception: Reception, said: bytes, error: str
+) -> None:
+    lab = MakeBelieveLab()
+    answered = answer(lab, listener, reception, said + b"\n")
+    assert answered["error"].startswith(error)
+    assert answered["exit_status"] == 2
+    assert len(answered["error"]) < 500
+    assert "\n" not in answered["error"]
+    assert lab.changes == (1 if error.startswith("testbed:link") else 0)
+    assert "result" in answer(lab, listener, reception, update(["s1", "s4", 1, 0]) + b"\n")
+
+
+def test_a_request_without_a_line_end_is_answered_when_its_client_has_said_all(
+    listener: socket.socket, reception: Reception
+) -> None:
+    with client(listener, b'{"do": "enter", "node": "s1"}') as connection:
+        connection.shutdown(socket.SHUT_WR)
+        assert answer_one(MakeBelieveLab(), reception)
+        assert "result" in json.loads(connection.makefile("rb").readline())
+
+
+def test_half_a_line_and_silence_is_answered_with_an_error(listener: socket.socket) -> None:
+    with received(listener, patience=0.05) as reception, client(listener, b'{"do": "sta') as connection:
+        assert answer_one(FakeLab(), reception)
+        assert json.loads(connection.makefile("rb").readline()) == {
+            "error": "lab: the request has not ended after 0.05 s, expected a line",
+            "exit_status": 2,
+        }
+
+
+def test_a_line_without_end_is_answered_with_an_error_once_it_is_too_long(listener: socket.socket) -> None:
+    with received(listener, longest_request=1000) as reception, client(listener, b"x" * 100_000) as connection:
+        assert answer_one(FakeLab(), reception)
+        assert json.loads(connection.makefile("rb").readline()) == {
+            "error": "lab: a request of more than 1000 bytes, expected a shorter one",
+            "exit_status": 2,
+        }
+
+
+def test_a_client_that_speaks_slowly_does_not_delay_one_that_does_not(listener: socket.socket) -> None:
+    with (
+        received(listener, patience=60) as reception,
+        closing(client(listener, b'{"do"')),
+        client(listener, b'{"do": "enter", "node": "s1"}\n') as connection,
+    ):
+        assert answer_one(MakeBelieveLab(), reception)
+        assert "result" in json.loads(connection.makefile("rb").readline())
+        reception.close()
+
+
+def test_more_silent_clients_than_are_let_in_keep_nobody_out(listener: socket.socket) -> None:
+    with ExitStack() as stack:
+        reception = stack.enter_context(received(listener, patience=0.05, most_clients=3))
+        for _ in range(10):
+            stack.enter_context(closing(client(listener, b"")))
+        connection = stack.enter_context(client(listener, b'{"do": "enter", "node": "s1"}\n'))
+        for _ in range(11):
+            assert answer_one(MakeBelieveLab(), reception)
+        assert "result" in json.loads(connection.makefile("rb").readline())
+
+
+def test_time_that_requests_take_counts_against_no_client(listener: socket.socket) -> None:
+    class Slow(MakeBelieveLab):
+        def status(self) -> dict[str, Any]:
+            deadline = time.monotonic() + 0.3
+            while time.monotonic() < deadline:
+                pass
+            return {}
+
+    with (
+        received(listener, patience=0.2) as reception,
+        client(listener, b'{"do": "enter", ') as slow_speaker,
+        closing(client(listener, b'{"do": "status"}\n')),
+    ):
+        assert answer_one(Slow(), reception)
+        slow_speaker.sendall(b'"node": "s1"}\n')
+        assert answer_one(Slow(), reception)
+        assert "result" in json.loads(slow_speaker.makefile("rb").readline())
+
+
+def test_a_failure_of_a_look_is_answered_and_logged_and_ends_nothing(
+    listener: socket.socket, reception: Reception, capfd: pytest.CaptureFixture[str]
+) -> None:
+    class Broken(MakeBelieveLab):
+        def status(self) -> dict[str, Any]:
+            raise KeyError("queue")
+
+    answered = answer(Broken(), listener, reception, b'{"do": "status"}' + b" " * 10_000 + b"\n")
+    assert answered == {"error": "the lab failed at the request with KeyError: \"'queue'\"", "exit_status": 1}
+    logged = capfd.readouterr().err
+    assert "Traceback" in logged
+    assert 'failed at b\'{"do": "status"}' in logged
+    assert len(logged) < 3000
+
+
+def test_a_change_that_fails_for_an_unforeseen_reason_takes_the_lab_down_and_says_so(
+    listener: socket.socket, reception: Reception, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lab = MakeBelieveLab()
+    lab.fault = ZeroDivisionError("a bug")
+    message = "the lab failed at the request with ZeroDivisionError: 'a bug'; the lab is taken down, as its state"
+    with client(listener, b'{"do": "fail", "a": "s1", "b": "s2"}\n') as connection:
+        with pytest.raises(BrokenLabError, match=message):
+            answer_one(lab, reception)
+        answered = json.loads(connection.makefile("rb").readline())
+    assert answered["error"].startswith(message)
+    assert answered["exit_status"] == 1
+    assert not lab.running
+    assert "ZeroDivisionError" in capfd.readouterr().err
+
+
+def test_only_the_owner_can_connect(listener: socket.socket) -> None:
+    assert Path(listener.getsockname()).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"colour": 1}, "order:'colour': unknown option, expected one of scheme, "),
+        ({"slot_count": "64"}, "order:slot_count: found \"'64'\", expected a value of type int"),
+        ({"slot_count": True}, "order:slot_count: found 'True', expected a value of type int"),
+    ],
+)
+def test_an_order_for_no_lab_is_refused(options: dict[str, Any], error: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        Order({}, options).read()
+    assert str(refusal.value).startswith(error)

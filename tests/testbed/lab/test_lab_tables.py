@@ -1,0 +1,96 @@
+"""Labs with every kind of table: real packets of several classes use the queues for their tags and failures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from te_solver.plan import Plan
+from testbed.lab.lab import Lab, LabOptions
+from tests.kuijia_app.plans import motivation_plan
+
+pytestmark = pytest.mark.emulation
+
+CAPACITY = 20.0
+PINGS = 10
+HIGH, LOW, CONTROL = "0xb8", "0x00", "0xc0"
+"""TOS bytes: code points 46, 0 and 48."""
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    """Return a plan for figure 1 with all traffic of two classes on T2 = s1-s4."""
+    plan = motivation_plan((0.0, 1.0, 0.0))
+    (high,) = plan.pairs
+    return replace(
+        plan,
+        topology=plan.topology.with_capacity(CAPACITY),
+        pairs=(high, replace(high, priority=1)),
+    )
+
+
+def sent(lab: Lab, tos: str) -> Counter[tuple[str, str]]:
+    """Return packets sent by s1's ports, by neighbour and queue, while its host pinged that of s4."""
+
+    def totals() -> Counter[tuple[str, str]]:
+        queues = [queue for queue in lab.status()["queues"] if queue["switch"] == "s1"]
+        return Counter({(queue["to"], queue["queue"]): queue["sent_packets"] for queue in queues})
+
+    target = str(lab.network.host("s4").address)
+    lab.network.host("s1").run(["ping", "-c", "3", "-i", "0.2", "-Q", tos, target], timeout=30)  # caches are empty
+    before = totals()
+    answer = lab.network.host("s1").run(["ping", "-c", str(PINGS), "-i", "0.02", "-Q", tos, target], timeout=30)
+    assert f"{PINGS} received" in answer.stdout
+    return totals() - before
+
+
+@pytest.mark.parametrize(
+    ("layout", "tagging", "pipeline"),
+    [("four", "dscp-ecn", "decomposed"), ("four", "mpls", "single"), ("eight", "mpls", "decomposed")],
+)
+def test_classes_stay_in_their_queues_and_victims_in_theirs(
+    plan: Plan, layout: str, tagging: str, pipeline: str
+) -> None:
+    with Lab(plan, LabOptions(layout=layout, tagging=tagging, pipeline=pipeline), lambda _: None) as lab:
+        layout_in_use = lab.network.options.layout
+        served = layout_in_use.classes
+        expected = {HIGH: served[0].normal.name, LOW: served[1].normal.name, CONTROL: layout_in_use.control.name}
+        for tos, queue in expected.items():
+            assert sent(lab, tos) == {("s4", queue): PINGS}
+        lab.fail("s1", "s4")
+        (moved_to, queue), *others = sent(lab, HIGH)
+        assert (queue, others) == (served[0].victim.name, [])
+        assert moved_to != "s4"
+        assert {queue for _, queue in sent(lab, LOW)} == {served[1].victim.name}
+        assert {queue for _, queue in sent(lab, CONTROL)} == {layout_in_use.control.name}
+        lab.heal("s1", "s4")
+        assert sent(lab, HIGH) == {("s4", served[0].normal.name): PINGS}
+
+
+OWN_LAYOUT = """\
+queues:
+  - {id: 5, name: precious, traffic_class: 4, ecn: 3}
+  - {id: 9, name: urgent, traffic_class: 6, ecn: 2, guaranteed: 0.1}
+  - {id: 2, name: rest, traffic_class: 0, ecn: 0}
+  - {id: 1, name: last, traffic_class: 1, ecn: 1}
+control: urgent
+classes:
+  - {priority: 0, code_points: [10, 46], normal: precious, victim: urgent}
+  - {priority: 1, normal: rest, victim: last}
+"""
+
+
+def test_a_users_own_layout_reaches_switches_and_queues_under_ryu(plan: Plan, tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text(OWN_LAYOUT)
+    options = LabOptions(layout=str(path), tagging="dscp-ecn", pipeline="decomposed", framework="ryu")
+    with Lab(plan, options, lambda _: None) as lab:
+        assert lab.status()["layout"] == "own"
+        assert [sent(lab, tos) for tos in (HIGH, LOW, CONTROL)] == [
+            {("s4", queue): PINGS} for queue in ("precious", "rest", "urgent")
+        ]
+        lab.fail("s1", "s4")
+        assert [queue for _, queue in sent(lab, HIGH)] == ["urgent"]

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from testbed.machine.commands import run_command
+from testbed.machine.processes import processes_with_environment
+from testbed.machine.run_directory import LAB_VARIABLE, labs
+from testbed.network.leftovers import remove_leftovers
+
+pytestmark = pytest.mark.emulation
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True)
+class HeldLab:
+    """A lab in its own process."""
+
+    lab_id: str
+    holder: subprocess.Popen[str]
+
+    @property
+    def processes(self) -> list[int]:
+        return processes_with_environment(f"{LAB_VARIABLE}={self.lab_id}")
+
+    def take_down(self) -> int:
+        self.holder.communicate("")
+        return self.holder.returncode
+
+
+@contextmanager
+def held_lab(root: Path) -> Iterator[HeldLab]:
+    holder = subprocess.Popen(
+        [sys.executable, "-m", "tests.testbed.lab_holder", str(root)],
+        cwd=REPOSITORY,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert holder.stdout is not None
+        lab_id = holder.stdout.readline().strip()
+        assert lab_id
+        yield HeldLab(lab_id, holder)
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+def machine_state() -> tuple[str, str]:
+    """Return all network state of the machine's own namespace."""
+    return run_command(["ip", "-oneline", "link"]), run_command(["ip", "netns"])
+
+
+def test_the_machines_own_namespace_is_the_same_before_during_and_after(tmp_path: Path) -> None:
+    before = machine_state()
+    with held_lab(tmp_path) as lab:
+        assert machine_state() == before
+        assert lab.take_down() == 0
+        assert lab.processes == []
+    assert machine_state() == before
+    assert labs(tmp_path) == []
+
+
+def test_what_a_killed_lab_leaves_is_removed_and_a_live_one_untouched(tmp_path: Path) -> None:
+    said: list[str] = []
+    with held_lab(tmp_path) as killed, held_lab(tmp_path) as live:
+        killed.holder.kill()
+        killed.holder.wait()
+        of_live = live.processes
+        assert {"ovs-vswitchd", "ovsdb-server", "sleep"} <= names(killed.processes)
+
+        remove_leftovers(said.append, tmp_path)
+
+        assert killed.processes == []
+        assert labs(tmp_path) == [tmp_path / live.lab_id]
+        assert live.processes == of_live
+        assert len(said) == 1
+        assert f"killed lab {killed.lab_id} " in said[0]
+        assert live.take_down() == 0
+    remove_leftovers(said.append, tmp_path)
+    assert len(said) == 1
+    assert labs(tmp_path) == []
+
+
+def names(pids: list[int]) -> set[str]:
+    return {Path(f"/proc/{pid}/comm").read_text().strip() for pid in pids}
