@@ -35,6 +35,8 @@ from kuijia_base.progress import Progress
 from te_solver.plan import PairPlan, Plan, Tunnel
 from te_solver.tunnels import Paths, TunnelFinder
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def setting() -> Setting:

@@ -16,6 +16,8 @@ from tests.fuzz.contract import ROOT
 from tests.fuzz.registry import all_targets
 from tests.fuzz.targets import CaseTarget
 
+pytestmark = pytest.mark.slow
+
 CASES = 4_000
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 

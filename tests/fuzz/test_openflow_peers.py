@@ -13,6 +13,8 @@ from tests.fuzz.openflow_peers.assaults import Assault, Outcome, carry_out, perc
 from tests.fuzz.openflow_peers.peers import KINDS, Drip, Send, Stay, World, kind_of, script_of
 from tests.fuzz.openflow_peers.victims import victim
 
+pytestmark = pytest.mark.slow
+
 WORLD = World({1: [1, 2, 3], 2: [1, 2]}, free=[2], messages=30)
 SEED = 16
 ATTEMPTS = 2

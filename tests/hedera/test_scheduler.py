@@ -22,7 +22,7 @@ from tests.hedera.dummy_fabric import DummyFabric
 from tests.kuijia_app.dummy_switches import free_port
 from tests.kuijia_app.test_controller import ask_late
 
-pytestmark = pytest.mark.ovs
+pytestmark = [pytest.mark.ovs, pytest.mark.slow]
 
 CENTRE = DataCentre(FatTree(4, 0.001))
 """So slow that a few packets make an elephant."""

@@ -22,7 +22,7 @@ from testbed.controllers.controller_process import ControllerProcess
 from tests.kuijia_app.dummy_switches import PATIENCE, DummySwitches, SentPacket, wait_until
 from tests.kuijia_app.plans import motivation_plan
 
-pytestmark = pytest.mark.ovs
+pytestmark = [pytest.mark.ovs, pytest.mark.slow]
 
 T1, T2, T3 = 16, 17, 18
 FLOWS = range(20000, 21000)

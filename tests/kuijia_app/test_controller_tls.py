@@ -18,6 +18,8 @@ from tests.certificates import make_certificate
 from tests.kuijia_app.dummy_switches import free_port
 from tests.kuijia_app.plans import motivation_plan
 
+pytestmark = pytest.mark.slow
+
 HELLO = 0
 """Type of the first message of either side (OpenFlow 1.3, section 7.5.1), its second byte."""
 

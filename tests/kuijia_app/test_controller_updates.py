@@ -27,7 +27,7 @@ from tests.kuijia_app.failing_application import OUTCRY
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 from tests.kuijia_app.test_controller import both_frameworks, controller, events_of, told
 
-pytestmark = pytest.mark.ovs
+pytestmark = [pytest.mark.ovs, pytest.mark.slow]
 
 FLOWS = range(20000, 20200)
 CHANGE = re.compile(r"received: (OFPT_FLOW_MOD|OFPT_GROUP_MOD|ONFT_BUNDLE_ADD_MESSAGE|OFPT_BUNDLE_ADD_MESSAGE)")

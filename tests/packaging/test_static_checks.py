@@ -28,6 +28,7 @@ def test_clang_format_changes_nothing() -> None:
     _run(str(Path(sys.executable).with_name("clang-format")), "--dry-run", "--Werror", *sources)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="types are those of the libraries locked for Python 3.11")
 def test_mypy_finds_nothing() -> None:
     _run(sys.executable, "-m", "mypy")
@@ -38,6 +39,7 @@ def test_shellcheck_finds_nothing() -> None:
     _run("shellcheck", *SHELL_SCRIPTS)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     shutil.which("vagrant") is None or not GEMS.is_dir() or not any(GEMS.glob("vagrant-libvirt-*.gemspec")),
     reason="no Vagrant with libvirt (Debian packages vagrant, vagrant-libvirt)",

@@ -9,6 +9,8 @@ import pytest
 
 from tests.te_solver.zoo import keys, solved
 
+pytestmark = pytest.mark.slow
+
 ODD = ("topozoo/Marnet", "topozoo/Latnet", "sndlib/ta1")
 """A complete graph but for some links, the largest that is solved in a few seconds, one with demands of its own."""
 

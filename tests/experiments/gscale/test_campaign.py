@@ -29,6 +29,8 @@ from testbed.machine.errors import TestbedError
 from tests.experiments.gscale.killed import campaign, valid_results
 from tests.experiments.sweep.processes import wait_until
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, quick=True, seed=1)
 CASES = grid(("tcp", "udp"), (0.8, 1.2), (("2", "3"), ("7", "9")), repetitions=1)
 BUSY = ("the machine was busy",)

@@ -19,7 +19,7 @@ from tests.kuijia_app.dummy_switches import DummySwitches, SentPacket
 from tests.kuijia_app.plans import plan_of
 from tests.kuijia_app.test_controller import controller, told
 
-pytestmark = pytest.mark.ovs
+pytestmark = [pytest.mark.ovs, pytest.mark.slow]
 
 FLOWS = range(20000, 20050)
 ROUNDS = 3

@@ -53,6 +53,8 @@ from tests.kuijia_app.imitated_switch import (
 )
 from tests.kuijia_app.plans import motivation_plan
 
+pytestmark = pytest.mark.slow
+
 DEADLINE = 15.0
 """Seconds within which a failure has to be noticed, once the process runs."""
 

@@ -19,6 +19,8 @@ from tests.kuijia_app.gate import imitated_switch as openflow
 from tests.kuijia_app.gate.imitated_switch import ImitatedSwitch, features, message, multipart
 from tests.kuijia_app.gate.rigs import FRAMEWORKS, ControllerRig, Rig, SchedulerRig, hostile, many, was_ended
 
+pytestmark = pytest.mark.slow
+
 MEMORY = 20.0
 """MB that a process may grow by, whatever is sent to it here."""
 

@@ -27,6 +27,8 @@ from tests.kuijia_app.gate.imitated_switch import ImitatedSwitch
 from tests.kuijia_app.gate.rigs import FRAMEWORKS, BoundRig, ControllerRig, hostile, was_ended
 from tests.kuijia_app.plans import motivation_plan
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -31,6 +31,8 @@ from tests.kuijia_app.dummy_switches import DummySwitches
 from tests.kuijia_app.plans import motivation_plan
 from tests.kuijia_app.test_controller import controller
 
+pytestmark = pytest.mark.slow
+
 COOKIE = "cookie=0x4b55494a49410000"
 
 

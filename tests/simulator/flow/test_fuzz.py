@@ -9,6 +9,8 @@ import pytest
 from tests.sanitized import COMPILER
 from tests.simulator.flow.fuzz import fuzz
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"{COMPILER} is not installed")
 def test_sanitizers_find_nothing_in_the_core_on_arbitrary_input() -> None:

@@ -22,6 +22,8 @@ from testbed.crosscheck.crosscheck import RealNetwork, cross_check
 from testbed.crosscheck.random_cases import RandomPlan, random_failure, random_plan, random_stray
 from tests.kuijia_app.plans import motivation_plan
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = 400
 
 

@@ -20,6 +20,8 @@ from testbed.uml import boot
 from testbed.uml.boot import Guest, run_in_guest
 from testbed.uml.channel import channel_folder, guest_processes
 
+pytestmark = pytest.mark.slow
+
 needs_kernel = pytest.mark.skipif(boot.obstacle() is not None, reason=f"user-mode Linux: {boot.obstacle()}")
 LIMIT = 120.0
 TIME_TO_BOOT = 8.0
