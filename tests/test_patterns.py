@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("experiments", "hedera", "kuijia", "kuijia_app", "kuijia_base", "simulator", "te_solver", "testbed")
 FUNCTIONS = {

@@ -16,6 +16,8 @@ from te_solver.plan_file import save_plan
 from tests.kuijia_app.dummy_switches import PATIENCE, free_port, wait_until
 from tests.kuijia_app.plans import motivation_plan
 
+pytestmark = pytest.mark.slow
+
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)

@@ -19,6 +19,8 @@ from tests.fuzz.pool import Pool
 from tests.fuzz.report import Report
 from tests.fuzz.targets import CaseTarget
 
+pytestmark = pytest.mark.slow
+
 MEGABYTE = 2**20
 
 

@@ -13,6 +13,8 @@ from tests.fuzz.lab_requests import Said, case_from_bytes, case_to_bytes
 from tests.fuzz.lab_service import LabService
 from tests.fuzz.report import Report
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def report(tmp_path: Path) -> Report:

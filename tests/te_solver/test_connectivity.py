@@ -18,6 +18,8 @@ from te_solver.topology_summary import summarise
 from tests.cpu_time import at_most
 from tests.te_solver.random_networks import digraph, topologies
 
+pytestmark = pytest.mark.slow
+
 GSCALE = load_topology(shipped_network("gscale"))
 
 

@@ -16,6 +16,8 @@ from te_solver.topology_file import load_topology
 from te_solver.tunnel_links import TunnelLinks
 from tests.te_solver.programs.problems import RHOMBUS, Case, cases
 
+pytestmark = pytest.mark.slow
+
 partitionings = st.builds(
     Partitioning, parts=st.integers(1, 6), rounds=st.integers(1, 3), seed=st.integers(0, 9), processes=st.just(1)
 )

@@ -9,6 +9,8 @@ from te_solver.plan_picture import plan_figure, plan_picture
 from te_solver.solve import solve
 from te_solver.topology import Link, Topology
 
+pytestmark = pytest.mark.slow
+
 KINDS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 
 

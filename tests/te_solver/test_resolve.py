@@ -16,6 +16,8 @@ from te_solver.resolve import ThroughputResolver, WarmThroughput
 from te_solver.topology import Link, Topology
 from tests.te_solver.programs.problems import RHOMBUS, Case, cases
 
+pytestmark = pytest.mark.slow
+
 Bounds = tuple[Vector, Vector]
 
 RHOMBUS_CASE = Case.of(RHOMBUS, [Demand("s", "t", 30.0)], 3)

@@ -26,6 +26,8 @@ from kuijia_base.progress import Progress
 from simulator.flow.ramp import Ramp
 from simulator.flow_sizes.published import published_flow_sizes
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = Settings("flow", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
 
 

@@ -30,6 +30,8 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from simulator.flow.ramp import Ramp
 
+pytestmark = pytest.mark.slow
+
 RESULTS = Path(__file__).resolve().parents[3] / "docs/results/hedera"
 TREE = FatTree(4, 1000.0)
 DEFAULT = ShuffleOptions(1_250_000, 2, ARRANGEMENTS, 5.0, 1.0, 0.5)

@@ -22,6 +22,8 @@ from kuijia_base.progress import Progress
 from tests.experiments.sweep import held
 from tests.experiments.sweep.processes import held_sweep, python, wait_until, wait_until_held, worked
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def running(*arguments: str) -> Iterator[subprocess.Popen[str]]:

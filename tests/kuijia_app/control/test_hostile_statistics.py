@@ -16,6 +16,8 @@ from kuijia_app.control.reconciliation import DeleteFlow, DeleteGroup
 from kuijia_app.tables.rules import Group, Match
 from tests.kuijia_app.hostile_statistics import flow_statistics, group_descriptions, ofproto_of, parser_of
 
+pytestmark = pytest.mark.slow
+
 frameworks = pytest.mark.parametrize("package", ["os_ken", "ryu"])
 many = settings(max_examples=150, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 

@@ -17,6 +17,8 @@ from simulator.flow.model import Flows, Shares, share
 from tests.simulator.flow.cases import ROUNDING, Case, cases
 from tests.simulator.flow.compare import greatest_difference
 
+pytestmark = pytest.mark.slow
+
 thoroughly = settings(max_examples=300)
 
 

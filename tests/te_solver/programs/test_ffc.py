@@ -14,6 +14,8 @@ from te_solver.programs.program import Allocation, Formulation, Options
 from te_solver.topology import Link, Topology
 from tests.te_solver.programs.problems import RHOMBUS, Case, Rows, cases, within_capacities
 
+pytestmark = pytest.mark.slow
+
 FORMULATIONS: tuple[Formulation, ...] = ("enumeration", "compact", "smaller")
 
 

@@ -26,6 +26,8 @@ from tests.te_solver.random_networks import digraph
 from tests.te_solver.random_plans import failures, plans
 from tests.te_solver.schemes.cases import parallel
 
+pytestmark = pytest.mark.slow
+
 GENTLE: dict[str, Scheme] = {
     "kuijia": Kuijia(),
     "kuijia-failover-order": Kuijia(failover_order),

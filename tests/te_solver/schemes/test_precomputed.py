@@ -19,6 +19,8 @@ from te_solver.schemes.traffic import PlannedTraffic
 from tests.te_solver.random_plans import failures, plans
 from tests.te_solver.schemes.cases import Rates, about, cut, parallel, parallel_plan, sub_flows
 
+pytestmark = pytest.mark.slow
+
 
 def best_for_victims(plan: Plan, failure: Failure) -> float:
     """Return the most that victims of a one-class plan can send, row by row from the definition by scipy."""

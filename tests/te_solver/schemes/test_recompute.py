@@ -20,6 +20,8 @@ from tests.te_solver.random_networks import demands_on, topologies
 from tests.te_solver.random_plans import failures, plans
 from tests.te_solver.schemes.cases import about, cut, parallel_plan, sub_flows
 
+pytestmark = pytest.mark.slow
+
 
 def of_first_class(answer: Rerouting) -> float:
     priority = answer.traffic.priority

@@ -11,6 +11,8 @@ from kuijia_base.errors import UnsoundError
 from simulator.packet.traffic.patterns import AllToAll, Incast, Pattern, Permutation, Random, Stride
 from simulator.portable_random import Draws
 
+pytestmark = pytest.mark.slow
+
 PATTERNS: list[Pattern] = [Random(), Random(apart=3), Permutation(), Stride(2), AllToAll(), Incast(4)]
 
 
