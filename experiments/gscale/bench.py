@@ -143,7 +143,7 @@ class Bench:
         cut = Cut(case.link)
         timing = timing_of(case, quick=settings.quick)
         self._show("looking whether the machine is busy")
-        at_rest = load_at_rest(LoadWatch(lab.fabric.forwarding_process, lab.fabric.count_box_loads))
+        at_rest = load_at_rest(LoadWatch(lab.network.forwarding_process, lab.network.count_box_loads))
         busy = tuple(f"before the run {reason}" for reason in overload(at_rest))
         self._show("calibrating the links")
         calibration = lab.calibrate()
@@ -157,7 +157,7 @@ class Bench:
             flows = [MeasuredFlow(flow, keys[flow.name]) for flow in wanted]
             recording = record_failure(lab, flows, cut, timing, SENDING, self._show)
         lab.heal(*case.link)
-        results = evaluate(recording, flows, cut, lab.fabric.layout)
+        results = evaluate(recording, flows, cut, lab.network.layout)
         before, after = windows_of(recording)
         return Result(
             experiment=EXPERIMENT,
@@ -175,7 +175,7 @@ class Bench:
             checks=(),
             invalid=(*busy, *overload(recording.load), *uncarried(results), *disturbed(results)),
             manifest={
-                **describe_run(self._machine, lab.fabric, calibration, began, time.time() - began),
+                **describe_run(self._machine, lab.network, calibration, began, time.time() - began),
                 "settings": asdict(settings),
                 "timing": asdict(timing),
                 "sending": asdict(SENDING),

@@ -18,7 +18,7 @@ from experiments.gscale.bench import SENDING, BenchKey, expected_seconds, timing
 from experiments.gscale.cases import Case, stored_case
 from experiments.gscale.scenario import parameters_of, plan_of
 from experiments.registry import Settings
-from experiments.results.alike import timing_told
+from experiments.results.comparability import timing_told
 from experiments.results.result import Result, load_result, result_to_json
 from kuijia_base.errors import InputError, shown
 from kuijia_base.json_document import read_json

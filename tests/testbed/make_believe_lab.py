@@ -55,7 +55,7 @@ class MakeBelieveLab(Lab):
 
     def _switch(self, a: str, b: str, *, up: bool) -> NoticedLinkEvent:
         self._change()
-        _require_link(self, a, b)  # type: ignore[arg-type]  # needs no more of a fabric than its topology
+        _require_link(self, a, b)  # type: ignore[arg-type]  # needs no more of a network than its topology
         link = frozenset((a, b))
         if (link not in self._down) is up:
             raise InputError("testbed", f"link {a}-{b}", f"the link is {'up' if up else 'down'} already", "another")

@@ -51,8 +51,10 @@ def lab(boxes: Rig, plan: Plan) -> Iterator[Lab]:
 
 def marks(lab: Lab) -> dict[FlowKey, Mark]:
     """Return the marks that s1 puts on each flow to s4."""
-    fabric = lab.fabric
-    return probe_marks_seen_by(lambda: fabric.observe("s1"), fabric.host("s1"), str(fabric.host("s4").address), FLOWS)
+    network = lab.network
+    return probe_marks_seen_by(
+        lambda: network.observe("s1"), network.host("s1"), str(network.host("s4").address), FLOWS
+    )
 
 
 def test_switches_connect_by_tls(lab: Lab, boxes: Rig) -> None:
@@ -82,7 +84,7 @@ def test_a_remote_failure_is_noticed_by_the_boxes_themselves(lab: Lab, plan: Pla
         )
 
     wait_until(moved, "the victims move, and nobody else")
-    down = {session.path_id for session, ends in lab.fabric.session_states().items() if not ends["s1"].up}
+    down = {session.path_id for session, ends in lab.network.session_states().items() if not ends["s1"].up}
     assert down == {failing}
     lab.heal("s2", "s4")
     wait_until(lambda: marks(lab) == before, "the flows are back")

@@ -57,14 +57,15 @@ def plan() -> Plan:
 
 def answered(lab: Lab) -> set[int]:
     """Return the source ports to which s4's host answered s1's host."""
-    target = str(lab.network.host("s4").address)
+    target = str(lab.emulated_network.host("s4").address)
     command = [sys.executable, "-c", _CONNECT, target, *map(str, SOURCE_PORTS)]
-    return {int(line) for line in lab.network.host("s1").run(command, timeout=150).stdout.split()}
+    return {int(line) for line in lab.emulated_network.host("s1").run(command, timeout=150).stdout.split()}
 
 
 def group_tables(lab: Lab) -> list[str]:
+    network = lab.emulated_network
     return [
-        "\n".join(sorted(lab.network.ovs.ofctl("dump-groups", lab.network.bridge(node)).splitlines()[1:]))
+        "\n".join(sorted(network.ovs.ofctl("dump-groups", network.bridge(node)).splitlines()[1:]))
         for node in lab.plan.topology.nodes
     ]
 
