@@ -31,10 +31,11 @@ from kuijia_app.tables.queue_layouts import PLAIN
 from te_solver.failure_schemes.failure_scheme import VICTIM
 from te_solver.failure_schemes.registry import failure_scheme
 from testbed.lab.grounds import Ground
-from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
 from testbed.lab.manifest import describe_run
 from testbed.machine.machine import Machine
-from testbed.network.network import NetworkOptions
+from testbed.network.network_options import NetworkOptions
 
 EXPERIMENT = "gscale"
 BUFFER_PACKETS = 50

@@ -45,11 +45,12 @@ from te_solver.networks import shipped_network
 from te_solver.plan import Plan
 from te_solver.topology_file import load_topology
 from testbed.lab.grounds import Ground
-from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
 from testbed.lab.manifest import describe_run
 from testbed.machine.errors import TestbedError
 from testbed.machine.machine import Machine
-from testbed.network.network import NetworkOptions
+from testbed.network.network_options import NetworkOptions
 
 
 @dataclass(frozen=True)

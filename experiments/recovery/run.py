@@ -26,7 +26,8 @@ from te_solver.solve import solve
 from te_solver.topology_file import load_topology
 from testbed.lab.failures import fail_link, heal_link
 from testbed.lab.grounds import Ground
-from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
 from testbed.lab.manifest import describe_run
 from testbed.machine.errors import TestbedError
 from testbed.machine.machine import Machine

@@ -25,7 +25,9 @@ from te_solver.plan import PairPlan, Plan
 from te_solver.programs.program import Options
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
-from testbed.lab.lab import Lab, LabOptions, PlanUpdate
+from testbed.lab.lab import Lab
+from testbed.lab.lab_changes import PlanUpdate
+from testbed.lab.lab_options import LabOptions
 from testbed.lab.manifest import describe_run
 from testbed.traffic.ticks import TickFlow
 

@@ -20,7 +20,7 @@ from testbed.boxes.inventory import Inventory, read_inventory
 from testbed.boxes.plans import Target
 from testbed.machine.clocks import ClockOffset
 from testbed.network.link_rates import require_possible_links
-from testbed.network.network import NetworkOptions
+from testbed.network.network_options import NetworkOptions
 
 HELP = "physical switches and hosts over SSH: check, up, down"
 

@@ -34,7 +34,8 @@ from testbed.network.bridges import Bridge, controller_arguments
 from testbed.network.calibration import LinkCalibration, ProbeRate, calibrate
 from testbed.network.lab_network import LabelWatch
 from testbed.network.link_rates import require_possible_links
-from testbed.network.network import HARMLESS_FRAME, NetworkOptions
+from testbed.network.network import HARMLESS_FRAME
+from testbed.network.network_options import NetworkOptions
 from testbed.network.queue_counters import QueueCounters, parse_queue_counters
 
 Report = Callable[[str], None]

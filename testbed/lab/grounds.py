@@ -13,7 +13,8 @@ from testbed.machine.network_namespace import private_network
 from testbed.machine.run_directory import RunDirectory
 from testbed.network.lab_network import LabNetwork
 from testbed.network.leftovers import remove_leftovers
-from testbed.network.network import Network, NetworkOptions
+from testbed.network.network import Network
+from testbed.network.network_options import NetworkOptions
 
 Report = Callable[[str], None]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -15,23 +15,23 @@ from kuijia_app.control.liveness import LivenessChange, LivenessTracker
 from kuijia_app.control.plan_update import renumber
 from kuijia_app.framework import event_log
 from kuijia_app.tables.bfd import BfdSession, BfdSessions
-from kuijia_app.tables.options import Form, OptionWords, Tagging, pipeline_options
-from kuijia_app.tables.queue_layouts import PLAIN
-from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT
+from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.wiring import Wiring
 from te_solver.plan import Plan
 from te_solver.plan_file import save_plan
-from testbed.controllers.application_process import Event, Framework
+from testbed.controllers.application_process import Event
 from testbed.controllers.controller_process import ControllerProcess
-from testbed.lab.failures import LinkEvent, fail_link, heal_link
+from testbed.lab.failures import fail_link, heal_link
 from testbed.lab.faults import Faults
 from testbed.lab.grounds import Emulation, Ground
+from testbed.lab.lab_changes import NoticedLinkEvent, PlanUpdate
+from testbed.lab.lab_options import LabOptions
 from testbed.machine.errors import TestbedError
 from testbed.machine.run_directory import RunDirectory
-from testbed.network.bfd import DEFAULT_INTERVAL_MS, EndState, require_possible_interval
+from testbed.network.bfd import EndState, require_possible_interval
 from testbed.network.calibration import LinkCalibration
 from testbed.network.lab_network import LabNetwork
-from testbed.network.network import Network, NetworkOptions
+from testbed.network.network import Network
 from testbed.network.queue_counters import QueueCounters, QueueRates
 
 REACTION_TIMEOUT = 15.0
@@ -39,73 +39,6 @@ REACTION_TIMEOUT = 15.0
 
 
 OVS_DIED = "Open vSwitch has died"
-
-
-@dataclass(frozen=True)
-class LabOptions:
-    """Options beyond the plan.
-
-    Attributes:
-        scheme: "kuijia" or "rescaling".
-        slot_count: hash slots per pair.
-        layout: the queues of every port, by name or by the absolute path of a YAML file.
-        tagging: where packets carry their tunnel and their queue: "mpls" or "dscp-ecn".
-        pipeline: the form of the flow entries: "single" or "decomposed".
-        framework: of the controller.
-        liveness: party that notices a failure beyond a tunnel's first link: "controller" or "bfd".
-        bfd_interval_ms: time between two packets of a BFD session.
-        tunnels_per_pair: in the plan, and in plans solved for other demands.
-        demand_factor: factor for rates given by users, as applied to the network's.
-        network: options of the emulation; its queues are those of `layout`, selected by `tagging`.
-    """
-
-    scheme: str = "kuijia"
-    slot_count: int = DEFAULT_SLOT_COUNT
-    layout: str = PLAIN
-    tagging: str = Tagging.MPLS.value
-    pipeline: str = Form.SINGLE.value
-    framework: Framework = "os-ken"
-    liveness: str = "controller"
-    bfd_interval_ms: int = DEFAULT_INTERVAL_MS
-    tunnels_per_pair: int = 3
-    demand_factor: float = 1.0
-    network: NetworkOptions = field(default_factory=NetworkOptions)
-
-    @property
-    def words(self) -> OptionWords:
-        """Options of the controller."""
-        return OptionWords(self.scheme, self.slot_count, self.layout, self.tagging, self.pipeline, self.liveness)
-
-
-@dataclass(frozen=True)
-class NoticedLinkEvent(LinkEvent):
-    """A link that was taken down or brought up, and the controller's reaction.
-
-    Attributes:
-        tunnels_told: number of tunnels whose ingress the controller had to inform, at either or both of their ends.
-        reaction_seconds: time from the request until the last ingress acknowledged; None without a controller or if
-            there was nothing to send.
-    """
-
-    tunnels_told: int
-    reaction_seconds: float | None
-
-
-@dataclass(frozen=True)
-class PlanUpdate:
-    """Changes made by a new plan.
-
-    Attributes:
-        kept, added, removed: paths, as nodes; `kept` ones keep their path ids.
-        reweighted: number of kept paths with a new weight.
-        seconds: time from the request until the old plan was gone from every switch.
-    """
-
-    kept: tuple[tuple[str, ...], ...]
-    added: tuple[tuple[str, ...], ...]
-    removed: tuple[tuple[str, ...], ...]
-    reweighted: int
-    seconds: float
 
 
 class Lab:

@@ -31,7 +31,8 @@ from typing import Any, TextIO
 from kuijia_base.errors import InputError, KuijiaError, quoted
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_from_json, plan_to_json
-from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
 from testbed.lab.lab_plans import plan_for
 from testbed.lab.lab_reception import Reception
 from testbed.lab.lab_requests import Down, Enter, Look, Request, Switch, Update, parse_request

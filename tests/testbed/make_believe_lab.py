@@ -7,7 +7,9 @@ from typing import Any
 from kuijia_base.errors import InputError
 from te_solver.plan import Plan
 from testbed.lab.failures import _require_link
-from testbed.lab.lab import Lab, LabOptions, NoticedLinkEvent, PlanUpdate
+from testbed.lab.lab import Lab
+from testbed.lab.lab_changes import NoticedLinkEvent, PlanUpdate
+from testbed.lab.lab_options import LabOptions
 from tests.kuijia_app.plans import motivation_plan
 
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 
 from te_solver.plan import Plan
-from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
 from testbed.links.flow_keys import FlowKey, Mark
 from testbed.machine.ovs import Datapath
 from testbed.traffic.hash_probe import probe_marks_seen_by

@@ -20,7 +20,8 @@ from te_solver.plan import Plan
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
 from testbed.controllers.application_process import Framework
-from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
 from testbed.machine.processes import processes_with_environment
 from testbed.machine.run_directory import LAB_VARIABLE
 from testbed.network.queues import leaf_class

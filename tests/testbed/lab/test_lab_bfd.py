@@ -13,7 +13,8 @@ from te_solver.networks import shipped_demands, shipped_network
 from te_solver.plan import Plan, Tunnel
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
-from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
 from testbed.machine.commands import run_command
 from testbed.traffic.hash_probe import FlowKey, Mark, probe_marks
 from tests.kuijia_app.dummy_switches import wait_until

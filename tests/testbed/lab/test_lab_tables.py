@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from te_solver.plan import Plan
-from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
 from tests.kuijia_app.plans import motivation_plan
 
 pytestmark = pytest.mark.emulation

@@ -11,7 +11,8 @@ import pytest
 
 from experiments.recovery.interruption import longest_silence
 from te_solver.plan import Plan
-from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
 from testbed.links.flow_keys import FlowKey, Mark
 from testbed.traffic.iperf import IperfFlow, IperfRun
 from testbed.traffic.ticks import TickFlow
