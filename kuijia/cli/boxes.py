@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from experiments.results.text_table import aligned
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import add_topology, read_topology
 from kuijia_app.tables.wiring import Wiring
@@ -128,8 +129,7 @@ def _lines(inventory: Inventory, found: Examination, clocks: Mapping[str, ClockO
         programs = facts["programs"]
         versions = (facts["kernel"], programs["ovs-vsctl"] or "-", programs["iperf3"] or "-")
         rows.append((box.name, box.login.address, *versions, _clock(clocks[box.name])))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [_row(row, widths) for row in rows]
+    lines = aligned(rows, left=range(len(rows[0])))
     for title, said in (
         ("what stands in the way", found.faults),
         ("what `kuijia boxes up` makes anew", found.amiss),
@@ -144,7 +144,3 @@ def _lines(inventory: Inventory, found: Examination, clocks: Mapping[str, ClockO
 
 def _clock(clock: ClockOffset) -> str:
     return f"{clock.offset * 1000:+.1f} ms ± {clock.error * 1000:.1f}"
-
-
-def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
+from experiments.results.text_table import aligned
 from testbed.lab.other_grounds import OtherGrounds, examine_other_grounds
 from testbed.machine.machine import Machine, examine_machine
 
@@ -54,8 +55,7 @@ def _lines(machine: Machine, others: OtherGrounds) -> list[str]:
         facts["user-mode Linux"] += ", cannot be used"
     if others.vagrant is not None:
         facts["Vagrant"] += f", providers: {', '.join(others.vagrant_providers) or 'none'}"
-    width = max(map(len, facts))
-    lines = [f"{name:<{width}}  {value}" for name, value in facts.items()]
+    lines = aligned([*facts.items()], left=(0, 1))
     if machine.obstacles:
         verdict = ["The emulation cannot run here:"]
         verdict += [f"  {problem}; it needs {expected}." for problem, expected in machine.obstacles]
