@@ -31,9 +31,9 @@ DEFAULT_CAPACITY, DEFAULT_BUFFER_PACKETS = 20.0, 50
 
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    check = actions.add_parser("check", help="look at the boxes and their cables without changing anything")
-    up = actions.add_parser("up", help="make bridges, queues and hosts on the boxes, recording what was there")
-    down = actions.add_parser("down", help="put everything back that was recorded")
+    check = actions.add_parser("check", help="check the boxes and their cables without changing anything")
+    up = actions.add_parser("up", help="set up bridges, queues and hosts on the boxes, and record the previous state")
+    down = actions.add_parser("down", help="restore the recorded state")
     for action, act in ((check, _check), (up, _up), (down, _down)):
         action.add_argument("inventory", type=Path, metavar="INVENTORY", help="YAML file, see docs/boxes.md")
         if action is not down:

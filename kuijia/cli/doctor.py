@@ -77,7 +77,7 @@ def _section(title: str, sentences: Sequence[str]) -> list[str]:
 
 
 def _of_the_kernel(machine: Machine) -> dict[str, bool]:
-    """What user-mode Linux can stand in for, and whether this kernel has it; what was not tried is left out."""
+    """Return the features that user-mode Linux provides, True if this kernel has them; untried ones are left out."""
     delays = {"netem": machine.qdiscs["netem"]} if machine.qdiscs else {}
     return {"openvswitch": machine.openvswitch_module, **delays}
 

@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=whole_number(0, expected="a whole number of milliseconds"),
         default=DEFAULT_INTERVAL_MS,
         metavar="MS",
-        help="between two packets of a BFD session, with --liveness bfd (default: %(default)s ms)",
+        help="time between two packets of a BFD session, with --liveness bfd (default: %(default)s ms)",
     )
     up.add_argument("--framework", choices=["os-ken", "ryu"], default="os-ken", help="controller framework")
     up.add_argument(
@@ -150,7 +150,7 @@ def _fail_or_heal(args: argparse.Namespace) -> int:
     print(f"link {args.a}-{args.b} is {'up' if event['up'] else 'down'}: noticed by {noticed}")
     if event["reaction_seconds"] is not None:
         told = f"{event['tunnels_told']} tunnel{'s' if event['tunnels_told'] > 1 else ''}"
-        print(f"the controller has told the ingresses of {told} after {event['reaction_seconds'] * 1000:.0f} ms")
+        print(f"the controller informed the ingresses of {told} after {event['reaction_seconds'] * 1000:.0f} ms")
     return 0
 
 
@@ -179,7 +179,7 @@ def _say(line: str) -> None:
 
 
 def _scaled(topology: Topology, demands: Sequence[Demand], largest: float) -> tuple[Topology, tuple[Demand, ...]]:
-    """The network with its largest link at `largest` Mbit/s, all else in proportion."""
+    """Return the network with its largest link at `largest` Mbit/s, and everything else in proportion."""
     factor = _factor(topology, largest)
     return topology.scaled(factor), tuple(replace(demand, rate=demand.rate * factor) for demand in demands)
 

@@ -12,7 +12,7 @@ HELP = "list the experiments that can be run"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """It has no options but the common ones; `parser` is left as it is."""
+    """Add nothing: there are only the common options."""
     del parser
 
 

@@ -72,7 +72,7 @@ def _convert(args: argparse.Namespace) -> int:
 
 
 def _as_json(summary: TopologySummary) -> dict[str, Any]:
-    """The summary; JSON's keys are texts, so what goes by number becomes a list of pairs."""
+    """Return the summary as JSON data; keys of JSON are texts, so what is keyed by number becomes a list of pairs."""
     paths = summary.disjoint_paths
     return {
         **asdict(summary),
