@@ -29,7 +29,7 @@ from testbed.machine.errors import TestbedError
 
 LOG_NAME = "campaign.json"
 BUSY_ATTEMPTS = 3
-"""Attempts at a case when the machine is too busy for its result to be trusted."""
+"""Attempts at a case if the machine is too busy for a trustworthy result."""
 
 FAILED_ATTEMPTS = 2
 """Attempts at a case when something fails, each in a new lab."""
