@@ -35,7 +35,7 @@ class Paths:
 
 
 class Fabric(ABC):
-    """A network of H hosts, each with one cable to its edge switch, and L directed links with equal-cost paths.
+    """A data-centre network of H hosts, each cabled to its edge switch, and L directed links with equal-cost paths.
 
     A *label*, 0 to `labels` - 1, is a choice of path that is valid for every pair of hosts. A pair with fewer paths has
     the same path under neighbouring labels. In a fat-tree labels are core switches. Flows of one label to one host meet

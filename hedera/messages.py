@@ -12,7 +12,7 @@ from ipaddress import IPv4Address
 from typing import Any
 
 from hedera.flows import TCP, UDP, FlowKey, ScheduledEntry
-from hedera.polling import Reading
+from hedera.polling import CounterReading
 from hedera.tables import COUNTER_TABLE, ROUTE_TABLE, SCHEDULED_PRIORITY
 from kuijia_app.tables.rules import ETH_TYPE_IPV4
 
@@ -132,13 +132,13 @@ class SchedulerMessages:
         return self._parser.OFPMatch(**fields)
 
 
-def readings(statistics: Iterable[Any]) -> list[Reading]:
+def readings(statistics: Iterable[Any]) -> list[CounterReading]:
     """Return the counters in a part of a reply; entries that belong to no flow are skipped, whatever they hold."""
     found = []
     for each in statistics:
         flow = _flow(dict(each.match.items()))
         if flow is not None:
-            found.append(Reading(flow, each.byte_count, each.duration_sec + each.duration_nsec / 1e9))
+            found.append(CounterReading(flow, each.byte_count, each.duration_sec + each.duration_nsec / 1e9))
     return found
 
 

@@ -17,7 +17,7 @@ LEAST_PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CounterReading:
     """A flow's counter: bytes since the switch began to count it, `age` seconds before."""
 
     flow: FlowKey
@@ -32,7 +32,7 @@ class _Counter:
     seen: deque[tuple[float, int]] = field(default_factory=deque)
     rate: float = 0.0
 
-    def read(self, at: float, reading: Reading) -> None:
+    def read(self, at: float, reading: CounterReading) -> None:
         if self.seen and reading.byte_count < self.seen[-1][1]:
             # The switch has restarted the counter. The last rate holds until there is a new one.
             self.seen.clear()
@@ -53,7 +53,7 @@ class _Switch:
     asked_at: float | None = None
     is_silent: bool = False
     read: int = 0
-    reading: dict[FlowKey, Reading] = field(default_factory=dict)
+    reading: dict[FlowKey, CounterReading] = field(default_factory=dict)
     counters: dict[FlowKey, _Counter] = field(default_factory=dict)
 
 
@@ -81,7 +81,7 @@ class Polls:
         state.asked_at = at
         return True
 
-    def answered(self, switch: str, at: float, readings: Iterable[Reading], *, more: bool) -> None:
+    def answered(self, switch: str, at: float, readings: Iterable[CounterReading], *, more: bool) -> None:
         """Take a part of an answer; `more` is True if parts follow. Flows missing from a whole answer are forgotten.
 
         Raises:

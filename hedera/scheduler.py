@@ -2,8 +2,8 @@
 
 Runs under `ryu-manager --config-file FILE hedera.scheduler` and under `kuijia scheduler`; its options are in the
 section [hedera] of the configuration file. What it decides is decided by pure modules: `hedera.tables` (routes, around
-what has failed), `hedera.polling` (counters to rates), `hedera.rounds` (rates to entries). When it dies the switches
-keep their tables: ECMP, and the entries of elephants until these end.
+what has failed), `hedera.polling` (counters to rates), `hedera.elephant_schedule` (rates to entries). When it dies the
+switches keep their tables: ECMP, and the entries of elephants until these end.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from hedera import events
+from hedera.elephant_schedule import ElephantSchedule
 from hedera.flows import ScheduledEntry
 from hedera.links import Links
 from hedera.messages import SchedulerMessages, readings
 from hedera.options import SchedulerOptions, build
 from hedera.polling import LEAST_PATIENCE, Polls
-from hedera.rounds import Rounds
 from hedera.tables import Routing
 from kuijia_app.control.flap_damping import FlapDamping
 from kuijia_app.control.openflow_reading import error_name
@@ -93,7 +93,7 @@ class HederaScheduler(SwitchApplication):
         self._links = Links(self._wiring)
         self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
         self._polls = Polls(self._centre.fabric.nic_rate, max(_PATIENT_POLLS * self._options.period, LEAST_PATIENCE))
-        self._rounds = Rounds(self._centre, placement)
+        self._schedule = ElephantSchedule(self._centre, placement)
         self._routing = Routing(self._centre)
         self._tables = self._routing.tables()
         self._settled: set[str] = set()
@@ -178,7 +178,7 @@ class HederaScheduler(SwitchApplication):
             self._displaced(connection.switch, name)
             return
         # An entry that came too late for its group: the next round puts what is wanted then.
-        self._rounds.forget(connection.switch)
+        self._schedule.forget(connection.switch)
         self._note_refusal(events.ENTRY_REFUSED, connection.switch, name)
 
     def _wanted(self, switch: str) -> SwitchTables:
@@ -192,7 +192,7 @@ class HederaScheduler(SwitchApplication):
     def _ended(self, switch: str) -> None:
         self._settled.discard(switch)
         self._polls.gone(switch)
-        self._rounds.forget(switch)
+        self._schedule.forget(switch)
         self._links.left(switch)
         self._route_around()
 
@@ -229,7 +229,7 @@ class HederaScheduler(SwitchApplication):
     def _begin_counting(self, switch: str) -> None:
         messages = self._messages(switch)
         ports = [site.port for site in self._centre.hosts_of.get(switch, ())]
-        self._rounds.forget(switch)
+        self._schedule.forget(switch)
         self._send(
             switch, [messages.delete_all(), *(each for port in ports for each in messages.count_flows_from(port))]
         )
@@ -251,7 +251,7 @@ class HederaScheduler(SwitchApplication):
         with self._watchdog.long_work():
             self._routing = Routing(self._centre, failed)
             self._tables = self._routing.tables()
-            self._rounds.follow(self._routing, failed)
+            self._schedule.follow(self._routing, failed)
         self._settled.clear()
         self._want(self._connections)
         ended = time.monotonic()
@@ -274,7 +274,7 @@ class HederaScheduler(SwitchApplication):
         began = time.perf_counter()
         rates = self._polls.rates()
         with self._watchdog.long_work():
-            found = self._rounds.run(rates)
+            found = self._schedule.run(rates)
         for switch in {entry.switch for entry in (*found.put, *found.deleted)} & self._connections.keys():
             self._send(switch, self._entries(switch, found.put, found.deleted))
         self._log.write(

@@ -1,4 +1,4 @@
-"""A round of the scheduler without switches: counters in, changes of entries out."""
+"""One round of the scheduler on arrays, without switches: counters in, changes of labels out."""
 
 from __future__ import annotations
 

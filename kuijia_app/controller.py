@@ -19,7 +19,7 @@ from typing import Any
 
 from kuijia_app.control.flap_damping import FlapDamping, Lasting
 from kuijia_app.control.liveness import LivenessChange, LivenessTracker
-from kuijia_app.control.plan_source import PlanSource, Reading
+from kuijia_app.control.plan_source import PlanReading, PlanSource
 from kuijia_app.control.reoptimisation import Reoptimisation
 from kuijia_app.control.roles import misfit
 from kuijia_app.control.rollout import DEFAULT_DRAIN, Progress, Rollout, Version
@@ -41,7 +41,7 @@ from kuijia_app.framework.seam import (
 )
 from kuijia_app.gate.server import stand_before
 from kuijia_app.tables.failover import emptied_liveness_group
-from kuijia_app.tables.identifiers import liveness_label
+from kuijia_app.tables.identifiers import path_id_of_liveness_group
 from kuijia_app.tables.options import Liveness, OptionWords, pipeline_options
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import Group, SwitchTables
@@ -99,7 +99,7 @@ class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two unt
         then: what has waited for a plan to be put into a file, which has been done.
     """
 
-    def __init__(self, plan: Reading | None = None, then: Callable[[], object] | None = None) -> None:
+    def __init__(self, plan: PlanReading | None = None, then: Callable[[], object] | None = None) -> None:
         super().__init__()
         self.plan = plan
         self.then = then
@@ -181,7 +181,7 @@ class KuijiaController(SwitchApplication):
                 self.logger.warning("%s", self._source.problems.pop(0))
             yield then
 
-    def _made_plan(self) -> Reading | None:
+    def _made_plan(self) -> PlanReading | None:
         if not self._source.is_asked and not self._reoptimisation.is_on:
             return None
         made = apart(lambda: self._source.read_if_asked(self._rollout)) or self._solved_anew()
@@ -190,7 +190,7 @@ class KuijiaController(SwitchApplication):
             apart(lambda: self._tracker.learn(plan))
         return made
 
-    def _solved_anew(self) -> Reading | None:
+    def _solved_anew(self) -> PlanReading | None:
         rollout = self._rollout
         found = self._reoptimisation.look(
             rollout.in_force.plan, self._failed_edges, time.monotonic(), is_free=rollout.is_settled
@@ -271,8 +271,8 @@ class KuijiaController(SwitchApplication):
         if self._tells_ingresses:
             self._tell_ingresses(self._tracker.found_dead(switch, has.emptied))
         if switch not in self._left_alone:
-            for label in self._tracker.dead_labels(switch):
-                self._tell(connection, LivenessChange(switch, label, alive=False))
+            for path_id in self._tracker.dead_path_ids(switch):
+                self._tell(connection, LivenessChange(switch, path_id, alive=False))
         is_refused = self._is_refused(switch)
         self._live_ports[switch] = {
             port: live and not self._damping.is_held((switch, port)) for port, live in has.ports.items()
@@ -299,10 +299,10 @@ class KuijiaController(SwitchApplication):
         self._note(self._rollout.acknowledged(switch, time.monotonic()))
 
     def _group_done(self, switch: str, group: Group) -> None:
-        label = liveness_label(group.group_id)
-        if label is not None and self._tells_ingresses:
+        path_id = path_id_of_liveness_group(group.group_id)
+        if path_id is not None and self._tells_ingresses:
             alive = bool(group.buckets)
-            self._log.write(event_log.TUNNEL_LIVENESS, ingress=switch, path_id=label, alive=alive)
+            self._log.write(event_log.TUNNEL_LIVENESS, ingress=switch, path_id=path_id, alive=alive)
 
     def _switch_refused(self, switch: str, reason: str) -> None:
         self._note_refusal(event_log.SWITCH_ERROR, switch, reason)
@@ -330,14 +330,14 @@ class KuijiaController(SwitchApplication):
                 self._tell(connection, change)
 
     def _tell(self, connection: SwitchConnection, change: LivenessChange) -> None:
-        group = emptied_liveness_group(change.label)
+        group = emptied_liveness_group(change.path_id)
         if self._tells_ingresses:
             connection.want_instead(group.group_id, None if change.alive else group)
 
     def _tables_of(self, plan: Plan) -> dict[str, SwitchTables]:
         return build_tables(plan, self._options)
 
-    def _replace_plan(self, reading: Reading, now: float) -> None:
+    def _replace_plan(self, reading: PlanReading, now: float) -> None:
         """Begin with the plan that was read; what it was read for is told what comes of it by its name."""
         self._log.write(event_log.UPDATE_STARTED, update=reading.name)
         try:

@@ -29,11 +29,11 @@ def load_demands(
     note: Note = unheard,
     progress: Progress = no_progress,
 ) -> tuple[Demand, ...]:
-    """The demands in a file, or those that come with the network that `topohub:KEY` names.
+    """Return the demands in a file, or those that come with the network `topohub:KEY`.
 
     The format is one of `DEMAND_FORMATS`; by default it is chosen by the suffix: .xml (SNDlib), .txt (SNDlib's native
     format where its heading says so, else TEAVAR), CSV for all others. `row` chooses one of TEAVAR's matrices, from 1.
-    What a reader assumes goes to `note`, one sentence each; `progress` is told the number of a line now and then.
+    `note` receives one sentence about each assumption; `progress` receives the current line number now and then.
 
     Raises:
         InputError: the file holds no such demands; its place is the line where the format has lines.
@@ -57,7 +57,7 @@ def load_demands(
 
 
 def line_of_demand(source: str | Path, number: int, file_format: str | None = None) -> int | None:
-    """The line of a demand that `load_demands` had as the one of this number, from 0; None where it has no one line."""
+    """Return the line of the demand that `load_demands` gave this number, from 0; None if it has no single line."""
     if str(source).startswith(PREFIX):
         return None
     path = Path(source)

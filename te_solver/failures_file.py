@@ -1,4 +1,4 @@
-"""Reads a list of failures from CSV, naming the line of whatever is wrong with it."""
+"""Reads a list of failures from CSV; errors name the line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EXPECTED = "failure,a,b"
 
 
 def load_failures(path: Path, topology: Topology) -> tuple[Failure, ...]:
-    """The failures in a CSV file, in the order in which the file first names them.
+    """Return the failures in a CSV file, in the order in which the file first names them.
 
     The first line is the header `failure,a,b`. Every further line is a part of the failure that it names: the cable
     between `a` and `b` or, where `b` is empty, the node `a`. Lines of one name fail together, as the fibres in one
@@ -49,7 +49,7 @@ def _failures(path: Path, topology: Topology) -> tuple[Failure, ...]:
 
 
 def _part(path: Path, number: int, row: tuple[str, ...], topology: Topology) -> Failure:
-    """The failure of one line's cable or node alone."""
+    """Return the failure of one line's cable or node alone."""
     if len(row) != len(_HEADER):
         raise InputError(path, number, f"{len(row)} columns", f"{len(_HEADER)}, as in the header")
     name, a, b = row

@@ -1,4 +1,4 @@
-"""Plans as JSON, out and in: a reader that names the key of whatever is wrong."""
+"""Plans as JSON: a writer, and a reader whose errors name the key."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _EXPECTED = "a plan in JSON"
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """The plan as JSON data that `te_solver/schemas/plan.schema.json` describes."""
+    """Return the plan as JSON data, as described by `te_solver/schemas/plan.schema.json`."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -78,7 +78,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 
 def plan_from_json(data: object, source: str | Path) -> Plan:
-    """The plan that JSON data holds. Rates may exceed capacities: a plan may be tried on a smaller network.
+    """Return the plan in JSON data. Rates may exceed capacities: a plan may be tried on a smaller network.
 
     Raises:
         InputError: the data break the schema, or name unknown nodes, missing links, repeated path ids or pairs,
@@ -110,7 +110,7 @@ def plan_from_json(data: object, source: str | Path) -> Plan:
 
 
 def load_plan(path: Path) -> Plan:
-    """The plan in a JSON file; raises InputError, whose place is a key or, for text that is no JSON, a line."""
+    """Return the plan in a JSON file; raises InputError, whose place is a key or, if the text is no JSON, a line."""
     data = read_json(path, "a plan file", _EXPECTED)
     with reading(path, _EXPECTED):
         return plan_from_json(data, path)
@@ -122,7 +122,7 @@ def save_plan(plan: Plan, path: Path) -> None:
 
 
 def plan_text(plan: Plan) -> str:
-    """What `save_plan` writes."""
+    """Return the text that `save_plan` writes."""
     return json.dumps(plan_to_json(plan), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -144,7 +144,7 @@ def _pair(data: dict[str, Any]) -> PairPlan:
 
 
 def _first_fault(data: object) -> ValidationError | None:
-    """The first one by its place, but another format or version explains all the rest."""
+    """Return the first fault by its place; a fault of the format or version comes first, as it explains the others."""
 
     def order(error: ValidationError) -> tuple[bool, list[str], str, str]:
         place = [str(key).rjust(12) for key in error.absolute_path]
@@ -159,7 +159,7 @@ def _validator() -> Draft202012Validator:
 
 
 def _problem(fault: ValidationError) -> str:
-    """Says what is wrong without repeating the data, which may be large."""
+    """Describe the fault without repeating the data, which may be large."""
     value: Any = fault.instance
     if fault.validator == "required":
         missing = next(key for key in _schema_at(fault)["required"] if key not in value)

@@ -1,4 +1,4 @@
-"""Reads the probabilities of links or of whole failures from CSV, naming the line of whatever is wrong with it."""
+"""Reads the probabilities of links or of whole failures from CSV; errors name the line."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _NAMES = ("failure", "probability")
 _EXPECTED = "a,b,probability or failure,probability"
 _PROBABILITY = "a probability, at least 0 and below 1"
 _MOST = 1 + 1e-9
-"""What probabilities of failures may add up to: one, and their rounding."""
+"""Maximum sum of the probabilities of failures: one, and rounding."""
 
 
 def load_probabilities(
     path: Path, topology: Topology, failures: Sequence[Failure], note: Note = unheard
 ) -> FailureProbabilities:
-    """The probabilities that a CSV file gives the failures.
+    """Return the probabilities of the failures in a CSV file.
 
     With the header `a,b,probability` a line says how likely the cable between `a` and `b` is down, independently of
     all others; cables without a line never fail, which is noted. With the header `failure,probability` it says how

@@ -41,7 +41,7 @@ def load_topology(
     default_capacity: float | None = None,
     note: Note = unheard,
 ) -> Topology:
-    """The topology in a file, or the one that `topohub:KEY` names.
+    """Return the topology in a file, or the network `topohub:KEY`.
 
     The format is one of `TOPOLOGY_FORMATS`; by default it is chosen by the suffix: .yaml, .yml or none, .graphml,
     .gml, .xml (SNDlib), .txt (SNDlib's native format where its heading says so, else TEAVAR). Links without a capacity

@@ -43,7 +43,7 @@ class Choices:
         min_timeout: smallest retransmission timeout in seconds, also the first one.
         handshake: True if SYN and SYN-ACK precede the data.
         gain: of DCTCP.
-        card_packets: most packets of a flow in its host's network card; 0 for no limit.
+        nic_packets: most packets of a flow in its host's network card; 0 for no limit.
         window: most segments of a flow in flight.
     """
 
@@ -54,7 +54,7 @@ class Choices:
     min_timeout: float = 2e-4
     handshake: bool = True
     gain: float = 0.0625
-    card_packets: int = 8
+    nic_packets: int = 8
     window: int = 2**31
 
 
@@ -94,7 +94,7 @@ def transport(choices: Choices, *, dctcp: bool = False) -> Tcp:
         payload=choices.payload,
         initial_window=4,
         dctcp_gain=choices.gain,
-        card_packets=choices.card_packets,
+        card_packets=choices.nic_packets,
         receive_window=choices.window,
         first_timeout=choices.min_timeout,
         min_timeout=choices.min_timeout,

@@ -31,10 +31,11 @@ from kuijia_app.tables.queue_layouts import PLAIN
 from te_solver.failure_schemes.failure_scheme import VICTIM
 from te_solver.failure_schemes.registry import failure_scheme
 from testbed.lab.grounds import Ground
-from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
 from testbed.lab.manifest import describe_run
 from testbed.machine.machine import Machine
-from testbed.network.network import NetworkOptions
+from testbed.network.network_options import NetworkOptions
 
 EXPERIMENT = "gscale"
 BUFFER_PACKETS = 50
@@ -143,7 +144,7 @@ class Bench:
         cut = Cut(case.link)
         timing = timing_of(case, quick=settings.quick)
         self._show("looking whether the machine is busy")
-        at_rest = load_at_rest(LoadWatch(lab.fabric.forwarding_process, lab.fabric.count_box_loads))
+        at_rest = load_at_rest(LoadWatch(lab.network.forwarding_process, lab.network.count_box_loads))
         busy = tuple(f"before the run {reason}" for reason in overload(at_rest))
         self._show("calibrating the links")
         calibration = lab.calibrate()
@@ -157,7 +158,7 @@ class Bench:
             flows = [MeasuredFlow(flow, keys[flow.name]) for flow in wanted]
             recording = record_failure(lab, flows, cut, timing, SENDING, self._show)
         lab.heal(*case.link)
-        results = evaluate(recording, flows, cut, lab.fabric.layout)
+        results = evaluate(recording, flows, cut, lab.network.layout)
         before, after = windows_of(recording)
         return Result(
             experiment=EXPERIMENT,
@@ -175,7 +176,7 @@ class Bench:
             checks=(),
             invalid=(*busy, *overload(recording.load), *uncarried(results), *disturbed(results)),
             manifest={
-                **describe_run(self._machine, lab.fabric, calibration, began, time.time() - began),
+                **describe_run(self._machine, lab.network, calibration, began, time.time() - began),
                 "settings": asdict(settings),
                 "timing": asdict(timing),
                 "sending": asdict(SENDING),

@@ -18,7 +18,7 @@ from experiments.gscale.bench import SENDING, BenchKey, expected_seconds, timing
 from experiments.gscale.cases import Case, stored_case
 from experiments.gscale.scenario import parameters_of, plan_of
 from experiments.registry import Settings
-from experiments.results.alike import timing_told
+from experiments.results.comparability import timing_told
 from experiments.results.result import Result, load_result, result_to_json
 from kuijia_base.errors import InputError, shown
 from kuijia_base.json_document import read_json
@@ -29,7 +29,7 @@ from testbed.machine.errors import TestbedError
 
 LOG_NAME = "campaign.json"
 BUSY_ATTEMPTS = 3
-"""Attempts at a case when the machine is too busy for its result to be trusted."""
+"""Attempts at a case if the machine is too busy for a trustworthy result."""
 
 FAILED_ATTEMPTS = 2
 """Attempts at a case when something fails, each in a new lab."""

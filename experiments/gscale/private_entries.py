@@ -31,8 +31,8 @@ def any_flows(lab: Lab, flows: Iterable[WantedFlow], protocol: Protocol) -> list
     """Return a source for each flow, each with its own port: any will do."""
     found = []
     for number, flow in enumerate(flows):
-        address = str(lab.fabric.host(flow.source).address)
-        code_point = code_point_of(lab.fabric.layout, flow)
+        address = str(lab.network.host(flow.source).address)
+        code_point = code_point_of(lab.network.layout, flow)
         key = FlowKey(protocol, address, SOURCE_PORTS[number], FIRST_SERVER_PORT + number, code_point)
         found.append(MeasuredFlow(flow, key))
     return found
@@ -58,7 +58,7 @@ class PrivateEntries:
 
     def __exit__(self, *_: object) -> None:
         for switch in sorted({end for flow in self._flows for end in (flow.wanted.source, flow.wanted.target)}):
-            self._lab.fabric.ofctl(switch, "del-flows", f"cookie={COOKIE:#x}/-1")
+            self._lab.network.ofctl(switch, "del-flows", f"cookie={COOKIE:#x}/-1")
 
     def move_victims(self) -> None:
         """Send the flows whose tunnel broke over their backup; the entries of all others stay as they are."""
@@ -69,7 +69,7 @@ class PrivateEntries:
         )
 
     def _served(self, flow: MeasuredFlow) -> TrafficClass:
-        classes = self._lab.fabric.layout.classes
+        classes = self._lab.network.layout.classes
         return next(each for each in classes if each.priority == flow.wanted.priority)
 
     def _put(self, ways: Iterable[Way]) -> None:
@@ -79,7 +79,7 @@ class PrivateEntries:
             for switch, line in entries_of(self._lab.wiring, *way):
                 lines[switch].append(line)
         for switch, texts in lines.items():
-            self._lab.fabric.ofctl(switch, "add-flows", "-", stdin="\n".join(texts) + "\n")
+            self._lab.network.ofctl(switch, "add-flows", "-", stdin="\n".join(texts) + "\n")
 
 
 def entries_of(wiring: Wiring, key: FlowKey, tunnel: Tunnel, queue: Queue) -> tuple[tuple[str, str], ...]:

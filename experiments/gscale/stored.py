@@ -9,7 +9,7 @@ from experiments.gscale.agreement import agreement
 from experiments.gscale.cases import stored_case
 from experiments.gscale.exhibits import exhibits_of
 from experiments.gscale.scenario import plan_of
-from experiments.results.alike import StoredResult, refuse_flows, refuse_mixtures, stored_results
+from experiments.results.comparability import StoredResult, refuse_flows, refuse_mixtures, stored_results
 from experiments.results.exhibit import Exhibit
 from experiments.results.stored_files import StoredFile
 

@@ -45,7 +45,7 @@ PATTERNS: Mapping[str, Callable[[FatTree, np.random.Generator], Matrix]] = {
     "bijection": lambda tree, random: random_bijection(tree.hosts, random),
 }
 ARRIVALS = ("ecmp", _ANNEALING)
-"""Placements that are run with arriving flows."""
+"""Placements to run with arriving flows."""
 
 
 def run_growth(settings: Settings, ports: Sequence[int], output: OutputFolder, progress: Progress) -> Outcome:

@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--ramp",
         type=positive_number,
         metavar="MS",
-        help="TCP comes to its rates by slow start and additive increase, at this round-trip time (default: at once)",
+        help="TCP reaches its rates by slow start and additive increase, at this round-trip time (default: at once)",
     )
 
 

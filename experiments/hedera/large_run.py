@@ -17,7 +17,7 @@ from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from hedera.fat_tree import FatTree
 from hedera.matrices import Matrix, random_bijection, random_targets, staggered, stride
-from hedera.placement.ecmp import Ecmp
+from hedera.placement.ecmp import EcmpPlacement
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Placement
 from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
@@ -47,7 +47,7 @@ def annealing(hosts: int, seed: int, fee: float = 0.0) -> Annealing:
 
 
 PLACEMENTS: Mapping[str, Callable[[int, int], Placement]] = {
-    "ecmp": lambda *_: Ecmp(),
+    "ecmp": lambda *_: EcmpPlacement(),
     "global-first-fit": lambda *_: GlobalFirstFit(),
     "simulated-annealing": lambda hosts, seed: SimulatedAnnealing(annealing(hosts, seed)),
 }
@@ -102,7 +102,7 @@ def of_pattern(tree: FatTree, matrix: Matrix, setting: Setting) -> dict[str, flo
     def goodput(placement: Placement, setting: Setting) -> float:
         return Simulation(tree, placement, workload, setting).run().mean_goodput(*WINDOW)
 
-    control = goodput(Ecmp(), replace(setting, blocking=False))
+    control = goodput(EcmpPlacement(), replace(setting, blocking=False))
     parts = {name: goodput(make(tree.hosts, setting.seed), setting) / control for name, make in PLACEMENTS.items()}
     return {_CONTROL: control, **parts}
 
@@ -115,7 +115,7 @@ def of_arrivals(tree: FatTree, workload: Workload, setting: Setting, progress: P
     for name, placement in placements.items():
         progress.show(f"hedera-8192: {workload.flows:,} flows come and go, {name}")
         told[name] = figures_of(workload, Simulation(tree, placement, workload, setting).run())
-    nothing_blocks = Simulation(tree, Ecmp(), workload, replace(setting, blocking=False))
+    nothing_blocks = Simulation(tree, EcmpPlacement(), workload, replace(setting, blocking=False))
     return {**told, _CONTROL: figures_of(workload, nothing_blocks.run())}
 
 

@@ -21,7 +21,7 @@ from hedera.demand_estimation import estimate_demands
 from hedera.fabric import HASHED, Fabric, Ints
 from hedera.fat_tree import FatTree
 from hedera.matrices import Matrix, authors_matrices
-from hedera.placement.ecmp import Ecmp, hashed_labels
+from hedera.placement.ecmp import EcmpPlacement, hashed_labels
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Elephants, Placement
 from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
@@ -38,7 +38,7 @@ FIRST_FIT, IN_ROUNDS, ANNEALING = "global-first-fit", "first fit in rounds", "si
 reserved, and in rounds of our scheduler, in which all flows have been detected before the first one is placed."""
 
 PLACEMENTS: Mapping[str, Callable[[int], Placement]] = {
-    "ecmp": lambda _: Ecmp(),
+    "ecmp": lambda _: EcmpPlacement(),
     FIRST_FIT: lambda _: GlobalFirstFit(),
     ANNEALING: lambda seed: SimulatedAnnealing(Annealing(seed=seed)),
 }
@@ -71,7 +71,7 @@ def run_matrices(settings: Settings, seeds: int, output: OutputFolder, progress:
 
 
 def row_of(tree: Fabric, matrix: Matrix, seeds: range) -> Row:
-    control = _goodput(tree, matrix, Ecmp(), Setting(blocking=False))
+    control = _goodput(tree, matrix, EcmpPlacement(), Setting(blocking=False))
     parts: dict[str, list[float]] = {name: [] for name in (*PLACEMENTS, IN_ROUNDS)}
     for seed in seeds:
         order = np.random.default_rng([seed, 1]).permutation(matrix.source.size)

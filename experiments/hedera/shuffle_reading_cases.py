@@ -10,7 +10,7 @@ Hash = Literal["flow", "source", "destination", "suffix", "repeated", "none"]
 
 
 @dataclass(frozen=True)
-class Reading:
+class ShuffleReading:
     """Choices that the authors leave open, the same for every scheme.
 
     Attributes:
@@ -30,21 +30,21 @@ class Reading:
     period: float = 5.0
 
 
-READINGS: Mapping[str, Reading] = {
-    "as in hedera-shuffle": Reading(),
-    "one transfer at a time": Reading(at_once=1),
-    "four at a time": Reading(at_once=4),
-    "all fifteen at a time": Reading(at_once=15),
-    "one at a time, in turn": Reading(at_once=1, order="rotated"),
-    "rounds every half second": Reading(period=0.5),
-    "hosts at .6 of their cables": Reading(host_part=0.6),
-    "hash of the source": Reading(hash="source"),
-    "hash of the destination": Reading(hash="destination"),
-    "destination's suffix": Reading(hash="suffix"),
-    "hash that repeats itself": Reading(hash="repeated"),
-    "one core switch": Reading(hash="none"),
-    "one core switch, one at a time": Reading(hash="none", at_once=1),
-    "one core switch, hosts at .6": Reading(hash="none", host_part=0.6),
-    "one core, one at a time, at .7": Reading(hash="none", at_once=1, host_part=0.7),
+READINGS: Mapping[str, ShuffleReading] = {
+    "as in hedera-shuffle": ShuffleReading(),
+    "one transfer at a time": ShuffleReading(at_once=1),
+    "four at a time": ShuffleReading(at_once=4),
+    "all fifteen at a time": ShuffleReading(at_once=15),
+    "one at a time, in turn": ShuffleReading(at_once=1, order="rotated"),
+    "rounds every half second": ShuffleReading(period=0.5),
+    "hosts at .6 of their cables": ShuffleReading(host_part=0.6),
+    "hash of the source": ShuffleReading(hash="source"),
+    "hash of the destination": ShuffleReading(hash="destination"),
+    "destination's suffix": ShuffleReading(hash="suffix"),
+    "hash that repeats itself": ShuffleReading(hash="repeated"),
+    "one core switch": ShuffleReading(hash="none"),
+    "one core switch, one at a time": ShuffleReading(hash="none", at_once=1),
+    "one core switch, hosts at .6": ShuffleReading(hash="none", host_part=0.6),
+    "one core, one at a time, at .7": ShuffleReading(hash="none", at_once=1, host_part=0.7),
 }
 """Readings by their names in tables."""

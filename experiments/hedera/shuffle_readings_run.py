@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from experiments.hedera.goodput import tcp_goodput
 from experiments.hedera.shuffle_cases import AUTHORS_BYTES, AUTHORS_RATE, receivers_of
 from experiments.hedera.shuffle_flow import PORTS_OF_SWITCH, STEP, shuffle_workload, transfers_of
-from experiments.hedera.shuffle_reading_cases import READINGS, Hash, Reading
+from experiments.hedera.shuffle_reading_cases import READINGS, Hash, ShuffleReading
 from experiments.hedera.shuffle_report import figures, published_shuffle
 from experiments.hedera.simulation import Setting
 from experiments.hedera.testbed_cases import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING
@@ -51,7 +51,7 @@ def run_readings(settings: Settings, seeds: int, output: OutputFolder, progress:
     return write_study(NAME, data, exhibits(data), output)
 
 
-def of_reading(tree: FatTree, reading: Reading, seeds: range) -> dict[str, float]:
+def of_reading(tree: FatTree, reading: ShuffleReading, seeds: range) -> dict[str, float]:
     """Return a reading's relative times of the schemes, and the deviation of its hash from the authors' matrices."""
     found: dict[str, list[dict[str, float]]] = {scheme: [] for scheme in _MEASURED}
     for seed in seeds:

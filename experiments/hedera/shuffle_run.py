@@ -19,7 +19,7 @@ from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from testbed.lab.manifest import describe_run
-from testbed.network.network import NetworkOptions
+from testbed.network.network_options import NetworkOptions
 from testbed.traffic.transfers import Errand, Transfer, run_transfers
 
 _SOURCE_PORTS = range(20000, 30000)

@@ -23,7 +23,8 @@ from testbed.machine.network_namespace import private_network
 from testbed.machine.ovs import Datapath, PrivateOvs
 from testbed.machine.run_directory import RunDirectory
 from testbed.network.leftovers import remove_leftovers
-from testbed.network.network import Network, NetworkOptions
+from testbed.network.network import Network
+from testbed.network.network_options import NetworkOptions
 
 _QUIET_TIMEOUT = 30.0
 """Timeout in seconds; quiet takes two or three seconds with rounds every second."""

@@ -20,7 +20,7 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from testbed.lab.manifest import describe_run
 from testbed.machine.errors import TestbedError
-from testbed.network.network import NetworkOptions
+from testbed.network.network_options import NetworkOptions
 from testbed.traffic.iperf import IperfFlow, IperfRun
 
 PORTS_OF_SWITCH = 4

@@ -129,17 +129,17 @@ def record_failure(
     """
     for site in sorted({flow.wanted.source for flow in flows}):
         limits = [_limit(flow, sending) for flow in flows if flow.wanted.source == site]
-        limit_offered_rates(lab.fabric.host(site), limits)
+        limit_offered_rates(lab.network.host(site), limits)
     iperf_flows = [_iperf_flow(flow, sending) for flow in flows]
     link = "-".join(cut.link)
     broken = {tunnel.path_id for tunnel in lab.plan.tunnels if tunnel.crosses(*cut.link)}
-    with IperfRun(lab.fabric, iperf_flows, timing.total, timing.interval) as run:
+    with IperfRun(lab.network, iperf_flows, timing.total, timing.interval) as run:
         started_at = run.connected_at
         marks_before = _observe(lab, flows, timing.observe)
         _follow(run, started_at + timing.warmup, "flows getting going", show)
         if cut.without_controller:
             lab.kill_controller()
-        watch = LoadWatch(lab.fabric.forwarding_process, lab.fabric.count_box_loads)
+        watch = LoadWatch(lab.network.forwarding_process, lab.network.count_box_loads)
         before_start = time.time()
         _follow(run, before_start + timing.before, f"before {link} is cut", show)
         event = lab.fail(*cut.link)
@@ -251,7 +251,7 @@ def _observe(
 ) -> dict[FlowKey, Mark]:
     """Return the labels of flows at their ingress, ignoring those of `broken` tunnels, which stay in use a little."""
     sites = sorted({flow.wanted.source for flow in flows})
-    with lab.fabric.observe(*sites) as observer:
+    with lab.network.observe(*sites) as observer:
         return observer.watch([flow.key for flow in flows], seconds, broken)
 
 

@@ -71,11 +71,11 @@ def _draw_candidates(
     found: dict[str, list[FlowKey]] = {}
     for position, flow in enumerate(flows):
         count = _candidates_needed(_slot_share(lab, flow))
-        addresses = [str(lab.fabric.host(flow.source).address)] * count
+        addresses = [str(lab.network.host(flow.source).address)] * count
         if protocol == "udp":
             every_address = [str(address) for address in lab.wiring.prefix(flow.source).hosts()]
             addresses = chance.sample(every_address, min(count, len(every_address)))
-        server_port, code_point = FIRST_SERVER_PORT + position, code_point_of(lab.fabric.layout, flow)
+        server_port, code_point = FIRST_SERVER_PORT + position, code_point_of(lab.network.layout, flow)
         found[flow.name] = [
             FlowKey(protocol, address, next(ports[flow.source]), server_port, code_point) for address in addresses
         ]
@@ -121,8 +121,8 @@ def _probe(lab: Lab, flows: Iterable[WantedFlow], candidates: Mapping[str, Seque
         by_pair.setdefault((flow.source, flow.target), []).extend(candidates[flow.name])
     marks: dict[FlowKey, Mark] = {}
     for (source, target), keys in by_pair.items():
-        address = str(lab.fabric.host(target).address)
-        marks |= probe_marks_seen_by(partial(lab.fabric.observe, source), lab.fabric.host(source), address, keys)
+        address = str(lab.network.host(target).address)
+        marks |= probe_marks_seen_by(partial(lab.network.observe, source), lab.network.host(source), address, keys)
     return marks
 
 

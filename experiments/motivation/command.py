@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=different_ones(compared_schemes()),
         default=PAPERS_SCHEMES,
         metavar="SCHEME[,SCHEME]",
-        help=f"what happens to the victims (default: {','.join(PAPERS_SCHEMES)})",
+        help=f"failure schemes for the victims (default: {','.join(PAPERS_SCHEMES)})",
     )
     group.add_argument("--cut", choices=CASES, default=PAPERS_CUT, help="the link that fails (default: %(default)s)")
     group.add_argument(
@@ -60,10 +60,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--liveness",
         choices=[each.value for each in Liveness],
         default=Liveness.CONTROLLER.value,
-        help="who notices a failure beyond a tunnel's first link (default: %(default)s)",
+        help="party that notices a failure beyond a tunnel's first link (default: %(default)s)",
     )
     group.add_argument(
-        "--congestion-control", default="cubic", metavar="NAME", help="of the TCP flows (default: cubic)"
+        "--congestion-control",
+        default="cubic",
+        metavar="NAME",
+        help="congestion control of the TCP flows (default: cubic)",
     )
     group.add_argument(
         "--buffer-packets",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from experiments.compared_schemes import compared_schemes
 from experiments.motivation.cases import TABLE_2, TABLE_3, MotivationTable
-from experiments.results.alike import refuse_flows, refuse_mixtures, stored_results
+from experiments.results.comparability import refuse_flows, refuse_mixtures, stored_results
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_throughput
 from experiments.results.result import Result

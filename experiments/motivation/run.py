@@ -45,11 +45,12 @@ from te_solver.networks import shipped_network
 from te_solver.plan import Plan
 from te_solver.topology_file import load_topology
 from testbed.lab.grounds import Ground
-from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
 from testbed.lab.manifest import describe_run
 from testbed.machine.errors import TestbedError
 from testbed.machine.machine import Machine
-from testbed.network.network import NetworkOptions
+from testbed.network.network_options import NetworkOptions
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
         checks=checks,
         invalid=(*overload(recording.load), *uncarried(results)),
         manifest={
-            **describe_run(job.machine, lab.fabric, calibration, began, time.time() - began),
+            **describe_run(job.machine, lab.network, calibration, began, time.time() - began),
             "settings": asdict(settings),
             "options": asdict(options),
             "ports": {name: asdict(key) for name, key in keys.items()},
@@ -183,13 +184,13 @@ def _timing(options: MotivationOptions) -> Timing:
 
 
 def _require_delays(lab: Lab) -> None:
-    if not lab.fabric.describe().get("link_delays", False):
+    if not lab.network.describe().get("link_delays", False):
         problem = "these links have no delay"
         raise InputError("option", "--link-delay-seconds", problem, "the kernel's datapath and netem (kuijia uml)")
 
 
 def _require_congestion_control(lab: Lab, name: str) -> None:
-    available = lab.fabric.congestion_controls()
+    available = lab.network.congestion_controls()
     if name not in available:
         expected = f"one of {', '.join(sorted(available))}"
         raise InputError("option", "--congestion-control", f"{name} is not available on the hosts", expected)

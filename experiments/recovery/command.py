@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=different_ones(tuple(MODES)),
         default=tuple(MODES),
         metavar="MODE[,MODE]",
-        help=f"what fails and who notices (default: {','.join(MODES)})",
+        help=f"modes: the link that fails and the party that notices (default: {','.join(MODES)})",
     )
     group.add_argument(
         "--cuts",

@@ -26,7 +26,8 @@ from te_solver.solve import solve
 from te_solver.topology_file import load_topology
 from testbed.lab.failures import fail_link, heal_link
 from testbed.lab.grounds import Ground
-from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
 from testbed.lab.manifest import describe_run
 from testbed.machine.errors import TestbedError
 from testbed.machine.machine import Machine
@@ -154,7 +155,7 @@ def _measure(mode: Mode, job: _Job, progress: Progress) -> tuple[Lab, ModeResult
         if mode.without_controller:
             lab.kill_controller()
         show(f"counting false alarms for {QUIET_SECONDS:g} s")
-        false_alarms = _false_alarms(lab, ends, sources) if lab.fabric.session_states() else None
+        false_alarms = _false_alarms(lab, ends, sources) if lab.network.session_states() else None
         tunnels = [tunnel for tunnel in job.plan.tunnels if tunnel.path_id in sources]
         try:
             cuts = cuts_in_turn(mode, tunnels, job.options.cuts)
@@ -169,10 +170,10 @@ def _measure(mode: Mode, job: _Job, progress: Progress) -> tuple[Lab, ModeResult
 
 def _find_sources(lab: Lab, ends: tuple[str, str]) -> dict[int, list[_Source]]:
     """Return the sources at the ingress' site by the path id of the tunnel that carries their packets."""
-    ingress, egress = map(lab.fabric.host, ends)
+    ingress, egress = map(lab.network.host, ends)
     sources = [_Source(str(ingress.address + number), _FIRST_SOURCE_PORT + number) for number in range(ADDRESSES)]
     keys = [source.key for source in sources]
-    marks = probe_marks_seen_by(partial(lab.fabric.observe, ends[0]), ingress, str(egress.address), keys)
+    marks = probe_marks_seen_by(partial(lab.network.observe, ends[0]), ingress, str(egress.address), keys)
     found: dict[int, list[_Source]] = {}
     for source in sources:
         if source.key in marks:
@@ -184,21 +185,21 @@ def _false_alarms(lab: Lab, ends: tuple[str, str], sources: Mapping[int, Sequenc
     """Return how often ends of BFD sessions go down while nothing fails and a flow is sent."""
     with _flow(lab, ends, next(iter(sources.values()))[0]) as flow:
         flow.start()
-        before = lab.fabric.session_flaps()
+        before = lab.network.session_flaps()
         time.sleep(QUIET_SECONDS)
-        return -(-(lab.fabric.session_flaps() - before) // 2)  # each also comes up again
+        return -(-(lab.network.session_flaps() - before) // 2)  # each also comes up again
 
 
 def _cut(lab: Lab, aim: _Aim) -> CutRecord:
     """Cut one link under the flow and bring it up again."""
-    fabric = lab.fabric
+    network = lab.network
     with _flow(lab, aim.ends, aim.source) as flow:
         flow.start()
         _wait_for_tunnel(lab, aim)
-        clock = fabric.host(aim.ends[1]).clock()
-        watch = LoadWatch(fabric.forwarding_process, fabric.count_box_loads)
+        clock = network.host(aim.ends[1]).clock()
+        watch = LoadWatch(network.forwarding_process, network.count_box_loads)
         time.sleep(BEFORE_SECONDS)
-        event = fail_link(fabric, *aim.link)
+        event = fail_link(network, *aim.link)
         try:
             cut_at = event.requested_at + time.monotonic() - time.time()
             time.sleep(max(0.0, cut_at + AFTER_SECONDS - time.monotonic()))
@@ -206,7 +207,7 @@ def _cut(lab: Lab, aim: _Aim) -> CutRecord:
             mark = _see(lab, aim, {aim.tunnel.path_id})
             record = flow.stop()
         finally:
-            heal_link(fabric, *aim.link)
+            heal_link(network, *aim.link)
     link = "-".join(aim.link)
     if mark is None:
         raise TestbedError(f"the flow from {aim.source.address} was not seen on another tunnel after {link} was cut")
@@ -229,13 +230,13 @@ def _cut(lab: Lab, aim: _Aim) -> CutRecord:
 
 
 def _flow(lab: Lab, ends: tuple[str, str], source: _Source) -> TickFlow:
-    sender, receiver = map(lab.fabric.host, ends)
+    sender, receiver = map(lab.network.host, ends)
     return TickFlow(sender, receiver, source.address, source.port, _TARGET_PORT, TICK_SECONDS)
 
 
 def _wait_for_tunnel(lab: Lab, aim: _Aim) -> None:
     """Wait until the flow is on its tunnel, as normal traffic, and all BFD sessions are up."""
-    lab.fabric.wait_for_sessions(lab.fabric.session_states(), up=True)
+    lab.network.wait_for_sessions(lab.network.session_states(), up=True)
     deadline = time.monotonic() + _RETURN_SECONDS
     while (mark := _see(lab, aim)) != Mark(aim.tunnel.path_id, _NORMAL):
         if time.monotonic() > deadline:
@@ -245,7 +246,7 @@ def _wait_for_tunnel(lab: Lab, aim: _Aim) -> None:
 
 
 def _see(lab: Lab, aim: _Aim, ignored: Collection[int] = frozenset()) -> Mark | None:
-    with lab.fabric.observe(aim.ends[0]) as observer:
+    with lab.network.observe(aim.ends[0]) as observer:
         return observer.watch([aim.source.key], _SIGHT_SECONDS, ignored).get(aim.source.key)
 
 
@@ -264,7 +265,7 @@ def _file(job: _Job, lab: Lab, result: ModeResult, began: float) -> dict[str, ob
         "published": None,
         **mode_data(result),
         "manifest": {
-            **describe_run(job.machine, lab.fabric, (), began, time.time() - began),
+            **describe_run(job.machine, lab.network, (), began, time.time() - began),
             "settings": asdict(settings),
             "options": asdict(job.options),
         },

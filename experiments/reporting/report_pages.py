@@ -21,7 +21,7 @@ TITLE = "Kuijia: the paper's tables and figures, reproduced"
 
 @dataclass(frozen=True)
 class _Section:
-    """What the page shows of one exhibit; `picture` is a data URI."""
+    """One exhibit on the page; `picture` is a data URI."""
 
     anchor: str
     heading: str
@@ -59,7 +59,7 @@ def html_page(report: Report, pictures: Mapping[str, bytes]) -> str:
 
 
 def markdown_page(report: Report) -> str:
-    """The same in Markdown; its pictures are those of `picture_names`, in the same folder."""
+    """Return the same page in Markdown; its pictures are those of `picture_names`, in the same folder."""
     findings = [each.cells for each in report.findings]
     parts = [f"# {TITLE}", _markdown_rows([HEADINGS, _RULE, *findings]), report.lead]
     if report.missed:
@@ -91,7 +91,7 @@ def markdown_page(report: Report) -> str:
 
 
 def picture_name(exhibit: Exhibit) -> str:
-    """The file of an exhibit's picture."""
+    """Return the file name of an exhibit's picture."""
     return f"{_anchor(exhibit)}.svg"
 
 
@@ -136,7 +136,7 @@ def _checked(report: Report) -> int:
 
 
 def _origin(report: Report) -> str:
-    """How many runs of what kind, and what they were made with."""
+    """Return the number and kind of runs, and what they were made with."""
     runs = ", ".join(f"{count} on {backend}" for backend, count in report.runs.items())
     made_with = ", ".join(f"{name} {value}" for name, value in report.made_with.items())
     sentences = [f"Runs: {runs}." if runs else "", f"The emulation: {made_with}." if made_with else ""]

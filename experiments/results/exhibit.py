@@ -32,7 +32,7 @@ class Point:
         runs: how many there are.
         published: the paper's; None when it has none.
         at_least: whether our value is a lower bound, as some run was not watched to its end.
-        spread: standard deviation of the runs, where they are not told one by one; None when it is not known.
+        spread: standard deviation of the runs, if they are not listed one by one; None if unknown.
     """
 
     x: float | str
@@ -46,7 +46,7 @@ class Point:
 
     @classmethod
     def of(cls, x: float | str, values: Iterable[float | None], published: float | None = None) -> Point:
-        """The mean of the runs that have a value."""
+        """Return a point: the mean of the runs that have a value."""
         known = [value for value in values if value is not None]
         if not known:
             return cls(x, published=published)
@@ -66,7 +66,7 @@ class Line:
     points: tuple[Point, ...]
 
     def at(self, x: float | str) -> Point:
-        """The point that stands there, an empty one when none does."""
+        """Return the point at this place, an empty one if there is none."""
         return next((point for point in self.points if point.x == x), Point(x))
 
 
@@ -107,7 +107,7 @@ class Exhibit:
 
     @property
     def has_values(self) -> bool:
-        """Whether any of the numbers is ours."""
+        """True if any of the numbers is ours."""
         return any(point.value is not None for line in self.lines for point in line.points)
 
     @property
@@ -116,17 +116,17 @@ class Exhibit:
         return list(dict.fromkeys(point.x for line in self.lines for point in line.points))
 
     def line(self, label: str) -> Line:
-        """The line of that label, an empty one when there is none."""
+        """Return the line with that label, an empty one if there is none."""
         return next((line for line in self.lines if line.label == label), Line(label, ()))
 
     def missed(self) -> Iterator[str]:
-        """The checks that failed, in words."""
+        """Return the failed checks in words."""
         for check in self.checks:
             if not check.passed:
                 yield f"{self.name} ({self.backend}): {check.name} is {check.measured:.3g}, expected {check.bar}"
 
     def largest_deviations(self) -> list[tuple[Line, Point]]:
-        """For each line that has published numbers the point that is farthest from its own, in the order of lines."""
+        """Return the point farthest from the published one for each line that has published numbers, in their order."""
         found = []
         for line in self.lines:
             compared = [point for point in line.points if point.deviation is not None]
@@ -136,7 +136,7 @@ class Exhibit:
 
 
 def exhibit_to_json(exhibit: Exhibit) -> dict[str, Any]:
-    """As JSON data, with what can be computed from the rest for the sake of readers."""
+    """Return an exhibit as JSON data, with values that readers could compute from the rest."""
     data = asdict(exhibit)
     for check, entry in zip(exhibit.checks, data["checks"], strict=True):
         entry["passed"] = check.passed
@@ -152,7 +152,7 @@ def exhibit_to_json(exhibit: Exhibit) -> dict[str, Any]:
 
 
 def exhibit_from_json(data: object, source: str | Path) -> Exhibit:
-    """The exhibit that JSON data holds; raises InputError, with `source` and the key, when they hold none."""
+    """Return the exhibit in JSON data; raises InputError, with `source` and the key, if there is none."""
     refuse_fault(data, _validator(), source)
     assert isinstance(data, dict), "the schema asks for an object"
     # Files of before there were checks, remarks or lower bounds say nothing of them.

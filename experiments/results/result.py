@@ -43,7 +43,7 @@ class Series:
 
 @dataclass(frozen=True)
 class FlowResult:
-    """What a flow got before and after the failure.
+    """Goodput of a flow before and after the failure.
 
     Attributes:
         source, target: its ingress and egress.
@@ -74,12 +74,12 @@ class FlowResult:
 
     @property
     def ratio(self) -> float | None:
-        """What it kept, `after / before`; None when it had nothing to lose."""
+        """Share that the flow kept, `after / before`; None if it had nothing to lose."""
         return self.after / self.before if self.before > 0 else None
 
     @property
     def loss(self) -> float | None:
-        """The part lost: of UDP of what is sent after the failure, of TCP of its goodput, negative for a gain."""
+        """Share lost: for UDP of the rate sent after the failure, for TCP of its goodput; negative for a gain."""
         if self.sent is not None:
             return 1 - self.after / self.sent if self.sent > 0 else None
         return None if self.ratio is None else 1 - self.ratio
@@ -108,7 +108,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Failure:
-    """The link that was cut, when (seconds since the run began), and what is known of how it was noticed."""
+    """The cut of a link: the link, the time (seconds since the run began), and by whom it was noticed."""
 
     link: tuple[str, str]
     at: float
@@ -163,7 +163,7 @@ class Result:
 
 
 def result_to_json(result: Result) -> dict[str, Any]:
-    """The result as JSON data that `experiments/results/schemas/result.schema.json` describes."""
+    """Return the result as JSON data, as described by `experiments/results/schemas/result.schema.json`."""
     data = asdict(result)
     for flow, entry in zip(result.flows, data["flows"], strict=True):
         entry["loss"] = flow.loss
@@ -175,7 +175,7 @@ def result_to_json(result: Result) -> dict[str, Any]:
 
 
 def result_from_json(data: object, source: str | Path) -> Result:
-    """The result that JSON data holds; what can be computed from the rest is computed anew.
+    """Return the result in JSON data; derived values are computed anew.
 
     Raises:
         InputError: the data break the schema, or a flow got more than it can have been sent; its source is `source`,
@@ -216,7 +216,7 @@ def save_result(result: Result, path: Path) -> None:
 
 
 def load_result(path: Path) -> Result:
-    """The result in a JSON file; raises InputError, whose place is a key or, for text that is no JSON, a line."""
+    """Return the result in a JSON file; raises InputError, whose place is a key or, if the text is no JSON, a line."""
     expected = "a result in JSON"
     data = read_json(path, "a result file", expected)
     with reading(path, expected):
@@ -224,7 +224,7 @@ def load_result(path: Path) -> Result:
 
 
 def result_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a result file."""
+    """Return the JSON Schema (draft 2020-12) of a result file."""
     text = (files("experiments.results") / "schemas" / "result.schema.json").read_text(encoding="utf-8")
     document: dict[str, Any] = json.loads(text)
     return document

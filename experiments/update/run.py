@@ -25,7 +25,9 @@ from te_solver.plan import PairPlan, Plan
 from te_solver.programs.program import Options
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
-from testbed.lab.lab import Lab, LabOptions, PlanUpdate
+from testbed.lab.lab import Lab
+from testbed.lab.lab_changes import PlanUpdate
+from testbed.lab.lab_options import LabOptions
 from testbed.lab.manifest import describe_run
 from testbed.traffic.ticks import TickFlow
 
@@ -95,7 +97,7 @@ def run_update(settings: Settings, options: UpdateOptions, output: OutputFolder,
             believable(partial(_phase, lab, name, each, show), f"phase {name}", progress.say)
             for name, each in events.items()
         ]
-        manifest = describe_run(machine, lab.fabric, (), began, time.time() - began)
+        manifest = describe_run(machine, lab.network, (), began, time.time() - began)
     phases = [asdict(result) for result in results]
     shown, failures = exhibits(phases, settings.backend), tuple(unbelievable(phases))
     data: dict[str, object] = {
@@ -184,7 +186,7 @@ def _phase(lab: Lab, name: str, events: Sequence[Event], show: Callable[[str], N
         flows = {label: running.enter_context(flow) for label, flow in _flows(lab)}
         for flow in flows.values():
             flow.start()
-        watch = LoadWatch(lab.fabric.forwarding_process, lab.fabric.count_box_loads)
+        watch = LoadWatch(lab.network.forwarding_process, lab.network.count_box_loads)
         began = time.monotonic()
         time.sleep(REST_SECONDS)
         for number, event in enumerate(events, start=1):
@@ -218,7 +220,7 @@ def _flows(lab: Lab) -> Iterator[tuple[str, TickFlow]]:
     """Yield labelled flows, each from its own address: the switch hashes addresses but not UDP ports."""
     allocated = {(pair.source, pair.target): pair for pair in lab.plan.pairs}
     for ends in PAIRS:
-        source, target = map(lab.fabric.host, ends)
+        source, target = map(lab.network.host, ends)
         interval = interval_of(allocated[ends])
         for number in range(FLOWS_PER_PAIR):
             address = str(source.address + number)

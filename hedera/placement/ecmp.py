@@ -12,7 +12,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLIERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
-class Ecmp(Placement):
+class EcmpPlacement(Placement):
     """Placement that leaves all flows to the hash."""
 
     name = "ecmp"

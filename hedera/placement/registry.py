@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hedera.placement.ecmp import Ecmp
+from hedera.placement.ecmp import EcmpPlacement
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Placement
 from hedera.placement.simulated_annealing import SimulatedAnnealing
@@ -19,7 +19,7 @@ def _optimum() -> Placement:
 
 
 _MAKERS: dict[str, Callable[[], Placement]] = {
-    Ecmp.name: Ecmp,
+    EcmpPlacement.name: EcmpPlacement,
     GlobalFirstFit.name: GlobalFirstFit,
     SimulatedAnnealing.name: SimulatedAnnealing,
     "optimum": _optimum,

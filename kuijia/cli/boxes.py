@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from experiments.results.text_table import aligned
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import add_topology, read_topology
 from kuijia_app.tables.wiring import Wiring
@@ -20,7 +21,7 @@ from testbed.boxes.inventory import Inventory, read_inventory
 from testbed.boxes.plans import Target
 from testbed.machine.clocks import ClockOffset
 from testbed.network.link_rates import require_possible_links
-from testbed.network.network import NetworkOptions
+from testbed.network.network_options import NetworkOptions
 
 HELP = "physical switches and hosts over SSH: check, up, down"
 
@@ -30,9 +31,9 @@ DEFAULT_CAPACITY, DEFAULT_BUFFER_PACKETS = 20.0, 50
 
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    check = actions.add_parser("check", help="look at the boxes and their cables without changing anything")
-    up = actions.add_parser("up", help="make bridges, queues and hosts on the boxes, recording what was there")
-    down = actions.add_parser("down", help="put everything back that was recorded")
+    check = actions.add_parser("check", help="check the boxes and their cables without changing anything")
+    up = actions.add_parser("up", help="set up bridges, queues and hosts on the boxes, and record the previous state")
+    down = actions.add_parser("down", help="restore the recorded state")
     for action, act in ((check, _check), (up, _up), (down, _down)):
         action.add_argument("inventory", type=Path, metavar="INVENTORY", help="YAML file, see docs/boxes.md")
         if action is not down:
@@ -128,8 +129,7 @@ def _lines(inventory: Inventory, found: Examination, clocks: Mapping[str, ClockO
         programs = facts["programs"]
         versions = (facts["kernel"], programs["ovs-vsctl"] or "-", programs["iperf3"] or "-")
         rows.append((box.name, box.login.address, *versions, _clock(clocks[box.name])))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [_row(row, widths) for row in rows]
+    lines = aligned(rows, left=range(len(rows[0])))
     for title, said in (
         ("what stands in the way", found.faults),
         ("what `kuijia boxes up` makes anew", found.amiss),
@@ -144,7 +144,3 @@ def _lines(inventory: Inventory, found: Examination, clocks: Mapping[str, ClockO
 
 def _clock(clock: ClockOffset) -> str:
     return f"{clock.offset * 1000:+.1f} ms ± {clock.error * 1000:.1f}"
-
-
-def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()

@@ -14,7 +14,7 @@ def add_common_options(parser: argparse.ArgumentParser, *, below_another: bool =
         return argparse.SUPPRESS if below_another else value
 
     parser.add_argument("--json", action="store_true", default=default(False), help="print the result as JSON")
-    parser.add_argument("-v", "--verbose", action="count", default=default(0), help="say more on what is being done")
+    parser.add_argument("-v", "--verbose", action="count", default=default(0), help="print more about progress")
     parser.add_argument(
         "--seed",
         type=whole_number(0, expected="a whole number, zero or more"),

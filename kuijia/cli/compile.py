@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _largest_rounding_error(built: Built) -> float:
-    """How far a tunnel's share of the slots is from its weight, at most."""
+    """Return the largest difference between a tunnel's share of the slots and its weight."""
     weights = ([tunnel.weight for tunnel in pair.tunnels] for pair in built.plan.pairs)
     return max((cut_slots(each, built.options.slot_count).rounding_error for each in weights), default=0.0)
 
@@ -77,7 +77,7 @@ def _stem(plan: Path, switch: str) -> str:
 
 
 def _require_usable(folder: Path, files: Collection[Path]) -> None:
-    """All files can be written, and none of another plan's would stand among them."""
+    """Raise InputError unless all files can be written and no file of another plan would stand among them."""
     for path in files:
         require_writable(path)
     with reading(folder, "a folder to write to"):

@@ -41,15 +41,15 @@ def add_listening_options(parser: argparse.ArgumentParser) -> None:
     tls = parser.add_argument_group("TLS", "all three or none: switches then connect by TLS and show a certificate")
     tls.add_argument("--tls-key", type=Path, metavar="FILE", help="our private key, in PEM")
     tls.add_argument("--tls-certificate", type=Path, metavar="FILE", help="our certificate")
-    tls.add_argument("--tls-ca", type=Path, metavar="FILE", help="who signs the switches' certificates")
+    tls.add_argument("--tls-ca", type=Path, metavar="FILE", help="certificate authority of the switches' certificates")
     tls.add_argument(
-        "--tls-bind", type=Path, metavar="FILE", help="lines `DATAPATH-ID SHA256-FINGERPRINT`: who may be which switch"
+        "--tls-bind", type=Path, metavar="FILE", help="lines `DATAPATH-ID SHA256-FINGERPRINT`: a switch's certificate"
     )
-    parser.add_argument("--events", type=Path, help="append what happens to this file, one JSON object a line")
+    parser.add_argument("--events", type=Path, help="append events to this file, one JSON object per line")
 
 
 def tls_files(args: argparse.Namespace) -> TlsFiles | None:
-    """What the options say; raises InputError when some are missing."""
+    """Return what the options say; raises InputError if some are missing."""
     files = {"--tls-key": args.tls_key, "--tls-certificate": args.tls_certificate, "--tls-ca": args.tls_ca}
     missing = [name for name, file in files.items() if file is None]
     if missing and len(missing) < len(files):
@@ -77,10 +77,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=positive_number,
         default=DEFAULT_DRAIN,
         metavar="SECONDS",
-        help="how long the paths of a plan are kept once another is in force (default: %(default)g)",
+        help="time for which a plan's paths are kept once another is in force (default: %(default)g)",
     )
     parser.add_argument(
-        "--reoptimise", action="store_true", help="after a failure, solve anew on what is left, and apply it"
+        "--reoptimise", action="store_true", help="after a failure, solve for the remaining network, and apply it"
     )
 
 

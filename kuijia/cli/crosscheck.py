@@ -12,7 +12,7 @@ from kuijia_base.option_values import whole_number
 from kuijia_base.progress import Progress
 from testbed.crosscheck.crosscheck import CrossCheck, cross_check
 
-HELP = "hold the model that `verify` and `trace` use against a real Open vSwitch, over random cases"
+HELP = "compare the model of `verify` and `trace` with a real Open vSwitch over random cases"
 
 DEFAULT_CASES = 10_000
 _MOST_CASES = 10_000_000

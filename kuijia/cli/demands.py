@@ -42,7 +42,9 @@ Drawn = tuple[tuple[Demand, ...], str]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_topology(parser)
-    parser.add_argument("--model", choices=MODELS, default=MODELS[0], help="how to draw them (default: %(default)s)")
+    parser.add_argument(
+        "--model", choices=MODELS, default=MODELS[0], help="model of the demands (default: %(default)s)"
+    )
     parser.add_argument(
         "--masses",
         choices=["capacity", "random"],
@@ -68,11 +70,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=whole_number(1, 10**9, expected="a whole number, one or more"),
         default=5,
         metavar="N",
-        help="pairs: how many of them (default: %(default)s)",
+        help="pairs: number of pairs (default: %(default)s)",
     )
     scale = parser.add_mutually_exclusive_group()
     scale.add_argument("--rate", type=positive_number, metavar="MBITS", help="pairs: the demand of each pair")
-    scale.add_argument("--total", type=positive_number, metavar="MBITS", help="what all demands add up to")
+    scale.add_argument("--total", type=positive_number, metavar="MBITS", help="sum of all demands")
     scale.add_argument(
         "--max-utilisation",
         type=positive_number,

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
+from experiments.results.text_table import aligned
 from testbed.lab.other_grounds import OtherGrounds, examine_other_grounds
 from testbed.machine.machine import Machine, examine_machine
 
@@ -54,8 +55,7 @@ def _lines(machine: Machine, others: OtherGrounds) -> list[str]:
         facts["user-mode Linux"] += ", cannot be used"
     if others.vagrant is not None:
         facts["Vagrant"] += f", providers: {', '.join(others.vagrant_providers) or 'none'}"
-    width = max(map(len, facts))
-    lines = [f"{name:<{width}}  {value}" for name, value in facts.items()]
+    lines = aligned([*facts.items()], left=(0, 1))
     if machine.obstacles:
         verdict = ["The emulation cannot run here:"]
         verdict += [f"  {problem}; it needs {expected}." for problem, expected in machine.obstacles]
@@ -77,7 +77,7 @@ def _section(title: str, sentences: Sequence[str]) -> list[str]:
 
 
 def _of_the_kernel(machine: Machine) -> dict[str, bool]:
-    """What user-mode Linux can stand in for, and whether this kernel has it; what was not tried is left out."""
+    """Return the features that user-mode Linux provides, True if this kernel has them; untried ones are left out."""
     delays = {"netem": machine.qdiscs["netem"]} if machine.qdiscs else {}
     return {"openvswitch": machine.openvswitch_module, **delays}
 

@@ -1,4 +1,4 @@
-"""What several verbs take: a topology and demands, from a file or by name, with the options on how to read them."""
+"""Inputs of several verbs: a topology and demands, from a file or by name, with the options on reading them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from te_solver.topology_file import TOPOLOGY_FORMATS, load_topology
 DEFAULT_TUNNELS = 3
 
 _PATIENCE_SECONDS = 2.0
-"""How long a file may take before its reading is commented on."""
+"""Seconds of reading a file after which progress is reported."""
 
 _LISTED = 20
 
 
 def add_topology(parser: argparse.ArgumentParser, capacity_option: str = "--capacity") -> None:
-    """The argument TOPOLOGY and its options; `capacity_option` for verbs that use --capacity for something else."""
+    """Add the argument TOPOLOGY and its options; `capacity_option` is for verbs that use --capacity otherwise."""
     parser.add_argument(
         "topology",
         metavar="TOPOLOGY",
@@ -42,7 +42,7 @@ def add_topology(parser: argparse.ArgumentParser, capacity_option: str = "--capa
 
 
 def add_reading(parser: argparse.ArgumentParser, capacity_option: str = "--capacity") -> None:
-    """The options on how to read a topology."""
+    """Add the options on reading a topology."""
     parser.add_argument(
         "--format",
         dest="topology_format",
@@ -54,12 +54,12 @@ def add_reading(parser: argparse.ArgumentParser, capacity_option: str = "--capac
         dest="default_capacity",
         type=positive_number,
         metavar="MBITS",
-        help=f"Mbit/s of links whose capacity the file does not say (default: {DEFAULT_CAPACITY:g})",
+        help=f"Mbit/s of links without a capacity in the file (default: {DEFAULT_CAPACITY:g})",
     )
 
 
 def add_demands(parser: argparse.ArgumentParser) -> None:
-    """The argument DEMANDS and its options."""
+    """Add the argument DEMANDS and its options."""
     parser.add_argument(
         "demands",
         metavar="DEMANDS",
@@ -73,7 +73,7 @@ def add_demands(parser: argparse.ArgumentParser) -> None:
         "--row",
         type=whole_number(1, 10**9, expected="a whole number, one or more"),
         metavar="N",
-        help="which matrix of a TEAVAR file, from 1 (default: 1)",
+        help="number of the matrix in a TEAVAR file, from 1 (default: 1)",
     )
     parser.add_argument(
         "--drop-unreachable", action="store_true", help="leave out demands between nodes that are not connected"
@@ -91,7 +91,7 @@ def add_tunnels(parser: argparse.ArgumentParser) -> None:
 
 
 def read_topology(args: argparse.Namespace, notes: list[str] | None = None) -> Topology:
-    """The topology that the options of `add_topology` ask for; raises InputError.
+    """Return the topology chosen by the options of `add_topology`; raises InputError.
 
     What was assumed goes to stderr, and into `notes` as well when they are given.
     """
@@ -106,7 +106,7 @@ def read_topology(args: argparse.Namespace, notes: list[str] | None = None) -> T
 
 
 def read_demands(args: argparse.Namespace, topology: Topology) -> tuple[Demand, ...]:
-    """The demands that the options of `add_demands` ask for; raises InputError.
+    """Return the demands chosen by the options of `add_demands`; raises InputError.
 
     Demands between nodes that are not connected are left out where the options say so, else refused.
     """
@@ -141,7 +141,7 @@ def read_demands(args: argparse.Namespace, topology: Topology) -> tuple[Demand, 
 def _without(
     demands: tuple[Demand, ...], apart: set[int], topology: Topology, source: str, notes: list[str]
 ) -> tuple[Demand, ...]:
-    """The demands but those of these numbers, which are noted."""
+    """Return the demands except those with these numbers, which are noted."""
     kept = [demand for number, demand in enumerate(demands) if number not in apart]
     dropped = [demand for number, demand in enumerate(demands) if number in apart]
     if not kept:
@@ -154,7 +154,7 @@ def _without(
 
 
 def _file(name: str) -> str | Path | None:
-    """The file or topohub network of this name; None when the name may be that of a shipped network."""
+    """Return the file or topohub network of this name; None if it may be the name of a shipped network."""
     if name.startswith(PREFIX):
         return name
     path = Path(name)

@@ -8,10 +8,11 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from experiments.results.text_table import text_table
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import (
     add_demands,
@@ -54,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=whole_number(0, expected="a whole number of milliseconds"),
         default=DEFAULT_INTERVAL_MS,
         metavar="MS",
-        help="between two packets of a BFD session, with --liveness bfd (default: %(default)s ms)",
+        help="time between two packets of a BFD session, with --liveness bfd (default: %(default)s ms)",
     )
     up.add_argument("--framework", choices=["os-ken", "ryu"], default="os-ken", help="controller framework")
     up.add_argument(
@@ -149,7 +150,7 @@ def _fail_or_heal(args: argparse.Namespace) -> int:
     print(f"link {args.a}-{args.b} is {'up' if event['up'] else 'down'}: noticed by {noticed}")
     if event["reaction_seconds"] is not None:
         told = f"{event['tunnels_told']} tunnel{'s' if event['tunnels_told'] > 1 else ''}"
-        print(f"the controller has told the ingresses of {told} after {event['reaction_seconds'] * 1000:.0f} ms")
+        print(f"the controller informed the ingresses of {told} after {event['reaction_seconds'] * 1000:.0f} ms")
     return 0
 
 
@@ -178,7 +179,7 @@ def _say(line: str) -> None:
 
 
 def _scaled(topology: Topology, demands: Sequence[Demand], largest: float) -> tuple[Topology, tuple[Demand, ...]]:
-    """The network with its largest link at `largest` Mbit/s, all else in proportion."""
+    """Return the network with its largest link at `largest` Mbit/s, and everything else in proportion."""
     factor = _factor(topology, largest)
     return topology.scaled(factor), tuple(replace(demand, rate=demand.rate * factor) for demand in demands)
 
@@ -206,40 +207,61 @@ def _status_lines(status: dict[str, Any]) -> list[str]:
         f"tables: {tables}, liveness by {status['liveness']}",
         f"controller: {controller['framework']}, {alive}, {len(controller['switches'])} switches connected",
         "",
-        "link        Mbit/s  state",
-    ]
-    lines += [
-        f"{link['a'] + '-' + link['b']:<10} {link['capacity']:>7g}  {'up' if link['up'] else 'DOWN'}"
-        for link in status["links"]
-    ]
-    lines += ["", "tunnel  class  weight  state  path"]
-    for tunnel in status["tunnels"]:
-        state = "alive" if tunnel["alive"] else "DEAD"
-        numbers = f"{tunnel['path_id']:>6}  {tunnel['priority']:>5}  {tunnel['weight']:>6.3f}"
-        lines.append(f"{numbers}  {state:<5}  {'-'.join(tunnel['nodes'])}")
-    if status["sessions"]:
-        lines += ["", "BFD session  its ends"]
-    for session in status["sessions"]:
-        ends = ", ".join(
-            f"{end['switch']} {end['state'] if end['up'] else end['state'].upper()}" for end in session["ends"]
-        )
-        lines.append(f"{session['path_id']:>11}  {ends}")
-    lines += [
+        *_link_table(status["links"]),
         "",
-        f"{'queue':<20} {'sent packets':>12} {'sent bytes':>12} {'dropped':>8} {'waiting':>8} {'Mbit/s now':>10}",
+        *_tunnel_table(status["tunnels"]),
     ]
-    for queue in status["queues"]:
-        name = f"{queue['switch']}->{queue['to']} {queue['queue']}"
-        lines.append(
-            f"{name:<20} {queue['sent_packets']:>12} {queue['sent_bytes']:>12} {queue['dropped_packets']:>8}"
-            f" {queue['waiting_packets']:>8} {'-' if queue['rate'] is None else format(queue['rate'], '.3f'):>10}"
-        )
+    if status["sessions"]:
+        lines += ["", *_session_table(status["sessions"])]
+    lines += ["", *_queue_table(status["queues"])]
     if controller["errors"] or status["faults"]:
         lines += ["", "what went wrong", *status["faults"]]
     for error in controller["errors"]:
         at = time.strftime("%H:%M:%S", time.localtime(error["time"]))
         said = ", ".join(f"{key} {value}" for key, value in error.items() if key not in ("time", "event"))
         lines.append(f"{at} {error['event']}: {said}")
-    lines += ["", "host        address"]
-    lines += [f"{host['node']:<10}  {host['address']}" for host in status["hosts"]]
-    return lines
+    hosts = [(host["node"], host["address"]) for host in status["hosts"]]
+    return [*lines, "", *text_table(("host", "address"), hosts, left=(0, 1))]
+
+
+def _link_table(links: Sequence[Mapping[str, Any]]) -> list[str]:
+    rows = [(f"{link['a']}-{link['b']}", f"{link['capacity']:g}", "up" if link["up"] else "DOWN") for link in links]
+    return text_table(("link", "Mbit/s", "state"), rows, left=(0, 2))
+
+
+def _tunnel_table(tunnels: Sequence[Mapping[str, Any]]) -> list[str]:
+    rows = [
+        (
+            f"{tunnel['path_id']}",
+            f"{tunnel['priority']}",
+            f"{tunnel['weight']:.3f}",
+            "alive" if tunnel["alive"] else "DEAD",
+            "-".join(tunnel["nodes"]),
+        )
+        for tunnel in tunnels
+    ]
+    return text_table(("tunnel", "class", "weight", "state", "path"), rows, left=(3, 4))
+
+
+def _session_table(sessions: Sequence[Mapping[str, Any]]) -> list[str]:
+    rows = [(f"{session['path_id']}", ", ".join(map(_end_text, session["ends"]))) for session in sessions]
+    return text_table(("BFD session", "its ends"), rows, left=(1,))
+
+
+def _end_text(end: Mapping[str, Any]) -> str:
+    return f"{end['switch']} {end['state'] if end['up'] else end['state'].upper()}"
+
+
+def _queue_table(queues: Sequence[Mapping[str, Any]]) -> list[str]:
+    rows = [
+        (
+            f"{queue['switch']}->{queue['to']} {queue['queue']}",
+            f"{queue['sent_packets']}",
+            f"{queue['sent_bytes']}",
+            f"{queue['dropped_packets']}",
+            f"{queue['waiting_packets']}",
+            "-" if queue["rate"] is None else f"{queue['rate']:.3f}",
+        )
+        for queue in queues
+    ]
+    return text_table(("queue", "sent packets", "sent bytes", "dropped", "waiting", "Mbit/s now"), rows)

@@ -6,12 +6,13 @@ import argparse
 import json
 
 from experiments.registry import all_experiments
+from experiments.results.text_table import aligned
 
 HELP = "list the experiments that can be run"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """It has no options but the common ones; `parser` is left as it is."""
+    """Add nothing: there are only the common options."""
     del parser
 
 
@@ -29,8 +30,6 @@ def run(args: argparse.Namespace) -> int:
         ]
         print(json.dumps(entries, indent=1))
         return 0
-    width = max(len(each.name) for each in experiments)
-    source_width = max(len(each.reproduces) for each in experiments)
-    for each in experiments:
-        print(f"{each.name:<{width}}  {each.reproduces:<{source_width}}  {each.title}  [{', '.join(each.backends)}]")
+    rows = [(each.name, each.reproduces, f"{each.title}  [{', '.join(each.backends)}]") for each in experiments]
+    print("\n".join(aligned(rows, left=(0, 1, 2))))
     return 0

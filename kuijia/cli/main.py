@@ -52,7 +52,7 @@ EXIT_INTERRUPTED = 128 + signal.SIGINT
 
 
 class Verb(Protocol):
-    """What a verb's module offers."""
+    """Interface of a verb's module."""
 
     HELP: str
 

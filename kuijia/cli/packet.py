@@ -171,7 +171,7 @@ def _results(
 
 
 def _without_details(results: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
-    """The results, and files of each one's flows and links."""
+    """Return the results without their details, and the details as files of flows and links."""
     files = [
         (f"{kind}-{_run_name(result)}.csv", result[f"{kind}_csv"])
         for result in results
@@ -199,7 +199,7 @@ def _lines(args: argparse.Namespace, study: Study, results: Sequence[dict[str, A
 
 
 def _provenance(args: argparse.Namespace, assumptions: Sequence[str]) -> dict[str, Any]:
-    """All that decides the results."""
+    """Return all settings that decide the results."""
     return {
         "options": {name: _plain(value) for name, value in vars(args).items() if name not in _NOT_TOLD},
         "assumptions": list(assumptions),
@@ -208,7 +208,7 @@ def _provenance(args: argparse.Namespace, assumptions: Sequence[str]) -> dict[st
 
 
 def _plain(value: object) -> object:
-    """An argument's value as JSON data."""
+    """Return an argument's value as JSON data."""
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
     if isinstance(value, Congestion):

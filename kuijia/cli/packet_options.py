@@ -62,18 +62,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--until",
         type=values.seconds,
         metavar="SECONDS",
-        help="simulate no longer (default: until all flows have come to their end)",
+        help="simulated time at most (default: until all flows have ended)",
     )
     runs.add_argument(
         "--classes",
         type=values.bounds,
         default=(100_000, 1_000_000),
         metavar="BYTES",
-        help="bounds of the classes of sizes that are told apart, separated by commas (default: 100000,1000000)",
+        help="bounds between classes of sizes, separated by commas (default: 100000,1000000)",
     )
     runs.add_argument("--details", action="store_true", help="with -o: also every flow and every link, as CSV")
     add_workers(parser)
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="write the results there, as JSON and CSV")
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for the results, as JSON and CSV")
 
 
 def _add_schemes(group: argparse._ArgumentGroup) -> None:
@@ -96,7 +96,7 @@ def _add_schemes(group: argparse._ArgumentGroup) -> None:
         type=values.mark,
         default=Mark(),
         metavar="BYTES|PERCENT%",
-        help="mark packets that are capable of ECN when more waits in their queue (default: 40%%)",
+        help="mark ECN-capable packets when more than this waits in their queue (default: 40%%)",
     )
     group.add_argument(
         "--transport",
@@ -109,15 +109,15 @@ def _add_schemes(group: argparse._ArgumentGroup) -> None:
         "--min-timeout",
         type=values.timeout,
         metavar="SECONDS",
-        help="that TCP waits at least before it sends again (default: 0.01; on a topology 0.2)",
+        help="minimum retransmission timeout of TCP (default: 0.01; on a topology 0.2)",
     )
     group.add_argument(
         "--first-timeout",
         type=values.timeout,
         metavar="SECONDS",
-        help="before it knows the round-trip time (default: as --min-timeout; with --handshake 1)",
+        help="retransmission timeout before a round-trip time is known (default: as --min-timeout; with --handshake 1)",
     )
-    group.add_argument("--handshake", action="store_true", help="flows begin with a packet there and one back")
+    group.add_argument("--handshake", action="store_true", help="SYN and SYN-ACK precede the data of each flow")
     group.add_argument(
         "--initial-window",
         type=whole_number(1, 10**6, of=" segments"),
@@ -148,9 +148,11 @@ def _add_traffic(group: argparse._ArgumentGroup) -> None:
         type=values.loads,
         default=(0.5,),
         metavar="NUMBERS",
-        help="part of capacity that flows ask for, separated by commas (default: 0.5)",
+        help="offered load as a share of capacity, separated by commas (default: 0.5)",
     )
-    moment.add_argument("--at-once", action="store_true", help="every pair of the pattern has one flow, all at 0 s")
+    moment.add_argument(
+        "--at-once", action="store_true", help="start one flow for every pair of the pattern, all at 0 s"
+    )
     group.add_argument(
         "--load-of",
         choices=[each.value for each in Reference],
@@ -161,7 +163,7 @@ def _add_traffic(group: argparse._ArgumentGroup) -> None:
         "--flows",
         type=whole_number(1, 10**7, of=" flows"),
         metavar="N",
-        help=f"at a load: how many come (default: {AT_A_LOAD['flows']})",
+        help=f"at a load: number of flows (default: {AT_A_LOAD['flows']})",
     )
     group.add_argument(
         "--arrivals", metavar="HOW", help=f"at a load: {values.ARRIVALS} (default: {AT_A_LOAD['arrivals']})"

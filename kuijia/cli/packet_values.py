@@ -78,7 +78,7 @@ def mark(text: str) -> Mark:
 
 
 def seconds(text: str) -> float:
-    """A time that can be simulated."""
+    """Return a time that can be simulated."""
     number = parse_number(text)
     if number is None or not 0 <= number <= LONGEST:
         raise argparse.ArgumentTypeError(f"{quoted(text)}, expected 0 to {LONGEST:.0f} seconds")
@@ -86,7 +86,7 @@ def seconds(text: str) -> float:
 
 
 def timeout(text: str) -> float:
-    """A time that TCP can wait."""
+    """Return a time that TCP can wait."""
     number = parse_number(text)
     if number is None or not SHORTEST_TIMEOUT <= number <= Tcp().max_timeout:
         raise argparse.ArgumentTypeError(
@@ -96,7 +96,7 @@ def timeout(text: str) -> float:
 
 
 def rate(text: str) -> float:
-    """What a link can have, Mbit/s."""
+    """Return a rate that a link can have, in Mbit/s."""
     number = parse_number(text)
     if number is None or not SLOWEST <= number <= FASTEST:
         raise argparse.ArgumentTypeError(f"{quoted(text)}, expected {SLOWEST:g} to {FASTEST:g} Mbit/s")
@@ -104,7 +104,7 @@ def rate(text: str) -> float:
 
 
 def pattern(text: str, hosts: int) -> Pattern:
-    """The pattern of a name such as `incast:8`; raises InputError when there is none such among so many hosts."""
+    """Return the pattern of a name such as `incast:8`; raises InputError if it does not exist for so many hosts."""
     plain: dict[str, Pattern] = {"random": Random(), "permutation": Permutation(), "all-to-all": AllToAll()}
     numbered: dict[str, Callable[[int], Pattern]] = {"random": Random, "stride": Stride, "incast": Incast}
     kind, colon, number = text.partition(":")
@@ -122,7 +122,7 @@ def pattern(text: str, hosts: int) -> Pattern:
 
 
 def arrivals(text: str) -> Arrivals:
-    """The arrivals of a name such as `log-normal:1.5`; raises InputError when there are none such."""
+    """Return the arrivals of a name such as `log-normal:1.5`; raises InputError if there are none."""
     kind, colon, number = text.partition(":")
     if kind == "poisson" and not colon:
         return Poisson()
@@ -137,7 +137,7 @@ def arrivals(text: str) -> Arrivals:
 
 
 def sizes(text: str) -> FlowSizes:
-    """A published distribution by name, one in a file, or a number of bytes that all flows have; raises InputError."""
+    """Return a published distribution by name, one in a file, or one size in bytes for all flows; raises InputError."""
     if text.isascii() and text.isdecimal():
         size = parse_whole(text)
         if size is None or not 1 <= size <= _LARGEST_FLOW:

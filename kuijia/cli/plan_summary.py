@@ -1,4 +1,4 @@
-"""What a reader wants to know of a plan, as lines of text."""
+"""Summary of a plan as lines of text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Lines = list[str]
 
 
 def plan_summary(plan: Plan, tunnels_per_pair: int, listed: int | None) -> Lines:
-    """The summary; `listed` bounds how many pairs and links each part names, None being no bound."""
+    """Return the summary; each part names at most `listed` pairs or links, all if it is None."""
     return [
         _size(plan),
         *_allocated(plan),
@@ -120,18 +120,18 @@ def _shared_lines(plan: Plan, tunnels_per_pair: int, listed: int | None) -> Line
 
 
 def _one_class(plan: Plan) -> list[PairPlan]:
-    """Every pair once, whatever classes of traffic it has."""
+    """Return every pair once, whatever its classes of traffic."""
     return list({(pair.source, pair.target): pair for pair in reversed(plan.pairs)}.values())[::-1]
 
 
 def _meet(pair: PairPlan) -> bool:
-    """Whether two of the pair's tunnels have an edge in common."""
+    """Return True if two of the pair's tunnels share an edge."""
     edges = [frozenset(hop) for tunnel in pair.tunnels for hop in tunnel.hops]
     return len(set(edges)) < len(edges)
 
 
 def _bounded(entries: Iterable[Lines], number: int, listed: int | None, what: str) -> Lines:
-    """The lines of the first `listed` of so many entries, and how many more there are; the others are not made."""
+    """Return the lines of the first `listed` entries, and the number of others, whose lines are not made."""
     lines = [line for entry in islice(entries, listed) for line in entry]
     left_out = number - listed if listed is not None else 0
     return [*lines, f"  ... and {counted(left_out, what)} more; -v shows all"] if left_out > 0 else lines

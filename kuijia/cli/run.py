@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     names = ", ".join(each.name for each in experiments)
     backends = sorted({backend for each in experiments for backend in each.backends})
     parser.add_argument("experiment", metavar="EXPERIMENT", help=f"one of {names}")
-    parser.add_argument("--backend", choices=backends, help="what to measure on (default: the experiment's first)")
+    parser.add_argument("--backend", choices=backends, help="backend to measure on (default: the experiment's first)")
     parser.add_argument(
         "--inventory", metavar="FILE", help="the boxes to measure on, for --backend boxes (docs/boxes.md)"
     )
@@ -65,7 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         f" (default: {DEFAULT_CAPACITY:g}, with table2 and table3 {LOWER_CAPACITY:g} on a machine too slow for that)",
     )
     parser.add_argument(
-        "--framework", choices=FRAMEWORKS, default=FRAMEWORKS[0], help="what the controller runs on (default: os-ken)"
+        "--framework", choices=FRAMEWORKS, default=FRAMEWORKS[0], help="framework of the controller (default: os-ken)"
     )
     parser.add_argument(
         "--slots",
@@ -82,11 +82,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " campaigns of 3 draws (default: 10)",
     )
     length = parser.add_mutually_exclusive_group()
-    length.add_argument("--quick", action="store_true", help="measure less and for a shorter time, which is less exact")
+    length.add_argument("--quick", action="store_true", help="measure less and for a shorter time, with less precision")
     length.add_argument(
         "--full",
         action="store_true",
-        help="all that the paper has, for fig4, gscale, gscale-readings and cqrd-exp2 to 5 (default: a part of it)",
+        help="the paper's full extent, for fig4, gscale, gscale-readings and cqrd-exp2 to 5 (default: a part of it)",
     )
     add_workers(parser)
     for configure_family in dict.fromkeys(each.configure for each in experiments):

@@ -34,27 +34,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=positive_number,
         default=_DEFAULTS.nic_rate,
         metavar="MBIT/S",
-        help="of all links of the fat-tree (default: %(default)g)",
+        help="rate of all links of the fat-tree (default: %(default)g)",
     )
     parser.add_argument(
         "--placement",
         choices=placement_names(),
         default=_DEFAULTS.placement,
-        help="how large flows are placed; ecmp leaves them to the switches' hash (default: %(default)s)",
+        help="placement of large flows; ecmp leaves them to the switches' hash (default: %(default)s)",
     )
     parser.add_argument(
         "--period",
         type=positive_number,
         default=_DEFAULTS.period,
         metavar="SECONDS",
-        help=f"between two rounds, from {SHORTEST_PERIOD:g} (default: %(default)g, the paper's)",
+        help=f"time between two rounds, from {SHORTEST_PERIOD:g} (default: %(default)g, the paper's)",
     )
     parser.add_argument(
         "--idle-timeout",
         type=whole_number(1, 0xFFFF, expected="1 to 65535 seconds"),
         default=_DEFAULTS.idle_timeout,
         metavar="SECONDS",
-        help="for which switches remember where a flow goes that sends nothing (default: %(default)s)",
+        help="time for which switches keep the entry of a flow that sends nothing (default: %(default)s)",
     )
     add_listening_options(parser)
 

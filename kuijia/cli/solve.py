@@ -33,7 +33,7 @@ _PICTURES = (".png", ".svg", ".pdf")
 _MOST_PARTS = 10_000
 
 _PATIENCE_SECONDS = 2.0
-"""How long solving may take before it is commented on."""
+"""Seconds of solving after which progress is reported."""
 
 _MOST_FAILURES = MAX_TUNNELS_PER_PAIR - 1
 """More cut off any pair."""
@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--tunnel-weight",
         choices=get_args(Weight),
         default="hops",
-        help="what tunnels shall have little of (default: %(default)s)",
+        help="metric that tunnels minimise (default: %(default)s)",
     )
     parser.add_argument(
         "--node-disjoint", action="store_true", help="tunnels of a pair have no node in common where possible"
@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--objective",
         choices=objective_names(),
         default=MAX_THROUGHPUT,
-        help="what to optimise (default: %(default)s)",
+        help="objective to optimise (default: %(default)s)",
     )
     parser.add_argument(
         "--protect",
@@ -65,7 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"failed links that a plan of --objective {FFC} survives without loss (default: 1)",
     )
     parser.add_argument(
-        "--spread", action="store_true", help="use all tunnels of a pair alike instead of preferring the shorter ones"
+        "--spread", action="store_true", help="use all tunnels of a pair equally instead of preferring shorter ones"
     )
     parser.add_argument(
         "--solver", default="HIGHS", metavar="NAME", help="any solver that CVXPY finds installed (default: %(default)s)"
@@ -73,13 +73,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reproducible",
         action="store_true",
-        help="leave out how long the solver took: the same input gives the same bytes",
+        help="leave out the solver's time: the same input gives the same bytes",
     )
     parser.add_argument(
         "--partitions",
         type=whole_number(1, _MOST_PARTS),
         metavar="P",
-        help=f"solve --objective {MAX_THROUGHPUT} in P parts on all processors, and tell how much that may lose",
+        help=f"solve --objective {MAX_THROUGHPUT} in P parts on all processors, and report how much that may lose",
     )
     parser.add_argument("-o", "--output", type=Path, metavar="PLAN", help="write the plan to this file (JSON)")
     parser.add_argument(
@@ -156,7 +156,7 @@ def _plan(topology: Topology, demands: Sequence[Demand], args: argparse.Namespac
 
 
 def _require_usable(args: argparse.Namespace) -> None:
-    """The files to write are different from each other and from those that are read, and can be written."""
+    """Raise InputError unless the files to write can be written and differ from each other and from those read."""
     taken = [Path(args.topology), Path(args.demands)]
     for path in (args.output, args.plot):
         if path is None:

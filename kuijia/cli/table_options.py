@@ -1,4 +1,4 @@
-"""What verbs that work on switch tables take: a plan, and the options on how tables are made of it."""
+"""Inputs of verbs that work on switch tables: a plan, and the options on making tables from it."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class Built:
 
 
 def add_plan_and_options(parser: argparse.ArgumentParser) -> None:
-    """The argument PLAN and the options on its tables."""
+    """Add the argument PLAN and the options on its tables."""
     parser.add_argument("plan", type=Path, metavar="PLAN", help="plan file, as `kuijia solve -o` writes it")
     add_table_options(parser)
 
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:
-    """The options on tables alone."""
+    """Add the options on tables alone."""
     parser.add_argument(
         "--scheme",
         choices=[each.name for each in switch_schemes()],
         default=KUIJIA.name,
-        help="what happens to the traffic of failed tunnels (default: %(default)s)",
+        help="failure scheme for the traffic of failed tunnels (default: %(default)s)",
     )
     parser.add_argument(
         "--slots",
@@ -61,7 +61,7 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         "--tagging",
         choices=[each.value for each in Tagging],
         default=Tagging.MPLS.value,
-        help="where packets carry tunnel and queue (default: %(default)s)",
+        help="header fields that carry tunnel and queue (default: %(default)s)",
     )
     parser.add_argument(
         "--pipeline",
@@ -73,19 +73,19 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         "--liveness",
         choices=[each.value for each in Liveness],
         default=Liveness.CONTROLLER.value,
-        help="how ingresses learn of failures beyond their first link (default: %(default)s)",
+        help="source of news about failures beyond a tunnel's first link (default: %(default)s)",
     )
 
 
 def option_words(args: argparse.Namespace) -> OptionWords:
-    """What the options of `add_table_options` say, in words that hold in any working directory."""
+    """Return the options of `add_table_options` in words that hold in any working directory."""
     file = layout_file(args.layout)
     layout = args.layout if file is None else str(file.absolute())
     return OptionWords(args.scheme, args.slots, layout, args.tagging, args.pipeline, args.liveness)
 
 
 def build(args: argparse.Namespace) -> Built:
-    """The tables that the options of `add_plan_and_options` ask for; raises InputError."""
+    """Return the tables chosen by the options of `add_plan_and_options`; raises InputError."""
     words = OptionWords(args.scheme, args.slots, args.layout, args.tagging, args.pipeline, args.liveness)
     options = pipeline_options(words)
     plan = load_plan(args.plan)

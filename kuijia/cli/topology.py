@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from experiments.results.text_table import aligned
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import add_topology, read_topology
 from kuijia_base.errors import InputError, UnsoundError, one_line
@@ -71,7 +72,7 @@ def _convert(args: argparse.Namespace) -> int:
 
 
 def _as_json(summary: TopologySummary) -> dict[str, Any]:
-    """The summary; JSON's keys are texts, so what goes by number becomes a list of pairs."""
+    """Return the summary as JSON data; keys of JSON are texts, so what is keyed by number becomes a list of pairs."""
     paths = summary.disjoint_paths
     return {
         **asdict(summary),
@@ -99,10 +100,9 @@ def _lines(summary: TopologySummary, listed: int | None) -> list[str]:
         if summary.disjoint_paths.edge_connectivity is None
         else str(summary.disjoint_paths.edge_connectivity),
     }
-    width = max(map(len, facts))
     return [
         summary.name,
-        *(f"  {name:<{width}}  {value}" for name, value in facts.items()),
+        *(f"  {line}" for line in aligned([*facts.items()], left=(0, 1))),
         "",
         *_path_lines(summary),
     ]

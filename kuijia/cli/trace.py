@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="A-B",
-        help="a link, or a node, that is down; may be given several times",
+        help="failed link or node; can be repeated",
     )
 
 

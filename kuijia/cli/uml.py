@@ -26,13 +26,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=Path,
         metavar="DIR",
-        help="a folder the command may write to, besides the one it is run in; can be repeated",
+        help="folder that the command may write to besides its working directory; can be repeated",
     )
     parser.add_argument(
         "--time-limit",
         type=positive_number,
         metavar="SECONDS",
-        help="interrupt the command and switch the guest off after this time",
+        help="interrupt the command and shut the guest down after this time",
     )
     parser.add_argument(
         "--memory",

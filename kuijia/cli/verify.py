@@ -27,7 +27,7 @@ _LISTED = 20
 """Violations that are printed, unless -v asks for all."""
 
 _PATIENCE_SECONDS = 2.0
-"""How long it may take before it is commented on."""
+"""Seconds of verifying after which progress is reported."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--failures",
         choices=list(_FAILURES),
         default="links",
-        help="every single link, every single node, or every two links together (default: %(default)s)",
+        help="failures to examine: every link, every node, or every pair of links (default: %(default)s)",
     )
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from experiments.whatif.study import Provenance, Study
     from simulator.flow.what_if import Contender, Outcome
 
-HELP = "tell which failures of a network would hurt which traffic, and what each scheme would change"
+HELP = "show which failures of a network hurt which traffic, and what each scheme changes"
 
 _DEFAULT_SCHEMES = ("kuijia", "rescaling", "precomputed", "ffc", "recompute")
 
@@ -41,7 +41,7 @@ _WORTH_PROCESSES = 500_000
 """Tunnels times failures from which on other processes save more time than it takes to start them."""
 
 _PATIENCE_SECONDS = 2.0
-"""How long the work may take before it is commented on."""
+"""Seconds of work after which progress is reported."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -66,13 +66,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--sample",
         type=whole_number(1, 10**9, expected="a whole number, one or more"),
         metavar="N",
-        help="of each kind of failure only N, drawn by --seed, where there are more",
+        help="at most N failures of each kind, drawn by --seed",
     )
     parser.add_argument(
         "--protect",
         type=whole_number(1, MAX_TUNNELS_PER_PAIR - 1, of=" failed links"),
         metavar="K",
-        help="ffc: how many failed links its plan survives without loss (default: 1)",
+        help="ffc: number of failed links that its plan survives without loss (default: 1)",
     )
     parser.add_argument(
         "--split",
@@ -84,7 +84,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--new-tunnels", action="store_true", help="recompute: find pairs new tunnels in place of failed ones"
     )
-    parser.add_argument("--udp", action="store_true", help="traffic that does not yield to losses, instead of TCP")
+    parser.add_argument("--udp", action="store_true", help="UDP, which does not yield to losses, instead of TCP")
     parser.add_argument(
         "--weighting",
         choices=("equal", "offered"),
@@ -95,11 +95,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--probabilities",
         metavar="WHICH",
-        help=f"how likely links or failures are, for availability: a CSV file, or published: {', '.join(PUBLISHED)}",
+        help=f"probabilities of links or failures, for availability: a CSV file, or published: {', '.join(PUBLISHED)}",
     )
     add_workers(parser)
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="write the report, its pictures and all figures there"
+        "-o", "--output", type=Path, metavar="DIR", help="folder for the report, its pictures and all numbers"
     )
 
 
@@ -171,7 +171,7 @@ def _require_used(args: argparse.Namespace) -> None:
 def _contenders(
     args: argparse.Namespace, topology: Topology, demands: Sequence[Demand], progress: Progress
 ) -> list[Contender]:
-    """Each scheme with its plan: of the greatest throughput, or of the objective that the scheme asks for."""
+    """Return each scheme with its plan: of the greatest throughput, or of the objective that the scheme needs."""
     from simulator.flow.what_if import Contender  # noqa: PLC0415  # slow to import: NumPy
     from te_solver.programs.program import Options  # noqa: PLC0415  # slow to import: CVXPY
     from te_solver.resolve import WarmThroughput  # noqa: PLC0415  # slow to import: CVXPY

@@ -1,4 +1,4 @@
-"""Which failures `kuijia whatif` goes through, kinds by name, a file's, or some drawn by a seed; and how likely."""
+"""Failures that `kuijia whatif` examines: kinds by name, from a file, or drawn by a seed; and their probabilities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FAILURES = {"links": single_links, "pairs": link_pairs, "nodes": single_nodes}
 
 
 def chosen_failures(which: str, topology: Topology, sample: int | None, seed: int) -> tuple[Failure, ...]:
-    """The failures that `which` names, drawn once: whoever compares schemes puts the same ones to all.
+    """Return the failures that `which` names, drawn once, so that all schemes meet the same ones.
 
     Args:
         which: names from `FAILURES` separated by commas, or a CSV file.
@@ -45,7 +45,7 @@ def chosen_failures(which: str, topology: Topology, sample: int | None, seed: in
 
 
 def chosen_probabilities(which: str, topology: Topology, failures: Sequence[Failure]) -> FailureProbabilities:
-    """The probabilities of the failures that `which` gives: a name from `PUBLISHED` or a CSV file.
+    """Return the probabilities of failures from `which`: a name from `PUBLISHED` or a CSV file.
 
     What a file leaves out goes to stderr.
 

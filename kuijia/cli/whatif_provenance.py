@@ -1,4 +1,4 @@
-"""How a run of `kuijia whatif` is made again: the command line with all that decides the answer, and the versions."""
+"""Provenance of a run of `kuijia whatif`: the command line with all that decides the answer, and the versions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OPTIONS = {
     "weighting": "--weighting",
     "probabilities": "--probabilities",
 }
-"""What decides the answer, by the names of the parsed arguments; defaults are written out too, as they may change."""
+"""Parsed arguments that decide the answer; defaults are written out too, as they may change."""
 
 
 def provenance(args: argparse.Namespace, assumptions: Sequence[str]) -> Provenance:

@@ -1,4 +1,4 @@
-"""What `kuijia whatif` found, as lines for people and as JSON and CSV for programs."""
+"""Findings of `kuijia whatif`, as lines for people and as JSON and CSV for programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _THREE_NINES = GUARANTEED.index(0.999)
 
 
 def summary(study: Study, worst: int | None) -> Iterator[str]:
-    """The schemes side by side, then for each its worst failures, at most as many as `worst` if that is given."""
+    """Yield the schemes side by side, then the worst failures of each, at most `worst` if that is given."""
     pairs = counted(len(study.contenders[0].traffic.plan.pairs), "pair")
     yield f"{study.topology.name}: {counted(len(study.failures), 'failure')}, {pairs}"
     yield from _comparison(study, None)
@@ -115,7 +115,7 @@ def _worst_lines(mine: Sequence[Outcome], worst: int | None) -> Iterator[str]:
 
 
 def as_json(study: Study, provenance: Provenance) -> dict[str, object]:
-    """All outcomes, what they come to and how they were made; rates in Mbit/s."""
+    """Return all outcomes, their summary and their provenance; rates in Mbit/s."""
     data: dict[str, object] = {
         "format": FORMAT,
         "version": VERSION,
@@ -195,7 +195,7 @@ def _comparison_as_json(of: Comparison) -> dict[str, object]:
 
 
 def as_csv(outcomes: Sequence[Outcome]) -> str:
-    """A line for each scheme, failure, class and role; rates in Mbit/s."""
+    """Return a line for each scheme, failure, class and role; rates in Mbit/s."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("scheme", "failure", "overloaded_links", "moved", "priority", "role", *_SUMS))

@@ -14,15 +14,15 @@ from te_solver.plan import Plan
 Edge = frozenset[str]
 Key = TypeVar("Key", bound=Hashable)
 Tunnel = tuple[str, int]
-"""The (ingress, label) of a tunnel."""
+"""The (ingress, path_id) of a tunnel."""
 
 
 @dataclass(frozen=True, slots=True)
 class LivenessChange:
-    """At `ingress`, the tunnel with this label has become alive or dead by something beyond its first link."""
+    """At `ingress`, the tunnel with this path id has become alive or dead by something beyond its first link."""
 
     ingress: str
-    label: int
+    path_id: int
     alive: bool
 
 
@@ -44,7 +44,7 @@ class PlannedTunnels:
         first: defaultdict[tuple[str, str], set[Tunnel]] = defaultdict(set)
         for direction in directions(plan):
             for route in direction.routes:
-                tunnel = (direction.ingress, route.label)
+                tunnel = (direction.ingress, route.path_id)
                 first[direction.ingress, route.next_hop].add(tunnel)
                 for edge in route.remote_edges:
                     beyond[edge].add(tunnel)
@@ -87,9 +87,9 @@ class LivenessTracker:
         """The node pairs whose link is down."""
         return self._failed_edges
 
-    def dead_labels(self, ingress: str) -> frozenset[int]:
+    def dead_path_ids(self, ingress: str) -> frozenset[int]:
         """The tunnels of `ingress` that a failure beyond their first link has broken."""
-        return frozenset(label for switch, label in self._dead if switch == ingress)
+        return frozenset(path_id for switch, path_id in self._dead if switch == ingress)
 
     def port_changed(self, switch: str, port: int, *, live: bool) -> tuple[LivenessChange, ...]:
         """Take one port-status in; returns what it changed, in a fixed order, nothing when it was known."""
@@ -111,17 +111,17 @@ class LivenessTracker:
         self._note_failed_edges()
         return self._changes()
 
-    def found_dead(self, ingress: str, labels: Iterable[int]) -> tuple[LivenessChange, ...]:
+    def found_dead(self, ingress: str, path_ids: Iterable[int]) -> tuple[LivenessChange, ...]:
         """Take in which tunnels an ingress holds for dead, as a controller before this one told it.
 
         They stay dead until every switch at their links beyond the first has described its ports.
         """
-        self._found_dead.update((ingress, label) for label in labels)
+        self._found_dead.update((ingress, path_id) for path_id in path_ids)
         return self._changes()
 
     @property
     def first_links_down_beyond(self) -> frozenset[Tunnel]:
-        """The (ingress, label) of the tunnels whose first link is down at its far end, but up at the ingress.
+        """The (ingress, path_id) of the tunnels whose first link is down at its far end, but up at the ingress.
 
         When both ends of a link fail, which is usual, this is so for a moment only.
         """
@@ -177,8 +177,8 @@ class LivenessTracker:
         if self._found_dead:
             self._found_dead &= self._broken_by(self._undescribed_edges())
         dead = self._broken_by(self._failed_edges) | self._found_dead | self._unnoticed
-        died = [LivenessChange(ingress, label, alive=False) for ingress, label in sorted(dead - self._dead)]
-        revived = [LivenessChange(ingress, label, alive=True) for ingress, label in sorted(self._dead - dead)]
+        died = [LivenessChange(ingress, path_id, alive=False) for ingress, path_id in sorted(dead - self._dead)]
+        revived = [LivenessChange(ingress, path_id, alive=True) for ingress, path_id in sorted(self._dead - dead)]
         self._dead = dead
         return (*died, *revived)
 

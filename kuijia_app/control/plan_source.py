@@ -27,8 +27,8 @@ BuildTables = Callable[[Plan], AllTables]
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What came of reading a plan: a version that can be proposed, or why there is none.
+class PlanReading:
+    """The outcome of reading a plan: a version that can be proposed, or the reason why there is none.
 
     Attributes:
         name: of the update: the beginning of the SHA-256 of the file, or a word.
@@ -40,11 +40,11 @@ class Reading:
     against: tuple[Plan, ...]
 
     def is_current(self, rollout: Rollout) -> bool:
-        """Whether its path ids are still the right ones."""
+        """Return True while its path ids are still the right ones."""
         return list(map(id, self.against)) == list(map(id, rollout.plans))
 
     def version(self) -> Version:
-        """The version; raises what kept it from being made."""
+        """Return the version; raises the error that prevented it."""
         if isinstance(self.found, Version):
             return self.found
         raise self.found
@@ -95,7 +95,7 @@ class PlanSource:
         is_withdrawn, self._is_withdrawn = self._is_withdrawn, False
         return is_withdrawn
 
-    def read_if_asked(self, rollout: Rollout) -> Reading | None:
+    def read_if_asked(self, rollout: Rollout) -> PlanReading | None:
         """The plan in the file, if it was asked for since the last call.
 
         None as well while an update is under way and the file holds what was put there at its beginning.
@@ -111,15 +111,15 @@ class PlanSource:
             name, plan = self._read()
             return self._numbered(name, plan, rollout)
         except Exception as error:  # noqa: BLE001  # the plan in force stays, whatever the file holds
-            return Reading(name, self._refusal(error), against)
+            return PlanReading(name, self._refusal(error), against)
 
-    def prepared(self, name: str, plan: Plan, rollout: Rollout) -> Reading:
+    def prepared(self, name: str, plan: Plan, rollout: Rollout) -> PlanReading:
         """The same for a plan that did not come from the file."""
         against = rollout.plans
         try:
             return self._numbered(name, plan, rollout)
         except Exception as error:  # noqa: BLE001  # as above
-            return Reading(name, self._refusal(error), against)
+            return PlanReading(name, self._refusal(error), against)
 
     def _refusal(self, error: Exception) -> KuijiaError | ValueError:
         """Return the error in one line if it is one that readers raise, else one that names what was raised."""
@@ -196,13 +196,13 @@ class PlanSource:
         except (KuijiaError, ValueError, OSError) as error:
             self.problems.append(f"{self._path} does not hold the plan in force: {error}")
 
-    def _numbered(self, name: str, plan: Plan, rollout: Rollout) -> Reading:
+    def _numbered(self, name: str, plan: Plan, rollout: Rollout) -> PlanReading:
         against = rollout.plans
         require_same_network(plan, rollout.in_force.plan)
         with _uncollected():
             plan = renumber(plan, rollout.in_force.plan, rollout.unavailable)
             version = rollout.prepared(Version(name, plan, self._build_tables(plan)))
-        return Reading(name, version, against)
+        return PlanReading(name, version, against)
 
 
 @contextmanager

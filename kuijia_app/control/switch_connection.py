@@ -14,7 +14,7 @@ from kuijia_app.control.reconciliation import AddGroup, Change, IndexedTables, M
 from kuijia_app.control.roles import DENIALS
 from kuijia_app.control.sender import BATCH, Batch, Sender
 from kuijia_app.framework.switch_limits import MOST_ENTRIES, MOST_STRANGERS, Patience, SwitchFaultError
-from kuijia_app.tables.identifiers import liveness_label
+from kuijia_app.tables.identifiers import path_id_of_liveness_group
 from kuijia_app.tables.rules import Group, Match, SwitchTables
 
 Then = Callable[[], None]
@@ -26,7 +26,7 @@ class ReadBack:
 
     Attributes:
         ports: number of each of its ports to whether it is live.
-        emptied: the labels of the tunnels whose liveness groups are there, but empty.
+        emptied: the path ids of the tunnels whose liveness groups are there, but empty.
     """
 
     tables: Tables = field(default_factory=Tables)
@@ -178,9 +178,9 @@ class SwitchConnection:
             if description.group_id > self.datapath.ofproto.OFPG_MAX:
                 continue  # no group has such an id, and in a message it would mean all groups
             found.tables.groups[description.group_id] = reading.read_group(self.datapath.ofproto, description)
-            label = liveness_label(description.group_id)
-            if label is not None and not description.buckets:
-                found.emptied.add(label)
+            path_id = path_id_of_liveness_group(description.group_id)
+            if path_id is not None and not description.buckets:
+                found.emptied.add(path_id)
 
     def flows_described(self, xid: int, statistics: Sequence[Any]) -> None:
         """Take in a part of the answer to our question for entries; raise SwitchFaultError when it is too much."""

@@ -11,23 +11,22 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from kuijia_app.proof.acceptance import refusals
-from kuijia_app.proof.equivalence import Sent, first_difference
+from kuijia_app.proof.equivalence import first_difference
 from kuijia_app.proof.expectation import (
     DSCP_BITS,
     ECN_BITS,
     Path,
     Traffic,
-    Treatment,
     expected_traffic,
     planned_paths,
     shares_due,
 )
 from kuijia_app.proof.header_values import values_told_apart, with_another
-from kuijia_app.proof.model.network import End, Hop, ModelNetwork, Walk, arrives
+from kuijia_app.proof.model.network import ModelNetwork, Walk, arrives
 from kuijia_app.proof.model.packet import Packet
-from kuijia_app.proof.model.switch import EntryStep
+from kuijia_app.proof.walk_faults import Flow, faults, faults_after
+from kuijia_app.proof.walk_text import header_text, place, sent_text, slots_text, way_text
 from kuijia_app.tables.identifiers import DROP_GROUP
-from kuijia_app.tables.ofctl_text import match_text
 from kuijia_app.tables.options import Form, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import Bucket, SwitchTables
@@ -57,7 +56,7 @@ class Violation:
     problem: str
 
     def __str__(self) -> str:
-        slots = f", {_slots_text(self.slots)}" if self.slots else ""
+        slots = f", {slots_text(self.slots)}" if self.slots else ""
         about = f"{self.traffic}{slots}: " if self.traffic else ""
         failed = "no failure" if self.failure == NO_FAILURE.name else f"{self.failure} down"
         return f"{self.rule}: {failed}: {about}{self.problem}"
@@ -81,16 +80,6 @@ class Verification:
     @property
     def is_sound(self) -> bool:
         return not self.violations
-
-
-@dataclass(frozen=True, slots=True)
-class _Flow:
-    """Slots of some traffic that tables do not distinguish, and their way while nothing fails."""
-
-    traffic: Traffic
-    slots: tuple[int, ...]
-    before: Walk
-    own: Path | None
 
 
 class Verifier:
@@ -147,8 +136,8 @@ class Verifier:
                 flows = (single.flows, self._tables[name].flows)
                 found = first_difference(*flows, empty_groups={DROP_GROUP}, misses_execute=misses_execute)
                 if found is not None:
-                    ways = f"single tables send {_sent_text(found.one)}, decomposed ones {_sent_text(found.other)}"
-                    problem = f"{name}: of {_header_text(found.packet)}: {ways}"
+                    ways = f"single tables send {sent_text(found.one)}, decomposed ones {sent_text(found.other)}"
+                    problem = f"{name}: of {header_text(found.packet)}: {ways}"
                     self._found.violations.append(Violation("decomposed", NO_FAILURE.name, "", (), problem))
                     break
 
@@ -167,7 +156,7 @@ class Verifier:
                 walk = self._network.walk(source, Packet(in_port, host, address, code_point, ecn))
                 if walk.hops[0].forwarding.sent or walk.choices:
                     about = f"{source} -> {address}, dscp {code_point}, ecn {ecn}"
-                    problem = f"planned for nobody, but not dropped at {_place(walk.hops[0])}"
+                    problem = f"planned for nobody, but not dropped at {place(walk.hops[0])}"
                     self._found.violations.append(Violation("stray", NO_FAILURE.name, about, (), problem))
 
     def _check_sessions(self) -> None:
@@ -179,13 +168,13 @@ class Verifier:
                 if not arrives(walk, far, session):
                     last = walk.hops[-1]
                     label = f" with label {last.sent.labels[0].label}" if last.sent and last.sent.labels else ""
-                    problem = f"{last.forwarding.problem or walk.end.value}{label} at {_place(last)}"
+                    problem = f"{last.forwarding.problem or walk.end.value}{label} at {place(last)}"
                 elif walk.nodes not in {session.nodes, session.nodes[::-1]} or set(walk.queues) != {self._control}:
-                    problem = f"went {_way(walk)}, expected queue {self._control} all along the path"
+                    problem = f"went {way_text(walk)}, expected queue {self._control} all along the path"
                 if problem is not None:
                     self._found.violations.append(Violation("session", NO_FAILURE.name, about, (), problem))
 
-    def _flows(self, traffic: Traffic) -> Iterator[_Flow]:
+    def _flows(self, traffic: Traffic) -> Iterator[Flow]:
         """Yield the traffic by slots that the tables treat alike; checks each as planned, and the split of slots."""
         walks: dict[Bucket | int, Walk] = {}
         slots: dict[Bucket | int, list[int]] = {}
@@ -198,8 +187,8 @@ class Verifier:
         flows = []
         for key, walk in walks.items():
             own = next((path for path in traffic.paths if path.nodes == walk.nodes), None)
-            flow = _Flow(traffic, tuple(slots[key]), walk, own)
-            self._report(NO_FAILURE, flow, _faults(walk, traffic, traffic.paths, traffic.normal))
+            flow = Flow(traffic, tuple(slots[key]), walk, own)
+            self._report(NO_FAILURE, flow, faults(walk, traffic, traffic.paths, traffic.normal))
             self._report(NO_FAILURE, flow, self._faults_of_choice(walk, traffic))
             flows.append(flow)
         if traffic.is_split:
@@ -215,7 +204,7 @@ class Verifier:
         watches = bucket.watch_port is not None or bucket.watch_group is not None
         return slot if watches else bucket  # if it is dead, the bucket used instead depends on the slot
 
-    def _check_failure(self, failure: Failure, flows: list[_Flow]) -> None:
+    def _check_failure(self, failure: Failure, flows: list[Flow]) -> None:
         self._network.fail(failure)
         changed = self._network.changed ^ self._unharmed
         moved: dict[tuple[Traffic, Path], dict[tuple[int, ...], Walk]] = {}
@@ -228,8 +217,8 @@ class Verifier:
                 continue
             alive = tuple(path for path in traffic.paths if path.survives(failure))
             for slots, walk in self._walks_after(flow):
-                shown = _Flow(traffic, slots, flow.before, flow.own)
-                self._report(failure, shown, _faults_after(walk, shown, alive))
+                shown = Flow(traffic, slots, flow.before, flow.own)
+                self._report(failure, shown, faults_after(walk, shown, alive))
                 self._report(failure, shown, self._faults_of_choice(walk, traffic))
                 if flow.own is not None and flow.own not in alive and alive:
                     moved.setdefault((traffic, flow.own), {})[slots] = walk
@@ -238,7 +227,7 @@ class Verifier:
                 self._check_split(failure, traffic, own, walks)
         self._heal(failure)
 
-    def _walks_after(self, flow: _Flow) -> Iterator[tuple[tuple[int, ...], Walk]]:
+    def _walks_after(self, flow: Flow) -> Iterator[tuple[tuple[int, ...], Walk]]:
         """Yield the ways of a flow's slots: a common one, unless a group uses the slot that did not before."""
         walk = self._walk(flow.traffic, flow.slots[0])
         if walk.choices == flow.before.choices or len(flow.slots) == 1:
@@ -289,7 +278,7 @@ class Verifier:
         self._found.walks += 1
         return self._network.walk(traffic.source, entering_packet(self._network, traffic, slot))
 
-    def _report(self, failure: Failure, flow: _Flow, faults: Iterable[tuple[str, str]]) -> None:
+    def _report(self, failure: Failure, flow: Flow, faults: Iterable[tuple[str, str]]) -> None:
         for rule, problem in faults:
             self._found.violations.append(Violation(rule, failure.name, str(flow.traffic), flow.slots, problem))
 
@@ -305,100 +294,3 @@ def entering_packet(network: ModelNetwork, traffic: Traffic, slot: int) -> Packe
         traffic.ecn,
         slot=slot,
     )
-
-
-def _faults_after(walk: Walk, flow: _Flow, alive: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
-    """Yield the faults of a way after a failure that leaves these tunnels alive."""
-    traffic = flow.traffic
-    if not alive:
-        yield from _faults_anyway(walk)
-        if walk.end is End.LEFT:
-            yield "path", f"left the network at {_place(walk.hops[-1])} although no tunnel is alive"
-        return
-    if flow.own not in alive:
-        yield from _faults(walk, traffic, alive, traffic.moved)
-        return
-    if walk.nodes != flow.before.nodes or walk.queues != flow.before.queues or walk.end is not flow.before.end:
-        problem = f"went {_way(flow.before)} before and {_way(walk)} after, its tunnel being alive"
-        yield "aboriginal", problem
-    yield from _faults(walk, traffic, alive, traffic.normal)
-
-
-def _faults(walk: Walk, traffic: Traffic, paths: tuple[Path, ...], due: Treatment) -> Iterator[tuple[str, str]]:
-    """Yield the faults of a way that should follow one of these tunnels and get this treatment."""
-    yield from _faults_anyway(walk)
-    if walk.end is not End.LEFT:
-        if walk.end in {End.DROPPED, End.LOST}:
-            last = walk.hops[-1]
-            yield "delivered", f"{last.forwarding.problem or 'sent into a dead link'} at {_place(last)}"
-        return
-    if walk.nodes not in {path.nodes for path in paths} or walk.nodes[-1] != traffic.target:
-        yield "path", f"took {'-'.join(walk.nodes)}, which is no live tunnel of the pair"
-    elif not traffic.is_split and len(walk.nodes) > min(len(path.nodes) for path in paths):
-        yield "path", f"took {'-'.join(walk.nodes)}, which is not the shortest live tunnel"
-    for hop, used in zip(walk.hops, walk.queues, strict=True):
-        if used != due.queue_id:
-            name = "no queue" if used is None else f"queue {used}"
-            yield "queue", f"in {name} instead of queue {due.queue_id} at {_place(hop)}"
-    yield from _faults_of_delivery(walk.hops[-1], traffic, traffic.delivered_tos(due))
-
-
-def _faults_anyway(walk: Walk) -> Iterator[tuple[str, str]]:
-    """Yield the faults that no failure excuses."""
-    for hop in walk.hops:
-        if hop.forwarding.sent and hop.forwarding.problem is not None:
-            yield "ambiguous", f"{hop.forwarding.problem} at {_place(hop)}"
-    if walk.end is End.LOOPED:
-        yield "loop", f"goes round for ever from {_place(walk.hops[-1])}: {_way(walk)}"
-    if walk.end is End.COPIED:
-        ports = ", ".join(str(port) for port, _ in walk.hops[-1].forwarding.sent)
-        yield "copy", f"sent out of ports {ports} at {_place(walk.hops[-1])}"
-
-
-def _faults_of_delivery(last: Hop, traffic: Traffic, tos: tuple[int, int]) -> Iterator[tuple[str, str]]:
-    sent = last.sent
-    assert sent is not None, "a packet that left was sent"
-    if (last.switch, last.out_port) != (traffic.target, traffic.host_port):
-        yield "delivered", f"left by port {last.out_port} instead of port {traffic.host_port} at {_place(last)}"
-    if sent.labels:
-        yield "header", f"delivered with label {sent.labels[0].label} at {_place(last)}"
-    if (sent.dscp, sent.ecn) != tos:
-        dscp, ecn = tos
-        problem = f"delivered with dscp {sent.dscp}, ecn {sent.ecn} instead of dscp {dscp}, ecn {ecn}"
-        yield "header", f"{problem} at {_place(last)}"
-
-
-def _place(hop: Hop) -> str:
-    """Return the switch, table and entry, and the packet that arrived there."""
-    lookups = [step for step in hop.forwarding.steps if isinstance(step, EntryStep)]
-    tables = ", ".join(
-        f"table {step.table_id} {'no entry' if step.entry is None else f'entry {match_text(step.entry.match)}'}"
-        for step in lookups
-    )
-    return f"{hop.switch} ({tables}; {_header_text(hop.packet)})"
-
-
-def _header_text(packet: Packet) -> str:
-    labels = "".join(f", label {label.label} tc {label.traffic_class}" for label in packet.labels)
-    return f"in port {packet.in_port}{labels}, dscp {packet.dscp}, ecn {packet.ecn}"
-
-
-def _sent_text(sent: Sent) -> str:
-    to = (f"group {-1 - port}" if port < 0 else f"port {port} queue {packet.queue}" for port, packet in sent)
-    return ", ".join(to) or "nothing"
-
-
-def _way(walk: Walk) -> str:
-    queues = ",".join("-" if queue is None else str(queue) for queue in walk.queues)
-    return f"{'-'.join(walk.nodes)} in queues {queues} ({walk.end.value})"
-
-
-def _slots_text(slots: tuple[int, ...]) -> str:
-    """Return text such as `slots 0-15,32`."""
-    runs: list[list[int]] = []
-    for slot in slots:
-        if runs and slot == runs[-1][-1] + 1:
-            runs[-1] = [runs[-1][0], slot]
-        else:
-            runs.append([slot, slot])
-    return "slots " + ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)

@@ -39,17 +39,17 @@ class Failover(Protocol):
         """
 
 
-def liveness_group(label: int, first_port: int, *, alive: bool) -> Group:
+def liveness_group(path_id: int, first_port: int, *, alive: bool) -> Group:
     """Return the group watched by a tunnel's buckets: alive while the tunnel's first port is, dead when emptied."""
     if not alive:
-        return emptied_liveness_group(label)
+        return emptied_liveness_group(path_id)
     buckets = (Bucket(actions=(), watch_port=first_port),)
-    return Group(identifiers.liveness_group(label), GroupType.FAST_FAILOVER, buckets)
+    return Group(identifiers.liveness_group(path_id), GroupType.FAST_FAILOVER, buckets)
 
 
-def emptied_liveness_group(label: int) -> Group:
+def emptied_liveness_group(path_id: int) -> Group:
     """Return the group watched by the buckets of a tunnel that is dead by something beyond its first link."""
-    return Group(identifiers.liveness_group(label), GroupType.FAST_FAILOVER, ())
+    return Group(identifiers.liveness_group(path_id), GroupType.FAST_FAILOVER, ())
 
 
 @dataclass
@@ -64,7 +64,7 @@ class _Sender:
         return self.wiring.port(self.ingress, route.next_hop)
 
     def send(self, choice: Choice) -> tuple[Action, ...]:
-        mark = self.tags.mark(choice.route.label, choice.queue)
+        mark = self.tags.mark(choice.route.path_id, choice.queue)
         return (*mark, SetQueue(choice.queue.queue_id), Output(self.first_port(choice.route)))
 
 
@@ -76,11 +76,12 @@ class WatchedGroups(_Sender):
 
     def groups(self, choices: tuple[Choice, ...], group_id: GroupIds) -> Iterator[Group]:
         for route in (choice.route for choice in choices):
-            if route.label not in self._watched:
-                self._watched.add(route.label)
-                yield liveness_group(route.label, self.first_port(route), alive=True)
+            if route.path_id not in self._watched:
+                self._watched.add(route.path_id)
+                yield liveness_group(route.path_id, self.first_port(route), alive=True)
         buckets = (
-            Bucket(self.send(choice), watch_group=identifiers.liveness_group(choice.route.label)) for choice in choices
+            Bucket(self.send(choice), watch_group=identifiers.liveness_group(choice.route.path_id))
+            for choice in choices
         )
         yield Group(group_id(0), GroupType.FAST_FAILOVER, tuple(buckets))
 

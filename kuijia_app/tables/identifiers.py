@@ -55,27 +55,27 @@ def control_group(egress_datapath_id: int) -> int:
     return _CONTROL_BASE + egress_datapath_id
 
 
-def liveness_group(label: int) -> int:
-    """Return the group of an ingress that is alive while the tunnel with this label is."""
-    return _LIVENESS_BASE + label
+def liveness_group(path_id: int) -> int:
+    """Return the group of an ingress that is alive while the tunnel with this path id is."""
+    return _LIVENESS_BASE + path_id
 
 
-def liveness_label(group_id: int) -> int | None:
-    """Return the label of the tunnel whose liveness group this is, None for any other group."""
+def path_id_of_liveness_group(group_id: int) -> int | None:
+    """Return the path id of the tunnel whose liveness group this is, None for any other group."""
     return group_id - _LIVENESS_BASE if _LIVENESS_BASE <= group_id < _FAILOVER_BASE else None
 
 
-def failover_group(primary_label: int, backup_position: int, class_index: int) -> int:
+def failover_group(primary_path_id: int, backup_position: int, class_index: int) -> int:
     """Return the fast-failover group of an ingress for a class and (primary, position of the backup in the pair)."""
-    return _FAILOVER_BASE + _slot_owner(primary_label, backup_position, class_index)
+    return _FAILOVER_BASE + _slot_owner(primary_path_id, backup_position, class_index)
 
 
-def chain_group(primary_label: int, backup_position: int, class_index: int, step: int) -> int:
+def chain_group(primary_path_id: int, backup_position: int, class_index: int, step: int) -> int:
     """Return the fast-failover group after `failover_group` at this step, where two must agree on a tunnel's liveness.
 
-    Steps count from 1; labels end at `LAST_BFD_TUNNEL`.
+    Steps count from 1; path ids end at `LAST_BFD_TUNNEL`.
     """
-    return _CHAIN_BASE + _slot_owner(primary_label, backup_position, class_index) * _CHAINED + step
+    return _CHAIN_BASE + _slot_owner(primary_path_id, backup_position, class_index) * _CHAINED + step
 
 
 def control_chain_group(egress_datapath_id: int, step: int) -> int:
@@ -88,5 +88,5 @@ def bfd_label(path_id: int) -> int:
     return _BFD_LABEL_BIT | path_id
 
 
-def _slot_owner(primary_label: int, backup_position: int, class_index: int) -> int:
-    return (primary_label * MAX_TUNNELS_PER_PAIR + backup_position) * MAX_CLASSES + class_index
+def _slot_owner(primary_path_id: int, backup_position: int, class_index: int) -> int:
+    return (primary_path_id * MAX_TUNNELS_PER_PAIR + backup_position) * MAX_CLASSES + class_index

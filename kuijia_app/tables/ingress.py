@@ -78,10 +78,10 @@ class Ingress:
         for primary, backup in owners:
             order = self.options.scheme.failover(primary, backup, weights)
             choices = (Choice(routes[primary], served.normal), *(Choice(routes[other], moved) for other in order))
-            yield from failover.groups(choices, _slot_group_ids(routes[primary].label, backup, index))
+            yield from failover.groups(choices, _slot_group_ids(routes[primary].path_id, backup, index))
         buckets: dict[tuple[int, int], Bucket] = {}
         for primary, backup in owners:
-            group_id = identifiers.failover_group(routes[primary].label, backup, index)
+            group_id = identifiers.failover_group(routes[primary].path_id, backup, index)
             buckets[primary, backup] = Bucket((ToGroup(group_id),))
         slots = tuple(buckets[slot.primary, _position(slot.backup, slot.primary)] for slot in table.slots)
         yield Group(identifiers.split_group(self._egress_id, index), GroupType.SELECT, slots)
@@ -98,11 +98,11 @@ def _position(backup: int | None, primary: int) -> int:
     return primary if backup is None else backup
 
 
-def _slot_group_ids(label: int, backup: int, class_index: int) -> GroupIds:
+def _slot_group_ids(path_id: int, backup: int, class_index: int) -> GroupIds:
     def group_id(step: int) -> int:
         if step == 0:
-            return identifiers.failover_group(label, backup, class_index)
-        return identifiers.chain_group(label, backup, class_index, step)
+            return identifiers.failover_group(path_id, backup, class_index)
+        return identifiers.chain_group(path_id, backup, class_index, step)
 
     return group_id
 

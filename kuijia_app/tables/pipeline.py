@@ -50,9 +50,9 @@ def build_tables(plan: Plan, options: PipelineOptions | None = None) -> dict[str
         groups[switch].extend(ingress.groups())
         flows[switch].extend(ingress.entries())
     along = TunnelEntries(wiring, options.layout, tags)
-    routes = dict.fromkeys((route.label, route.nodes) for direction in all_directions for route in direction.routes)
-    for label, nodes in routes:
-        for switch, entry in along.of_tunnel(label, nodes):
+    routes = dict.fromkeys((route.path_id, route.nodes) for direction in all_directions for route in direction.routes)
+    for path_id, nodes in routes:
+        for switch, entry in along.of_tunnel(path_id, nodes):
             flows[switch].append(entry)
     for session in sessions or ():
         for switch, entry in along.of_session(session):
@@ -103,6 +103,6 @@ def _require_numbers_fit(direction: Direction, last: int) -> None:
     if not 1 <= len(direction.routes) <= MAX_TUNNELS_PER_PAIR:
         raise UnsoundError((), f"{pair} has {len(direction.routes)} tunnels", f"1 to {MAX_TUNNELS_PER_PAIR}")
     for route in direction.routes:
-        if not FIRST_PATH_ID <= route.label <= last:
+        if not FIRST_PATH_ID <= route.path_id <= last:
             expected = f"an MPLS label from {FIRST_PATH_ID} to {last}"
-            raise UnsoundError((), f"{pair} has path id {route.label}", expected)
+            raise UnsoundError((), f"{pair} has path id {route.path_id}", expected)

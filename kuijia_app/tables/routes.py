@@ -10,9 +10,9 @@ from te_solver.plan import Plan, Tunnel
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One tunnel in one direction: its MPLS label, the switches from ingress to egress, its weight."""
+    """One tunnel in one direction: its path id, the switches from ingress to egress, its weight."""
 
-    label: int
+    path_id: int
     nodes: tuple[str, ...]
     weight: float
 
@@ -47,7 +47,7 @@ def directions(plan: Plan) -> tuple[Direction, ...]:
     """Return every ingress-egress direction and class that needs forwarding.
 
     TCP needs its acknowledgements, so a class of a pair planned in one direction only also gets its way back: the same
-    labels and weights over the same links (Zhang et al., Kuijia, section 4.2).
+    path ids and weights over the same links (Zhang et al., Kuijia, section 4.2).
     """
     planned = {(pair.source, pair.target, pair.priority) for pair in plan.pairs}
     result: list[Direction] = []

@@ -1,4 +1,4 @@
-"""Reads CSV line by line, naming the line of whatever is wrong with it."""
+"""Reads CSV line by line; errors name the line."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from kuijia_base.errors import InputError
 from kuijia_base.text import read_lines
 
 Progress = Callable[[int], None]
-"""Is told the number of the line that is being read."""
+"""Receives the number of the line that is being read."""
 
 _LINES_BETWEEN_PROGRESS = 20_000
 
 
 def no_progress(_line: int) -> None:
-    """The `Progress` of a caller who does not want to know."""
+    """Ignore progress: a `Progress` for callers who do not need it."""
 
 
 def csv_rows(
     path: Path, what: str, columns: str, progress: Progress = no_progress
 ) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Line number and cells of every line that holds data; a quoted cell ends on its own line.
+    """Yield the line number and cells of every line with data; a quoted cell ends on its own line.
 
     Empty lines and lines that start with `#` are left out, spaces around a cell do not count.
 

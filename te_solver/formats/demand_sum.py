@@ -1,4 +1,4 @@
-"""Collects demands from formats in which a pair may occur several times, or a node may have a demand to itself."""
+"""Sums demands from formats in which a pair may occur several times, or a node may have a demand to itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class DemandSum:
         self._within = 0
 
     def add(self, source: str, target: str, rate: float, place: str | int) -> None:
-        """A demand in Mbit/s; raises InputError for an unknown node or a rate that is negative or not finite."""
+        """Add a demand in Mbit/s; raises InputError for an unknown node or a rate that is negative or not finite."""
         if source == target:
             self._within += rate != 0
             return
@@ -41,7 +41,7 @@ class DemandSum:
             self._demands[demand.pair] = demand
 
     def demands(self, note: Note) -> tuple[Demand, ...]:
-        """In the order of each pair's first mention; raises InputError when none is above zero."""
+        """Return the demands in the order of each pair's first mention; raises InputError if none is above zero."""
         if self._repeated:
             note(f"{counted(len(self._repeated), 'pair')} with several demands: they are added")
         if self._within:

@@ -19,7 +19,7 @@ _HEADERS = (_COLUMNS[:3], _COLUMNS)
 
 
 def iterate_csv_demands(path: Path, topology: Topology, progress: Progress = no_progress) -> Iterator[Demand]:
-    """The demands in a CSV file, in file order, one at a time.
+    """Yield the demands in a CSV file, in file order.
 
     The first line is the header `source,target,rate` or `source,target,rate,priority`; rates are Mbit/s. Empty lines
     and lines that start with `#` are left out, spaces around a cell do not count.
@@ -60,13 +60,13 @@ def iterate_csv_demands(path: Path, topology: Topology, progress: Progress = no_
 
 
 def csv_line(path: Path, number: int) -> int | None:
-    """The line of a CSV file with the demand of this number, from 0; None when the file can be read only once."""
+    """Return the line of a CSV file with the demand of this number, from 0; None if the file can be read only once."""
     rows = csv_rows(path, "a demand file", _HEADER, no_progress)
     return next((line for line, _ in islice(rows, number + 1, None)), None)
 
 
 def demands_csv(demands: Iterable[Demand], comment: str = "") -> str:
-    """The text of a CSV file that reads as these demands, after the comment's lines; rates keep every digit."""
+    """Return the text of a CSV file with these demands, after the comment's lines; rates keep every digit."""
     chosen = tuple(demands)
     with_priority = any(demand.priority for demand in chosen)
     lines = [f"# {line}" for line in comment.splitlines()]

@@ -1,4 +1,4 @@
-"""Makes a Topology of the nodes and edges of a file: settles what other makers' files leave open, and says so."""
+"""Builds a Topology from the nodes and edges of a file; notes each assumption about what the file leaves open."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from te_solver.formats.notes import Note, counted
 from te_solver.topology import MOST_LINKS, POSITIVE_RATE, Link, Topology
 
 DEFAULT_CAPACITY = 1000.0
-"""Mbit/s of a link whose file does not say, unless the user does."""
+"""Mbit/s of a link if neither the file nor the user gives its capacity."""
 
 _SMALLEST = "a network of at least two nodes and one link"
 
 
 @dataclass
 class _Direction:
-    """What all edges from one node to another carry together."""
+    """Total of all edges from one node to another."""
 
     capacity: float
     delay: float
@@ -32,7 +32,7 @@ class NetworkDraft:
 
     Parallel edges become one link with their capacities added and the least of their delays, edges from a node to
     itself are left out, edges without a capacity get the default, and nodes whose labels are missing or not unique
-    are told apart by their ids. Each of these is noted.
+    are distinguished by their ids. Each of these is noted.
     """
 
     def __init__(self, source: str | Path, name: str, default_capacity: float | None, note: Note) -> None:
@@ -48,13 +48,13 @@ class NetworkDraft:
         self._loops = 0
 
     def add_node(self, identity: str, label: str | None = None, place: str | int = "") -> None:
-        """A node that edges name by `identity`, of any text; raises InputError when there is one already."""
+        """Add a node, to which edges refer by `identity`, any text; raises InputError if there is one already."""
         if identity in self._labels:
             raise InputError(self._source, place, f"node {quoted(identity)} is given twice", "different nodes")
         self._labels[identity] = _printable(label or "")
 
     def put_node(self, identity: str, east: str | None, north: str | None) -> None:
-        """Where a picture shows the node, as the file says it; what is no number says nothing."""
+        """Place the node in pictures as the file says; text that is no number is ignored."""
         x, y = parse_number(east or ""), parse_number(north or "")
         if x is not None and y is not None and math.isfinite(x) and math.isfinite(y):
             self._positions[identity] = x, y
@@ -69,7 +69,7 @@ class NetworkDraft:
         directed: bool = False,
         place: str | int = "",
     ) -> None:
-        """An edge in both directions, or from `a` to `b` only; a capacity of None is not known.
+        """Add an edge in both directions, or from `a` to `b` only; a capacity of None is unknown.
 
         Raises:
             InputError: an end that is no node, a capacity that is not positive and finite, a negative delay, or more
@@ -105,7 +105,7 @@ class NetworkDraft:
         return InputError(self._source, place, f"edge {quoted(a)} to {quoted(b)}{problem}", expected)
 
     def topology(self) -> Topology:
-        """What has been added; the other direction of a link follows it.
+        """Return the topology; each link is followed by its other direction.
 
         Raises:
             InputError: there is no link, or the file's name cannot be that of a network.
@@ -143,7 +143,7 @@ class NetworkDraft:
             self._note(f"{missing}: {self._default:g} Mbit/s assumed")
 
     def _unique_names(self) -> dict[str, str]:
-        """For every node id a name: its label, or the id, or both when several nodes have the same."""
+        """Return a name for every node id: its label, or the id, or both if several nodes have the same label."""
         ids = {identity: _printable(identity) for identity in self._labels}
         if len(set(ids.values())) < len(ids) or not all(ids.values()):
             ids = {identity: str(position) for position, identity in enumerate(ids, start=1)}
@@ -170,7 +170,7 @@ class NetworkDraft:
 
 
 def _printable(text: str) -> str:
-    """The text on one line, without what cannot be printed and without spaces around it."""
+    """Return the text on one line, without unprintable characters and surrounding spaces."""
     if text.isalnum():
         return text
     return " ".join("".join(letter for letter in " ".join(text.split()) if letter.isprintable()).split())

@@ -9,16 +9,16 @@ from kuijia_base.text import parse_number
 from te_solver.topology import POSITIVE_RATE
 
 EDGE_ATTRIBUTES = ("capacity", "LinkSpeedRaw", "LinkSpeed", "LinkSpeedUnits", "delay")
-"""All that are read."""
+"""All attributes that are read."""
 
 _BITS_PER_MBIT = 1e6
 _UNITS = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
 def edge_capacity(attributes: Mapping[str, str]) -> float | None:
-    """Mbit/s of an edge, None when its attributes do not say.
+    """Return the capacity of an edge in Mbit/s, None if its attributes do not give it.
 
-    An attribute without text says nothing. `capacity` is in Mbit/s. The Internet Topology Zoo (Knight et al., IEEE JSAC
+    An attribute without text is ignored. `capacity` is in Mbit/s. The Internet Topology Zoo (Knight et al., IEEE JSAC
     29, 2011) has `LinkSpeedRaw` in bit/s and `LinkSpeed` in multiples of `LinkSpeedUnits`, one of K, M, G and T.
 
     Raises:
@@ -38,7 +38,7 @@ def edge_capacity(attributes: Mapping[str, str]) -> float | None:
 
 
 def edge_delay(attributes: Mapping[str, str]) -> float:
-    """The attribute `delay` in seconds, 0 when there is none; raises UnsoundError when it is no number."""
+    """Return the attribute `delay` in seconds, 0 if there is none; raises UnsoundError if it is no number."""
     return _number(attributes, "delay", "a number of seconds") if attributes.get("delay", "").strip() else 0.0
 
 

@@ -24,7 +24,7 @@ _COMMENT = re.compile(r"^[ \t]*#[^\n]*", re.MULTILINE)
 
 @dataclass(slots=True)
 class _Block:
-    """What stands between two brackets: keys with texts, the last of each key, and blocks of their own."""
+    """Contents of two brackets: keys with texts, the last of each key, and nested blocks."""
 
     key: str
     line: int
@@ -36,7 +36,7 @@ class _Block:
 
 
 def read_gml(path: Path, default_capacity: float | None, note: Note) -> Topology:
-    """The graph of a GML file (Himsolt, GML: a portable graph file format, 1996).
+    """Return the graph of a GML file (Himsolt, GML: a portable graph file format, 1996).
 
     A node is named by its `label`, else by its `id`. Edges are undirected unless the graph says `directed 1`.
     Capacities and delays: see `edge_attributes`.
@@ -65,7 +65,7 @@ def read_gml(path: Path, default_capacity: float | None, note: Note) -> Topology
 
 
 def _parse(path: Path) -> _Block:
-    """The whole file as one block; without recursion, so that the depth of brackets does not matter."""
+    """Return the whole file as one block; without recursion, so that brackets may be nested to any depth."""
     block = _Block("", 0)
     outer: list[_Block] = []
     tokens = _tokens(path)
@@ -91,7 +91,7 @@ def _parse(path: Path) -> _Block:
 
 
 def _tokens(path: Path) -> Iterator[tuple[str, str, int]]:
-    """Kind, text and line of every token; texts in quotes come with their character references resolved."""
+    """Yield kind, text and line of every token; quoted texts have their character references resolved."""
     source = _COMMENT.sub("", read_text(path, "a topology file"))
     line, counted_to = 1, 0
     for match in _TOKEN.finditer(source):

@@ -14,11 +14,11 @@ from te_solver.topology import Topology
 
 _EXPECTED = "a topology in GraphML"
 _USED = frozenset({"label", "hyperedge", "Longitude", "Latitude", *EDGE_ATTRIBUTES})
-"""The attributes that are looked at: every node and edge has the default of each."""
+"""The attributes that are read; every node and edge has the default of each."""
 
 
 def read_graphml(path: Path, default_capacity: float | None, note: Note) -> Topology:
-    """The first graph of a GraphML file (http://graphml.graphdrawing.org/specification.html).
+    """Return the first graph of a GraphML file (http://graphml.graphdrawing.org/specification.html).
 
     A node is named by its attribute `label`, else by its id. Capacities and delays: see `edge_attributes`. A
     hyperedge becomes a node that is joined to all its ends.

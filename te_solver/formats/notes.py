@@ -1,19 +1,19 @@
-"""How a reader tells what it assumed where a file leaves something open."""
+"""Notes of readers on their assumptions about what a file leaves open."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 Note = Callable[[str], None]
-"""Takes one sentence, without its full stop, on something that was assumed."""
+"""Receives one sentence, without its full stop, about an assumption."""
 
 
 def unheard(_sentence: str) -> None:
-    """The `Note` of a caller who does not want to know."""
+    """Ignore notes: a `Note` for callers who do not need them."""
 
 
 def note_hyperedge_nodes(number: int, note: Note) -> None:
-    """The Topology Zoo draws a medium that several nodes share as a node with the attribute `hyperedge`."""
+    """Note the nodes with the attribute `hyperedge`: the Topology Zoo's media that several nodes share."""
     if number:
         note(
             f"{counted(number, 'node stands', 'nodes stand')} for a medium that others share (hyperedge): kept as nodes"
@@ -21,5 +21,5 @@ def note_hyperedge_nodes(number: int, note: Note) -> None:
 
 
 def counted(number: int, what: str, plural: str = "") -> str:
-    """`1 link`, `2 links`; `plural` where an s at the end does not make it."""
+    """Return text such as `1 link` or `2 links`; `plural` is for words whose plural is not made with an s."""
     return f"{number} {what}" if number == 1 else f"{number} {plural or what + 's'}"

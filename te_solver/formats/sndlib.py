@@ -21,15 +21,15 @@ _LINES_LOOKED_AT = 50
 
 
 def is_sndlib_native(path: Path, expected: str) -> bool:
-    """Whether the file opens like one in SNDlib's native format; raises InputError when it cannot be read."""
+    """Return True if the file begins as SNDlib's native format does; raises InputError if it cannot be read."""
     return any(line.startswith(HEADER) for _, line in islice(read_lines(path, expected), _LINES_LOOKED_AT))
 
 
 def read_sndlib_topology(path: Path, default_capacity: float | None, note: Note) -> Topology:
-    """The nodes and links of a network file.
+    """Return the topology of a network file.
 
     A link has its pre-installed capacity; where none is installed, that of its largest module; else the default.
-    Whether links are directed stands in another file, SNDlib's model: they are when each of them has its reverse in
+    SNDlib's model, another file, says whether links are directed. Here they are if each has its reverse in
     the file, otherwise a link carries its capacity in each direction (SNDlib's link model BIDIRECTED).
 
     Raises:
@@ -60,7 +60,7 @@ def read_sndlib_topology(path: Path, default_capacity: float | None, note: Note)
 
 
 def read_sndlib_demands(path: Path, topology: Topology, note: Note) -> tuple[Demand, ...]:
-    """The demands of a network file: value times routing unit, from source to target.
+    """Return the demands of a network file: value times routing unit, from source to target.
 
     Raises:
         InputError: the file cannot be read, an unknown node, a value that is negative or not finite; its place is the
@@ -85,7 +85,7 @@ def _opens_like_xml(path: Path) -> bool:
 
 
 def _unit(path: Path, network: SndlibNetwork, note: Note) -> float:
-    """How many Mbit/s the file's unit is."""
+    """Return the file's unit in Mbit/s."""
     if not network.unit:
         note("the file names no unit: its capacities and demands are taken as Mbit/s")
         return 1.0

@@ -1,4 +1,4 @@
-"""Parses SNDlib's native text format as it stands."""
+"""Parses SNDlib's native text format without interpreting it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _END = ("", 0)
 
 
 def parse_sndlib_native(path: Path) -> SndlibNetwork:
-    """The sections of a network file (http://sndlib.zib.de/home.action, "Native format"): META, NODES, LINKS, DEMANDS.
+    """Return META, NODES, LINKS and DEMANDS of a network file (http://sndlib.zib.de/home.action, "Native format").
 
     Raises:
         InputError: anything else; its place is the line.
@@ -34,7 +34,7 @@ def parse_sndlib_native(path: Path) -> SndlibNetwork:
 
 
 class _Parser:
-    """Goes through the words and brackets of the file; a `#` starts a comment."""
+    """Parser of the file's words and brackets; a `#` starts a comment."""
 
     def __init__(self, path: Path, lines: list[str]) -> None:
         self._path = path
@@ -110,7 +110,7 @@ class _Parser:
         return ends
 
     def _skip(self) -> None:
-        """To the bracket that closes the present section."""
+        """Skip to the bracket that closes the current section."""
         depth = 0
         while self._text != ")" or depth:
             depth += (self._text == "(") - (self._text == ")")
@@ -126,7 +126,7 @@ class _Parser:
             raise InputError(self._path, line, f"found {quoted(text)}", quoted(bracket))
 
     def _next(self, what: str, *, brackets: bool = False) -> tuple[str, int]:
-        """The present word and its line; moves to the next one."""
+        """Return the current word and its line, and move to the next one."""
         found = self._text, self._line
         if not self._text:
             raise InputError(self._path, "", "the file ends in the middle of a section", f"{what}")

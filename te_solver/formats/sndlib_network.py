@@ -1,4 +1,4 @@
-"""What an SNDlib network file holds, as it stands there, whichever of SNDlib's two formats it is in."""
+"""Contents of an SNDlib network file, uninterpreted, for both of SNDlib's formats."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class SndlibLink:
-    """A link between two nodes with the capacity that is installed and the ones that could be, in the file's unit."""
+    """A link between two nodes: the installed capacity and those that could be installed, in the file's unit."""
 
     source: str
     target: str
@@ -29,7 +29,7 @@ class SndlibDemand:
 
 @dataclass
 class SndlibNetwork:
-    """What a network file holds, as it stands there; `unit` is empty where the file does not say.
+    """Contents of a network file, uninterpreted; `unit` is empty if the file does not give it.
 
     `positions` are the longitude and latitude, or x and y, of nodes that have them.
     """

@@ -1,4 +1,4 @@
-"""Parses SNDlib's XML format as it stands."""
+"""Parses SNDlib's XML format without interpreting it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXPECTED = "an SNDlib network in XML"
 
 
 def parse_sndlib_xml(path: Path) -> SndlibNetwork:
-    """The network of an XML file (http://sndlib.zib.de/network.xsd).
+    """Return the network of an XML file (http://sndlib.zib.de/network.xsd).
 
     Raises:
         InputError: anything else; its place is the line.
@@ -58,7 +58,7 @@ def _demand(path: Path, demand: Element) -> SndlibDemand:
 
 
 def _items(element: Element, *way: str) -> Iterator[Element]:
-    """The elements of the last name, inside the first ones of the names before it."""
+    """Return the elements with the last name, inside the first elements with the names before it."""
     *outer, tag = way
     parent = _inside(element, *outer)
     return parent.all(tag) if parent is not None else iter(())

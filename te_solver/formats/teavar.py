@@ -21,7 +21,7 @@ _LARGEST_NODE = 100_000
 
 
 def read_teavar_topology(path: Path, default_capacity: float | None, note: Note) -> Topology:
-    """A `topology.txt`: a line of headings, then one directed link per line, its nodes by number.
+    """Return the topology of a `topology.txt`: a line of headings, then one directed link per line, nodes by number.
 
     TEAVAR's program takes the first column as the node that a link comes from, whatever its heading says, and so does
     this reader. Nodes are numbered from 1, or from 0 when a 0 occurs. Their names are the lines of `nodes.txt` in the
@@ -56,9 +56,9 @@ def read_teavar_topology(path: Path, default_capacity: float | None, note: Note)
 
 
 def read_teavar_demands(path: Path, topology: Topology, row: int | None, note: Note) -> tuple[Demand, ...]:
-    """The matrix in line `row` (from 1) of a `demand.txt`: N * N rates, those of the first source first.
+    """Return the matrix in line `row` (from 1) of a `demand.txt`: N * N rates, those of the first source first.
 
-    Nodes are in the order of the topology. What the diagonal holds is left out, as are rates of zero.
+    Nodes are in the order of the topology. The diagonal is left out, as are rates of zero.
 
     Raises:
         InputError: no such row, another number of rates than nodes squared, a rate that is negative or not finite; its
@@ -101,7 +101,7 @@ def _matrix(path: Path, topology: Topology, line: int, cells: list[str]) -> Dema
 
 
 def _links(path: Path) -> Iterator[tuple[int, int, float, int]]:
-    """The ends, capacity and line of every link."""
+    """Yield the ends, capacity and line of every link."""
     heading = True
     for line, text in read_lines(path, "a topology file"):
         cells = text.split()

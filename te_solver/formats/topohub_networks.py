@@ -19,12 +19,12 @@ PREFIX = "topohub:"
 _EXAMPLE = "such as topozoo/Abilene or sndlib/polska"
 _KEY = re.compile(r"[\w-]+(/[\w-]+)+")
 _FIBRE_KM_PER_SECOND = 200_000
-"""Light in glass of refractive index 1.5."""
+"""Speed of light in glass of refractive index 1.5."""
 _DELAY_DIGITS = 9
 
 
 def read_topohub_topology(name: str, default_capacity: float | None, note: Note) -> Topology:
-    """The network called `name`, `PREFIX` and then topohub's key.
+    """Return the network called `name`: `PREFIX` and then topohub's key.
 
     topohub knows no capacities, and parallel links are merged there already. A link's delay is that of its length in
     fibre.
@@ -45,7 +45,7 @@ def read_topohub_topology(name: str, default_capacity: float | None, note: Note)
 
 
 def read_topohub_demands(name: str, topology: Topology, note: Note) -> tuple[Demand, ...]:
-    """The demands that come with a network of SNDlib; others have none.
+    """Return the demands that come with a network of SNDlib; others have none.
 
     Raises:
         InputError: the package is missing, or has no such network, or no demands for it, or the topology has other

@@ -1,4 +1,4 @@
-"""Topologies in our YAML: a reader that names the line of whatever is wrong, a writer that loses nothing."""
+"""Topologies in our YAML: a reader whose errors name the line, and a lossless writer."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _NODES = "a list of node names"
 _LINKS = "a list of {a, b, capacity, delay?}"
 _FILLED = "a network of at least two nodes and one link"
 _PLAIN = re.compile(r"\w+(?:[ .-]\w+)*", re.ASCII)
-"""What needs no quotes: numbers and words like `yes` are read as text all the same."""
+"""Text that needs no quotes: the reader takes numbers and words like `yes` for text too."""
 
 
 def read_yaml_topology(path: Path) -> Topology:
-    """The topology in a YAML file.
+    """Return the topology in a YAML file.
 
     The file holds `nodes`, a list of names, and `links`, a list of `{a, b, capacity, delay?}` with capacities in
     Mbit/s and delays in seconds (default 0). A link stands for both directions unless the file says
@@ -39,7 +39,7 @@ def read_yaml_topology(path: Path) -> Topology:
 
 
 def topology_yaml(topology: Topology, comment: str = "") -> str:
-    """The text of a YAML file that reads as the same topology, with the comment's lines at its top.
+    """Return the text of a YAML file that reads as the same topology, with the comment's lines at its top.
 
     Raises:
         UnsoundError: the text would have more values than the reader takes.
@@ -58,7 +58,7 @@ def topology_yaml(topology: Topology, comment: str = "") -> str:
 
 
 def topology_as_data(topology: Topology) -> dict[str, Any]:
-    """What a file with this topology holds; undirected when each link is followed by its equal in reverse.
+    """Return the data of a file with this topology; undirected if each link is followed by its equal in reverse.
 
     Raises:
         UnsoundError: these are more values than the reader of such a file takes.
@@ -98,12 +98,12 @@ def _scalar(text: str) -> str:
 
 
 def _digits(number: float) -> str:
-    """All digits of a number, a whole one without its point."""
+    """Return all digits of a number, without the point if it is whole."""
     return str(int(number)) if float(number).is_integer() and number < 1e15 else repr(number)
 
 
 class _Reader:
-    """Walks the nodes of the file."""
+    """Reader that walks the YAML nodes of the file."""
 
     def __init__(self, path: Path) -> None:
         self._document = YamlDocument(path, "a topology", "nodes and links")
@@ -145,7 +145,7 @@ class _Reader:
     def _entry(
         where: tuple[str | int, ...], names: list[yaml.Node], entries: list[yaml.Node], links_per_entry: int
     ) -> yaml.Node:
-        """The YAML node of the node or link that an `UnsoundError` is about."""
+        """Return the YAML node of the node or link that an `UnsoundError` is about."""
         part, position, *field = where
         if part == "nodes":
             return names[int(position)]

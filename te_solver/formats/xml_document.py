@@ -1,4 +1,4 @@
-"""XML as a tree of elements that know their lines; refuses what could make a small file large or open another one."""
+"""XML as a tree of elements with their lines; refuses what makes a small file large or opens another file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Element:
 
 
 def read_xml(path: Path, root: str, expected: str) -> Element:
-    """The root element of an XML file, which has to be called `root`.
+    """Return the root element of an XML file, which must be called `root`.
 
     Raises:
         InputError: the file cannot be read, is no XML, is larger or deeper than the limits, has a document type or
@@ -100,5 +100,5 @@ class _Builder:
 
 
 def _local(name: str) -> str:
-    """The name without its namespace, which the parser puts before it."""
+    """Return the name without its namespace, which the parser puts before it."""
     return name.rpartition(" ")[2]

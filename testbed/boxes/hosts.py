@@ -90,7 +90,7 @@ class BoxProgram:
         self._connection.call("terminate_program", program=self._number)
 
     def stop(self) -> None:
-        """End it; has no effect if that was done before, or the box is dead."""
+        """End the program; has no effect if it was ended before, or the box is dead."""
         if not self._stopped and self._connection.is_alive:
             self._connection.call("stop_program", program=self._number)
         self._stopped = True

@@ -1,4 +1,4 @@
-"""A network of boxes behind the interface that labs and experiments use (`testbed.network.fabric`)."""
+"""A network of boxes behind the interface that labs and experiments use (`testbed.network.lab_network`)."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ from testbed.machine.run_directory import RunDirectory
 from testbed.network.bfd import UP_TIMEOUT, BfdCables, EndState, ends_of
 from testbed.network.bridges import Bridge, controller_arguments
 from testbed.network.calibration import LinkCalibration, ProbeRate, calibrate
-from testbed.network.fabric import LabelWatch
+from testbed.network.lab_network import LabelWatch
 from testbed.network.link_rates import require_possible_links
-from testbed.network.network import HARMLESS_FRAME, NetworkOptions
+from testbed.network.network import HARMLESS_FRAME
+from testbed.network.network_options import NetworkOptions
 from testbed.network.queue_counters import QueueCounters, parse_queue_counters
 
 Report = Callable[[str], None]

@@ -1,4 +1,4 @@
-"""The one module that speaks SSH: a connection to a box, over which our agent there is told what to do.
+"""The one module that speaks SSH: a connection to a box, over which our agent there receives orders.
 
 It is the OpenSSH client's, so that users' configuration, agents, jump hosts and known host keys hold as everywhere
 else. It never asks: without a key that the box accepts, or a host key that is known, there is no connection. One
@@ -38,10 +38,10 @@ _END_SECONDS = 5.0
 _MOST_COMPLAINTS = 1 << 16
 _OTHER_HOST_KEY = "REMOTE HOST IDENTIFICATION HAS CHANGED"
 _KEY_FAULTS = ("are too open", "Load key")
-"""What SSH says of a private key that it does not use, well before its last line, that the box has refused it."""
+"""SSH's complaint about a private key that it does not use; it comes well before the line about the refusal."""
 
 _FAILED = 255
-"""Exit status of SSH when it is not that of the command it was to run (ssh(1))."""
+"""Exit status of SSH itself, as opposed to that of its command (ssh(1))."""
 
 _MOST_CHATTER = 200
 """Lines that a box's login scripts may print."""
@@ -60,7 +60,7 @@ _COMPLAINT_SECONDS = 1.0
 
 
 class BoxError(TestbedError):
-    """A box has refused or failed what it was told; the message begins with its name."""
+    """Raised when a box refuses or fails an order; the message begins with the box's name."""
 
 
 class DeadBoxError(BoxError):
@@ -68,7 +68,7 @@ class DeadBoxError(BoxError):
 
 
 def ssh_command(login: Login) -> list[str]:
-    """The command that starts the agent on a box."""
+    """Return the command that starts the agent on a box."""
     options = {
         "BatchMode": "yes",
         "StrictHostKeyChecking": "yes",
@@ -122,7 +122,7 @@ class Connection:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                start_new_session=True,  # Ctrl-C is for us, who have things to put back
+                start_new_session=True,  # Ctrl-C is for us: we have things to restore
             )
         except OSError as error:
             raise DeadBoxError(f"ssh cannot be run: {error.strerror}") from error
@@ -157,7 +157,7 @@ class Connection:
         return self._last_order
 
     def result(self, order: int, seconds: float = ANSWER_SECONDS) -> Any:  # noqa: ANN401 - JSON
-        """The answer to an order.
+        """Return the answer to an order.
 
         Raises:
             BoxError: it could not be done.
@@ -176,7 +176,7 @@ class Connection:
         return self.result(self.begin(action, **arguments), seconds)
 
     def close(self) -> None:
-        """End the connection, and with it what it has started on the box; harmless when it has ended."""
+        """End the connection and everything that it has started on the box; has no effect if it has ended."""
         assert self._ssh.stdin is not None
         assert self._ssh.stdout is not None
         self._is_closing.set()
@@ -232,7 +232,7 @@ class Connection:
 
     def _give_signs_of_life(self) -> None:
         while not self._is_closing.wait(SIGN_OF_LIFE_SECONDS):
-            with suppress(DeadBoxError):  # told to whoever asks the box for something
+            with suppress(DeadBoxError):  # reported to the next caller that asks the box for something
                 self._send(b"\n")
 
     def _listen(self) -> None:
@@ -287,7 +287,7 @@ class Connection:
 
 
 def _answer(line: bytes) -> Mapping[str, Any] | None:
-    """What an agent says; None for what no agent of ours says."""
+    """Return an agent's message; None for a line that is none."""
     try:
         answer = json.loads(line)
     except (RecursionError, ValueError):
@@ -299,6 +299,6 @@ def _answer(line: bytes) -> Mapping[str, Any] | None:
 
 
 def _file_option(file: Path) -> str:
-    """A path as ssh_config(5) takes it: in quotes, and a percent sign begins a token there."""
+    """Return a path as ssh_config(5) takes it: in quotes, with percent signs escaped, as they begin a token there."""
     escaped = str(file).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{escaped}"'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kuijia_base.errors import InputError
-from testbed.network.fabric import Fabric
+from testbed.network.lab_network import LabNetwork
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class LinkEvent:
     delay: dict[str, float]
 
 
-def fail_link(network: Fabric, a: str, b: str) -> LinkEvent:
+def fail_link(network: LabNetwork, a: str, b: str) -> LinkEvent:
     """Take both ends of the link down; return when both switches have reported their port down.
 
     Raises:
@@ -36,7 +36,7 @@ def fail_link(network: Fabric, a: str, b: str) -> LinkEvent:
     return _switch_link(network, a, b, up=False)
 
 
-def heal_link(network: Fabric, a: str, b: str) -> LinkEvent:
+def heal_link(network: LabNetwork, a: str, b: str) -> LinkEvent:
     """Bring both ends of the link up; return when both switches have reported their port up.
 
     Raises:
@@ -49,7 +49,7 @@ def heal_link(network: Fabric, a: str, b: str) -> LinkEvent:
     return event
 
 
-def _switch_link(network: Fabric, a: str, b: str, *, up: bool) -> LinkEvent:
+def _switch_link(network: LabNetwork, a: str, b: str, *, up: bool) -> LinkEvent:
     _require_link(network, a, b)
     if network.is_up(a, b) == up:
         state, other_state = ("up", "down") if up else ("down", "up")
@@ -57,7 +57,7 @@ def _switch_link(network: Fabric, a: str, b: str, *, up: bool) -> LinkEvent:
     return LinkEvent(a, b, up, *network.switch_link(a, b, up=up))
 
 
-def _require_link(network: Fabric, a: str, b: str) -> None:
+def _require_link(network: LabNetwork, a: str, b: str) -> None:
     for node in (a, b):
         if node not in network.topology.nodes:
             raise InputError("testbed", node, "there is no such node", f"one of {', '.join(network.topology.nodes)}")

@@ -11,9 +11,10 @@ from testbed.controllers.application_process import HERE, Listening
 from testbed.machine.machine import require_emulation
 from testbed.machine.network_namespace import private_network
 from testbed.machine.run_directory import RunDirectory
-from testbed.network.fabric import Fabric
+from testbed.network.lab_network import LabNetwork
 from testbed.network.leftovers import remove_leftovers
-from testbed.network.network import Network, NetworkOptions
+from testbed.network.network import Network
+from testbed.network.network_options import NetworkOptions
 
 Report = Callable[[str], None]
 
@@ -33,7 +34,7 @@ class Ground(Protocol):
 
     def network(
         self, wiring: Wiring, run: RunDirectory, options: NetworkOptions, report: Report
-    ) -> AbstractContextManager[Fabric]:
+    ) -> AbstractContextManager[LabNetwork]:
         """Return a context that provides a network, not started yet, and its surroundings."""
 
 
@@ -47,7 +48,9 @@ class Emulation:
         remove_leftovers(report)
 
     @contextmanager
-    def network(self, wiring: Wiring, run: RunDirectory, options: NetworkOptions, report: Report) -> Iterator[Fabric]:
+    def network(
+        self, wiring: Wiring, run: RunDirectory, options: NetworkOptions, report: Report
+    ) -> Iterator[LabNetwork]:
         network = Network(wiring.topology, wiring, run, options, report)
         if options.system_ovs:
             yield network

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -15,23 +15,23 @@ from kuijia_app.control.liveness import LivenessChange, LivenessTracker
 from kuijia_app.control.plan_update import renumber
 from kuijia_app.framework import event_log
 from kuijia_app.tables.bfd import BfdSession, BfdSessions
-from kuijia_app.tables.options import Form, OptionWords, Tagging, pipeline_options
-from kuijia_app.tables.queue_layouts import PLAIN
-from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT
+from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.wiring import Wiring
 from te_solver.plan import Plan
 from te_solver.plan_file import save_plan
-from testbed.controllers.application_process import Event, Framework
+from testbed.controllers.application_process import Event
 from testbed.controllers.controller_process import ControllerProcess
-from testbed.lab.failures import LinkEvent, fail_link, heal_link
+from testbed.lab.failures import fail_link, heal_link
 from testbed.lab.faults import Faults
 from testbed.lab.grounds import Emulation, Ground
+from testbed.lab.lab_changes import NoticedLinkEvent, PlanUpdate
+from testbed.lab.lab_options import LabOptions
 from testbed.machine.errors import TestbedError
 from testbed.machine.run_directory import RunDirectory
-from testbed.network.bfd import DEFAULT_INTERVAL_MS, EndState, require_possible_interval
+from testbed.network.bfd import EndState, require_possible_interval
 from testbed.network.calibration import LinkCalibration
-from testbed.network.fabric import Fabric
-from testbed.network.network import Network, NetworkOptions
+from testbed.network.lab_network import LabNetwork
+from testbed.network.network import Network
 from testbed.network.queue_counters import QueueCounters, QueueRates
 
 REACTION_TIMEOUT = 15.0
@@ -39,73 +39,6 @@ REACTION_TIMEOUT = 15.0
 
 
 OVS_DIED = "Open vSwitch has died"
-
-
-@dataclass(frozen=True)
-class LabOptions:
-    """Options beyond the plan.
-
-    Attributes:
-        scheme: "kuijia" or "rescaling".
-        slot_count: hash slots per pair.
-        layout: the queues of every port, by name or by the absolute path of a YAML file.
-        tagging: where packets carry their tunnel and their queue: "mpls" or "dscp-ecn".
-        pipeline: the form of the flow entries: "single" or "decomposed".
-        framework: of the controller.
-        liveness: party that notices a failure beyond a tunnel's first link: "controller" or "bfd".
-        bfd_interval_ms: time between two packets of a BFD session.
-        tunnels_per_pair: in the plan, and in plans solved for other demands.
-        demand_factor: factor for rates given by users, as applied to the network's.
-        network: options of the emulation; its queues are those of `layout`, selected by `tagging`.
-    """
-
-    scheme: str = "kuijia"
-    slot_count: int = DEFAULT_SLOT_COUNT
-    layout: str = PLAIN
-    tagging: str = Tagging.MPLS.value
-    pipeline: str = Form.SINGLE.value
-    framework: Framework = "os-ken"
-    liveness: str = "controller"
-    bfd_interval_ms: int = DEFAULT_INTERVAL_MS
-    tunnels_per_pair: int = 3
-    demand_factor: float = 1.0
-    network: NetworkOptions = field(default_factory=NetworkOptions)
-
-    @property
-    def words(self) -> OptionWords:
-        """Options of the controller."""
-        return OptionWords(self.scheme, self.slot_count, self.layout, self.tagging, self.pipeline, self.liveness)
-
-
-@dataclass(frozen=True)
-class NoticedLinkEvent(LinkEvent):
-    """A link that was taken down or brought up, and the controller's reaction.
-
-    Attributes:
-        tunnels_told: number of tunnels whose ingress the controller had to inform, at either or both of their ends.
-        reaction_seconds: time from the request until the last ingress acknowledged; None without a controller or if
-            there was nothing to send.
-    """
-
-    tunnels_told: int
-    reaction_seconds: float | None
-
-
-@dataclass(frozen=True)
-class PlanUpdate:
-    """Changes made by a new plan.
-
-    Attributes:
-        kept, added, removed: paths, as nodes; `kept` ones keep their path ids.
-        reweighted: number of kept paths with a new weight.
-        seconds: time from the request until the old plan was gone from every switch.
-    """
-
-    kept: tuple[tuple[str, ...], ...]
-    added: tuple[tuple[str, ...], ...]
-    removed: tuple[tuple[str, ...], ...]
-    reweighted: int
-    seconds: float
 
 
 class Lab:
@@ -131,7 +64,7 @@ class Lab:
         self._ground = ground or Emulation()
         self._running: ExitStack | None = None
         self._run: RunDirectory
-        self._fabric: Fabric
+        self._network: LabNetwork
         self._controller: ControllerProcess
         self._links: LivenessTracker
         self._sessions: tuple[BfdSession, ...] = ()
@@ -147,14 +80,14 @@ class Lab:
         return self._run.path
 
     @property
-    def fabric(self) -> Fabric:
-        return self._fabric
+    def network(self) -> LabNetwork:
+        return self._network
 
     @property
-    def network(self) -> Network:
+    def emulated_network(self) -> Network:
         """The emulated network, in a lab that stands on one."""
-        assert isinstance(self._fabric, Network), "what is not emulated is a fabric"
-        return self._fabric
+        assert isinstance(self._network, Network), "the lab stands on boxes"
+        return self._network
 
     @property
     def controller(self) -> ControllerProcess:
@@ -176,15 +109,15 @@ class Lab:
             topology = self.plan.topology
             self._report(f"starting {len(topology.nodes)} switches and {len(topology.edges)} links")
             network = replace(self.options.network, layout=tables.layout, tagging=tables.tagging)
-            self._fabric = started.enter_context(self._ground.network(self.wiring, self._run, network, self._report))
-            started.callback(self._fabric.stop)
-            self._fabric.start()
+            self._network = started.enter_context(self._ground.network(self.wiring, self._run, network, self._report))
+            started.callback(self._network.stop)
+            self._network.start()
             self._sessions = tuple(BfdSessions(self.plan)) if self.options.liveness == "bfd" else ()
-            self._fabric.add_sessions(self._sessions, self.options.bfd_interval_ms)
+            self._network.add_sessions(self._sessions, self.options.bfd_interval_ms)
             self._start_controller(started)
             if self._sessions:
                 self._report(f"waiting for {len(self._sessions)} BFD sessions")
-                self._fabric.wait_for_sessions(self._sessions, up=True)
+                self._network.wait_for_sessions(self._sessions, up=True)
             self._links = LivenessTracker(self.plan)
             self._rates = QueueRates(time.monotonic)
             self._running = started.pop_all()
@@ -226,14 +159,14 @@ class Lab:
         Raises:
             TestbedError: the controller is dead, or a switch is away or refuses it; the previous plan stays in force.
         """
-        if not self._fabric.is_alive:
+        if not self._network.is_alive:
             raise TestbedError(f"{OVS_DIED}: there are no switches to update")
         began = time.monotonic()
         ids_in_use = frozenset(session.path_id for session in self._sessions)
         wanted = renumber(plan, self.plan, ids_in_use)
         if self.options.liveness == "bfd":
             new = tuple(session for session in BfdSessions(wanted) if session not in self._sessions)
-            self._fabric.add_sessions(new, self.options.bfd_interval_ms)
+            self._network.add_sessions(new, self.options.bfd_interval_ms)
             self._sessions += new
         before = self.plan
         try:
@@ -263,33 +196,33 @@ class Lab:
 
     def calibrate(self) -> tuple[LinkCalibration, ...]:
         """Measure every link, with no traffic on the network; raises TestbedError naming one that is off."""
-        return self._fabric.calibrate(self._report)
+        return self._network.calibrate(self._report)
 
     def status(self) -> dict[str, Any]:
         """Return the lab's state as JSON data; parts that cannot be examined are left out and listed as faults."""
         topology = self.plan.topology
         faults = Faults()
         no_counters: tuple[QueueCounters, ...] = ()
-        has_ovs = self._fabric.is_alive
+        has_ovs = self._network.is_alive
         if not has_ovs:
             faults.append(OVS_DIED)
         links_up = {
-            frozenset(edge): faults.unless_found(partial(self._fabric.is_up, *edge), otherwise=False)
+            frozenset(edge): faults.unless_found(partial(self._network.is_up, *edge), otherwise=False)
             for edge in topology.edges
         }
         sessions: dict[BfdSession, dict[str, EndState]] = {}
         if has_ovs:
-            sessions = faults.unless_found(self._fabric.session_states, otherwise=sessions)
+            sessions = faults.unless_found(self._network.session_states, otherwise=sessions)
         dead = self._dead_tunnels(links_up, sessions)
         return {
             "lab": self._run.lab_id,
             "topology": topology.name,
             "scheme": self.options.scheme,
-            "layout": self._fabric.layout.name,
+            "layout": self._network.layout.name,
             "tagging": self.options.tagging,
             "pipeline": self.options.pipeline,
             "liveness": self.options.liveness,
-            "datapath": self._fabric.datapath.value,
+            "datapath": self._network.datapath.value,
             "controller": {
                 "framework": self._controller.framework,
                 "pid": self._controller.pid,
@@ -317,7 +250,7 @@ class Lab:
                     for switch in topology.nodes
                     for neighbour in topology.neighbours[switch]
                     for counters in faults.unless_found(
-                        partial(self._fabric.queue_counters, switch, self.wiring.port(switch, neighbour)),
+                        partial(self._network.queue_counters, switch, self.wiring.port(switch, neighbour)),
                         otherwise=no_counters,
                     )
                 ]
@@ -330,7 +263,7 @@ class Lab:
                 }
                 for session, ends in sessions.items()
             ],
-            "hosts": [{"node": node, "address": str(self._fabric.host(node).address)} for node in topology.nodes],
+            "hosts": [{"node": node, "address": str(self._network.host(node).address)} for node in topology.nodes],
             "faults": list(faults),
         }
 
@@ -340,7 +273,7 @@ class Lab:
         Raises:
             InputError: there is no such node.
         """
-        return {"lab": self._run.lab_id, "namespace_pid": self.network.host(node).namespace_pid}
+        return {"lab": self._run.lab_id, "namespace_pid": self.emulated_network.host(node).namespace_pid}
 
     def _start_controller(self, started: ExitStack) -> None:
         plan_file = self._run.path / "plan.json"
@@ -356,12 +289,12 @@ class Lab:
         )
         started.callback(self._controller.stop)
         self._controller.start()
-        self._fabric.connect(self._ground.listening.port)
+        self._network.connect(self._ground.listening.port)
         self._controller.wait_until_ready(self.plan.topology.nodes)
 
     def _switch_link(self, a: str, b: str, *, up: bool) -> NoticedLinkEvent:
         known = len(self._controller.events())
-        event = (heal_link if up else fail_link)(self._fabric, a, b)
+        event = (heal_link if up else fail_link)(self._network, a, b)
         if self.options.liveness == "bfd":
             self._wait_for_sessions(a, b, up=up)
             return NoticedLinkEvent(**vars(event), tunnels_told=0, reaction_seconds=None)
@@ -381,7 +314,7 @@ class Lab:
         if not self._controller.wait_for(all_told, REACTION_TIMEOUT):
             raise TestbedError(f"the controller did not inform every ingress of link {a}-{b} in {REACTION_TIMEOUT:g} s")
         last = max(acknowledged[change] for change in changes)
-        told = len({change.label for change in changes})
+        told = len({change.path_id for change in changes})
         return NoticedLinkEvent(**vars(event), tunnels_told=told, reaction_seconds=last - event.requested_at)
 
     def _dead_tunnels(
@@ -404,15 +337,15 @@ class Lab:
     def _keep_sessions_of(self, plan: Plan) -> None:
         """Remove the BFD sessions that a plan does not have."""
         kept = tuple(BfdSessions(plan)) if self.options.liveness == "bfd" else ()
-        self._fabric.remove_sessions(session for session in self._sessions if session not in kept)
+        self._network.remove_sessions(session for session in self._sessions if session not in kept)
         self._sessions = kept
 
     def _wait_for_sessions(self, a: str, b: str, *, up: bool) -> None:
         """Wait until the BFD sessions over a link are down, or up unless another of their links is down."""
         over = [session for session in self._sessions if (a, b) in session.hops or (b, a) in session.hops]
         if up:
-            over = [session for session in over if all(self._fabric.is_up(*hop) for hop in session.hops)]
-        self._fabric.wait_for_sessions(over, up=up)
+            over = [session for session in over if all(self._network.is_up(*hop) for hop in session.hops)]
+        self._network.wait_for_sessions(over, up=up)
 
 
 def _acknowledgements(events: list[Event]) -> list[tuple[LivenessChange, float]]:

@@ -1,4 +1,4 @@
-"""Finds the lab that is up on this machine, starts one in the background, and asks things of it."""
+"""Finds the running lab of this machine, starts one in the background, and sends it requests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LabRefusedError(KuijiaError):
 
 
 def running_lab(root: Path = ROOT) -> Path | None:
-    """The run directory of the lab that is up, None when there is none; raises InputError if we may not know."""
+    """Return the run directory of the running lab, None if there is none; raises InputError if we may not know."""
     for lab in labs(root):
         owner = owner_of(lab)
         if owner is not None and owner.is_alive() and (lab / SOCKET_NAME).exists():
@@ -43,7 +43,7 @@ def running_lab(root: Path = ROOT) -> Path | None:
 
 
 def start_lab(order: Order, report: Callable[[str], None]) -> dict[str, Any]:
-    """Start a lab in the background and return its status once it is up; `report` is told of the progress.
+    """Start a lab in the background and return its status once it is up; `report` receives the progress.
 
     Raises:
         InputError: a lab is up already.
@@ -63,7 +63,7 @@ def start_lab(order: Order, report: Callable[[str], None]) -> dict[str, Any]:
     assert service.stdin is not None
     assert service.stdout is not None
     try:
-        with contextlib.suppress(BrokenPipeError):  # it has ended: its status is told below
+        with contextlib.suppress(BrokenPipeError):  # it has ended: its status is reported below
             service.stdin.write(order.to_json())
             service.stdin.close()
         for line in service.stdout:

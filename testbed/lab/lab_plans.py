@@ -1,4 +1,4 @@
-"""Plans for other demands on the network of a lab that is up; solved before anything of the lab is touched."""
+"""Plans for other demands on the network of a running lab, solved before the lab is changed."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class _State(Enum):
 
 @dataclass(eq=False)
 class Client:
-    """One connection. `line` is what it has said so far, whole once the reception hands the client out."""
+    """One connection. `line` is what it has sent so far, complete once the reception hands the client out."""
 
     connection: socket.socket
     deadline: float
@@ -47,7 +47,7 @@ class Client:
 
 
 class Reception:
-    """Clients of a listening socket, from construction to `close`; to be used as a context manager.
+    """Clients of a listening socket, from construction to `close`; used as a context manager.
 
     Args:
         listener: the socket.

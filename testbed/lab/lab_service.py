@@ -31,7 +31,8 @@ from typing import Any, TextIO
 from kuijia_base.errors import InputError, KuijiaError, quoted
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_from_json, plan_to_json
-from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
 from testbed.lab.lab_plans import plan_for
 from testbed.lab.lab_reception import Reception
 from testbed.lab.lab_requests import Down, Enter, Look, Request, Switch, Update, parse_request
@@ -53,7 +54,7 @@ class BrokenLabError(TestbedError):
 
 @dataclass(frozen=True)
 class Order:
-    """What a service is started with: the plan in its JSON form and the options of the lab."""
+    """Order to start a service: the plan in its JSON form and the options of the lab."""
 
     plan: dict[str, Any]
     options: dict[str, Any]
@@ -78,7 +79,7 @@ class _Terminated(BaseException):
 
 
 def main() -> int:
-    """Bring a lab up, serve until told to end, take it down."""
+    """Start a lab, serve until asked to end, and stop it."""
     signal.signal(signal.SIGTERM, _terminate)
     signal.signal(signal.SIGINT, _terminate)
     _signal_when_parent_dies(signal.SIGTERM)
@@ -165,7 +166,7 @@ def _tell(**message: object) -> None:
 
 
 def _detach(stream: TextIO, path: Path) -> None:
-    """Let what is written to the stream, by us or by programs we start, go to a file."""
+    """Redirect what we and the programs that we start write to the stream into a file."""
     with path.open("ab") as target:
         os.dup2(target.fileno(), stream.fileno())
 
@@ -205,7 +206,7 @@ def answer_one(lab: Lab, reception: Reception) -> bool:
 
 
 def _prepared(lab: Lab, request: Request) -> Callable[[], object]:
-    """Do what changes nothing of the lab; return what is left to do, which gives the result."""
+    """Do the part that changes nothing of the lab; return the rest as a function, which gives the result."""
     match request:
         case Look("topology"):
             found = plan_to_json(lab.plan)["topology"]

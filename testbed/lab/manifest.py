@@ -10,11 +10,11 @@ from typing import Any
 from kuijia_base.manifest import describe_program, describe_time
 from testbed.machine.machine import Machine
 from testbed.network.calibration import LinkCalibration
-from testbed.network.fabric import Fabric
+from testbed.network.lab_network import LabNetwork
 
 
 def describe_run(
-    machine: Machine, network: Fabric, calibration: Sequence[LinkCalibration], started_at: float, duration: float
+    machine: Machine, network: LabNetwork, calibration: Sequence[LinkCalibration], started_at: float, duration: float
 ) -> dict[str, Any]:
     """Return versions, machine and network of a run, ready for JSON.
 

@@ -1,4 +1,4 @@
-"""Bounds on what is taken from other programs: no more than so many bytes, and none for longer than so many seconds."""
+"""Bounds on the output read from other programs, in bytes and in seconds."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def exchange(
 
 
 class Tail:
-    """The last bytes that a stream brought, read in a thread so that its writer never waits."""
+    """The last bytes of a stream, read in a thread so that its writer never waits."""
 
     def __init__(self, stream: IO[bytes], length: int, name: str) -> None:
         self._stream = stream

@@ -38,7 +38,7 @@ class Program(Protocol):
         """Return the bytes it has read so far, from anywhere; raises TestbedError if it has ended."""
 
     def terminate(self) -> None:
-        """Ask it to end, keeping its last output; has no effect if it has ended."""
+        """Ask the program to end, keeping its last output; has no effect if it has ended."""
 
     def stop(self) -> None:
         """End it if it still runs, and discard its output."""

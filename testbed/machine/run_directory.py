@@ -86,7 +86,7 @@ class RunDirectory:
             os.fsync(journal.fileno())
 
     def noted(self) -> list[MachineObject]:
-        """What `note` was told, oldest first; a line cut short by a crash stands for nothing made."""
+        """Return the noted objects, oldest first; a line cut short by a crash stands for an object not made."""
         lines = (self.path / _JOURNAL_FILE).read_text().splitlines(keepends=True)
         return [MachineObject(**json.loads(line)) for line in lines if line.endswith("\n")]
 
@@ -124,7 +124,7 @@ def lock_labs(root: Path = ROOT) -> Iterator[None]:
 
 @contextmanager
 def become_background_lab(root: Path = ROOT) -> Iterator[None]:
-    """For the time of a block, be the one process of this machine that keeps a lab in the background.
+    """Be the one process of this machine that keeps a lab in the background, for the time of a block.
 
     Raises:
         InputError: another process is.
@@ -160,7 +160,7 @@ def _unwritable(root: Path, error: OSError) -> TestbedError:
 
 
 def owner_of(directory: Path) -> ProcessIdentity | None:
-    """The process a lab belongs to, None when the directory is not, or no longer, that of a lab.
+    """Return the process that owns a lab, None if the directory is not, or no longer, that of a lab.
 
     Raises:
         InputError: the directory is not ours to read.

@@ -9,15 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
 from kuijia_app.tables.bfd import BfdSession
-from kuijia_app.tables.options import Tagging
-from kuijia_app.tables.queues import PLAIN_LAYOUT, QueueLayout
+from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import InputError
 from te_solver.topology import Topology
@@ -53,38 +51,20 @@ from testbed.network.machine_objects import (
 )
 from testbed.network.mininet_network import HOST_MTU, LINK_MTU, LabMininet
 from testbed.network.names import bridge_name, host_interface, host_name, port_name
+from testbed.network.network_options import NetworkOptions
 from testbed.network.queue_counters import QueueCounters, read_queue_counters
 from testbed.network.queues import htb_commands, interface_rate_commands, tag_filter_commands
 
 _T = TypeVar("_T")
 
-__all__ = ["Host", "Network", "NetworkOptions"]
-
 CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 _PROBE_TIMING = ProbeTiming(settle=0.1, measure=0.4)
 
+_DEFAULT_OPTIONS = NetworkOptions()
+
 HARMLESS_FRAME = "02ffffffffff02000000000088b5" + "00" * 46
 """Frame to nobody, with an EtherType for local experiments (IEEE 802)."""
-
-
-@dataclass(frozen=True)
-class NetworkOptions:
-    """Options beyond the topology.
-
-    Attributes:
-        layout: the queues of every port.
-        tagging: place of the queue's tag in packets, for datapaths on which `set_queue` has no effect.
-        buffer_packets: length of every queue.
-        datapath: type of datapath; None selects the kernel's if it has one.
-        system_ovs: True to use the machine's running Open vSwitch, in the machine's own namespace.
-    """
-
-    layout: QueueLayout = PLAIN_LAYOUT
-    tagging: Tagging = Tagging.MPLS
-    buffer_packets: int = 100
-    datapath: Datapath | None = None
-    system_ovs: bool = False
 
 
 class Network:
@@ -99,7 +79,7 @@ class Network:
         topology: Topology,
         wiring: Wiring,
         run: RunDirectory,
-        options: NetworkOptions = NetworkOptions(),
+        options: NetworkOptions = _DEFAULT_OPTIONS,
         report: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Create a network; `report` receives a line about features of the topology that cannot be emulated."""

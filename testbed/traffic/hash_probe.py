@@ -16,7 +16,7 @@ from testbed.links.flow_keys import FlowKey, Mark, Protocol, parse_labelled_fram
 from testbed.links.label_observer import LabelObserver, ProbeError
 from testbed.machine.errors import TestbedError
 from testbed.machine.programs import Program
-from testbed.network.fabric import LabelWatch, SiteHost
+from testbed.network.lab_network import LabelWatch, SiteHost
 from testbed.traffic import probe_sender
 
 __all__ = [
@@ -46,11 +46,11 @@ _SENDER_TIMEOUT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class FlowWish:
-    """A flow that should use the tunnel with `label`, and the one with `label_after` while a given link is down."""
+    """A flow that should use the tunnel with `path_id`, and the one with `path_id_after` while a given link is down."""
 
     name: str
-    label: int
-    label_after: int
+    path_id: int
+    path_id_after: int
 
 
 def choose_flows(
@@ -70,7 +70,7 @@ def choose_flows(
     chosen = {}
     for wish in wishes:
         for flow in candidates[wish.name]:
-            if before[flow].label == wish.label and after[flow].label == wish.label_after:
+            if before[flow].label == wish.path_id and after[flow].label == wish.path_id_after:
                 chosen[wish.name] = flow
                 break
     return chosen

@@ -17,7 +17,7 @@ from typing import Literal
 
 from testbed.machine.errors import TestbedError
 from testbed.machine.processes import LISTENING, SocketKind
-from testbed.network.fabric import Fabric, SiteHost
+from testbed.network.lab_network import LabNetwork, SiteHost
 from testbed.traffic.iperf_report import Interval, IperfError, parse_report, reported_failure
 
 POLL_SECONDS = 0.005
@@ -122,7 +122,7 @@ class IperfRun:
         interval: length in seconds of the goodput intervals.
     """
 
-    def __init__(self, network: Fabric, flows: Sequence[IperfFlow], seconds: int, interval: float = 0.1) -> None:
+    def __init__(self, network: LabNetwork, flows: Sequence[IperfFlow], seconds: int, interval: float = 0.1) -> None:
         self._flows = [_RunningFlow(flow, network.host(flow.source), network.host(flow.target)) for flow in flows]
         self._seconds = seconds
         self._interval = interval

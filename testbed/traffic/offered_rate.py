@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from testbed.network.fabric import SiteHost
+from testbed.network.lab_network import SiteHost
 
 QUEUE_PACKETS = 100
 """Length of a flow's queue. A TCP sender keeps two packets in it (TCP small queues), a UDP sender overruns it."""

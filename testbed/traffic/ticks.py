@@ -9,7 +9,7 @@ from pathlib import Path
 
 from testbed.machine.errors import TestbedError
 from testbed.machine.programs import Program
-from testbed.network.fabric import SiteHost
+from testbed.network.lab_network import SiteHost
 from testbed.traffic import tick_program
 
 _START_TIMEOUT = 30.0

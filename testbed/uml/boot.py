@@ -57,7 +57,7 @@ wait
 
 @dataclass(frozen=True)
 class Guest:
-    """What the guest gets of the machine.
+    """Share of the machine that the guest gets.
 
     Attributes:
         directory: where the command runs; it can be written to.
@@ -73,7 +73,7 @@ class Guest:
 
 
 def obstacle() -> str | None:
-    """Why no guest can be booted here, None when one can as far as that is seen without doing it."""
+    """Return the reason why no guest can be booted here, None if there is none before trying."""
     if find_program(KERNEL) is None:
         return f"{KERNEL} not found (Debian package {PACKAGE})"
     if not any(KERNEL_MODULES.glob("*/kernel/net/openvswitch/openvswitch.ko")):
@@ -159,7 +159,7 @@ def _fill(channel: Path, argv: Sequence[str], guest: Guest, folders: Mapping[Pat
 
 
 def _start(channel: Path, memory_mb: int, undo: ExitStack) -> tuple[subprocess.Popen[bytes], list[int], int]:
-    """The kernel, where its standard output and error can be read, and where a line to it interrupts the command."""
+    """Return the kernel, the ends to read its output and error from, and the end where a line interrupts it."""
     pipes = [os.pipe(), os.pipe(), os.pipe()]
     (output, console_1), (errors, console_2), (console_3, interrupt) = pipes
     for ours in (output, errors, interrupt):
@@ -208,7 +208,7 @@ def _kill(process: subprocess.Popen[bytes], channel: Path) -> None:
 
 
 def _copy(handlers: Mapping[int, Callable[[bytes], object]], time_limit: float | None) -> bool:
-    """Hand on what is written until all writers have closed; False when the time is over before that."""
+    """Forward output until all writers have closed; return False if the time is over before."""
     deadline = None if time_limit is None else time.monotonic() + time_limit
     with selectors.DefaultSelector() as selector:
         for stream in handlers:

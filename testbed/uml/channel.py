@@ -1,4 +1,4 @@
-"""The folder between this machine and a guest, which says whose guest it is; removes what killed owners left."""
+"""Folder shared by this machine and a guest, which names the guest's owner; removes leftovers of killed owners."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _END_SECONDS = 10.0
 
 @contextmanager
 def channel_folder() -> Iterator[Path]:
-    """A new folder of the calling process for the time of a block; those of its user's dead ones are removed first."""
+    """Yield a new folder of the calling process, after removing those of its user's dead processes."""
     _remove_leftovers()
     with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=PARENT) as name:
         folder = Path(name)
@@ -39,7 +39,7 @@ def channel_folder() -> Iterator[Path]:
 
 
 def guest_processes(folder: Path) -> list[int]:
-    """Those of this machine that the guest is made of; its kernel is in a session of its own."""
+    """Return the guest's processes on this machine; its kernel is in a session of its own."""
     return processes_with_argument(folder_parameter(folder))
 
 
@@ -49,7 +49,7 @@ def end_guest(folder: Path) -> None:
 
 
 def folder_parameter(folder: Path) -> str:
-    """What a guest's kernel is told of its folder, by which its processes are known."""
+    """Kernel argument that names the guest's folder and identifies its processes."""
     return f"uml_dir={folder}/"
 
 

@@ -15,7 +15,7 @@ from hedera import events
 from kuijia_app.framework import event_log
 from testbed.controllers.application_process import LISTEN_PORT, Event
 from testbed.lab.failures import fail_link, heal_link
-from testbed.network.network import NetworkOptions
+from testbed.network.network_options import NetworkOptions
 from testbed.traffic.iperf import IperfFlow, IperfRun
 from testbed.traffic.ticks import TickFlow, TickRecord
 from tests.hedera.muted_polls import MutedPolls

@@ -11,7 +11,7 @@ from hedera.demand_estimation import estimate_demands
 from hedera.fabric import HASHED, Fabric, Ints, Vector, crosses
 from hedera.fat_tree import FatTree
 from hedera.matrices import authors_matrices, stride
-from hedera.placement.ecmp import Ecmp, around_dead_links, hashed_labels
+from hedera.placement.ecmp import EcmpPlacement, around_dead_links, hashed_labels
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Elephants, Placement
 from hedera.placement.registry import make_placement, placement_names
@@ -143,11 +143,11 @@ def test_fees_keep_flows_where_they_are() -> None:
 
 def test_a_network_that_cannot_be_crossed_leaves_flows_to_the_hash() -> None:
     flows = Elephants.of(ints(0), ints(8), np.full(1, TREE.nic_rate), ints(2))
-    for placement in (GlobalFirstFit(), SimulatedAnnealing(), Ecmp()):
+    for placement in (GlobalFirstFit(), SimulatedAnnealing(), EcmpPlacement()):
         assert placement.place(TREE, flows, np.zeros(TREE.links)).tolist() == [HASHED]
 
 
-@pytest.mark.parametrize("placement", [GlobalFirstFit(), SimulatedAnnealing(), Ecmp()])
+@pytest.mark.parametrize("placement", [GlobalFirstFit(), SimulatedAnnealing(), EcmpPlacement()])
 def test_without_flows_there_is_nothing_to_place(placement: Placement) -> None:
     assert placement.place(TREE, Elephants.of(ints(), ints(), np.empty(0)), TREE.capacity).size == 0
 

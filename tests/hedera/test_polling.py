@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedera.flows import TCP, FlowKey
-from hedera.polling import LEAST_PATIENCE, WINDOW, Polls, Reading
+from hedera.polling import LEAST_PATIENCE, WINDOW, CounterReading, Polls
 
 NIC_RATE = 10.0
 FLOW = FlowKey(IPv4Address("10.0.0.2"), IPv4Address("10.1.0.2"), TCP, 20000, 5001)
@@ -17,20 +17,20 @@ def megabits(amount: float) -> int:
     return round(amount * 1e6 / 8)
 
 
-def answer(polls: Polls, at: float, *readings: Reading, switch: str = "edge", more: bool = False) -> None:
+def answer(polls: Polls, at: float, *readings: CounterReading, switch: str = "edge", more: bool = False) -> None:
     polls.ask(switch, at)
     polls.answered(switch, at, readings, more=more)
 
 
 def test_a_flow_seen_for_the_first_time_has_its_mean_rate_so_far() -> None:
     polls = Polls(NIC_RATE)
-    answer(polls, 100.0, Reading(FLOW, megabits(6), age=2.0))
+    answer(polls, 100.0, CounterReading(FLOW, megabits(6), age=2.0))
     assert polls.rates()[FLOW] == 3.0
 
 
 def test_a_flow_that_has_just_begun_does_not_count_as_fast() -> None:
     polls = Polls(NIC_RATE)
-    answer(polls, 100.0, Reading(FLOW, megabits(0.5), age=0.01))
+    answer(polls, 100.0, CounterReading(FLOW, megabits(0.5), age=0.01))
     assert polls.rates()[FLOW] == 0.5 / WINDOW
 
 
@@ -40,7 +40,7 @@ def test_rates_are_those_of_the_last_moments_whatever_the_period() -> None:
     for tick in range(100):
         now = tick / 10
         sent += 0.4 if now < 5 else 0.2
-        answer(polls, now, Reading(FLOW, megabits(sent), age=now))
+        answer(polls, now, CounterReading(FLOW, megabits(sent), age=now))
     assert abs(polls.rates()[FLOW] - 2.0) < 0.01
 
 
@@ -48,36 +48,36 @@ def test_counters_that_stand_still_between_two_updates_of_the_switch_are_average
     polls = Polls(NIC_RATE)
     for tick in range(40):
         updated_at = tick // 5 * 0.5
-        answer(polls, tick / 10, Reading(FLOW, megabits(4 * updated_at), age=tick / 10))
+        answer(polls, tick / 10, CounterReading(FLOW, megabits(4 * updated_at), age=tick / 10))
         if tick > 20:
             assert 2.0 <= polls.rates()[FLOW] <= 6.0
 
 
 def test_a_counter_that_jumps_back_keeps_the_rate_until_there_is_a_new_one() -> None:
     polls = Polls(NIC_RATE)
-    answer(polls, 0.0, Reading(FLOW, 0, age=0.0))
-    answer(polls, 2.0, Reading(FLOW, megabits(8), age=2.0))
-    answer(polls, 4.0, Reading(FLOW, megabits(1), age=0.1))
+    answer(polls, 0.0, CounterReading(FLOW, 0, age=0.0))
+    answer(polls, 2.0, CounterReading(FLOW, megabits(8), age=2.0))
+    answer(polls, 4.0, CounterReading(FLOW, megabits(1), age=0.1))
     assert polls.rates()[FLOW] == 4.0
-    answer(polls, 6.0, Reading(FLOW, megabits(5), age=2.1))
+    answer(polls, 6.0, CounterReading(FLOW, megabits(5), age=2.1))
     assert polls.rates()[FLOW] == 2.0
 
 
 def test_flows_missing_from_a_whole_answer_are_forgotten_and_those_of_its_parts_are_put_together() -> None:
     polls = Polls(NIC_RATE)
     polls.ask("edge", 1.0)
-    polls.answered("edge", 1.0, [Reading(FLOW, megabits(1), age=1.0)], more=True)
+    polls.answered("edge", 1.0, [CounterReading(FLOW, megabits(1), age=1.0)], more=True)
     assert not polls.rates()
-    polls.answered("edge", 1.0, [Reading(OTHER, megabits(1), age=1.0)], more=False)
+    polls.answered("edge", 1.0, [CounterReading(OTHER, megabits(1), age=1.0)], more=False)
     assert polls.rates().keys() == {FLOW, OTHER}
-    answer(polls, 2.0, Reading(OTHER, megabits(2), age=2.0))
+    answer(polls, 2.0, CounterReading(OTHER, megabits(2), age=2.0))
     assert polls.rates().keys() == {OTHER}
 
 
 def test_a_switch_that_stops_answering_is_named_and_its_flows_are_forgotten_until_it_answers_again() -> None:
     polls = Polls(NIC_RATE)
-    answer(polls, 0.0, Reading(FLOW, megabits(2), age=1.0))
-    answer(polls, 0.0, Reading(OTHER, megabits(2), age=1.0), switch="well")
+    answer(polls, 0.0, CounterReading(FLOW, megabits(2), age=1.0))
+    answer(polls, 0.0, CounterReading(OTHER, megabits(2), age=1.0), switch="well")
     assert polls.ask("edge", 1.0)
     assert not polls.ask("edge", 1.0 + LEAST_PATIENCE)
     assert FLOW in polls.rates()
@@ -86,14 +86,14 @@ def test_a_switch_that_stops_answering_is_named_and_its_flows_are_forgotten_unti
     assert polls.rates().keys() == {OTHER}
     assert polls.silent == {"edge"}
     assert not polls.ask("edge", 1.2 + LEAST_PATIENCE)
-    answer(polls, 9.0, Reading(FLOW, megabits(9), age=9.0))
+    answer(polls, 9.0, CounterReading(FLOW, megabits(9), age=9.0))
     assert not polls.silent
     assert FLOW in polls.rates()
 
 
 def test_a_disconnected_switch_is_neither_silent_nor_has_it_flows() -> None:
     polls = Polls(NIC_RATE)
-    answer(polls, 0.0, Reading(FLOW, megabits(2), age=1.0))
+    answer(polls, 0.0, CounterReading(FLOW, megabits(2), age=1.0))
     polls.gone("edge")
     assert not polls.rates()
     assert not polls.silent
@@ -105,5 +105,5 @@ def test_no_counters_make_a_rate_below_zero_or_above_the_interface(steps: list[t
     now = 0.0
     for passed, count, age in steps:
         now += passed
-        answer(polls, now, Reading(FLOW, count, age))
+        answer(polls, now, CounterReading(FLOW, count, age))
         assert 0 <= polls.rates()[FLOW] <= NIC_RATE

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hedera import _core
 from hedera.fabric import HASHED
 from hedera.fat_tree import FatTree
-from hedera.placement.ecmp import Ecmp
+from hedera.placement.ecmp import EcmpPlacement
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Placement
 from hedera.reference import scheduling_round as reference
@@ -105,7 +105,7 @@ def test_a_flow_whose_link_died_goes_another_way() -> None:
     assert placed(rounds.run(poll(10, {0: [(*flow[:3], 2 * flow[3])]}), capacity)) == {0: 1}
 
 
-@pytest.mark.parametrize("placement", [Ecmp(), GlobalFirstFit()])
+@pytest.mark.parametrize("placement", [EcmpPlacement(), GlobalFirstFit()])
 def test_a_poll_without_flows_changes_nothing(placement: Placement) -> None:
     changes = SchedulingRound(TREE, placement).run(poll(5, {}))
     assert changes.placed.size == changes.released.size == changes.rates.size == 0

@@ -7,7 +7,9 @@ from typing import Any
 from kuijia_base.errors import InputError
 from te_solver.plan import Plan
 from testbed.lab.failures import _require_link
-from testbed.lab.lab import Lab, LabOptions, NoticedLinkEvent, PlanUpdate
+from testbed.lab.lab import Lab
+from testbed.lab.lab_changes import NoticedLinkEvent, PlanUpdate
+from testbed.lab.lab_options import LabOptions
 from tests.kuijia_app.plans import motivation_plan
 
 
@@ -55,7 +57,7 @@ class MakeBelieveLab(Lab):
 
     def _switch(self, a: str, b: str, *, up: bool) -> NoticedLinkEvent:
         self._change()
-        _require_link(self, a, b)  # type: ignore[arg-type]  # needs no more of a fabric than its topology
+        _require_link(self, a, b)  # type: ignore[arg-type]  # needs no more of a network than its topology
         link = frozenset((a, b))
         if (link not in self._down) is up:
             raise InputError("testbed", f"link {a}-{b}", f"the link is {'up' if up else 'down'} already", "another")

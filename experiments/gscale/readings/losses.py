@@ -18,7 +18,7 @@ from experiments.gscale.aggregates import aggregates_of, roles_of
 from experiments.gscale.cases import DEMANDS, LINKS, Edge
 from experiments.gscale.flow_run import offered
 from experiments.gscale.readings.interior import INTERIOR
-from experiments.gscale.readings.reading import Direct, Rates, Reading, Tunnels
+from experiments.gscale.readings.reading import Direct, GscaleReading, Rates, Tunnels
 from experiments.gscale.scenario import TUNNELS, draws_of, gscale, pairs_of, scaled, unit_plan
 from experiments.measuring.wanted_flow import WantedFlow
 from experiments.results.result import Role
@@ -46,7 +46,7 @@ Losses = dict[str, dict[str, list[list[float]]]]
 _Rates = NDArray[np.float64]
 
 
-def losses_of(reading: Reading, draw: int, seed: int) -> Losses:
+def losses_of(reading: GscaleReading, draw: int, seed: int) -> Losses:
     """Return the losses of a draw; draws 1 to 3 of the default reading are the repetitions of `kuijia run gscale`."""
     pairs = pairs_under(reading, draw, seed)
     found: Losses = {figure: {scheme: [[] for _ in DEMANDS] for scheme in PAPERS_SCHEMES} for figure in FIGURES}
@@ -57,14 +57,14 @@ def losses_of(reading: Reading, draw: int, seed: int) -> Losses:
     return found
 
 
-def pairs_under(reading: Reading, draw: int, seed: int) -> tuple[Edge, ...]:
+def pairs_under(reading: GscaleReading, draw: int, seed: int) -> tuple[Edge, ...]:
     """Return the first five pairs of a draw that the reading allows."""
     if reading.redrawn and not (reading.ten_sites or reading.two_left):
         return pairs_of(draw, seed)
     return next(pairs for pairs in draws_of(draw, seed) if _allows(reading, pairs))
 
 
-def _allows(reading: Reading, pairs: Sequence[Edge]) -> bool:
+def _allows(reading: GscaleReading, pairs: Sequence[Edge]) -> bool:
     if reading.ten_sites and len({site for pair in pairs for site in pair}) < 2 * len(pairs):
         return False
     if reading.two_left and not all(_leaves_two(pair) for pair in pairs):
@@ -83,7 +83,7 @@ def _leaves_two(pair: Edge) -> bool:
     return all(links[frozenset(link)] <= 1 for link in LINKS)
 
 
-def _plans(reading: Reading, pairs: tuple[Edge, ...]) -> tuple[Plan, ...]:
+def _plans(reading: GscaleReading, pairs: tuple[Edge, ...]) -> tuple[Plan, ...]:
     unit = 1 / reading.planned_share if reading.whole_links else 1.0
     return _unit_plans(reading.tunnels, reading.rates, unit, pairs)
 
@@ -111,7 +111,7 @@ def _paths(tunnels: Tunnels, pair: Edge) -> Paths:
     return TunnelFinder(gscale(), node_disjoint=tunnels == "node-disjoint").tunnels(*pair, TUNNELS)
 
 
-def _losses_of_failure(reading: Reading, plan: Plan, link: Edge) -> Iterator[tuple[str, str, float]]:
+def _losses_of_failure(reading: GscaleReading, plan: Plan, link: Edge) -> Iterator[tuple[str, str, float]]:
     """Yield (figure, scheme, loss in %) for each role that has flows when a link fails."""
     if any(all(tunnel.crosses(*link) for tunnel in pair.tunnels) for pair in plan.pairs):
         return  # a pair is cut off, which no scheme covers; only the three shortest tunnels allow that
@@ -132,7 +132,7 @@ def _losses_of_failure(reading: Reading, plan: Plan, link: Edge) -> Iterator[tup
                     yield figure, scheme, _part_lost(reading, had[chosen], after[chosen])
 
 
-def _sent(reading: Reading, plan: Plan, link: Edge) -> tuple[WantedFlow, ...]:
+def _sent(reading: GscaleReading, plan: Plan, link: Edge) -> tuple[WantedFlow, ...]:
     """Return the aggregates of a plan, sized according to a reading."""
     flows = aggregates_of(plan, link)
     if reading.halves:
@@ -161,7 +161,13 @@ def _directly_affected(direct: Direct, flows: Sequence[WantedFlow], victims: NDA
 
 
 def _goodput(
-    reading: Reading, plan: Plan, protocol: Protocol, flows: Sequence[WantedFlow], *, rerouted: bool, low: set[str]
+    reading: GscaleReading,
+    plan: Plan,
+    protocol: Protocol,
+    flows: Sequence[WantedFlow],
+    *,
+    rerouted: bool,
+    low: set[str],
 ) -> _Rates:
     tunnels = [flow.backup if rerouted else flow.tunnel for flow in flows]
     waiting = dict.fromkeys(low, True)
@@ -169,6 +175,6 @@ def _goodput(
     return share([link.capacity for link in plan.topology.links], each).goodput
 
 
-def _part_lost(reading: Reading, had: _Rates, after: _Rates) -> float:
+def _part_lost(reading: GscaleReading, had: _Rates, after: _Rates) -> float:
     part = np.mean(1 - after / had) if reading.average == "of flows" else 1 - after.sum() / had.sum()
     return 100 * float(part)

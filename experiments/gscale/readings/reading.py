@@ -14,8 +14,8 @@ Average = Literal["of the role", "of flows"]
 
 
 @dataclass(frozen=True)
-class Reading:
-    """One reading of section 5; the defaults are those of `kuijia run gscale`.
+class GscaleReading:
+    """One reading of the paper's section 5; the defaults are those of `kuijia run gscale`.
 
     Attributes:
         redrawn: pairs are drawn until each of the three links has victims and directly affected flows at each demand.
@@ -48,8 +48,8 @@ class Reading:
     average: Average = "of the role"
 
 
-DEFAULT = Reading()
-NEAREST = Reading(redrawn=False, ten_sites=True, two_left=True, rates="interior point", average="of flows")
+DEFAULT = GscaleReading()
+NEAREST = GscaleReading(redrawn=False, ten_sites=True, two_left=True, rates="interior point", average="of flows")
 
 READINGS = {
     "as reproduced": DEFAULT,

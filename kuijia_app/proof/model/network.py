@@ -108,7 +108,7 @@ class ModelNetwork:
         self._modified: dict[tuple[str, int], None] = {}
         self._tracker = LivenessTracker(plan) if liveness is Liveness.CONTROLLER else None
         self._first_port = {
-            (direction.ingress, route.label): self.wiring.port(direction.ingress, route.next_hop)
+            (direction.ingress, route.path_id): self.wiring.port(direction.ingress, route.next_hop)
             for direction in directions(plan)
             for route in direction.routes
         }
@@ -209,8 +209,8 @@ class ModelNetwork:
     def _react(self, changes: Iterable[LivenessChange]) -> None:
         """Do as the controller does: empty and fill liveness groups."""
         for change in changes:
-            port = self._first_port[change.ingress, change.label]
-            group = liveness_group(change.label, port, alive=change.alive)
+            port = self._first_port[change.ingress, change.path_id]
+            group = liveness_group(change.path_id, port, alive=change.alive)
             switch = self._switches[change.ingress]
             if group.group_id not in switch.groups:
                 continue  # the switch refuses it

@@ -14,7 +14,7 @@ from experiments.gscale.flow_run import compute
 from experiments.gscale.loss_figures import mean_loss, role_loss
 from experiments.gscale.readings.interior import INTERIOR
 from experiments.gscale.readings.losses import FIGURES, Losses, losses_of, pairs_under
-from experiments.gscale.readings.reading import DEFAULT, NEAREST, READINGS, Reading
+from experiments.gscale.readings.reading import DEFAULT, NEAREST, READINGS, GscaleReading
 from experiments.gscale.readings.show import exhibits, readings_to_json
 from experiments.gscale.readings.summary import CURVES, summary_of
 from experiments.registry import Settings
@@ -80,19 +80,19 @@ def test_an_interior_point_is_as_good_as_a_corner_and_leaves_no_tunnel_empty() -
 @pytest.mark.parametrize(
     ("change", "figure", "scheme"),
     [
-        (Reading(unthrottled=True), "fig11", "kuijia"),
-        (Reading(planned_share=1.0), "fig13", "kuijia"),
-        (Reading(whole_links=True), "fig13", "kuijia"),
-        (Reading(halves=True), "fig13", "rescaling"),
-        (Reading(round_trips=False), "fig10", "rescaling"),
-        (Reading(direct="both directions"), "fig11", "rescaling"),
-        (Reading(direct="all but victims"), "fig11", "rescaling"),
-        (Reading(tunnels="k-shortest"), "fig13", "rescaling"),
-        (Reading(tunnels="node-disjoint"), "fig13", "rescaling"),
-        (Reading(rates="fewest hops"), "fig13", "rescaling"),
+        (GscaleReading(unthrottled=True), "fig11", "kuijia"),
+        (GscaleReading(planned_share=1.0), "fig13", "kuijia"),
+        (GscaleReading(whole_links=True), "fig13", "kuijia"),
+        (GscaleReading(halves=True), "fig13", "rescaling"),
+        (GscaleReading(round_trips=False), "fig10", "rescaling"),
+        (GscaleReading(direct="both directions"), "fig11", "rescaling"),
+        (GscaleReading(direct="all but victims"), "fig11", "rescaling"),
+        (GscaleReading(tunnels="k-shortest"), "fig13", "rescaling"),
+        (GscaleReading(tunnels="node-disjoint"), "fig13", "rescaling"),
+        (GscaleReading(rates="fewest hops"), "fig13", "rescaling"),
     ],
 )
-def test_what_is_read_otherwise_changes_what_is_lost(change: Reading, figure: str, scheme: str) -> None:
+def test_what_is_read_otherwise_changes_what_is_lost(change: GscaleReading, figure: str, scheme: str) -> None:
     ours, other = (losses_of(reading, 1, 1)[figure][scheme] for reading in (DEFAULT, change))
     assert ours != other
 

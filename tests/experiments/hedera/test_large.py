@@ -18,7 +18,7 @@ from experiments.hedera.simulation import Setting, Simulation
 from experiments.registry import Settings, find_experiment
 from hedera.fat_tree import FatTree
 from hedera.matrices import stride
-from hedera.placement.ecmp import Ecmp
+from hedera.placement.ecmp import EcmpPlacement
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError
 from kuijia_base.output_folder import OutputFolder
@@ -97,7 +97,8 @@ def test_ramps_make_small_flows_slower_and_hardly_change_what_endless_ones_get()
     workload = arriving(tree, larger(published_flow_sizes("data-mining"), ""), 0.3, 10, seed=1)
     at_once, ramped = (Setting(end=10, ramp=ramp) for ramp in (None, Ramp(0.004)))
     found = [
-        large_run.figures_of(workload, Simulation(tree, Ecmp(), workload, each).run()) for each in (at_once, ramped)
+        large_run.figures_of(workload, Simulation(tree, EcmpPlacement(), workload, each).run())
+        for each in (at_once, ramped)
     ]
     of_small = [each["mean seconds"]["1 to 10 MB"] for each in found]
     assert of_small[1] > of_small[0] + 0.004

@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 
 from experiments.hedera.shuffle_cases import ShuffleOptions
 from experiments.hedera.shuffle_flow import flow_shuffle, shuffle_workload, transfers_of
-from experiments.hedera.shuffle_reading_cases import READINGS, Hash, Reading
+from experiments.hedera.shuffle_reading_cases import READINGS, Hash, ShuffleReading
 from experiments.hedera.shuffle_readings_run import compared, labels, of_reading, off_the_matrices, run_readings
 from experiments.hedera.shuffle_report import exhibits, figures, published_shuffle
 from experiments.hedera.simulation import Setting
@@ -126,7 +126,7 @@ def test_only_one_core_switch_is_what_the_authors_measured_of_their_matrices() -
 def test_with_a_poor_hash_for_all_schemes_annealing_is_30_percent_better() -> None:
     for name in ("destination's suffix", "one core switch", "one core switch, hosts at .6"):
         assert of_reading(TREE, READINGS[name], range(1, 3))["gain"] >= 1.25
-    assert of_reading(TREE, Reading(), range(1, 3))["gain"] < 1.2
+    assert of_reading(TREE, ShuffleReading(), range(1, 3))["gain"] < 1.2
 
 
 def test_the_published_shuffle_is_compared_like_ours() -> None:
@@ -139,7 +139,7 @@ def test_the_published_shuffle_is_compared_like_ours() -> None:
 
 
 def test_readings_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("experiments.hedera.shuffle_readings_run.READINGS", {"all at once": Reading(at_once=15)})
+    monkeypatch.setattr("experiments.hedera.shuffle_readings_run.READINGS", {"all at once": ShuffleReading(at_once=15)})
     chosen = Settings("flow", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
     with (tmp_path / "progress").open("w") as stream:
         outcome = run_readings(chosen, 1, OutputFolder(tmp_path), Progress(stream))

@@ -11,7 +11,7 @@ from experiments.hedera.simulation import History, Setting, Simulation, Workload
 from hedera.fabric import Ints
 from hedera.fat_tree import FatTree
 from hedera.matrices import all_to_all, stride
-from hedera.placement.ecmp import Ecmp
+from hedera.placement.ecmp import EcmpPlacement
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Placement
 from hedera.placement.simulated_annealing import SimulatedAnnealing
@@ -26,7 +26,7 @@ def ints(*values: int) -> Ints:
 
 
 def run(workload: Workload, placement: Placement | None = None, setting: Setting | None = None) -> History:
-    return Simulation(TREE, placement or Ecmp(), workload, setting or Setting()).run()
+    return Simulation(TREE, placement or EcmpPlacement(), workload, setting or Setting()).run()
 
 
 def test_a_flow_ends_when_its_bytes_have_gone() -> None:

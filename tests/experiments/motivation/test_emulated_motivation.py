@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from experiments.measuring import attempts
-from experiments.results.agreement import compare
+from experiments.results.backend_comparison import compare
 from experiments.results.result import Result, load_result
 from kuijia.cli.main import main
 from testbed.machine.run_directory import labs

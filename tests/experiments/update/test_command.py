@@ -12,7 +12,7 @@ from experiments.results.exhibit_table import exhibit_text
 from experiments.update.cases import FLOWS_PER_PAIR, PAIRS, PLANS, UpdateOptions
 from experiments.update.command import configure, options_from
 from experiments.update.run import PhaseResult, exhibits, interval_of, unbelievable, update_plan
-from testbed.lab.lab import PlanUpdate
+from testbed.lab.lab_changes import PlanUpdate
 
 IDLE = Load(0.5, 0.0, 0.1, 0.2, 0.1, 0.0)
 CHANGE = PlanUpdate((("s1", "s4"),), (), (("s1", "s2", "s4"),), 1, 2.1)

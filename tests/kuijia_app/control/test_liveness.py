@@ -63,7 +63,7 @@ def test_a_tunnel_found_dead_stays_so_until_all_switches_beyond_its_first_have_d
     assert tracker.found_dead("s1", [T1]) == (LivenessChange("s1", T1, alive=False),)
     for switch in ("s1", "s3", "s4"):
         assert tracker.ports_described(switch, {1: True, 2: True, 3: True}) == ()
-    assert tracker.dead_labels("s1") == {T1}
+    assert tracker.dead_path_ids("s1") == {T1}
     assert tracker.ports_described("s2", {1: True, 2: True}) == (LivenessChange("s1", T1, alive=True),)
     assert tracker.found_dead("s1", [T1]) == ()
 
@@ -71,7 +71,7 @@ def test_a_tunnel_found_dead_stays_so_until_all_switches_beyond_its_first_have_d
 def test_a_tunnel_found_dead_that_no_plan_knows_is_none() -> None:
     tracker = LivenessTracker(motivation_plan())
     assert tracker.found_dead("s1", [99]) == ()
-    assert tracker.dead_labels("s1") == frozenset()
+    assert tracker.dead_path_ids("s1") == frozenset()
 
 
 def test_a_first_link_that_is_down_at_its_far_end_alone_can_be_told_of_and_heals() -> None:
@@ -95,10 +95,10 @@ def test_the_tunnels_of_all_plans_that_are_followed_are_watched() -> None:
     wiring = Wiring(plan.topology)
     tracker.port_changed("s2", wiring.port("s2", "s4"), live=False)
     other = renumber(plan_of(plan.topology, "s1-s3-s4", "s3-s1-s2-s4"), plan)
-    label = other.pairs[1].tunnels[0].path_id
+    path_id = other.pairs[1].tunnels[0].path_id
     # Of the pair's two directions one begins with the failed link.
-    assert tracker.follow([plan, other]) == (LivenessChange("s3", label, alive=False),)
-    assert tracker.dead_labels("s1") == {T1}
+    assert tracker.follow([plan, other]) == (LivenessChange("s3", path_id, alive=False),)
+    assert tracker.dead_path_ids("s1") == {T1}
     assert tracker.follow([other]) == (LivenessChange("s1", T1, alive=True),)
 
 
@@ -114,17 +114,17 @@ def test_dead_is_what_the_failed_edges_beyond_the_first_hop_say_whatever_the_ord
         tracker.port_changed(switch, port, live=live)
     for ingress in plan.topology.nodes:
         expected = {
-            route.label
+            route.path_id
             for direction in directions(plan)
             if direction.ingress == ingress
             for route in direction.routes
             if any(frozenset(hop) in tracker.failed_edges for hop in list(pairwise(route.nodes))[1:])
         }
-        assert tracker.dead_labels(ingress) == expected
+        assert tracker.dead_path_ids(ingress) == expected
     for switch, port in ports:
         tracker.port_changed(switch, port, live=True)
     assert not tracker.failed_edges
-    assert all(not tracker.dead_labels(node) for node in plan.topology.nodes)
+    assert all(not tracker.dead_path_ids(node) for node in plan.topology.nodes)
 
 
 def test_a_port_that_leads_nowhere_is_not_remembered() -> None:

@@ -77,13 +77,13 @@ def switch_link(
         port = switches.wiring.port(switch, other)
         switches.set_port(switch, port, state)
         for change in tracker.port_changed(switch, port, live=state == "up"):
-            assert told(process, change.ingress, change.label, alive=change.alive)
+            assert told(process, change.ingress, change.path_id, alive=change.alive)
 
 
 def check_moves(switches: DummySwitches, direction: Direction, before: list[SentPacket], failed: list[Edge]) -> None:
     """Every flow of a live tunnel is where it was, every other one on another live tunnel with the victims' class."""
     down = set(map(frozenset, failed))
-    alive = {route.label for route in direction.routes if down.isdisjoint(map(frozenset, pairwise(route.nodes)))}
+    alive = {route.path_id for route in direction.routes if down.isdisjoint(map(frozenset, pairwise(route.nodes)))}
     if not alive:
         return
     for old, new in zip(before, sent(switches, direction), strict=True):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.control import plan_source
-from kuijia_app.control.plan_source import PlanSource, Reading, file_name_of_update
+from kuijia_app.control.plan_source import PlanReading, PlanSource, file_name_of_update
 from kuijia_app.control.rollout import Rollout
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_base.errors import InputError
@@ -93,7 +93,7 @@ def test_a_file_that_is_no_plan_is_told_by_what_is_wrong_with_it(path: Path, tex
         reading.version()
 
 
-def asked(source: PlanSource, rollout: Rollout) -> Reading:
+def asked(source: PlanSource, rollout: Rollout) -> PlanReading:
     source.ask()
     reading = source.read_if_asked(rollout)
     assert reading is not None

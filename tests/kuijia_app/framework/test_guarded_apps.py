@@ -10,31 +10,34 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from hedera.events import ENTRY_REFUSED
-from hedera.scheduler import _OWN_IDS, HederaScheduler
+from hedera.scheduler import _OWN_IDS
 from kuijia_app.control.switch_application import MOST_ERRORS
-from kuijia_app.controller import KuijiaController
 from kuijia_app.framework import event_log
 from kuijia_app.framework.ending import EXIT_STATUS
-from kuijia_app.framework.guarded_app import GuardedApp
 from kuijia_app.framework.switch_limits import ANSWER_WITHIN
 from kuijia_app.tables.identifiers import COOKIE
-from kuijia_app.tables.options import OptionWords
 from te_solver.plan_file import save_plan
-from testbed.controllers.application_process import ApplicationProcess, Event, Framework, Listening
-from testbed.controllers.controller_process import ControllerProcess
-from testbed.controllers.scheduler_process import SchedulerProcess
-from testbed.machine.errors import TestbedError
-from tests.kuijia_app.dummy_switches import free_port, wait_until
+from testbed.controllers.application_process import Event, Framework
 from tests.kuijia_app.failing_application import OUTCRY
+from tests.kuijia_app.framework.sabotage import (
+    APPLICATIONS,
+    DATAPATH_ID,
+    DEADLINE,
+    FRAMEWORKS,
+    PORTS,
+    Sabotaged,
+    provoke,
+    running_application,
+    sabotaged,
+    until,
+)
 from tests.kuijia_app.gate.imitated_switch import (
     ECHO_REPLY,
     ECHO_REQUEST,
@@ -55,16 +58,8 @@ from tests.kuijia_app.plans import motivation_plan
 
 pytestmark = pytest.mark.slow
 
-DEADLINE = 15.0
-"""Seconds within which a failure has to be noticed, once the process runs."""
-
-APPLICATIONS: Mapping[str, type[GuardedApp]] = {"controller": KuijiaController, "scheduler": HederaScheduler}
-FRAMEWORKS: tuple[Framework, ...] = ("os-ken", "ryu")
 BAD_REQUEST, IS_SLAVE = 1, 10
 """OpenFlow 1.3.5, 7.4.4."""
-
-DATAPATH_ID, PORTS = 2, (1, 2, 3, 4)
-"""Of a switch that both networks have, s2 and c1."""
 
 
 def methods_with(application: str, mark: str) -> list[str]:
@@ -84,93 +79,6 @@ THREADS = [
         "kuijia_app.framework.watchdog:Watchdog.watch",
     )
 ]
-
-
-def make(application: str, directory: Path, framework: Framework, port: int) -> ApplicationProcess:
-    if application == "scheduler":
-        return SchedulerProcess(directory, {}, framework, Listening(port))
-    save_plan(motivation_plan(), directory / "plan.json")
-    return ControllerProcess(directory, directory / "plan.json", OptionWords(), framework, Listening(port))
-
-
-class Sabotaged:
-    """A process that is running, how to connect to it, and what there is to see of its end."""
-
-    def __init__(self, process: ApplicationProcess, port: int, directory: Path) -> None:
-        self.process = process
-        self.port = port
-        self._log = directory / "controller.log"
-
-    def status(self) -> int | None:
-        assert self.process._process is not None
-        return self.process._process.poll()
-
-    def log(self) -> str:
-        return self._log.read_text(errors="replace")
-
-    def failures(self) -> list[Event]:
-        return [event for event in self.process.events() if event["event"] == event_log.FAILURE]
-
-    def send_signal(self, number: signal.Signals) -> None:
-        assert self.process._process is not None
-        self.process._process.send_signal(number)
-
-
-@contextmanager
-def running_application(application: str, framework: Framework, directory: Path) -> Iterator[Sabotaged]:
-    """The process as users start it."""
-    port = free_port()
-    process = make(application, directory, framework, port)
-    process.start()
-    try:
-        yield Sabotaged(process, port, directory)
-    finally:
-        process.stop()
-
-
-@contextmanager
-def sabotaged(
-    application: str, method: str, framework: Framework, directory: Path, manner: str = "RAISE", *, at_once: bool = True
-) -> Iterator[Sabotaged]:
-    port, trigger = free_port(), directory / "trigger"
-    if at_once:
-        trigger.touch()
-    process = make(application, directory, framework, port)
-    command = process._command()
-    program = [sys.executable, "-m", "tests.kuijia_app.failing_application", manner, method, str(trigger)]
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(process, "_command", lambda: [*program, *command])
-        try:
-            process.start()
-        except TestbedError:
-            assert process._process is not None  # it may fail before it listens
-        try:
-            yield Sabotaged(process, port, directory)
-        finally:
-            process.stop()
-
-
-def provoke(running: Sabotaged) -> bool:
-    """Have a switch say and do everything, once; return True when the controller has ended its connection."""
-    try:
-        with ImitatedSwitch(running.port, DATAPATH_ID, PORTS) as switch:
-            wait_until(lambda: switch.is_answered.is_set() or switch.has_ended.is_set(), "it is asked something")
-            switch.send_port_status(1, live=False)
-            switch.send_error(1, 1, xid=1)
-            with ImitatedSwitch(running.port, DATAPATH_ID, PORTS) as second:  # which the gate refuses, and reports
-                wait_until(lambda: second.has_ended.is_set() or switch.has_ended.is_set(), "it is refused")
-            return switch.has_ended.wait(1.0)
-    except OSError:
-        return False  # nobody listens any more
-
-
-def until(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)

@@ -103,7 +103,7 @@ def test_a_class_that_only_the_other_direction_plans_comes_back_over_its_tunnels
         plan, pairs=(high, low, dataclasses.replace(high, source="s4", target="s1", tunnels=backward))
     )
     labels = {
-        direction.priority: [route.label for route in direction.routes]
+        direction.priority: [route.path_id for route in direction.routes]
         for direction in classes_by_ends(directions(plan))["s4", "s1"]
     }
     assert labels == {0: [T1 + 10, T2 + 10, T3 + 10], 1: [T1, T2, T3]}

@@ -156,7 +156,7 @@ def test_every_route_is_followed_hop_by_hop_in_every_class_and_never_leaves_its_
                     match = Match(
                         in_port=wiring.port(switch, in_from),
                         eth_type=0x8847,
-                        mpls_label=route.label,
+                        mpls_label=route.path_id,
                         mpls_tc=queue.traffic_class,
                     )
                     (entry,) = [entry for entry in tables[switch].flows if entry.match == match]
@@ -181,14 +181,14 @@ def test_the_first_bucket_of_a_slot_is_its_tunnel_untagged_and_every_other_tunne
         split = groups[identifiers.split_group(wiring.datapath_id(direction.egress), 0)]
         assert split.group_type is GroupType.SELECT
         assert len(split.buckets) == 64
-        labels = {route.label for route in direction.routes}
+        path_ids = {route.path_id for route in direction.routes}
         for bucket in split.buckets:
             assert bucket.watch_group is None
             (action,) = bucket.actions
             assert isinstance(action, ToGroup)
             (primary, tag, queue), *others = failover_labels(groups[action.group_id])
             assert (tag, queue) == (0, 1)
-            assert sorted([primary, *(label for label, _, _ in others)]) == sorted(labels)
+            assert sorted([primary, *(label for label, _, _ in others)]) == sorted(path_ids)
             assert all((tag, queue) == (1, 2) for _, tag, queue in others)
 
 

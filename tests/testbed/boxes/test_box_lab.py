@@ -15,7 +15,8 @@ from te_solver.solve import solve
 from te_solver.topology_file import load_topology
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxGround
-from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
 from testbed.links.flow_keys import FlowKey, Mark
 from testbed.traffic.hash_probe import probe_marks_seen_by
 from tests.kuijia_app.dummy_switches import wait_until
@@ -51,8 +52,10 @@ def lab(boxes: Rig, plan: Plan) -> Iterator[Lab]:
 
 def marks(lab: Lab) -> dict[FlowKey, Mark]:
     """Return the marks that s1 puts on each flow to s4."""
-    fabric = lab.fabric
-    return probe_marks_seen_by(lambda: fabric.observe("s1"), fabric.host("s1"), str(fabric.host("s4").address), FLOWS)
+    network = lab.network
+    return probe_marks_seen_by(
+        lambda: network.observe("s1"), network.host("s1"), str(network.host("s4").address), FLOWS
+    )
 
 
 def test_switches_connect_by_tls(lab: Lab, boxes: Rig) -> None:
@@ -82,7 +85,7 @@ def test_a_remote_failure_is_noticed_by_the_boxes_themselves(lab: Lab, plan: Pla
         )
 
     wait_until(moved, "the victims move, and nobody else")
-    down = {session.path_id for session, ends in lab.fabric.session_states().items() if not ends["s1"].up}
+    down = {session.path_id for session, ends in lab.network.session_states().items() if not ends["s1"].up}
     assert down == {failing}
     lab.heal("s2", "s4")
     wait_until(lambda: marks(lab) == before, "the flows are back")

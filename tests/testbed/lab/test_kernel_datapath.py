@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 
 from te_solver.plan import Plan
-from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
 from testbed.links.flow_keys import FlowKey, Mark
 from testbed.machine.ovs import Datapath
 from testbed.traffic.hash_probe import probe_marks_seen_by
@@ -39,8 +40,8 @@ def lab(plan: Plan) -> Iterator[Lab]:
 
 
 def marks(lab: Lab) -> dict[FlowKey, Mark]:
-    source, target = lab.fabric.host("s1"), lab.fabric.host("s4")
-    return probe_marks_seen_by(lambda: lab.fabric.observe("s1"), source, str(target.address), FLOWS)
+    source, target = lab.network.host("s1"), lab.network.host("s4")
+    return probe_marks_seen_by(lambda: lab.network.observe("s1"), source, str(target.address), FLOWS)
 
 
 def sent(lab: Lab) -> Counter[str]:
@@ -50,10 +51,10 @@ def sent(lab: Lab) -> Counter[str]:
 
 
 def test_switches_forward_in_the_kernel(lab: Lab) -> None:
-    assert lab.network.datapath is Datapath.KERNEL
-    ping = ["ping", "-c", str(PINGS), "-i", "0.2", str(lab.network.host("s4").address)]
-    assert f"{PINGS} received" in lab.network.host("s1").run(ping).stdout
-    entries = lab.network.ovs.appctl("dpctl/dump-flows", "system@ovs-system").splitlines()
+    assert lab.emulated_network.datapath is Datapath.KERNEL
+    ping = ["ping", "-c", str(PINGS), "-i", "0.2", str(lab.emulated_network.host("s4").address)]
+    assert f"{PINGS} received" in lab.emulated_network.host("s1").run(ping).stdout
+    entries = lab.emulated_network.ovs.appctl("dpctl/dump-flows", "system@ovs-system").splitlines()
     assert any("push_mpls(" in entry and "set(skb_priority(0x10002))" in entry for entry in entries)
     assert any("pop_mpls(" in entry for entry in entries)
 
@@ -73,7 +74,7 @@ def test_a_flow_has_the_same_tunnel_at_every_attempt_and_tunnels_have_their_shar
 
 def test_a_connection_fills_the_queues_of_switches_until_they_drop(lab: Lab) -> None:
     flow = IperfFlow("f", "s1", "s4", 20001, 5201, congestion_control="cubic")
-    with IperfRun(lab.fabric, [flow], SENDING_SECONDS):
+    with IperfRun(lab.network, [flow], SENDING_SECONDS):
         deadline = time.monotonic() + SENDING_SECONDS
         while not any(queue["dropped_packets"] for queue in lab.status()["queues"] if queue["switch"] == "s1"):
             assert time.monotonic() < deadline

@@ -20,7 +20,8 @@ from te_solver.plan import Plan
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
 from testbed.controllers.application_process import Framework
-from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
 from testbed.machine.processes import processes_with_environment
 from testbed.machine.run_directory import LAB_VARIABLE
 from testbed.network.queues import leaf_class
@@ -57,14 +58,15 @@ def plan() -> Plan:
 
 def answered(lab: Lab) -> set[int]:
     """Return the source ports to which s4's host answered s1's host."""
-    target = str(lab.network.host("s4").address)
+    target = str(lab.emulated_network.host("s4").address)
     command = [sys.executable, "-c", _CONNECT, target, *map(str, SOURCE_PORTS)]
-    return {int(line) for line in lab.network.host("s1").run(command, timeout=150).stdout.split()}
+    return {int(line) for line in lab.emulated_network.host("s1").run(command, timeout=150).stdout.split()}
 
 
 def group_tables(lab: Lab) -> list[str]:
+    network = lab.emulated_network
     return [
-        "\n".join(sorted(lab.network.ovs.ofctl("dump-groups", lab.network.bridge(node)).splitlines()[1:]))
+        "\n".join(sorted(network.ovs.ofctl("dump-groups", network.bridge(node)).splitlines()[1:]))
         for node in lab.plan.topology.nodes
     ]
 

@@ -13,7 +13,8 @@ from te_solver.networks import shipped_demands, shipped_network
 from te_solver.plan import Plan, Tunnel
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
-from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
 from testbed.machine.commands import run_command
 from testbed.traffic.hash_probe import FlowKey, Mark, probe_marks
 from tests.kuijia_app.dummy_switches import wait_until
@@ -46,8 +47,8 @@ def tunnel(plan: Plan, *nodes: str) -> Tunnel:
 
 def marks(lab: Lab) -> dict[FlowKey, Mark]:
     """Return the marks that s1 puts on each flow to s4."""
-    interfaces = [lab.network.interface("s1", port) for port in (1, 2, 3)]
-    return probe_marks(lab.network.host("s1"), str(lab.network.host("s4").address), interfaces, FLOWS)
+    interfaces = [lab.emulated_network.interface("s1", port) for port in (1, 2, 3)]
+    return probe_marks(lab.emulated_network.host("s1"), str(lab.emulated_network.host("s4").address), interfaces, FLOWS)
 
 
 def moved_from(path_id: int, before: dict[FlowKey, Mark], after: dict[FlowKey, Mark]) -> bool:
@@ -79,10 +80,10 @@ def test_a_remote_failure_moves_the_traffic_of_its_tunnel_alone_and_healing_move
 
 
 def test_the_far_end_moves_its_answers_as_well(lab: Lab) -> None:
-    ping = ["ping", "-c", "3", "-i", "0.2", "-W", "5", str(lab.network.host("s4").address)]
+    ping = ["ping", "-c", "3", "-i", "0.2", "-W", "5", str(lab.emulated_network.host("s4").address)]
     lab.fail("s1", "s2")
     try:
-        assert " 3 received" in lab.network.host("s1").run(ping).stdout
+        assert " 3 received" in lab.emulated_network.host("s1").run(ping).stdout
     finally:
         lab.heal("s1", "s2")
 
@@ -90,7 +91,7 @@ def test_the_far_end_moves_its_answers_as_well(lab: Lab) -> None:
 @pytest.mark.parametrize("death", ["down", "deleted"])
 def test_a_tunnel_whose_bfd_port_dies_is_taken_for_dead(lab: Lab, plan: Plan, death: str) -> None:
     failing = tunnel(plan, "s1", "s3", "s4")
-    (session,) = (each for each in lab.network.session_states() if each.path_id == failing.path_id)
+    (session,) = (each for each in lab.emulated_network.session_states() if each.path_id == failing.path_id)
     before = marks(lab)
     port = f"s1-b{session.path_id}"
     run_command(["ip", "link", "set", port, "down"] if death == "down" else ["ip", "link", "delete", port])
@@ -102,9 +103,9 @@ def test_a_tunnel_whose_bfd_port_dies_is_taken_for_dead(lab: Lab, plan: Plan, de
     if death == "down":
         run_command(["ip", "link", "set", port, "up"])
     else:
-        lab.network.remove_sessions([session])
-        lab.network.add_sessions([session], lab.options.bfd_interval_ms)
-    lab.network.wait_for_sessions([session], up=True)
+        lab.emulated_network.remove_sessions([session])
+        lab.emulated_network.add_sessions([session], lab.options.bfd_interval_ms)
+    lab.emulated_network.wait_for_sessions([session], up=True)
     wait_until(lambda: marks(lab) == before, "the flows are back")
 
 
@@ -124,10 +125,10 @@ def test_an_update_brings_sessions_of_its_own_and_takes_those_it_does_without_aw
         assert sessions_over(lab) == {path for path in paths if path in {each.nodes for each in two.tunnels}}
         lab.update(plan)
         assert sessions_over(lab) == paths
-        lab.network.wait_for_sessions(lab.network.session_states(), up=True)
+        lab.emulated_network.wait_for_sessions(lab.emulated_network.session_states(), up=True)
         lab.fail("s3", "s4")
         lab.heal("s3", "s4")
 
 
 def sessions_over(lab: Lab) -> set[tuple[str, ...]]:
-    return {session.nodes for session in lab.network.session_states()}
+    return {session.nodes for session in lab.emulated_network.session_states()}

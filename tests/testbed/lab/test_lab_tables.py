@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from te_solver.plan import Plan
-from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
 from tests.kuijia_app.plans import motivation_plan
 
 pytestmark = pytest.mark.emulation
@@ -39,10 +40,10 @@ def sent(lab: Lab, tos: str) -> Counter[tuple[str, str]]:
         queues = [queue for queue in lab.status()["queues"] if queue["switch"] == "s1"]
         return Counter({(queue["to"], queue["queue"]): queue["sent_packets"] for queue in queues})
 
-    target = str(lab.network.host("s4").address)
-    lab.network.host("s1").run(["ping", "-c", "3", "-i", "0.2", "-Q", tos, target], timeout=30)  # caches are empty
+    source, target = lab.emulated_network.host("s1"), str(lab.emulated_network.host("s4").address)
+    source.run(["ping", "-c", "3", "-i", "0.2", "-Q", tos, target], timeout=30)  # caches are empty
     before = totals()
-    answer = lab.network.host("s1").run(["ping", "-c", str(PINGS), "-i", "0.02", "-Q", tos, target], timeout=30)
+    answer = source.run(["ping", "-c", str(PINGS), "-i", "0.02", "-Q", tos, target], timeout=30)
     assert f"{PINGS} received" in answer.stdout
     return totals() - before
 
@@ -55,7 +56,7 @@ def test_classes_stay_in_their_queues_and_victims_in_theirs(
     plan: Plan, layout: str, tagging: str, pipeline: str
 ) -> None:
     with Lab(plan, LabOptions(layout=layout, tagging=tagging, pipeline=pipeline), lambda _: None) as lab:
-        layout_in_use = lab.network.options.layout
+        layout_in_use = lab.emulated_network.options.layout
         served = layout_in_use.classes
         expected = {HIGH: served[0].normal.name, LOW: served[1].normal.name, CONTROL: layout_in_use.control.name}
         for tos, queue in expected.items():

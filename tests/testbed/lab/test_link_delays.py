@@ -11,7 +11,8 @@ import pytest
 
 from experiments.recovery.interruption import longest_silence
 from te_solver.plan import Plan
-from testbed.lab.lab import Lab, LabOptions
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
 from testbed.links.flow_keys import FlowKey, Mark
 from testbed.traffic.iperf import IperfFlow, IperfRun
 from testbed.traffic.ticks import TickFlow
@@ -46,25 +47,25 @@ def lab() -> Iterator[Lab]:
 
 def round_trip(lab: Lab) -> float:
     """Return the shortest of several round-trip times in seconds."""
-    address = str(lab.network.host("s4").address)
-    answer = lab.network.host("s1").run(["ping", "-c", "5", "-i", "0.2", address]).stdout
+    address = str(lab.emulated_network.host("s4").address)
+    answer = lab.emulated_network.host("s1").run(["ping", "-c", "5", "-i", "0.2", address]).stdout
     found = re.search(r"= ([\d.]+)/", answer)
     assert found is not None, answer
     return float(found[1]) / 1000
 
 
 def test_a_flow_recovers_from_a_remote_cut_after_the_time_the_news_take(lab: Lab) -> None:
-    source, target = lab.network.host("s1"), lab.network.host("s4")
+    source, target = lab.emulated_network.host("s1"), lab.emulated_network.host("s4")
     key = FlowKey("udp", str(source.address), SOURCE_PORT, TARGET_PORT)
     with TickFlow(source, target, str(source.address), SOURCE_PORT, TARGET_PORT, TICK_SECONDS) as flow:
         flow.start()
-        with lab.fabric.observe("s1") as observer:
+        with lab.network.observe("s1") as observer:
             assert observer.watch([key], 5)[key] == Mark(T1, 0)
         assert ROUND_TRIP[T1] <= round_trip(lab) < ROUND_TRIP[T1] + 0.02
         event = lab.fail("s2", "s4")
         try:
             cut_at = event.requested_at + time.monotonic() - time.time()
-            with lab.fabric.observe("s1") as observer:
+            with lab.network.observe("s1") as observer:
                 assert observer.watch([key], 5, ignored={T1})[key] == Mark(T2, 1)
             after = round_trip(lab)
             end = time.monotonic()
@@ -81,7 +82,7 @@ def test_a_flow_recovers_from_a_remote_cut_after_the_time_the_news_take(lab: Lab
 
 def test_tcp_fills_the_longer_tunnel_within_seconds_of_the_cut(lab: Lab) -> None:
     flow = IperfFlow("f", "s1", "s4", SOURCE_PORT, TARGET_PORT, congestion_control="cubic")
-    with IperfRun(lab.fabric, [flow], round(WARMUP + BEFORE + CONVERGENCE + AFTER + 3), 0.2) as run:
+    with IperfRun(lab.network, [flow], round(WARMUP + BEFORE + CONVERGENCE + AFTER + 3), 0.2) as run:
         before_end = run.connected_at + WARMUP + BEFORE
         while time.time() < before_end:
             run.live_goodput()

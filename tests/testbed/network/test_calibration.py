@@ -16,7 +16,8 @@ from testbed.machine.ovs import Datapath
 from testbed.machine.run_directory import RunDirectory
 from testbed.network import network as network_module
 from testbed.network.calibration import ATTEMPTS, LinkCalibration, calibrate
-from testbed.network.network import Network, NetworkOptions
+from testbed.network.network import Network
+from testbed.network.network_options import NetworkOptions
 from testbed.network.queues import htb_commands
 from tests.testbed.emulated import CAPACITY, TRIANGLE, running_network, topology
 

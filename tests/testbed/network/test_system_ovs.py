@@ -17,7 +17,8 @@ from testbed.machine.ovs import Datapath, PrivateOvs
 from testbed.machine.run_directory import RunDirectory, labs
 from testbed.network.leftovers import remove_leftovers
 from testbed.network.machine_objects import interfaces
-from testbed.network.network import Network, NetworkOptions
+from testbed.network.network import Network
+from testbed.network.network_options import NetworkOptions
 from tests.testbed.emulated import program_path, topology
 
 pytestmark = pytest.mark.emulation

@@ -64,7 +64,7 @@ class LabelWatch(Protocol):
     ) -> None: ...
 
 
-class Fabric(Protocol):
+class LabNetwork(Protocol):
     """Switches, cables and hosts of a topology, from `start` to `stop`; nodes are named as in the topology.
 
     Everything raises TestbedError when a part of the network fails, InputError for parts that the network lacks.

@@ -1,4 +1,4 @@
-"""A round of the scheduler on real switches: from rates of flows to the entries to add and delete; pure."""
+"""The elephants on real switches, from round to round: rates of flows in, entries to add and delete out; pure."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Round:
     deleted: tuple[ScheduledEntry, ...]
 
 
-class Rounds:
-    """The scheduler's memory from one round to the next: the elephants, their labels, their entries.
+class ElephantSchedule:
+    """The elephants that the scheduler has placed, with their labels and entries; `run` does one round.
 
     Entries of flows that have ended are left to their idle timeout.
     """

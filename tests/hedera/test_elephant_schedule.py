@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 
 from hedera.data_centre import DataCentre
+from hedera.elephant_schedule import ElephantSchedule, Round
 from hedera.fat_tree import FatTree
 from hedera.flows import TCP, FlowKey, ScheduledEntry
 from hedera.placement.registry import make_placement
-from hedera.rounds import Round, Rounds
 from hedera.tables import Cable, Routing
 
 CENTRE = DataCentre(FatTree(4, 10.0))
@@ -27,8 +27,8 @@ def flow(source: int, target: int, port: int = 20000) -> FlowKey:
 STRIDE8 = {flow(host, (host + 8) % 16): 4.0 for host in range(16)}
 
 
-def rounds(placement: str = "global-first-fit") -> Rounds:
-    return Rounds(CENTRE, make_placement(placement))
+def schedule(placement: str = "global-first-fit") -> ElephantSchedule:
+    return ElephantSchedule(CENTRE, make_placement(placement))
 
 
 def path_of(key: FlowKey, entries: tuple[ScheduledEntry, ...]) -> list[str]:
@@ -54,7 +54,7 @@ def worst_link(keys: list[FlowKey], found: Round) -> int:
 
 
 def test_annealing_gives_each_elephant_of_a_stride_a_way_of_its_own() -> None:
-    scheduler = rounds("simulated-annealing")
+    scheduler = schedule("simulated-annealing")
     found = scheduler.run(STRIDE8)
     assert set(found.elephants) == set(STRIDE8)
     assert Counter(entry.switch[2] for entry in found.put) == {"e": 16, "a": 16}
@@ -63,7 +63,7 @@ def test_annealing_gives_each_elephant_of_a_stride_a_way_of_its_own() -> None:
 
 @placements
 def test_a_round_without_news_changes_nothing(placement: str) -> None:
-    scheduler = rounds(placement)
+    scheduler = schedule(placement)
     first = scheduler.run(STRIDE8)
     again = scheduler.run(STRIDE8)
     assert first.put
@@ -71,13 +71,13 @@ def test_a_round_without_news_changes_nothing(placement: str) -> None:
 
 
 def test_ecmp_leaves_elephants_to_the_hash() -> None:
-    found = rounds("ecmp").run(STRIDE8)
+    found = schedule("ecmp").run(STRIDE8)
     assert len(found.elephants) == 16
     assert found.put == ()
 
 
 def test_flows_of_a_tenth_of_an_interface_or_less_are_no_elephants_but_stay_ones_until_half_of_it() -> None:
-    scheduler = rounds()
+    scheduler = schedule()
     mouse = flow(0, 8)
     assert scheduler.run({mouse: 1.0}).elephants == ()
     assert scheduler.run({mouse: 1.01}).elephants == (mouse,)
@@ -89,20 +89,20 @@ def test_flows_of_a_tenth_of_an_interface_or_less_are_no_elephants_but_stay_ones
 def test_flows_of_unknown_hosts_and_to_oneself_are_left_alone() -> None:
     address = CENTRE.wiring.sites[0].address
     strangers = {FlowKey(NOBODY, address, TCP, 1, 2): 5.0, FlowKey(address, NOBODY, TCP, 1, 2): 5.0}
-    found = rounds().run({**strangers, FlowKey(address, address, TCP, 1, 2): 5.0})
+    found = schedule().run({**strangers, FlowKey(address, address, TCP, 1, 2): 5.0})
     assert (found.elephants, found.put, found.strangers) == ((), (), 2)
 
 
 @placements
 def test_entries_of_flows_that_end_are_left_to_time_out(placement: str) -> None:
-    scheduler = rounds(placement)
+    scheduler = schedule(placement)
     scheduler.run(STRIDE8)
     found = scheduler.run({})
     assert (found.elephants, found.put, found.deleted) == ((), (), ())
 
 
 def test_a_flow_that_had_ended_when_it_was_placed_takes_no_room_from_the_next_round_on() -> None:
-    scheduler = rounds("global-first-fit")
+    scheduler = schedule("global-first-fit")
     ended, next_one, beside = flow(0, 8), flow(1, 9), flow(1, 10)
     first = scheduler.run({ended: 9.0})
     found = scheduler.run({next_one: 9.0})
@@ -113,7 +113,7 @@ def test_a_flow_that_had_ended_when_it_was_placed_takes_no_room_from_the_next_ro
 
 @placements
 def test_after_a_failure_no_flow_is_led_over_what_failed_and_all_entries_are_put_anew(placement: str) -> None:
-    scheduler = rounds(placement)
+    scheduler = schedule(placement)
     before = scheduler.run(STRIDE8)
     failed: set[Cable] = {frozenset({"p0a0", "c0"}), frozenset({"p2e0", "p2a1"})}
     routing = Routing(CENTRE, failed)
@@ -129,7 +129,7 @@ def test_after_a_failure_no_flow_is_led_over_what_failed_and_all_entries_are_put
 
 
 def test_a_switch_that_lost_its_entries_gets_them_again_and_no_other_does() -> None:
-    scheduler = rounds()
+    scheduler = schedule()
     first = scheduler.run(STRIDE8)
     scheduler.forget("p0e0")
     again = scheduler.run(STRIDE8)
@@ -138,7 +138,7 @@ def test_a_switch_that_lost_its_entries_gets_them_again_and_no_other_does() -> N
 
 
 def test_an_elephant_whose_way_dies_without_another_one_loses_its_entries() -> None:
-    scheduler = rounds()
+    scheduler = schedule()
     scheduler.run(STRIDE8)
     failed = {frozenset({"p0e0", "p0a0"}), frozenset({"p0e0", "p0a1"})}
     scheduler.follow(Routing(CENTRE, failed), failed)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.results.agreement import compare, loss_of
+from experiments.results.backend_comparison import compare, loss_of
 from experiments.results.result import Result
 from tests.experiments.sample_results import TABLE_2_KUIJIA, TABLE_2_RESCALING, flow, result
 

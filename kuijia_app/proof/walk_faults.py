@@ -1,0 +1,81 @@
+"""The faults of one way through the model network, held against what is due to its traffic; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kuijia_app.proof.expectation import Path, Traffic, Treatment
+from kuijia_app.proof.model.network import End, Hop, Walk
+from kuijia_app.proof.walk_text import place, way_text
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Slots of some traffic that tables do not distinguish, and their way while nothing fails."""
+
+    traffic: Traffic
+    slots: tuple[int, ...]
+    before: Walk
+    own: Path | None
+
+
+def faults_after(walk: Walk, flow: Flow, alive: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
+    """Yield the faults of a way after a failure that leaves these tunnels alive."""
+    traffic = flow.traffic
+    if not alive:
+        yield from _faults_anyway(walk)
+        if walk.end is End.LEFT:
+            yield "path", f"left the network at {place(walk.hops[-1])} although no tunnel is alive"
+        return
+    if flow.own not in alive:
+        yield from faults(walk, traffic, alive, traffic.moved)
+        return
+    if walk.nodes != flow.before.nodes or walk.queues != flow.before.queues or walk.end is not flow.before.end:
+        problem = f"went {way_text(flow.before)} before and {way_text(walk)} after, its tunnel being alive"
+        yield "aboriginal", problem
+    yield from faults(walk, traffic, alive, traffic.normal)
+
+
+def faults(walk: Walk, traffic: Traffic, paths: tuple[Path, ...], due: Treatment) -> Iterator[tuple[str, str]]:
+    """Yield the faults of a way that should follow one of these tunnels and get this treatment."""
+    yield from _faults_anyway(walk)
+    if walk.end is not End.LEFT:
+        if walk.end in {End.DROPPED, End.LOST}:
+            last = walk.hops[-1]
+            yield "delivered", f"{last.forwarding.problem or 'sent into a dead link'} at {place(last)}"
+        return
+    if walk.nodes not in {path.nodes for path in paths} or walk.nodes[-1] != traffic.target:
+        yield "path", f"took {'-'.join(walk.nodes)}, which is no live tunnel of the pair"
+    elif not traffic.is_split and len(walk.nodes) > min(len(path.nodes) for path in paths):
+        yield "path", f"took {'-'.join(walk.nodes)}, which is not the shortest live tunnel"
+    for hop, used in zip(walk.hops, walk.queues, strict=True):
+        if used != due.queue_id:
+            name = "no queue" if used is None else f"queue {used}"
+            yield "queue", f"in {name} instead of queue {due.queue_id} at {place(hop)}"
+    yield from _faults_of_delivery(walk.hops[-1], traffic, traffic.delivered_tos(due))
+
+
+def _faults_anyway(walk: Walk) -> Iterator[tuple[str, str]]:
+    """Yield the faults that no failure excuses."""
+    for hop in walk.hops:
+        if hop.forwarding.sent and hop.forwarding.problem is not None:
+            yield "ambiguous", f"{hop.forwarding.problem} at {place(hop)}"
+    if walk.end is End.LOOPED:
+        yield "loop", f"goes round for ever from {place(walk.hops[-1])}: {way_text(walk)}"
+    if walk.end is End.COPIED:
+        ports = ", ".join(str(port) for port, _ in walk.hops[-1].forwarding.sent)
+        yield "copy", f"sent out of ports {ports} at {place(walk.hops[-1])}"
+
+
+def _faults_of_delivery(last: Hop, traffic: Traffic, tos: tuple[int, int]) -> Iterator[tuple[str, str]]:
+    sent = last.sent
+    assert sent is not None, "a packet that left was sent"
+    if (last.switch, last.out_port) != (traffic.target, traffic.host_port):
+        yield "delivered", f"left by port {last.out_port} instead of port {traffic.host_port} at {place(last)}"
+    if sent.labels:
+        yield "header", f"delivered with label {sent.labels[0].label} at {place(last)}"
+    if (sent.dscp, sent.ecn) != tos:
+        dscp, ecn = tos
+        problem = f"delivered with dscp {sent.dscp}, ecn {sent.ecn} instead of dscp {dscp}, ecn {ecn}"
+        yield "header", f"{problem} at {place(last)}"

@@ -1,0 +1,45 @@
+"""Text of packets, entries and ways, as violations name them."""
+
+from __future__ import annotations
+
+from kuijia_app.proof.equivalence import Sent
+from kuijia_app.proof.model.network import Hop, Walk
+from kuijia_app.proof.model.packet import Packet
+from kuijia_app.proof.model.switch import EntryStep
+from kuijia_app.tables.ofctl_text import match_text
+
+
+def place(hop: Hop) -> str:
+    """Return the switch, table and entry, and the packet that arrived there."""
+    lookups = [step for step in hop.forwarding.steps if isinstance(step, EntryStep)]
+    tables = ", ".join(
+        f"table {step.table_id} {'no entry' if step.entry is None else f'entry {match_text(step.entry.match)}'}"
+        for step in lookups
+    )
+    return f"{hop.switch} ({tables}; {header_text(hop.packet)})"
+
+
+def header_text(packet: Packet) -> str:
+    labels = "".join(f", label {label.label} tc {label.traffic_class}" for label in packet.labels)
+    return f"in port {packet.in_port}{labels}, dscp {packet.dscp}, ecn {packet.ecn}"
+
+
+def sent_text(sent: Sent) -> str:
+    to = (f"group {-1 - port}" if port < 0 else f"port {port} queue {packet.queue}" for port, packet in sent)
+    return ", ".join(to) or "nothing"
+
+
+def way_text(walk: Walk) -> str:
+    queues = ",".join("-" if queue is None else str(queue) for queue in walk.queues)
+    return f"{'-'.join(walk.nodes)} in queues {queues} ({walk.end.value})"
+
+
+def slots_text(slots: tuple[int, ...]) -> str:
+    """Return text such as `slots 0-15,32`."""
+    runs: list[list[int]] = []
+    for slot in slots:
+        if runs and slot == runs[-1][-1] + 1:
+            runs[-1] = [runs[-1][0], slot]
+        else:
+            runs.append([slot, slot])
+    return "slots " + ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)

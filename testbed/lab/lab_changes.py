@@ -1,0 +1,38 @@
+"""Records of changes to a running lab: a link that went down or up, and a new plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from testbed.lab.failures import LinkEvent
+
+
+@dataclass(frozen=True)
+class NoticedLinkEvent(LinkEvent):
+    """A link that was taken down or brought up, and the controller's reaction.
+
+    Attributes:
+        tunnels_told: number of tunnels whose ingress the controller had to inform, at either or both of their ends.
+        reaction_seconds: time from the request until the last ingress acknowledged; None without a controller or if
+            there was nothing to send.
+    """
+
+    tunnels_told: int
+    reaction_seconds: float | None
+
+
+@dataclass(frozen=True)
+class PlanUpdate:
+    """Changes made by a new plan.
+
+    Attributes:
+        kept, added, removed: paths, as nodes; `kept` ones keep their path ids.
+        reweighted: number of kept paths with a new weight.
+        seconds: time from the request until the old plan was gone from every switch.
+    """
+
+    kept: tuple[tuple[str, ...], ...]
+    added: tuple[tuple[str, ...], ...]
+    removed: tuple[tuple[str, ...], ...]
+    reweighted: int
+    seconds: float

@@ -1,0 +1,48 @@
+"""Options of a lab beyond its plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kuijia_app.tables.options import Form, OptionWords, Tagging
+from kuijia_app.tables.queue_layouts import PLAIN
+from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT
+from testbed.controllers.application_process import Framework
+from testbed.network.bfd import DEFAULT_INTERVAL_MS
+from testbed.network.network_options import NetworkOptions
+
+
+@dataclass(frozen=True)
+class LabOptions:
+    """Options beyond the plan.
+
+    Attributes:
+        scheme: "kuijia" or "rescaling".
+        slot_count: hash slots per pair.
+        layout: the queues of every port, by name or by the absolute path of a YAML file.
+        tagging: where packets carry their tunnel and their queue: "mpls" or "dscp-ecn".
+        pipeline: the form of the flow entries: "single" or "decomposed".
+        framework: of the controller.
+        liveness: party that notices a failure beyond a tunnel's first link: "controller" or "bfd".
+        bfd_interval_ms: time between two packets of a BFD session.
+        tunnels_per_pair: in the plan, and in plans solved for other demands.
+        demand_factor: factor for rates given by users, as applied to the network's.
+        network: options of the emulation; its queues are those of `layout`, selected by `tagging`.
+    """
+
+    scheme: str = "kuijia"
+    slot_count: int = DEFAULT_SLOT_COUNT
+    layout: str = PLAIN
+    tagging: str = Tagging.MPLS.value
+    pipeline: str = Form.SINGLE.value
+    framework: Framework = "os-ken"
+    liveness: str = "controller"
+    bfd_interval_ms: int = DEFAULT_INTERVAL_MS
+    tunnels_per_pair: int = 3
+    demand_factor: float = 1.0
+    network: NetworkOptions = field(default_factory=NetworkOptions)
+
+    @property
+    def words(self) -> OptionWords:
+        """Options of the controller."""
+        return OptionWords(self.scheme, self.slot_count, self.layout, self.tagging, self.pipeline, self.liveness)
