@@ -44,10 +44,11 @@ class Rounds:
     Entries of flows that have ended are left to their idle timeout.
     """
 
-    def __init__(self, centre: DataCentre, placement: Placement) -> None:
+    def __init__(self, centre: DataCentre, placement: Placement, routing: Routing | None = None) -> None:
+        """Begin with a routing of the whole network, which is found if it is not given."""
         self._centre = centre
         self._placement = placement
-        self._routing = Routing(centre)
+        self._routing = Routing(centre) if routing is None else routing
         self._capacity = centre.fabric.capacity.copy()
         self._labels: dict[FlowKey, int] = {}
         self._entries: dict[tuple[str, FlowKey], ScheduledEntry] = {}
