@@ -154,12 +154,13 @@ class SwitchConnection:
             self._sender.want_instead(group_id, group)
             self._proceed()
 
-    def acknowledged(self, xid: int) -> None:
-        """A barrier has been replied to; nothing comes of one that was never sent."""
+    def acknowledged(self, xid: int) -> bool:
+        """Take in the reply to a barrier; return False, and do nothing, for one that was never sent."""
         then = self._waiting.pop(xid, None)
         if then is not None:
             self._answers += 1
             then()
+        return then is not None
 
     def ports_described(self, ports: Sequence[Any]) -> None:
         """Take in a part of the switch's port list; raise SwitchFaultError when all parts are too much."""
