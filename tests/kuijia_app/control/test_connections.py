@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from itertools import count
@@ -116,7 +117,13 @@ class FakeSwitch:
 
 @pytest.fixture
 def application(tmp_path: Path) -> Iterator[KuijiaController]:
-    save_plan(motivation_plan(), tmp_path / "plan.json")
+    with application_of(motivation_plan(), tmp_path) as made:
+        yield made
+
+
+@contextmanager
+def application_of(plan: Plan, tmp_path: Path) -> Iterator[KuijiaController]:
+    save_plan(plan, tmp_path / "plan.json")
     cfg.CONF([], project="kuijia", default_config_files=[])
     cfg.CONF.set_override("plan", str(tmp_path / "plan.json"), group=OPTION_GROUP)
     cfg.CONF.set_override("events", str(tmp_path / "events.jsonl"), group=OPTION_GROUP)
@@ -172,6 +179,26 @@ def test_entries_are_sent_once_all_groups_are_acknowledged(application: KuijiaCo
     last_group = max(position for position, kind in enumerate(kinds) if kind is PARSER.OFPGroupMod)
     first_entry = kinds.index(PARSER.OFPFlowMod)
     assert PARSER.OFPBarrierRequest in kinds[last_group:first_entry]
+
+
+def test_all_changes_of_an_ingress_after_a_failure_wait_for_one_answer_at_most(tmp_path: Path) -> None:
+    topology = both_ways("star", "a b c d e", "a-b b-c c-d c-e")
+    with application_of(plan_of(topology, "a-b-c", "a-b-c-d", "a-b-c-e"), tmp_path) as application:
+        ingress, transit = connected(application, 1), connected(application, 2)
+        sent = len(ingress.sent)
+        transit.port_goes(2, live=False)
+        assert len(ingress.emptied_groups()) == 3
+        assert sum(isinstance(message, PARSER.OFPBarrierRequest) for message in ingress.sent[sent:]) == 1
+
+
+def test_a_reply_to_a_barrier_that_was_never_sent_changes_nothing_and_asks_for_nothing(
+    application: KuijiaController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switch = connected(application, S1)
+    monkeypatch.setattr(application, "_answered", lambda: pytest.fail("something is done"))
+    sent = len(switch.sent)
+    application.barrier_replied(switch._event(xid=1_000_000))
+    assert len(switch.sent) == sent
 
 
 def test_what_an_old_connection_still_says_is_not_taken_for_the_new_one(application: KuijiaController) -> None:
