@@ -44,13 +44,15 @@ class ElephantSchedule:
     Entries of flows that have ended are left to their idle timeout.
     """
 
-    def __init__(self, centre: DataCentre, placement: Placement) -> None:
+    def __init__(self, centre: DataCentre, placement: Placement, routing: Routing | None = None) -> None:
+        """Begin with a routing of the whole network, which is found if it is not given."""
         self._centre = centre
         self._placement = placement
-        self._routing = Routing(centre)
+        self._routing = Routing(centre) if routing is None else routing
         self._capacity = centre.fabric.capacity.copy()
         self._labels: dict[FlowKey, int] = {}
         self._entries: dict[tuple[str, FlowKey], ScheduledEntry] = {}
+        self._forgotten: set[str] = set()
 
     def follow(self, routing: Routing, failed: Collection[Cable]) -> None:
         """Place flows on the remaining network from the next round on, and put their entries anew.
@@ -64,11 +66,14 @@ class ElephantSchedule:
         self._entries.clear()
 
     def forget(self, switch: str) -> None:
-        """Forget the entries of a switch that has lost them, or may have."""
-        self._entries = {key: entry for key, entry in self._entries.items() if key[0] != switch}
+        """Forget the entries of a switch that has lost them, or may have; a switch can have us do so at any rate."""
+        self._forgotten.add(switch)
 
     def run(self, rates: Mapping[FlowKey, float]) -> Round:
         """Place the elephants among flows that send at these rates, in Mbit/s."""
+        if self._forgotten:
+            self._entries = {key: entry for key, entry in self._entries.items() if key[0] not in self._forgotten}
+            self._forgotten.clear()
         elephants, hosts, strangers = self._elephants(rates)
         labels = self._place(elephants, hosts)
         wanted: dict[tuple[str, FlowKey], ScheduledEntry] = {}

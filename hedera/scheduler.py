@@ -12,17 +12,20 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hedera import events
+from hedera.data_centre import DataCentre
 from hedera.elephant_schedule import ElephantSchedule
 from hedera.flows import ScheduledEntry
 from hedera.links import Links
 from hedera.messages import SchedulerMessages, readings
 from hedera.options import SchedulerOptions, build
 from hedera.polling import LEAST_PATIENCE, Polls
-from hedera.tables import Routing
+from hedera.tables import Cable, Routing
 from kuijia_app.control.flap_damping import FlapDamping
 from kuijia_app.control.openflow_reading import error_name
 from kuijia_app.control.roles import DENIALS
@@ -30,10 +33,23 @@ from kuijia_app.control.switch_application import SwitchApplication
 from kuijia_app.control.switch_connection import ReadBack, is_live
 from kuijia_app.framework import event_log
 from kuijia_app.framework.guarded_app import background
-from kuijia_app.framework.seam import FRAMEWORK, EventBase, Harm, cfg, handler, ofp_event, ofproto, on, on_own
+from kuijia_app.framework.seam import (
+    FRAMEWORK,
+    Event,
+    EventBase,
+    Harm,
+    apart,
+    cfg,
+    handler,
+    ofp_event,
+    ofproto,
+    on,
+    on_own,
+)
 from kuijia_app.gate.server import stand_before
 from kuijia_app.tables.rules import Group, SwitchTables
 from kuijia_base.errors import InputError
+from kuijia_base.progress import PatientProgress
 
 OPTION_GROUP = "hedera"
 _DEFAULTS = SchedulerOptions()
@@ -67,12 +83,30 @@ _OWN_IDS = 1 << 30
 """Transaction ids of the scheduler's own messages count from here, those of `SwitchConnection` from 1."""
 
 
+@dataclass(frozen=True)
+class Routes:
+    """A routing around failed cables, its tables, and the seconds that it took to find them."""
+
+    failed: frozenset[Cable]
+    routing: Routing
+    tables: dict[str, SwitchTables]
+    seconds: float
+
+
 class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones
-    """Time has passed."""
+    """Time has passed.
+
+    Attributes:
+        routes: found meanwhile, if any were.
+    """
+
+    def __init__(self, routes: Routes | None = None) -> None:
+        super().__init__()
+        self.routes = routes
 
 
 class HederaScheduler(SwitchApplication):
-    """Everything but the clock runs in the application's own thread, one event after the other."""
+    """Everything but the clock and the search for routes runs in the application's own thread, one event by one."""
 
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
 
@@ -93,15 +127,18 @@ class HederaScheduler(SwitchApplication):
         self._links = Links(self._wiring)
         self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
         self._polls = Polls(self._centre.fabric.nic_rate, max(_PATIENT_POLLS * self._options.period, LEAST_PATIENCE))
-        self._schedule = ElephantSchedule(self._centre, placement)
-        self._routing = Routing(self._centre)
+        self._routing = _first_routing(self._centre)
         self._tables = self._routing.tables()
+        self._schedule = ElephantSchedule(self._centre, placement, self._routing)
+        self._sought: frozenset[Cable] | None = None
+        self._has_sought = Event()
         self._settled: set[str] = set()
         self._refused: dict[str, SwitchTables] = {}
         self._awaited: set[str] = set()
         self._polled: dict[str, deque[int]] = {}
         self._are_all_read = False
         self._last_own_id = _OWN_IDS
+        self._is_routing = False
         self._next_routing = 0.0
         self._started_at = self._next_poll = time.monotonic()
 
@@ -109,8 +146,18 @@ class HederaScheduler(SwitchApplication):
     def _watch_clock(self) -> None:
         self._tell_time(TICK, Tick)
 
+    @background
+    def _find_routes(self) -> None:
+        # Seconds in a large network, for which no switch waits.
+        while self.is_active:
+            self._has_sought.wait(TICK)
+            self._has_sought.clear()
+            failed, self._sought = self._sought, None
+            if failed is not None:
+                self.send_event(self.name, Tick(apart(partial(_routes_around, self._routing, failed))))
+
     @on_own(Tick)
-    def time_passed(self, _event: Tick) -> None:
+    def time_passed(self, event: Tick) -> None:
         self._tick_handled()
         now = time.monotonic()
         for switch, port in self._damping.released(now):
@@ -118,6 +165,8 @@ class HederaScheduler(SwitchApplication):
         if now - self._started_at > PATIENCE:
             self._links.expect_all()
         self._drop_silent(now)
+        if event.routes is not None:
+            self._follow(event.routes, now)
         self._route_around()
         if self._are_all_read:
             self._run_round()
@@ -214,8 +263,8 @@ class HederaScheduler(SwitchApplication):
             # It would refuse them again: packets had better avoid it.
             self._links.left(switch)
         self._route_around()
-        if self._refused.get(switch) is not self._tables[switch]:
-            self._want([switch])
+        if not self._is_routing and self._refused.get(switch) is not self._tables[switch]:
+            self._want([switch])  # otherwise all switches are about to get other tables
 
     def _switch_done(self, switch: str) -> None:
         if switch not in self._settled:
@@ -239,23 +288,28 @@ class HederaScheduler(SwitchApplication):
         self._note_refusal(event_log.SWITCH_REFUSED, switch, reason)
 
     def _route_around(self) -> None:
-        """Have routes follow the links, if those that have failed are others than before.
+        """Have routes around failed links found, if those are others than before.
 
-        Afterwards as long a time is left to everything else: the next tick does what is left.
+        One search is made at a time, and afterwards as long a time is left to everything else: the next tick does what
+        is left, for the links as they are then.
         """
-        began = time.monotonic()
-        failed = self._links.take_changed() if began >= self._next_routing else None
-        if failed is None:
+        if self._is_routing or time.monotonic() < self._next_routing:
             return
-        self._log.write(events.ROUTES_CHANGED, failed=sorted(sorted(cable) for cable in failed))
-        with self._watchdog.long_work():
-            self._routing = Routing(self._centre, failed)
-            self._tables = self._routing.tables()
-            self._schedule.follow(self._routing, failed)
+        failed = self._links.take_changed()
+        if failed is not None:
+            self._is_routing = True
+            self._sought = failed
+            self._has_sought.set()
+
+    def _follow(self, routes: Routes, now: float) -> None:
+        """Have all switches head for the routes that have been found."""
+        self._is_routing = False
+        self._next_routing = now + routes.seconds
+        self._log.write(events.ROUTES_CHANGED, failed=sorted(sorted(cable) for cable in routes.failed))
+        self._routing, self._tables = routes.routing, routes.tables
+        self._schedule.follow(self._routing, routes.failed)
         self._settled.clear()
         self._want(self._connections)
-        ended = time.monotonic()
-        self._next_routing = ended + (ended - began)
 
     def _poll(self, now: float) -> None:
         """Ask the edge switches that do not owe an answer."""
@@ -306,3 +360,19 @@ class HederaScheduler(SwitchApplication):
             self._last_own_id += 1
             message.set_xid(self._last_own_id)
             self._connections[switch].datapath.send_msg(message)
+
+
+def _first_routing(centre: DataCentre) -> Routing:
+    """Return the routing of the whole network; where that takes long, stderr says how far it is."""
+    progress = PatientProgress(sys.stderr)
+    try:
+        return Routing(centre, progress=lambda done, total: progress.show(f"routes to {done} of {total} edge switches"))
+    finally:
+        progress.close()
+
+
+def _routes_around(before: Routing, failed: frozenset[Cable]) -> Routes:
+    began = time.monotonic()
+    routing = Routing(before.centre, failed, before)
+    tables = routing.tables()
+    return Routes(failed, routing, tables, time.monotonic() - began)

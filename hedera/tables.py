@@ -17,10 +17,10 @@ even one.
 from __future__ import annotations
 
 import zlib
-from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 from hedera.data_centre import DataCentre
 from kuijia_app.tables.rules import (
@@ -34,7 +34,6 @@ from kuijia_app.tables.rules import (
     SwitchTables,
     ToGroup,
 )
-from te_solver.topology import Topology
 
 ROUTE_TABLE = 1
 COUNTER_TABLE = 2
@@ -51,6 +50,9 @@ _ID_BITS = 0x00FF_FFFF
 
 Cable = frozenset[str]
 """The two ends of a cable."""
+
+_Cables: TypeAlias = Mapping[str, Sequence[tuple[str, int]]]
+"""The neighbours of each switch, each with the port that leads there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,50 +86,89 @@ class Routing:
     A failed switch is one that has lost all of its cables.
     """
 
-    def __init__(self, centre: DataCentre, failed: Collection[Cable] = frozenset()) -> None:
+    def __init__(
+        self,
+        centre: DataCentre,
+        failed: Collection[Cable] = frozenset(),
+        before: Routing | None = None,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> None:
+        """Find the next hops.
+
+        Args:
+            centre: the data centre.
+            failed: the cables that it has lost.
+            before: another routing of it; `tables` returns the same objects as there for all that is equal.
+            progress: called with the number of edge switches that are done, and of all.
+        """
         self.centre = centre
-        topology = centre.wiring.topology
-        self._next: dict[tuple[str, str], NextHops] = {}
-        for edge, _ in centre.edges:
-            distances = _distances(topology, edge, failed)
-            for switch, distance in distances.items():
-                ports = tuple(
-                    centre.wiring.port(switch, other)
-                    for other in topology.neighbours[switch]
-                    if frozenset((switch, other)) not in failed and distances.get(other, distance) == distance - 1
-                )
-                if ports:
-                    self._next[switch, edge] = NextHops(ports, distance)
         self._choices = centre.fabric.blocks
+        self._tables: dict[str, SwitchTables] = {} if before is None else before._tables  # noqa: SLF001  # of our own class
+        self._entries: dict[tuple[str, int], FlowEntry] = {} if before is None else before._entries  # noqa: SLF001
+        self._towards: dict[str, dict[str, NextHops]] = {}
+        made: dict[tuple[tuple[int, ...], int], NextHops] = {}
+        cables = _cables(centre, failed)
+        for number, (edge, _) in enumerate(centre.edges, start=1):
+            self._towards[edge] = _hops_towards(edge, cables, made)
+            progress(number, len(centre.edges))
 
     def next_hops(self, switch: str, edge: str) -> NextHops | None:
         """Return the next hops from a switch to an edge switch; None without a path, and at the edge switch itself."""
-        return self._next.get((switch, edge))
+        return self._towards[edge].get(switch)
 
     def tables(self) -> dict[str, SwitchTables]:
         """Return the tables of each switch."""
-        return {switch: self._tables_of(switch) for switch in self.centre.wiring.topology.nodes}
+        entries: dict[tuple[str, int], FlowEntry] = {}
+        ids: dict[int, tuple[NextHops, int]] = {}
+        self._tables = {switch: self._tables_of(switch, entries, ids) for switch in self.centre.wiring.topology.nodes}
+        self._entries = entries
+        return self._tables
 
-    def _tables_of(self, switch: str) -> SwitchTables:
-        groups: dict[int, Group] = {}
-        entries = [FlowEntry(0, Match(), goto_table=ROUTE_TABLE)]
-        for site in self.centre.hosts_of.get(switch, ()):
-            match = Match(eth_type=ETH_TYPE_IPV4, ipv4_dst=site.prefix)
-            entries.append(FlowEntry(HOST_PRIORITY, match, (Output(site.port),), ROUTE_TABLE))
+    def _tables_of(
+        self, switch: str, made: dict[tuple[str, int], FlowEntry], ids: dict[int, tuple[NextHops, int]]
+    ) -> SwitchTables:
+        """Return a switch's tables; `made` takes the entries that several switches have, `ids` the groups of hops."""
+        before = self._tables.get(switch)
+        used: dict[int, NextHops] = {}
+        entries = list(self._own_entries(switch) if before is None else before.flows[: self._own_count(switch)])
         for edge, prefix in self.centre.edges:
-            hops = self.next_hops(switch, edge)
+            hops = self._towards[edge].get(switch)
             if hops is None:
                 continue
-            match = Match(eth_type=ETH_TYPE_IPV4, ipv4_dst=prefix)
-            if len(hops.ports) == 1:
-                action: Output | ToGroup = Output(hops.ports[0])
+            is_single = len(hops.ports) == 1
+            if is_single:
+                number = hops.ports[0]
             else:
-                action = ToGroup(hops.group_id)
-                if hops.group_id not in groups:
-                    groups.update((group.group_id, group) for group in _groups(hops, self._choices))
-            entries.append(FlowEntry(PREFIX_PRIORITY, match, (action,), ROUTE_TABLE))
+                # By identity: equal next hops are one object here, and to hash them takes longer.
+                known = ids.get(id(hops))
+                if known is None:
+                    known = ids[id(hops)] = hops, hops.group_id
+                number = known[1]
+                used[number] = hops
+            entry = made.get((edge, number))
+            if entry is None:
+                entry = self._entries.get((edge, number))
+                if entry is None:
+                    match = Match(eth_type=ETH_TYPE_IPV4, ipv4_dst=prefix)
+                    action = Output(number) if is_single else ToGroup(number)
+                    entry = FlowEntry(PREFIX_PRIORITY, match, (action,), ROUTE_TABLE)
+                made[edge, number] = entry
+            entries.append(entry)
+        groups = {group.group_id: group for hops in used.values() for group in _groups(hops, self._choices)}
         # Failover groups watch the SELECT groups, so these must come first.
-        return SwitchTables(tuple(groups[group_id] for group_id in sorted(groups)), tuple(entries))
+        found = SwitchTables(tuple(groups[group_id] for group_id in sorted(groups)), tuple(entries))
+        return before if before is not None and before == found else found
+
+    def _own_count(self, switch: str) -> int:
+        """Return the number of entries that no failure changes."""
+        return 1 + len(self.centre.hosts_of.get(switch, ()))
+
+    def _own_entries(self, switch: str) -> Iterator[FlowEntry]:
+        """Yield the entries that no failure changes."""
+        yield FlowEntry(0, Match(), goto_table=ROUTE_TABLE)
+        for site in self.centre.hosts_of.get(switch, ()):
+            match = Match(eth_type=ETH_TYPE_IPV4, ipv4_dst=site.prefix)
+            yield FlowEntry(HOST_PRIORITY, match, (Output(site.port),), ROUTE_TABLE)
 
 
 @lru_cache(maxsize=1024)
@@ -156,14 +197,37 @@ def _slots(hops: NextHops, choices: int) -> tuple[Bucket, ...]:
     return tuple(Bucket((Output(port),), port) for port in ports)
 
 
-def _distances(topology: Topology, target: str, failed: Collection[Cable]) -> dict[str, int]:
-    """Return the distance in links of each switch that can reach `target`."""
-    far = {target: 0}
-    queue = deque([target])
-    while queue:
-        switch = queue.popleft()
-        for other in topology.neighbours[switch]:
-            if other not in far and frozenset((switch, other)) not in failed:
-                far[other] = far[switch] + 1
-                queue.append(other)
-    return far
+def _cables(centre: DataCentre, failed: Collection[Cable]) -> _Cables:
+    wiring = centre.wiring
+    neighbours = wiring.topology.neighbours
+    return {
+        switch: [
+            (other, wiring.port(switch, other))
+            for other in neighbours[switch]
+            if not failed or frozenset((switch, other)) not in failed
+        ]
+        for switch in wiring.topology.nodes
+    }
+
+
+def _hops_towards(edge: str, cables: _Cables, made: dict[tuple[tuple[int, ...], int], NextHops]) -> dict[str, NextHops]:
+    """Return the next hops of each other switch that can reach an edge switch; equal ones are one object of `made`."""
+    far = {edge: 0}
+    found: dict[str, NextHops] = {}
+    nearest, distance = [edge], 0
+    while nearest:
+        distance += 1
+        following = []
+        for switch in nearest:
+            for other, _ in cables[switch]:
+                if other not in far:
+                    far[other] = distance
+                    following.append(other)
+        for switch in following:
+            ports = tuple([port for other, port in cables[switch] if far.get(other) == distance - 1])
+            hops = made.get((ports, distance))
+            if hops is None:
+                hops = made[ports, distance] = NextHops(ports, distance)
+            found[switch] = hops
+        nearest = following
+    return found

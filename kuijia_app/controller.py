@@ -324,10 +324,15 @@ class KuijiaController(SwitchApplication):
 
     def _tell_ingresses(self, changes: Iterable[LivenessChange]) -> None:
         """Fill or empty liveness groups; an ingress that has not been read yet is told when it has been."""
+        told: dict[str, SwitchConnection] = {}
         for change in changes:
             connection = self._connections.get(change.ingress)
             if connection is not None and change.ingress not in self._left_alone:
                 self._tell(connection, change)
+                told[change.ingress] = connection
+        # All changes of an ingress in one batch, or the third would wait for the answer to the first.
+        for connection in told.values():
+            connection.proceed()
 
     def _tell(self, connection: SwitchConnection, change: LivenessChange) -> None:
         group = emptied_liveness_group(change.path_id)

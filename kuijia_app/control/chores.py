@@ -31,8 +31,11 @@ class Chores:
 
     @contextmanager
     def gathered(self) -> Iterator[None]:
-        """Begin what is added in the block after its end: all of it has one slice, not each a slice of its own."""
-        if self._is_working:
+        """Begin what is added in the block after its end: all of it has one slice, not each a slice of its own.
+
+        It is begun only if nothing else is left, as that has had its slice or is about to.
+        """
+        if self._is_working or self._left:
             yield
             return
         self._is_working = True

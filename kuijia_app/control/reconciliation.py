@@ -60,9 +60,14 @@ class DeleteGroup:
 
 @dataclass(frozen=True, slots=True)
 class PutFlow:
-    """Add an entry, or replace the one with the same key."""
+    """Add an entry, or replace the one with the same key, which may be given if it is known: to make it takes long."""
 
     entry: FlowEntry
+    known_key: FlowKey | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def key(self) -> FlowKey:
+        return FlowKey.of(self.entry) if self.known_key is None else self.known_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +150,7 @@ class Tables:
                     if entry is not None and group_id in _groups_of(entry):
                         del self.flows[key]
             case PutFlow(entry):
-                key = FlowKey.of(entry)
+                key = change.key
                 self.flows[key] = entry
                 if self._users is not None:
                     for group_id in _groups_of(entry):
@@ -175,7 +180,7 @@ def difference(present: Tables, wanted: SwitchTables) -> list[Change]:
     put: list[Change] = []
     deleted: list[Change] = []
     if present.flows != flows:
-        put += [PutFlow(entry) for key, entry in flows.items() if not _are_equal(present.flows.get(key), entry)]
+        put += [PutFlow(entry, key) for key, entry in flows.items() if not _are_equal(present.flows.get(key), entry)]
         deleted += [DeleteFlow(key) for key in present.flows if key not in flows]
     stale = {group_id: group for group_id, group in present.groups.items() if group_id not in groups}
     removed = [DeleteGroup(group_id) for group_id in _users_first(stale)]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import logging
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -25,9 +23,6 @@ from te_solver.topology import Topology
 
 SETTLE = 1.0
 """Seconds without another failure or healing before it is begun."""
-
-_PR_SET_PDEATHSIG = 1
-"""Of prctl(2)."""
 
 Edges = frozenset[frozenset[str]]
 
@@ -153,7 +148,9 @@ def main() -> int:
 
     PARENT is the id of the process that waits for the answer: this one ends with it.
     """
-    _end_with(int(sys.argv[1]))
+    from kuijia_base.parallel import end_with  # noqa: PLC0415  # a tenth of a second, which only the other process has
+
+    end_with(int(sys.argv[1]))
     try:
         asked = json.load(sys.stdin.buffer)
         plan = plan_from_json(asked["plan"], "plan")
@@ -164,13 +161,6 @@ def main() -> int:
         sys.stderr.write(f"error: solving anew: {type(error).__name__} {quoted(str(error))}\n")
         return 1
     return 0
-
-
-def _end_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent ends, which may have happened already."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        sys.exit(1)
 
 
 if __name__ == "__main__":

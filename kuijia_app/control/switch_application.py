@@ -110,8 +110,7 @@ class SwitchApplication(GuardedApp):
     @on(ofp_event.EventOFPBarrierReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
     def barrier_replied(self, event: Any) -> None:
         connection = self._connection(event.msg.datapath)
-        if connection is not None:
-            connection.acknowledged(event.msg.xid)
+        if connection is not None and connection.acknowledged(event.msg.xid):
             self._answered()
 
     @on(ofp_event.EventOFPStateChange, handler.DEAD_DISPATCHER)

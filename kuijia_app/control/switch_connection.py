@@ -149,17 +149,17 @@ class SwitchConnection:
                 self._later(self._heading(self._sender))
 
     def want_instead(self, group_id: int, group: Group | None) -> None:
-        """See `Sender.want_instead`; without effect until the switch has been read."""
+        """See `Sender.want_instead`; without effect until the switch has been read, and until `proceed` is called."""
         if self._sender is not None:
             self._sender.want_instead(group_id, group)
-            self._proceed()
 
-    def acknowledged(self, xid: int) -> None:
-        """A barrier has been replied to; nothing comes of one that was never sent."""
+    def acknowledged(self, xid: int) -> bool:
+        """Take in the reply to a barrier; return False, and do nothing, for one that was never sent."""
         then = self._waiting.pop(xid, None)
         if then is not None:
             self._answers += 1
             then()
+        return then is not None
 
     def ports_described(self, ports: Sequence[Any]) -> None:
         """Take in a part of the switch's port list; raise SwitchFaultError when all parts are too much."""
@@ -241,7 +241,8 @@ class SwitchConnection:
         if under_way.entries > self._most_entries:
             raise SwitchFaultError(f"it describes more than {self._most_entries} ports, groups and entries")
 
-    def _proceed(self) -> None:
+    def proceed(self) -> None:
+        """Send what may be sent now."""
         sender = self._sender
         if sender is None:
             return
@@ -265,7 +266,7 @@ class SwitchConnection:
             sender.want(tables)
             yield
             if sender is self._sender:
-                self._proceed()
+                self.proceed()
 
     def _taking(self, sender: Sender, batch: Batch) -> Then:
         """Return what is to be done once the switch has acknowledged a batch."""
@@ -275,7 +276,7 @@ class SwitchConnection:
                 sender.acknowledged(batch.number)
                 for change in batch.changes:
                     self._report_group(change)
-                self._proceed()
+                self.proceed()
 
         return done
 

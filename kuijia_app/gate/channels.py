@@ -29,7 +29,10 @@ class Channel(Protocol):
         ...
 
     def sent(self, data: bytes) -> bytes:
-        """Return what to put on the wire for these messages, and for what the channel itself has to say."""
+        """Return what to put on the wire for these messages, and for what the channel itself has to say.
+
+        Raises RefusedError when the other side has left the channel in a state in which nothing can be sent.
+        """
         ...
 
 
@@ -54,6 +57,7 @@ class TlsChannel:
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self.is_open = False
+        self._is_over = False
 
     @property
     def fingerprint(self) -> str | None:
@@ -61,6 +65,8 @@ class TlsChannel:
         return None if certificate is None else hashlib.sha256(certificate).hexdigest()
 
     def received(self, data: bytes) -> bytes:
+        if self._is_over:
+            raise RefusedError("it sends more after the end of TLS")  # which nobody would ever read out of memory
         self._incoming.write(data)
         messages = bytearray()
         try:
@@ -69,16 +75,26 @@ class TlsChannel:
                 self.is_open = True
             while piece := self._tls.read(_PIECE):
                 messages += piece
-        except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
-            pass  # no more for now, or for ever, as the end of the connection itself will say
+            self._is_over = True  # the end of the connection itself follows
+        except ssl.SSLWantReadError:
+            pass  # no more for now
+        except ssl.SSLZeroReturnError:
+            self._is_over = True
         except ssl.SSLError as error:
-            raise RefusedError("TLS failed", (error.reason or "no reason").lower().replace("_", " ")) from error
+            raise _failed(error) from error
         return bytes(messages)
 
     def sent(self, data: bytes) -> bytes:
-        if data:
-            self._tls.write(data)
+        try:
+            if data:
+                self._tls.write(data)
+        except ssl.SSLError as error:
+            raise _failed(error) from error
         return self._outgoing.read()
+
+
+def _failed(error: ssl.SSLError) -> RefusedError:
+    return RefusedError("TLS failed", (error.reason or "no reason").lower().replace("_", " "))
 
 
 def server_context(key: str, certificate: str, authority: str | None, ciphers: str | None = None) -> ssl.SSLContext:

@@ -43,6 +43,7 @@ class Limits:
         entry: bytes of one group or flow entry in such a description.
         asked: questions that may be unanswered; with more, the oldest is forgotten.
         unsent: bytes that wait for a switch to read them.
+        unread_echoes: bytes of answers to echo requests among them.
         stalled: time without the switch reading any of what waits for it.
         silence: time without a sign of life after which another connection may take a switch's datapath id.
         backlog: events that wait for the application, above which no switch is read.
@@ -76,6 +77,7 @@ class Limits:
     entry: int = 32 * 1024
     asked: int = 64
     unsent: int = 16 * 2**20
+    unread_echoes: int = 256 * 1024
     stalled: float = 5.0
     silence: float = 5.0
     backlog: int = 32

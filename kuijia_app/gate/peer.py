@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kuijia_app.gate import elements
 from kuijia_app.gate.answers import Answers
-from kuijia_app.gate.errors import MalformedError
+from kuijia_app.gate.errors import MalformedError, RefusedError
 from kuijia_app.gate.frames import HEADER, LONGEST, UNUSED, VERSION, Frame, Kind, Splitter, message
 from kuijia_app.gate.greeting import Greeting
 from kuijia_app.gate.limits import LIMITS, Limits
@@ -61,6 +61,7 @@ class Peer:
         self._parts: Iterator[Frame] = iter(())
         self._has_parts = False
         self._allowance = Allowance(limits.frames_rate, limits.frames_burst, now)
+        self._unread_echoes = 0
         self._echo_ids = count(1)
         self._echoes: dict[int, float] = {}
         self._next_echo = now
@@ -124,12 +125,21 @@ class Peer:
                 self._parts = self.answers.parts(frame)
                 self._has_parts = True
         elif frame.kind == Kind.ECHO_REQUEST:
-            self.wire.send(message(Kind.ECHO_REPLY, frame.xid, frame.data[HEADER.size :]))
+            self._echo(frame)
         elif frame.kind == Kind.ECHO_REPLY:
             self._echoes.pop(frame.xid, None)
         elif frame.kind not in _DROPPED:
             raise MalformedError("a message that no switch may send", frame.data)
         return None
+
+    def _echo(self, request: Frame) -> None:
+        """Answer a question for a sign of life; who reads slowly may not have us keep answers without an end."""
+        if not self.wire.unsent:
+            self._unread_echoes = 0
+        self._unread_echoes += len(request.data)
+        if self._unread_echoes > self._limits.unread_echoes:
+            raise RefusedError("it does not read the answers to its echo requests")
+        self.wire.send(message(Kind.ECHO_REPLY, request.xid, request.data[HEADER.size :]))
 
     def probe(self, now: float) -> None:
         """Ask it for a sign of life (OpenFlow 1.3.5, 6.3.5)."""

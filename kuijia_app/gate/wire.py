@@ -75,6 +75,11 @@ class Wire:
             return self._channel.fingerprint
 
     @property
+    def unsent(self) -> int:
+        """Number of bytes that wait for the other side to read."""
+        return len(self._unsent)
+
+    @property
     def failure(self) -> RefusedError | EndedError | None:
         """The reason why the loop is to close the wire."""
         return self._failure
@@ -109,7 +114,10 @@ class Wire:
         with self._lock:
             if self._closed or self._failure is not None:
                 return False
-            self._put(self._channel.sent(data))
+            try:
+                self._put(self._channel.sent(data))
+            except RefusedError as error:
+                self._failure = error
             failed = self._failure is not None
         if failed:
             self._failed()

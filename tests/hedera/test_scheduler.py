@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -16,10 +17,12 @@ from hedera.data_centre import DataCentre
 from hedera.fat_tree import FatTree
 from hedera.tables import SCHEDULED_PRIORITY
 from kuijia_app.framework import event_log
+from kuijia_app.framework.watchdog import LIMIT
 from testbed.controllers.application_process import START_TIMEOUT, Event, Framework, Listening
 from testbed.controllers.scheduler_process import SchedulerProcess
 from tests.hedera.dummy_fabric import DummyFabric
-from tests.kuijia_app.dummy_switches import free_port
+from tests.kuijia_app.dummy_switches import free_port, wait_until
+from tests.kuijia_app.gate.rigs import SchedulerRig
 from tests.kuijia_app.test_controller import ask_late
 
 pytestmark = [pytest.mark.ovs, pytest.mark.slow]
@@ -281,3 +284,22 @@ def test_of_two_schedulers_the_later_one_rules_and_the_other_keeps_quiet(fabric:
             assert len(rounds(earlier.events())) == quiet_since
         finally:
             later.stop()
+
+
+@both_frameworks
+def test_switches_are_heard_however_long_it_takes_to_find_routes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, framework: Framework
+) -> None:
+    trigger = tmp_path / "trigger"
+    program = [sys.executable, "-m", "tests.kuijia_app.failing_application", "HANG", "hedera.tables:Routing.tables"]
+    command = SchedulerProcess._command
+    monkeypatch.setattr(SchedulerProcess, "_command", lambda process: [*program, str(trigger), *command(process)])
+    with SchedulerRig(tmp_path, framework) as rig:
+        rig.connect_all()
+        trigger.touch()
+        rig.reaction("c0")
+        deadline = time.monotonic() + 2 * LIMIT
+        wait_until(lambda: time.monotonic() > deadline or not rig.process.is_alive, "it should have been noticed")
+        rig.assert_well()
+        assert rig.process.is_alive
+        assert rig.events(events.ROUTES_CHANGED) == []

@@ -89,6 +89,23 @@ def test_whatever_fails_packets_arrive_where_there_is_a_way_and_never_loop(
         assert not {frozenset(hop) for hop in pairwise(way)} & failed
 
 
+@given(st.sets(st.sampled_from(CABLES), max_size=8), st.sets(st.sampled_from(CABLES), max_size=8))
+def test_routes_found_from_others_are_those_found_anew(failed: set[Cable], next_failed: set[Cable]) -> None:
+    before = Routing(CENTRE, failed)
+    tables_before = before.tables()
+    tables = Routing(CENTRE, next_failed, before).tables()
+    assert tables == Routing(CENTRE, next_failed).tables()
+    for switch, known in tables_before.items():
+        assert (tables[switch] is known) == (tables[switch] == known)
+    assert before.tables() == tables_before
+
+
+def test_the_search_for_routes_says_how_far_it_is() -> None:
+    said: list[tuple[int, int]] = []
+    Routing(CENTRE, progress=lambda done, total: said.append((done, total)))
+    assert said == [(number, 8) for number in range(1, 9)]
+
+
 def test_groups_keep_their_numbers_and_come_after_those_that_they_use() -> None:
     before, after = Routing(CENTRE).tables(), Routing(CENTRE, {frozenset({"p0e0", "p0a0"})}).tables()
     for switch in ("p1e0", "p1a0", "p0a1"):

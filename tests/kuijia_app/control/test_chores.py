@@ -64,6 +64,17 @@ def test_walks_that_are_gathered_have_one_slice_together() -> None:
     assert rig.done == ["a", "a"]
 
 
+def test_gathering_takes_no_second_slice_while_something_is_left() -> None:
+    rig = Rig(looks_per_slice=2)
+    rig.chores.add(rig.walk("a"))
+    with rig.chores.gathered():
+        rig.chores.add(rig.walk("b"))
+    with rig.chores.gathered():
+        pass
+    assert rig.done == ["a", "a"]
+    assert rig.wakes == 1
+
+
 def test_what_a_walk_adds_comes_after_what_waits() -> None:
     rig = Rig(looks_per_slice=100)
 

@@ -18,6 +18,7 @@ from kuijia_app.tables.identifiers import liveness_group
 from kuijia_app.tables.rules import SwitchTables
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, save_plan
+from tests.kuijia_app.control.applications import application_of
 from tests.kuijia_app.control.fake_switch import PARSER, S1, S2, T1, FakeSwitch, connected, events
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 
@@ -54,6 +55,26 @@ def test_entries_are_sent_once_all_groups_are_acknowledged(application: KuijiaCo
     last_group = max(position for position, kind in enumerate(kinds) if kind is PARSER.OFPGroupMod)
     first_entry = kinds.index(PARSER.OFPFlowMod)
     assert PARSER.OFPBarrierRequest in kinds[last_group:first_entry]
+
+
+def test_all_changes_of_an_ingress_after_a_failure_wait_for_one_answer_at_most(tmp_path: Path) -> None:
+    topology = both_ways("star", "a b c d e", "a-b b-c c-d c-e")
+    with application_of(plan_of(topology, "a-b-c", "a-b-c-d", "a-b-c-e"), tmp_path) as application:
+        ingress, transit = connected(application, 1), connected(application, 2)
+        sent = len(ingress.sent)
+        transit.port_goes(2, live=False)
+        assert len(ingress.emptied_groups()) == 3
+        assert sum(isinstance(message, PARSER.OFPBarrierRequest) for message in ingress.sent[sent:]) == 1
+
+
+def test_a_reply_to_a_barrier_that_was_never_sent_changes_nothing_and_asks_for_nothing(
+    application: KuijiaController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switch = connected(application, S1)
+    monkeypatch.setattr(application, "_answered", lambda: pytest.fail("something is done"))
+    sent = len(switch.sent)
+    application.barrier_replied(switch._event(xid=1_000_000))
+    assert len(switch.sent) == sent
 
 
 def test_what_an_old_connection_still_says_is_not_taken_for_the_new_one(application: KuijiaController) -> None:

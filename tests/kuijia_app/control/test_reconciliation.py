@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 
 from kuijia_app.control.reconciliation import (
@@ -41,6 +42,16 @@ def test_a_switch_that_has_everything_gets_nothing() -> None:
 def test_one_changed_group_is_one_modify() -> None:
     present = Tables.of(SwitchTables((GROUP, USER), (ENTRY,)))
     assert difference(present, SwitchTables((OTHER, USER), (ENTRY,))) == [ModifyGroup(OTHER)]
+
+
+def test_changes_are_applied_without_making_the_keys_of_entries_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = SwitchTables((GROUP, USER), (ENTRY,))
+    present = Tables()
+    changes = difference(present, wanted)
+    monkeypatch.setattr(FlowKey, "of", None)
+    for change in changes:
+        present.apply(change)
+    assert list(present.flows.values()) == [ENTRY]
 
 
 def test_what_is_wanted_no_more_goes_last_and_users_before_what_they_use() -> None:

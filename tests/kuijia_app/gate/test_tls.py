@@ -7,7 +7,9 @@ import select
 import socket
 import ssl
 import time
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -70,8 +72,22 @@ def test_handshakes_that_hang_keep_nobody_out_and_end(keys: Path, tmp_path: Path
             each.close()
 
 
-def test_who_sends_on_a_connection_whose_tls_has_broken_is_told_so_and_nothing_is_raised(keys: Path) -> None:
-    """The loop and the application have a thread each, so that one may send before the other has closed."""
+@dataclass
+class Pair:
+    """A wire whose handshake of TLS is done, and its switch."""
+
+    wire: Wire
+    switch: ssl.SSLObject
+    outgoing: ssl.MemoryBIO
+    other: socket.socket
+
+    def say(self) -> None:
+        """Have the switch send what it has to."""
+        self.other.sendall(self.outgoing.read())
+
+
+@pytest.fixture
+def pair(keys: Path) -> Iterator[Pair]:
     ours, other = socket.socketpair()
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     switch = shown(keys, "switch").wrap_bio(incoming, outgoing)
@@ -87,13 +103,41 @@ def test_who_sends_on_a_connection_whose_tls_has_broken_is_told_so_and_nothing_i
             wire.read(1 << 16)
             with suppress(BlockingIOError):
                 incoming.write(other.recv(1 << 16))
-        assert wire.send(b"message")
-        other.sendall(b"\x17\x03\x03\x00\x20" + bytes(32))
-        with pytest.raises(RefusedError, match="TLS failed"):
-            wire.read(1 << 16)
-        assert not wire.send(b"message")
-        assert isinstance(wire.failure, RefusedError)
+        yield Pair(wire, switch, outgoing, other)
         wire.close()
+
+
+def test_who_sends_on_a_connection_whose_tls_has_broken_is_told_so_and_nothing_is_raised(pair: Pair) -> None:
+    """The loop and the application have a thread each, so that one may send before the other has closed."""
+    assert pair.wire.send(b"message")
+    pair.other.sendall(b"\x17\x03\x03\x00\x20" + bytes(32))
+    with pytest.raises(RefusedError, match="TLS failed"):
+        pair.wire.read(1 << 16)
+    assert not pair.wire.send(b"message")
+    assert isinstance(pair.wire.failure, RefusedError)
+
+
+def test_nothing_is_kept_of_what_comes_after_the_end_of_tls(pair: Pair) -> None:
+    """OpenSSL never reads it, so that it would stay in memory as long as the connection does."""
+    pair.switch.write(b"the last message")
+    with suppress(ssl.SSLWantReadError):
+        pair.switch.unwrap()
+    pair.say()
+    assert pair.wire.read(1 << 16) == b"the last message"
+    pair.other.sendall(bytes(1000))
+    with pytest.raises(RefusedError, match="after the end of TLS"):
+        pair.wire.read(1 << 16)
+
+
+def test_a_channel_that_cannot_send_fails_its_wire_and_raises_nothing(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*_arguments: object) -> bytes:
+        raise RefusedError("TLS failed")
+
+    monkeypatch.setattr(TlsChannel, "sent", refuses)
+    assert not pair.wire.send(b"message")
+    assert isinstance(pair.wire.failure, RefusedError)
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)

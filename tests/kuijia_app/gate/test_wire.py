@@ -14,7 +14,9 @@ import pytest
 
 from kuijia_app.gate.channels import PlainChannel
 from kuijia_app.gate.errors import RefusedError
+from kuijia_app.gate.frames import VERSION, Frame, Kind, message
 from kuijia_app.gate.limits import Limits
+from kuijia_app.gate.peer import Peer
 from kuijia_app.gate.wire import EndedError, Wire
 from tests.kuijia_app.dummy_switches import PATIENCE
 
@@ -142,3 +144,16 @@ def test_it_may_be_closed_while_others_send_and_twice(bench: Bench) -> None:
     assert not sender.is_alive()
     assert not bench.wire.send(b"x")
     assert bench.epoll.poll(0) == []
+
+
+def test_who_reads_slowly_cannot_have_answers_to_echo_requests_kept_without_an_end(bench: Bench) -> None:
+    peer = Peer(bench.wire, ("127.0.0.1", 1), 0.0)
+    request = Frame(VERSION, Kind.ECHO_REQUEST, 1, message(Kind.ECHO_REQUEST, 1, bytes(10_000)))
+    for _ in range(1000):
+        assert peer.passed(request) is None
+        assert len(bench.other.recv(len(request.data), socket.MSG_WAITALL)) == len(request.data)
+    with pytest.raises(RefusedError, match="does not read the answers"):  # noqa: PT012  # which of them does not matter
+        for _ in range(1000):
+            assert peer.passed(request) is None
+            bench.other.recv(1)
+    assert bench.wire.unsent <= Limits().unread_echoes
