@@ -11,9 +11,16 @@ from hedera.multi_rooted import MultiRooted
 from hedera.placement.interface import Placement
 from hedera.placement.registry import make_placement
 from kuijia_base.errors import InputError, UnsoundError
+from te_solver.topology import Topology
 from te_solver.topology_file import load_topology
 
 SHORTEST_PERIOD = 0.1
+
+MOST_PORTS = 32
+"""Ports of a fat-tree's switch, half a minute of preparation; in all there are 512 edge switches then."""
+
+MOST_DISTANCES = MOST_PORTS**5 // 2
+"""Edge switches times directed links between switches: the way to each edge switch is looked for on all of them."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,23 @@ def _centre(options: SchedulerOptions) -> DataCentre:
     source = options.topology or "fat-tree"
     try:
         if options.topology is not None:
-            return DataCentre(MultiRooted(load_topology(Path(options.topology))))
-        return DataCentre(FatTree(options.fat_tree, options.nic_rate))
+            topology = load_topology(Path(options.topology))
+            _require_prepared_soon(topology)
+            return DataCentre(MultiRooted(topology))
+        tree = FatTree(options.fat_tree, options.nic_rate)
+        if tree.k > MOST_PORTS:
+            raise UnsoundError(("k",), f"a fat-tree of {tree.k}-port switches", f"at most {MOST_PORTS} ports to schedule")
+        return DataCentre(tree)
     except UnsoundError as error:
         raise InputError(source, str(error.where[0]), error.problem, error.expected) from error
+
+
+def _require_prepared_soon(topology: Topology) -> None:
+    """Raise UnsoundError for a graph whose tables would not be ready within a minute."""
+    neighbours = topology.neighbours
+    leaves = {node for node in topology.nodes if len(neighbours[node]) == 1}
+    edges = {neighbours[leaf][0] for leaf in leaves}
+    links = sum(leaves.isdisjoint(link.ends) for link in topology.links)
+    if len(edges) * links > MOST_DISTANCES:
+        problem = f"{len(edges):,} edge switches and {links:,} links between switches"
+        raise UnsoundError(("links",), problem, f"a product of at most {MOST_DISTANCES:,}")

@@ -16,8 +16,8 @@ from kuijia_base.picture_file import plain
 _WIDTH, _HEIGHT = 5.6, 3.9
 _PANEL_WIDTH, _PANEL_HEIGHT = 3.3, 2.6
 _PANELS_IN_A_ROW = 3
-_MOST_PANELS, _MOST_BARS = 12, 200
-"""More panels, and more bars in all of them, take a minute to arrange and are too small to read."""
+_MOST_PANELS, _MOST_BARS = 8, 100
+"""More panels, and more bars in all of them, take seconds to arrange and are too small to read."""
 
 _NAME_INCHES = 0.24
 """Height of a name in pictures whose names stand one below the other."""
@@ -28,6 +28,9 @@ labels."""
 
 _MOST_NAMES, _MOST_LETTERS = 10, 110
 """Names, and letters of all names, that fit side by side below bars; more are drawn as rows."""
+
+_MOST_TICKS = 20
+"""Numbers that are written out below a logarithmic axis; of more, the powers of ten are."""
 
 _LABEL_LETTERS, _TITLE_LETTERS = 18, 68
 _GROUP = 0.8
@@ -90,7 +93,8 @@ def _scale(axes: Axes, exhibit: Exhibit) -> None:
     if is_numeric or not _are_rows(exhibit):
         axes.set_yscale("log")
     if is_numeric:
-        axes.set_xticks([float(x) for x in exhibit.columns], [f"{x:,}" for x in exhibit.columns])
+        if len(exhibit.columns) <= _MOST_TICKS:
+            axes.set_xticks([float(x) for x in exhibit.columns], [f"{x:,}" for x in exhibit.columns])
         axes.minorticks_off()
 
 

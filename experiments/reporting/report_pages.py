@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -33,9 +33,16 @@ class _Section:
     rows: Sequence[Row]
 
 
-def pictures_of(report: Report) -> dict[str, bytes]:
-    """Return the pictures of a report by their files' names: SVG, the same bytes for the same exhibit."""
-    return {picture_name(exhibit): picture_bytes(exhibit_figure(exhibit), ".svg") for exhibit in report.exhibits}
+def pictures_of(report: Report, tell: Callable[[int, int], None] = lambda _drawn, _of: None) -> dict[str, bytes]:
+    """Return the pictures of a report by their files' names: SVG, the same bytes for the same exhibit.
+
+    Before each picture `tell` is given the number of drawn pictures and of all.
+    """
+    pictures = {}
+    for drawn, exhibit in enumerate(report.exhibits):
+        tell(drawn, len(report.exhibits))
+        pictures[picture_name(exhibit)] = picture_bytes(exhibit_figure(exhibit), ".svg")
+    return pictures
 
 
 def html_page(report: Report, pictures: Mapping[str, bytes]) -> str:

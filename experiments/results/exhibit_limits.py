@@ -8,13 +8,19 @@ from experiments.results.exhibit import Exhibit, Point
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.text import is_file_name
 
-MOST_LINES = 100
-MOST_COLUMNS = 200
+MOST_LINES = 30
+MOST_COLUMNS = 100
+MOST_CELLS = 600
+"""Lines times columns. The largest exhibit of ours has 162; a picture of as many as this takes two seconds."""
+
 MOST_TEXTS = 200
 """Checks, and remarks."""
 
 LONGEST_TEXT = 2000
 """Characters of a remark; of every other text a tenth, as it stands beside a picture or in a table."""
+
+LONGEST_LABEL = 100
+"""Characters of the name of a line or column."""
 
 _ROUNDING = 1e-9
 """Relative; a mean of equal numbers may be above them by its rounding."""
@@ -34,13 +40,13 @@ def refuse_unshowable(exhibit: Exhibit, source: str | Path) -> None:
             _refuse_long(text, source, f"{key}[{number}]", LONGEST_TEXT)
     _refuse_long(exhibit.published or "", source, "published", LONGEST_TEXT)
     for number, line in enumerate(exhibit.lines):
-        _refuse_long(line.label, source, f"lines[{number}].label", LONGEST_TEXT // 10)
+        _refuse_long(line.label, source, f"lines[{number}].label", LONGEST_LABEL)
         for at, point in enumerate(line.points):
             _refuse_point(point, source, f"lines[{number}].points[{at}]")
 
 
 def _refuse_point(point: Point, source: str | Path, place: str) -> None:
-    _refuse_long(str(point.x), source, f"{place}.x", LONGEST_TEXT // 10)
+    _refuse_long(str(point.x), source, f"{place}.x", LONGEST_LABEL)
     if point.value is None:
         return
     if point.spread is not None and point.spread < 0:
@@ -64,6 +70,10 @@ def _refuse_long_lists(exhibit: Exhibit, source: str | Path) -> None:
     if len(exhibit.columns) > MOST_COLUMNS:
         problem = f"points at {len(exhibit.columns)} places"
         raise InputError(source, "lines", problem, f"at most {MOST_COLUMNS}")
+    cells = len(exhibit.lines) * len(exhibit.columns)
+    if cells > MOST_CELLS:
+        problem = f"{len(exhibit.lines)} lines with points at {len(exhibit.columns)} places, {cells} cells of a table"
+        raise InputError(source, "lines", problem, f"at most {MOST_CELLS}")
 
 
 def _refuse_long(text: str, source: str | Path, place: str, most: int) -> None:

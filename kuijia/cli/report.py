@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import warnings
 from dataclasses import asdict
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from experiments.results.text_table import text_table
 from kuijia_base.errors import InputError
 from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import PatientProgress
 from kuijia_base.reading import reading
 
 HELP = "show the results in a folder beside the published ones, as HTML and Markdown"
@@ -35,8 +37,12 @@ def run(args: argparse.Namespace) -> int:
     with reading(args.folder, "results that `kuijia run` wrote"), warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)  # numpy's, of numbers without meaning
         warnings.simplefilter("ignore", UserWarning)  # matplotlib's, of what does not fit into a picture
-        report = report_of(args.folder)
-        pictures = pictures_of(report)
+        progress = PatientProgress(sys.stderr)
+        try:
+            report = report_of(args.folder)
+            pictures = pictures_of(report, lambda drawn, of: progress.show(f"{drawn} of {of} pictures drawn"))
+        finally:
+            progress.close()
         pages = {HTML: html_page(report, pictures), MARKDOWN: markdown_page(report)}
     if len({name.casefold() for name in pictures}) < len(report.exhibits):
         raise InputError(args.folder, "", "has exhibits whose pictures are one file", "names that differ")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import asdict
 
-from hedera.options import SHORTEST_PERIOD, SchedulerOptions, build
+from hedera.options import MOST_PORTS, SHORTEST_PERIOD, SchedulerOptions, build
 from hedera.placement.registry import placement_names
 from kuijia.cli.controller import SUPERVISION, add_listening_options, binding_option, tls_files
 from kuijia_app.framework.launcher import run_application
@@ -14,6 +15,9 @@ from kuijia_base.option_values import positive_number, whole_number
 HELP = "run the OpenFlow controller that schedules large flows in a data centre, until interrupted"
 APPLICATION = "hedera.scheduler"
 _DEFAULTS = SchedulerOptions()
+
+_MANY_SWITCHES = 100
+"""From so many on, their tables take a second or more, and nothing answers meanwhile."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     network.add_argument(
         "--fat-tree",
-        type=whole_number(2, 254, expected="an even number from 2 to 254"),
+        type=whole_number(2, 254, expected=f"an even number from 2 to {MOST_PORTS}"),
         default=_DEFAULTS.fat_tree,
         metavar="K",
         help="instead of a file: a fat-tree of K-port switches (default: %(default)s)",
@@ -62,7 +66,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     names = asdict(_DEFAULTS)
     options = SchedulerOptions(**{name: getattr(args, name) for name in names})
-    build(options)  # bad ones are refused here, in one line, not in a thread of the framework
+    centre, _ = build(options)  # bad ones are refused here, in one line, not in a thread of the framework
+    switches = len(centre.wiring.topology.nodes)
+    if switches >= _MANY_SWITCHES:
+        print(f"preparing the tables of {switches:,} switches", file=sys.stderr, flush=True)
     events = {} if args.events is None else {"events": str(args.events)}
     tls = tls_files(args)
     run_application(APPLICATION, args.host, args.port, {**asdict(options), **events, **binding_option(args)}, tls)

@@ -10,8 +10,11 @@ import pytest
 
 from experiments.reporting.exhibit_picture import exhibit_figure
 from experiments.results.exhibit import Exhibit, Line, Point, exhibit_to_json
+from experiments.results.exhibit_limits import refuse_unshowable
 from experiments.results.result import Check
 from kuijia.cli.main import main
+from kuijia_base.picture_file import picture_bytes
+from tests.cpu_time import at_most
 
 POINT = Point("a", 1.0, 0.5, 2.0, 3, 1.1)
 EXHIBIT = Exhibit("fig99", "a title", "Figure 99", "flow", "flow", "goodput (Mbit/s)", (Line("one", (POINT,)),))
@@ -74,6 +77,56 @@ def test_what_cannot_be_shown_is_refused_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Mapping[str, Any]
 ) -> None:
     report(tmp_path, change, capsys)
+
+
+@pytest.mark.parametrize(("lines", "columns"), [(31, 1), (1, 101), (25, 25)])
+def test_an_exhibit_of_more_than_can_be_drawn_in_seconds_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], lines: int, columns: int
+) -> None:
+    assert "expected at most" in report(tmp_path, exhibit_to_json(filled(lines, columns)), capsys)
+
+
+def test_points_that_are_each_in_a_column_of_their_own_are_counted_as_the_table_that_they_make(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    point = with_point()["lines"][0]["points"][0]
+    lines = [{"label": f"{n}", "points": [{**point, "x": 3 * n + k} for k in range(3)]} for n in range(30)]
+    assert "2700 cells of a table" in report(tmp_path, {"lines": lines}, capsys)
+
+
+@pytest.mark.parametrize(
+    ("lines", "columns", "changes"),
+    [
+        (30, 20, {}),
+        (30, 20, {"logarithmic": True}),
+        (6, 100, {"logarithmic": True}),
+        (24, 20, {"group": 3, "logarithmic": True}),
+        (12, 8, {"mixed": True, "named": True}),
+        (30, 10, {"named": True, "logarithmic": True}),
+    ],
+)
+def test_the_largest_exhibits_are_drawn_within_seconds(lines: int, columns: int, changes: dict[str, Any]) -> None:
+    exhibit = filled(lines, columns, **changes)
+    refuse_unshowable(exhibit, "a.json")
+    with at_most(2.5):
+        picture_bytes(exhibit_figure(exhibit), ".svg")
+
+
+def filled(
+    lines: int, columns: int, *, group: int = 1, named: bool = False, mixed: bool = False, logarithmic: bool = False
+) -> Exhibit:
+    """Return an exhibit with a point in every cell and the longest texts."""
+    drawn = tuple(
+        Line(
+            f"g{line // group}, {line} ".ljust(100, "x"),
+            tuple(
+                Point(f"{x} wwwww" if named else x + 0.5, 1.0 + line * x, 0.5, 1e9, 3, 2.0, at_least=True)
+                for x in range(columns)
+            ),
+        )
+        for line in range(lines)
+    )
+    return replace(EXHIBIT, lines=drawn, mixed=mixed, logarithmic=logarithmic, title="t " * 90, quantity="q " * 90)
 
 
 def test_exhibits_whose_pictures_are_one_file_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
