@@ -7,7 +7,7 @@ void Simulation::make_changes() {
     for (; changed_ < changes_.size(); ++changed_) {
         const auto &change = changes_[changed_];
         if (change.time > now_)
-            return queue_.push(change.time, change_source_);
+            return queue_.push(change.time, source_of(own_timers_ + changes));
         if (change.of_link) {
             const auto &link = scenario_.link_changes[change.place];
             if (!link.up)
@@ -29,9 +29,9 @@ void Simulation::fail(std::uint32_t link) {
         ++totals_.lost;
         drop(id);
     };
-    if (port.scheduler != no_scheduler) {
-        auto &scheduler = schedulers_[port.scheduler];
-        for (auto id = scheduler.flush(pool_, now_); id != no_packet; id = scheduler.flush(pool_, now_)) {
+    if (port.discipline != no_discipline) {
+        auto &discipline = *disciplines_[port.discipline];
+        for (auto id = discipline.flush(pool_, now_); id != no_packet; id = discipline.flush(pool_, now_)) {
             port.backlog.remove(now_, pool_[id].size);
             lose(id);
         }

@@ -95,7 +95,11 @@ def _scene(queueing: Queueing, tcp: Tcp, seed: int) -> Simulation:
         ),
         Flows.of([0, 5], [7, 2], tcp, start=[0.0, 0.001], level=[1, 0]),
         Flows.of([1, 2, 8], [6, 11, 3], ConstantRate(77.7, 900), size=[0, 50_000, 1_000_000], level=[0, 1, 2]),
-        Flows.of([3, 4], [9, 0], Packets(np.cumsum(whole(90_000, 60)) * 1e-9, 40 + whole(1_400, 60), ecn=True)),
+        Flows.of(
+            [3, 4],
+            [9, 0],
+            Packets((np.cumsum(whole(90_000, 60)) * 1e-9).astype(np.float64), 40 + whole(1_400, 60), ecn=True),
+        ),
     ]
     outages = [Outage(25, 0.004, 0.001, 0.009), Outage(3, 0.0071, 0.0, 0.0083)]
     return Simulation(network, flows, Setting(seed=seed, outages=outages, probed=[24, 27, 30], probe_every=1e-3))
