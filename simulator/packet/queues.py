@@ -130,4 +130,45 @@ class HashedCredits:
         return self.queue.smallest_limit
 
 
-Queueing = Fifo | StrictPriority | RoundRobin | Crosspoints | HashedCredits
+@dataclass(frozen=True)
+class SharedBuffer:
+    """One memory for all outputs of a switch with this queueing, divided by dynamic thresholds.
+
+    A queue takes packets while it is shorter than `alpha` times the memory that is free (Choudhury and Hahne, IEEE/ACM
+    Transactions on Networking 6, 1998).
+
+    Attributes:
+        queue: the rules of each output's queue; by its limit it has never more, however much is free.
+        total: bytes of the memory.
+        alpha: share of the free memory that a queue may have.
+    """
+
+    queue: Fifo
+    total: int
+    alpha: float = 1.0
+
+    @property
+    def smallest_limit(self) -> int:
+        return min(self.queue.smallest_limit, self.total)
+
+
+@dataclass(frozen=True)
+class DropThresholds:
+    """One queue in which packets of higher levels find less room, so that droppable ones are lost first.
+
+    With two levels it is the selective dropping of Aeolus (Hu et al., SIGCOMM 2020).
+
+    Attributes:
+        queue: the rules of the queue.
+        limits: bytes that may wait together with a packet of level 0, 1 and so on; higher levels have the last limit.
+    """
+
+    queue: Fifo
+    limits: Sequence[int]
+
+    @property
+    def smallest_limit(self) -> int:
+        return min(self.queue.smallest_limit, *self.limits)
+
+
+Queueing = Fifo | StrictPriority | RoundRobin | Crosspoints | HashedCredits | SharedBuffer | DropThresholds

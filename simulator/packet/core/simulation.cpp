@@ -1,6 +1,7 @@
 #include "simulation.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -72,9 +73,11 @@ void Simulation::add_ports() {
     std::vector<std::uint32_t> inputs(scenario_.nodes, 0);
     for (const auto &link : scenario_.links)
         ++inputs[link.target];
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::shared_ptr<SharedByPorts>> shared; // by node and queueing
     for (const auto &link : scenario_.links) {
         const auto &queueing = scenario_.queueings[link.queueing];
-        const Site site{std::max(1u, inputs[link.source]), scenario_.seed ^ (ports_.size() + 1) << 32};
+        const Site site{std::max(1u, inputs[link.source]), scenario_.seed ^ (ports_.size() + 1) << 32,
+                        shared[{link.source, link.queueing}]};
         const auto *simple = simple_queue(queueing, site.inputs);
         auto &port = ports_.emplace_back(Rate(link.bits_per_second), link.delay, simple ? *simple : FifoRules{});
         port.input = link.input;

@@ -9,11 +9,13 @@ from simulator.packet.flows import Flows
 from simulator.packet.network import Network
 from simulator.packet.queues import (
     Crosspoints,
+    DropThresholds,
     Fifo,
     HashedCredits,
     Queueing,
     Red,
     RoundRobin,
+    SharedBuffer,
     StrictPriority,
     Threshold,
     TokenBucket,
@@ -75,6 +77,10 @@ def queueings() -> st.SearchStrategy[Queueing]:
         st.builds(Crosspoints, queues()),
         st.builds(HashedCredits, queues(), bins=st.integers(1, 3), hashed_anew_after=st.sampled_from([1e-5, 0.01])),
         st.builds(StrictPriority, several),
+        st.builds(
+            SharedBuffer, queues(), total=st.sampled_from([3_000, 50_000]), alpha=st.sampled_from([0.5, 1.0, 8.0])
+        ),
+        st.builds(DropThresholds, queues(), st.lists(st.sampled_from([1_600, 9_000]), min_size=1, max_size=3)),
         several.flatmap(
             lambda chosen: st.builds(
                 RoundRobin,

@@ -14,7 +14,13 @@ class Buffer {
           burst_time_(rules.shaping ? token_rate_.of(static_cast<std::uint32_t>(rules.shaping->burst)) : 0) {}
 
     bool empty() const { return packets_.empty(); }
-    std::int64_t bytes() const { return backlog_.bytes(); }
+    std::int64_t bytes() const { return backlog_.bytes(); } // of whole cells
+
+    // Returns the bytes of the queue's memory that a packet occupies, in whole cells.
+    std::uint32_t room(const Packet &packet) const {
+        const auto cell = gate_.rules().cell;
+        return (packet.size + cell - 1) / cell * cell;
+    }
 
     // Takes the packet, or drops it, or drops others to make room.
     void offer(PacketId id, Arrival &arrival);
@@ -28,12 +34,6 @@ class Buffer {
     PacketId take_if_due(PacketPool &pool, Time now, Time &retry);
 
   private:
-    // Returns the bytes of the queue's memory that a packet occupies, in whole cells.
-    std::uint32_t room(const Packet &packet) const {
-        const auto cell = gate_.rules().cell;
-        return (packet.size + cell - 1) / cell * cell;
-    }
-
     // Draws one of the queue's packets and the new one, with probabilities in proportion to the room they take.
     PacketId drawn(const PacketPool &pool, PacketId added, Random &random, PacketId &before) const;
 

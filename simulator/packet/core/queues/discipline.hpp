@@ -16,10 +16,16 @@
 
 namespace kuijia::packet {
 
+// What the ports of a node with the same queueing have in common.
+struct SharedByPorts {
+    virtual ~SharedByPorts() = default;
+};
+
 // Where the queues of a port are.
 struct Site {
     std::uint32_t inputs; // of the port's node, at least 1
     std::uint64_t seed;
+    std::shared_ptr<SharedByPorts> &shared; // null for the first of the ports
 };
 
 // The arrival of a packet at a port.
