@@ -11,6 +11,7 @@ from experiments.sweep.workers import add_workers
 from kuijia_app.cli import packet_values as values
 from kuijia_app.cli.inputs import add_reading
 from simulator.flow_sizes.published import published_names
+from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.packet.traffic.load import Reference
 from simulator.packet.transports import Congestion, Tcp
 from te_solver.option_values import whole_number
@@ -104,6 +105,13 @@ def _add_schemes(group: argparse._ArgumentGroup) -> None:
         default=(Congestion.CUBIC,),
         metavar="NAMES",
         help=f"separated by commas: {', '.join(each.value for each in Congestion)} (default: cubic)",
+    )
+    group.add_argument(
+        "--load-balancer",
+        choices=LOAD_BALANCERS,
+        default="fixed",
+        metavar="NAME",
+        help="; ".join(f"{name}: {each.what}" for name, each in LOAD_BALANCERS.items()) + " (default: fixed)",
     )
     group.add_argument(
         "--min-timeout",

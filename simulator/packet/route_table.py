@@ -26,17 +26,20 @@ class RouteTable:
     """All paths, each stored once, in the form that the core takes.
 
     Attributes:
-        taken: for each flow, through all groups, the index of its path and of that of its acknowledgements.
+        taken: for each flow, through all groups, the index of its set of paths and of that of its acknowledgements.
+            A set is a single path, with the index of this path, unless senders have several.
 
     Raises:
         UnsoundError: a given path does not lead from source to target, or a flow's end is not a host.
         NoPathError: a flow has no path to its target.
     """
 
-    def __init__(self, network: Network, groups: Sequence[Flows], seed: int) -> None:
+    def __init__(self, network: Network, groups: Sequence[Flows], seed: int, *, several: bool = False) -> None:
         self._network = network
         self._seed = seed
+        self._several = several
         self._places: dict[tuple[int, ...], int] = {}
+        self._sets: dict[tuple[int, ...], int] = {}
         self._flows = [flow for group in groups for flow in _ends(group)]
         for number, flow in enumerate(self._flows):
             self._check(number, flow)
@@ -56,25 +59,41 @@ class RouteTable:
         lengths = [0, *map(len, self._places)]
         return np.cumsum(lengths, dtype=np.int64), np.array([link for path in self._places for link in path], np.uint32)
 
+    def sets(self) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """Return where each set of paths begins and the last one ends, and the paths of all sets."""
+        lengths = [0, *map(len, self._sets)]
+        return np.cumsum(lengths, dtype=np.int64), np.array([path for each in self._sets for path in each], np.uint32)
+
     def _chosen(self, failed: AbstractSet[int], otherwise: list[tuple[int, int]] | None) -> list[tuple[int, int]]:
         ecmp = Ecmp(self._network, self._seed, failed)
+        known: dict[tuple[int, int], int] = {}
+
+        def found(source: int, target: int, flow: int) -> int:
+            if not self._several:
+                return self._set([ecmp.route(source, target, flow)])
+            if (source, target) not in known:
+                known[source, target] = self._set(ecmp.paths(source, target))
+            return known[source, target]
+
         chosen = []
         for number, flow in enumerate(self._flows):
             try:
-                there, back = flow.path or (
-                    ecmp.route(flow.source, flow.target, number),
-                    ecmp.route(flow.target, flow.source, number),
-                )
+                if flow.path is not None:
+                    there, back = (self._set([path]) for path in flow.path)
+                else:
+                    there = found(flow.source, flow.target, number)
+                    back = found(flow.target, flow.source, number)
             except NoPathError:
                 if otherwise is None:
                     raise
                 chosen.append(otherwise[number])
             else:
-                chosen.append((self._place(there), self._place(back)))
+                chosen.append((there, back))
         return chosen
 
-    def _place(self, path: Sequence[int]) -> int:
-        return self._places.setdefault(tuple(path), len(self._places))
+    def _set(self, paths: Sequence[Sequence[int]]) -> int:
+        places = tuple(self._places.setdefault(tuple(path), len(self._places)) for path in paths)
+        return self._sets.setdefault(places, len(self._sets))
 
     def _check(self, number: int, flow: _Ends) -> None:
         hosts = self._network.hosts

@@ -10,6 +10,9 @@ from te_solver.errors import KuijiaError
 
 _MASK = (1 << 64) - 1
 
+MOST_PATHS = 1024
+"""Most paths between two hosts that senders choose from."""
+
 
 class NoPathError(KuijiaError):
     """Raised when two hosts are not connected."""
@@ -48,6 +51,24 @@ class Ecmp:
             links.append(link)
             node = self._network.links[link].target
         return links
+
+    def paths(self, source: int, target: int) -> list[list[int]]:
+        """Return the links of each shortest path, in order of the links' numbers, of very many the first ones.
+
+        Raises:
+            NoPathError: there is no path.
+        """
+        choices = self.choices(target)
+        found: list[list[int]] = []
+        begun: list[tuple[int, list[int]]] = [(source, [])]
+        while begun and len(found) < MOST_PATHS:
+            node, links = begun.pop()
+            if node == target:
+                found.append(links)
+            begun += [(self._network.links[link].target, [*links, link]) for link in reversed(choices[node])]
+        if not found:
+            raise NoPathError(f"no path leads from node {source} to node {target}")
+        return found
 
     def choices(self, target: int) -> list[list[int]]:
         """Return for each node the first links of its shortest paths to the target."""

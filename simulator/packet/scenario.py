@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator.packet import _core
 from simulator.packet.flows import Flows
+from simulator.packet.load_balancing import LoadBalancer
 from simulator.packet.network import Network
 from simulator.packet.route_table import RouteTable
 from simulator.packet.rules import core_rules
@@ -43,12 +44,14 @@ class Setting:
         outages: links that fail.
         probed: links whose queues are sampled regularly.
         probe_every: seconds between two samples.
+        load_balancer: how packets are divided among paths.
     """
 
     seed: int = 1
     outages: Sequence[Outage] = ()
     probed: Sequence[int] = ()
     probe_every: float = LONGEST
+    load_balancer: LoadBalancer = field(default_factory=LoadBalancer)
 
 
 def core_scenario(network: Network, groups: Sequence[Flows], setting: Setting) -> _core.Scenario:
@@ -97,7 +100,8 @@ def _set_links(scenario: _core.Scenario, network: Network) -> None:
 def _set_flows(scenario: _core.Scenario, network: Network, groups: Sequence[Flows], setting: Setting) -> None:
     scenario.set_transports([core_rules(group.transport) for group in groups])
     transports = [np.full(group.count, number, np.uint32) for number, group in enumerate(groups)]
-    table = RouteTable(network, groups, setting.seed)
+    balancer = setting.load_balancer
+    table = RouteTable(network, groups, setting.seed, several=balancer.several_paths)
     scenario.set_flows(
         level=_joined([group.level for group in groups], np.uint8),
         transport=_joined(transports, np.uint32),
@@ -106,19 +110,34 @@ def _set_flows(scenario: _core.Scenario, network: Network, groups: Sequence[Flow
         start=picoseconds(_joined([group.start for group in groups], np.float64)),
         size=_joined([group.size for group in groups], np.uint64),
     )
-    _set_outages(scenario, table, setting.outages)
+    scenario.set_link_changes(**_changes(setting.outages, detected=False))
+    if balancer.at_switches:
+        scenario.set_known_changes(**_changes(setting.outages, detected=True))
+    else:
+        _set_route_changes(scenario, table, setting.outages)
     scenario.set_routes(*table.arrays())
+    scenario.set_paths(*table.sets())
+    scenario.set_hosts(network.hosts)
+    scenario.set_load_balancer(core_rules(balancer.forwarding), core_rules(balancer.choice))
 
 
-def _set_outages(scenario: _core.Scenario, table: RouteTable, outages: Sequence[Outage]) -> None:
-    """Add the failures and repairs of links, and the flows rerouted when these are detected, if they have a path."""
-    changes = [(outage.fails, outage.link, False) for outage in outages]
-    changes += [(outage.heals, outage.link, True) for outage in outages if outage.heals <= LONGEST]
-    scenario.set_link_changes(
-        time=picoseconds([time for time, _, _ in changes]),
-        link=np.array([link for _, link, _ in changes], np.uint32),
-        up=np.array([up for _, _, up in changes], np.bool_),
-    )
+def _changes(outages: Sequence[Outage], *, detected: bool) -> dict[str, NDArray[np.generic]]:
+    """Return the failures and repairs of links, when they happen or when they are detected."""
+    changes = [
+        ((outage.heals if up else outage.fails) + detected * outage.detected, outage.link, up)
+        for up in (False, True)
+        for outage in outages
+        if not up or outage.heals <= LONGEST
+    ]
+    return {
+        "time": picoseconds([time for time, _, _ in changes]),
+        "link": np.array([link for _, link, _ in changes], np.uint32),
+        "up": np.array([up for _, _, up in changes], np.bool_),
+    }
+
+
+def _set_route_changes(scenario: _core.Scenario, table: RouteTable, outages: Sequence[Outage]) -> None:
+    """Add the flows rerouted when failures and repairs are detected, if they have a path."""
     moved: list[tuple[float, int, int, int]] = []
     known = {time + outage.detected for outage in outages for time in (outage.fails, outage.heals) if time <= LONGEST}
     for moment in sorted(known):

@@ -11,17 +11,19 @@ using namespace kuijia::packet;
 
 namespace {
 
-void set_routes(Scenario &scenario, const Array<std::int64_t> &first, const Array<std::uint32_t> &links) {
-    if (first.ndim() != 1 || links.ndim() != 1)
-        throw std::invalid_argument("routes must have one dimension");
-    scenario.routes.clear();
+// Returns the lists that are given one after the other, and where each begins and the last one ends.
+std::vector<std::vector<std::uint32_t>> lists_of(const Array<std::int64_t> &first, const Array<std::uint32_t> &all) {
+    if (first.ndim() != 1 || all.ndim() != 1)
+        throw std::invalid_argument("lists must have one dimension");
+    std::vector<std::vector<std::uint32_t>> lists;
     for (py::ssize_t row = 0; row + 1 < first.size(); ++row) {
         const auto begin = first.at(row);
         const auto end = first.at(row + 1);
-        if (begin < 0 || end < begin || end > links.size())
-            throw std::invalid_argument("the positions at which routes begin must not decrease, or exceed the links");
-        scenario.routes.emplace_back(links.data() + begin, links.data() + end);
+        if (begin < 0 || end < begin || end > all.size())
+            throw std::invalid_argument("the positions at which lists begin must not decrease, or exceed the whole");
+        lists.emplace_back(all.data() + begin, all.data() + end);
     }
+    return lists;
 }
 
 // Returns one column with the `value` of each row.
@@ -117,6 +119,8 @@ PYBIND11_MODULE(_core, module) {
     bind_rules<TokenBucketRules>(module);
     bind_registry<QueueingRules>(module);
     bind_registry<TransportRules>(module);
+    bind_registry<ForwardingRules>(module);
+    bind_registry<PathChoiceRules>(module);
 
     py::class_<Scenario>(module, "Scenario")
         .def(py::init([](std::uint64_t seed, std::uint32_t nodes) {
@@ -134,12 +138,26 @@ PYBIND11_MODULE(_core, module) {
              })
         .def("set_links", [](Scenario &scenario,
                              const py::kwargs &columns) { scenario.links = rows_of<LinkRules>(columns, "links"); })
-        .def("set_routes", &set_routes, py::arg("first"), py::arg("links"))
+        .def("set_hosts",
+             [](Scenario &scenario, std::vector<std::uint32_t> hosts) { scenario.hosts = std::move(hosts); })
+        .def("set_routes", [](Scenario &scenario, const Array<std::int64_t> &first,
+                              const Array<std::uint32_t> &links) { scenario.routes = lists_of(first, links); })
+        .def("set_paths", [](Scenario &scenario, const Array<std::int64_t> &first,
+                             const Array<std::uint32_t> &routes) { scenario.paths = lists_of(first, routes); })
+        .def("set_load_balancer",
+             [](Scenario &scenario, const ForwardingRules &forwarding, const PathChoiceRules &choice) {
+                 scenario.forwarding = forwarding;
+                 scenario.choice = choice;
+             })
         .def("set_flows", [](Scenario &scenario,
                              const py::kwargs &columns) { scenario.flows = rows_of<FlowRules>(columns, "flows"); })
         .def("set_link_changes",
              [](Scenario &scenario, const py::kwargs &columns) {
                  scenario.link_changes = rows_of<LinkChange>(columns, "link changes");
+             })
+        .def("set_known_changes",
+             [](Scenario &scenario, const py::kwargs &columns) {
+                 scenario.known_changes = rows_of<LinkChange>(columns, "known changes");
              })
         .def("set_route_changes",
              [](Scenario &scenario, const py::kwargs &columns) {

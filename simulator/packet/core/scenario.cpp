@@ -30,6 +30,7 @@ void Scenario::validate() const {
     require_each(transports, "transport");
     require_each(flows, "flow");
     require_each(link_changes, "link change");
+    require_each(known_changes, "known change");
     require_each(route_changes, "route change");
     for (std::size_t which = 0; which < links.size(); ++which) {
         require(links[which].queueing < queueings.size(), "link", which, "its queueing does not exist");
@@ -40,10 +41,18 @@ void Scenario::validate() const {
         for (const auto link : routes[which])
             require(link < links.size(), "route", which, "it crosses a link that does not exist");
     }
+    for (std::size_t which = 0; which < paths.size(); ++which) {
+        require(!paths[which].empty(), "path", which, "it has no routes");
+        for (const auto route : paths[which])
+            require(route < routes.size(), "path", which, "its route does not exist");
+    }
+    for (std::size_t which = 0; which < hosts.size(); ++which)
+        require(hosts[which] < nodes, "host", which, "its node does not exist");
+    require_sound(forwarding, "forwarding", 0);
+    require_sound(choice, "path choice", 0);
     for (std::size_t which = 0; which < flows.size(); ++which) {
         const auto &flow = flows[which];
-        require(flow.forward < routes.size() && flow.backward < routes.size(), "flow", which,
-                "its route does not exist");
+        require(flow.forward < paths.size() && flow.backward < paths.size(), "flow", which, "its path does not exist");
         require(flow.transport < transports.size(), "flow", which, "its transport does not exist");
         const auto packets =
             std::visit([&](const auto &rules) { return rules.packets(flow.bytes); }, transports[flow.transport]);
@@ -51,10 +60,12 @@ void Scenario::validate() const {
     }
     for (std::size_t which = 0; which < link_changes.size(); ++which)
         require(link_changes[which].link < links.size(), "link change", which, "its link does not exist");
+    for (std::size_t which = 0; which < known_changes.size(); ++which)
+        require(known_changes[which].link < links.size(), "known change", which, "its link does not exist");
     for (std::size_t which = 0; which < route_changes.size(); ++which) {
         const auto &change = route_changes[which];
-        require(change.flow < flows.size() && change.forward < routes.size() && change.backward < routes.size(),
-                "route change", which, "its flow or route does not exist");
+        require(change.flow < flows.size() && change.forward < paths.size() && change.backward < paths.size(),
+                "route change", which, "its flow or path does not exist");
     }
     for (std::size_t which = 0; which < probed.size(); ++which)
         require(probed[which] < links.size(), "probe", which, "its link does not exist");

@@ -3,6 +3,7 @@
 
 #include "fields.hpp"
 #include "queues/registry.hpp"
+#include "routing/registry.hpp"
 #include "transports/registry.hpp"
 
 #include <cstdint>
@@ -68,10 +69,15 @@ struct Scenario {
     std::uint32_t nodes = 0;
     std::vector<LinkRules> links;
     std::vector<QueueingRules> queueings;
+    std::vector<std::uint32_t> hosts;               // nodes that forward nothing
     std::vector<std::vector<std::uint32_t>> routes; // links in order
-    std::deque<TransportRules> transports;          // stay where they are: flows refer to them
+    std::vector<std::vector<std::uint32_t>> paths;  // routes that a sender chooses from
+    ForwardingRules forwarding;
+    PathChoiceRules choice;
+    std::deque<TransportRules> transports; // stay where they are: flows refer to them
     std::vector<FlowRules> flows;
     std::vector<LinkChange> link_changes;
+    std::vector<LinkChange> known_changes; // when routing learns of them, if switches forward
     std::vector<RouteChange> route_changes;
     std::vector<std::uint32_t> probed; // links whose queues are sampled
     Time probed_every = never;

@@ -35,7 +35,11 @@ const FifoRules *simple_queue(const QueueingRules &queueing, std::uint32_t input
 
 Simulation::Simulation(Scenario scenario)
     : scenario_(validated(std::move(scenario))), links_(static_cast<std::uint32_t>(scenario_.links.size())),
-      random_(scenario_.seed), queue_(scenario_.seed, links_) {
+      random_(scenario_.seed), queue_(scenario_.seed, links_),
+      shortest_paths_(scenario_.nodes, scenario_.links, scenario_.hosts),
+      forwarding_(std::visit([&](const auto &rules) { return rules.forwarding(shortest_paths_, scenario_.seed); },
+                             scenario_.forwarding)),
+      path_choice_(std::visit([&](const auto &rules) { return rules.choice(scenario_.seed); }, scenario_.choice)) {
     add_ports();
     hops_.push_back(no_hop);
     for (const auto &route : scenario_.routes) {
@@ -55,12 +59,7 @@ Simulation::Simulation(Scenario scenario)
     std::iota(by_start_.begin(), by_start_.end(), 0);
     std::stable_sort(by_start_.begin(), by_start_.end(),
                      [&](auto one, auto other) { return flows_[one].rules.start < flows_[other].rules.start; });
-    for (std::uint32_t place = 0; place < scenario_.link_changes.size(); ++place)
-        changes_.push_back({scenario_.link_changes[place].time, true, place});
-    for (std::uint32_t place = 0; place < scenario_.route_changes.size(); ++place)
-        changes_.push_back({scenario_.route_changes[place].time, false, place});
-    std::stable_sort(changes_.begin(), changes_.end(),
-                     [](const auto &one, const auto &other) { return one.time < other.time; });
+    add_changes();
     if (!by_start_.empty())
         queue_.push(flows_[by_start_.front()].rules.start, source_of(own_timers_ + starts));
     if (!changes_.empty())
@@ -94,8 +93,7 @@ void Simulation::add_flow(const FlowRules &rules) {
     const auto number = static_cast<std::uint32_t>(flows_.size());
     auto &flow = flows_.emplace_back();
     flow.rules = rules;
-    flow.forward = first_hop_[rules.forward];
-    flow.backward = first_hop_[rules.backward];
+    take_paths(flow, rules.forward, rules.backward);
     flow.timers = near_timers * number;
     flow.further_timers = static_cast<std::uint32_t>(timers_.size());
     std::visit(
@@ -107,6 +105,16 @@ void Simulation::add_flow(const FlowRules &rules) {
         },
         scenario_.transports[rules.transport]);
     unfinished_ += flow.packets != endless;
+}
+
+void Simulation::take_paths(Flow &flow, std::uint32_t forward, std::uint32_t backward) {
+    flow.rules.forward = forward;
+    flow.rules.backward = backward;
+    const auto &there = scenario_.routes[scenario_.paths[forward].front()];
+    flow.source = scenario_.links[there.front()].source;
+    flow.target = scenario_.links[there.back()].target;
+    flow.forward = first_hop_[scenario_.paths[forward].front()];
+    flow.backward = first_hop_[scenario_.paths[backward].front()];
 }
 
 bool Simulation::run(Time until, std::uint64_t events) {
@@ -166,21 +174,41 @@ void Simulation::arrive(std::uint32_t link) {
     else
         queue_.replace(pool_[port.link.head].at, arrival_at(link));
     auto &packet = pool_[id];
-    if (hops_[++packet.hop] == no_hop)
+    if (forwarding_ != nullptr)
+        return relay(id, link);
+    const auto next = hops_[++packet.hop];
+    if (next == no_hop)
         deliver(id);
     else
-        forward(id);
+        forward(id, next, link);
 }
 
-void Simulation::forward(PacketId id) {
-    const auto hop = pool_[id].hop;
-    const auto link = hops_[hop];
+// Lets the node at the end of a link forward a packet, or keep it if it is for this node.
+void Simulation::relay(PacketId id, std::uint32_t link) {
+    const auto &packet = pool_[id];
+    const auto &flow = flows_[packet.flow];
+    const auto node = scenario_.links[link].target;
+    const auto target = packet.backward ? flow.source : flow.target;
+    if (node == target)
+        return deliver(id);
+    const auto next = forwarding_->next(node, target, packet, now_);
+    if (next == no_link)
+        lose(id, link);
+    else
+        forward(id, next, link);
+}
+
+void Simulation::lose(PacketId id, std::uint32_t link) {
+    ++ports_[link].counters.lost_packets;
+    ++totals_.lost;
+    drop(id);
+}
+
+// Sends a packet by a link; it came by the link `before`, unless it comes from the node itself.
+void Simulation::forward(PacketId id, std::uint32_t link, std::uint32_t before) {
     auto &port = ports_[link];
-    if (!port.up || (port.loss > 0 && random_.unit() < port.loss)) {
-        ++port.counters.lost_packets;
-        ++totals_.lost;
-        return drop(id);
-    }
+    if (!port.up || (port.loss > 0 && random_.unit() < port.loss))
+        return lose(id, link);
     if (port.discipline == no_discipline) {
         const bool was_empty = port.link.empty();
         if (!port.offer(pool_, id, now_, random_)) {
@@ -191,7 +219,6 @@ void Simulation::forward(PacketId id) {
             queue_.push(pool_[id].at, arrival_at(link));
         return;
     }
-    const auto before = hops_[hop - 1];
     Arrival arrival{pool_, port, random_, now_, before == no_hop ? 0 : ports_[before].input};
     disciplines_[port.discipline]->offer(id, arrival);
     while (!arrival.dropped.empty()) {
@@ -297,20 +324,27 @@ Host::Outgoing Host::make(Way way, Kind kind, std::uint32_t size) {
     const auto id = simulation_.pool_.take();
     auto &packet = simulation_.pool_[id];
     packet.sent = now_;
-    packet.hop = way == Way::forward ? flow.forward : flow.backward;
     packet.flow = flow_;
     packet.number = 0;
     packet.size = size & 0xffffff;
     packet.kind = kind;
     packet.ecn_capable = packet.marked = packet.echo = false;
+    packet.backward = way == Way::backward;
     packet.blocks = 0;
     packet.level = flow.rules.level;
     flow.record.sent_packets += kind == Kind::data;
+    packet.hop = packet.backward ? flow.backward : flow.forward;
+    if (simulation_.path_choice_ != nullptr) {
+        const auto &scenario = simulation_.scenario_;
+        const auto &paths = scenario.paths[packet.backward ? flow.rules.backward : flow.rules.forward];
+        const auto chosen = simulation_.path_choice_->choose(packet, static_cast<std::uint32_t>(paths.size()));
+        packet.hop = simulation_.first_hop_[paths[chosen]];
+    }
     ++simulation_.totals_.made;
     return {id, packet};
 }
 
-void Host::send(PacketId id) { simulation_.forward(id); }
+void Host::send(PacketId id) { simulation_.forward(id, simulation_.hops_[simulation_.pool_[id].hop], no_hop); }
 
 void Host::wake_at(unsigned timer, Time time) {
     const auto &flow = simulation_.flows_[flow_];

@@ -66,8 +66,10 @@ class Simulation {
 
     struct Flow {
         FlowRules rules;
-        std::uint32_t forward; // position in `hops_`
+        std::uint32_t forward; // position in `hops_` of the first of its paths
         std::uint32_t backward;
+        std::uint32_t source; // node
+        std::uint32_t target;
         std::uint32_t packets;        // of data; `endless` for no end
         std::uint32_t timers;         // the first of two in `timers_`
         std::uint32_t further_timers; // the first of the others
@@ -84,7 +86,7 @@ class Simulation {
     enum Own : std::uint32_t { starts, changes, probes };
     struct Change {
         Time time;
-        bool of_link;
+        enum What : std::uint8_t { of_link, of_knowledge, of_route } what;
         std::uint32_t place;
     };
 
@@ -93,10 +95,14 @@ class Simulation {
 
     void add_ports();
     void add_flow(const FlowRules &rules);
+    void add_changes();
+    void take_paths(Flow &flow, std::uint32_t forward, std::uint32_t backward);
     void happen(Source source);
     void expire(std::uint32_t timer);
     void arrive(std::uint32_t link);
-    void forward(PacketId id);
+    void forward(PacketId id, std::uint32_t link, std::uint32_t before);
+    void relay(PacketId id, std::uint32_t link);
+    void lose(PacketId id, std::uint32_t link);
     void serve(std::uint32_t link);
     void deliver(PacketId id);
     void drop(PacketId id);
@@ -119,6 +125,9 @@ class Simulation {
     std::vector<Time> discipline_wakes_;
     std::vector<std::uint32_t> hops_; // routes one after the other, with `no_hop` before and after each
     std::vector<std::uint32_t> first_hop_;
+    ShortestPaths shortest_paths_;
+    std::unique_ptr<Forwarding> forwarding_;  // null if packets keep to the route that their sender chose
+    std::unique_ptr<PathChoice> path_choice_; // null if this is always the first of the flow's paths
     std::vector<Flow> flows_;
     std::vector<Timer> timers_;
     std::uint32_t own_timers_; // the first of the simulation's own

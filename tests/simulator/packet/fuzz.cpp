@@ -35,6 +35,17 @@ class Generator {
             for (auto length = 1 + below(4); length-- > 0;)
                 route.push_back(below(scenario.links.size()));
         }
+        for (auto count = 1 + below(4); count-- > 0;) {
+            auto &paths = scenario.paths.emplace_back();
+            for (auto routes = 1 + below(3); routes-- > 0;)
+                paths.push_back(below(scenario.routes.size()));
+        }
+        for (auto count = below(3); count-- > 0;)
+            scenario.hosts.push_back(below(scenario.nodes));
+        scenario.forwarding = drawn<ForwardingRules>(random_);
+        scenario.choice = drawn<PathChoiceRules>(random_);
+        for (auto count = below(4); count-- > 0;)
+            scenario.known_changes.push_back({moment(), below(scenario.links.size()), once_in(2)});
         for (auto count = 1 + below(3); count-- > 0;)
             scenario.transports.push_back(drawn<TransportRules>(random_));
         for (auto count = below(6); count-- > 0;)
@@ -43,7 +54,7 @@ class Generator {
             scenario.link_changes.push_back({moment(), below(scenario.links.size()), once_in(2)});
         for (auto count = scenario.flows.empty() ? 0 : below(4); count-- > 0;)
             scenario.route_changes.push_back(
-                {moment(), below(scenario.flows.size()), below(scenario.routes.size()), below(scenario.routes.size())});
+                {moment(), below(scenario.flows.size()), below(scenario.paths.size()), below(scenario.paths.size())});
         if (once_in(3)) {
             scenario.probed.push_back(below(scenario.links.size()));
             scenario.probed_every = second / 100;
@@ -60,6 +71,10 @@ class Generator {
         std::vector<Setter> setters{
             [&](std::int64_t) { route.clear(); },
             [&](std::int64_t) { route.front() = small; },
+            [&](std::int64_t) { scenario.paths.front().clear(); },
+            [&](std::int64_t) { scenario.paths.back().front() = small; },
+            [&](std::int64_t) { scenario.hosts.push_back(small); },
+            [&](std::int64_t time) { scenario.known_changes.push_back({time, small, false}); },
             [&](std::int64_t) { link.queueing = small; },
             [&](std::int64_t) { link.target = small; },
             [&](std::int64_t) { link.input = small; },
@@ -73,6 +88,8 @@ class Generator {
         add_all(scenario.queueings);
         add_all(scenario.transports);
         add_all(scenario.flows);
+        add_setters(setters, scenario.forwarding);
+        add_setters(setters, scenario.choice);
         setters[below(setters.size())](number);
     }
 
@@ -82,8 +99,8 @@ class Generator {
     FlowRules flow(const Scenario &scenario) {
         return {static_cast<std::uint8_t>(below(4)),
                 below(scenario.transports.size()),
-                below(scenario.routes.size()),
-                below(scenario.routes.size()),
+                below(scenario.paths.size()),
+                below(scenario.paths.size()),
                 moment(),
                 one_of<std::uint64_t>({0, 1, 1460, 50'000, 300'000})};
     }

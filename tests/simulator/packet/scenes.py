@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import strategies as st
 
 from simulator.packet.flows import Flows
+from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.packet.network import Network
 from simulator.packet.queues import (
     Crosspoints,
@@ -109,8 +112,8 @@ def transports() -> st.SearchStrategy[Transport]:
 
 
 @st.composite
-def simulations(draw: st.DrawFn) -> Simulation:
-    """Any queues, any transports, links that fail."""
+def simulations(draw: st.DrawFn, balancers: Sequence[str] = tuple(LOAD_BALANCERS)) -> Simulation:
+    """Any queues, any transports, links that fail, load balancers of these names."""
     queueing = draw(queueings())
     network = draw(
         st.sampled_from(
@@ -146,4 +149,5 @@ def simulations(draw: st.DrawFn) -> Simulation:
             max_size=2,
         )
     )
-    return Simulation(network, groups, Setting(seed=draw(st.integers(0, 2**32)), outages=outages))
+    balancer = LOAD_BALANCERS[draw(st.sampled_from(balancers))]
+    return Simulation(network, groups, Setting(draw(st.integers(0, 2**32)), outages, load_balancer=balancer))

@@ -15,7 +15,7 @@ class Simulation;
 struct FlowRules {
     std::uint8_t level;      // of packets, unless their transport chooses another; 0 is served first
     std::uint32_t transport; // index into the scenario's transports
-    std::uint32_t forward;   // index into the scenario's routes
+    std::uint32_t forward;   // index into the scenario's paths
     std::uint32_t backward;  // the same for what the receiver sends
     Time start;
     std::uint64_t bytes; // to deliver; 0 for no end
