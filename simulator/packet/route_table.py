@@ -40,17 +40,35 @@ class RouteTable:
         self._several = several
         self._places: dict[tuple[int, ...], int] = {}
         self._sets: dict[tuple[int, ...], int] = {}
-        self._flows = [flow for group in groups for flow in _ends(group)]
-        for number, flow in enumerate(self._flows):
+        self._flows: list[_Ends] = []
+        self.taken: list[tuple[int, int]] = []
+        self.extend(groups)
+
+    def extend(self, groups: Sequence[Flows], failed: AbstractSet[int] = frozenset()) -> None:
+        """Add flows, around failed links."""
+        added = [flow for group in groups for flow in _ends(group)]
+        for number, flow in enumerate(added, len(self._flows)):
             self._check(number, flow)
-        self.taken: list[tuple[int, int]] = self._chosen(frozenset(), None)
+        ecmp = Ecmp(self._network, self._seed, failed)
+        self.taken += [self._routed(ecmp, number, flow) for number, flow in enumerate(added, len(self._flows))]
+        self._flows += added
+
+    def move(self, flow: int, path: Path) -> tuple[int, int]:
+        """Let a flow take this path and its acknowledgements that one; return the indices of both."""
+        ends = self._flows[flow]
+        moved = _Ends(ends.source, ends.target, path)
+        self._check(flow, moved)
+        self._flows[flow] = moved
+        there, back = path
+        self.taken[flow] = self._set([there]), self._set([back])
+        return self.taken[flow]
 
     def reroute(self, failed: AbstractSet[int]) -> list[tuple[int, int, int]]:
         """Reroute flows around failed links; return each changed flow with the indices of its paths there and back.
 
         A flow without another path keeps its own.
         """
-        before, self.taken = self.taken, self._chosen(failed, self.taken)
+        before, self.taken = self.taken, self._chosen(failed)
         both = enumerate(zip(before, self.taken, strict=True))
         return [(number, *after) for number, (old, after) in both if old != after]
 
@@ -64,32 +82,24 @@ class RouteTable:
         lengths = [0, *map(len, self._sets)]
         return np.cumsum(lengths, dtype=np.int64), np.array([path for each in self._sets for path in each], np.uint32)
 
-    def _chosen(self, failed: AbstractSet[int], otherwise: list[tuple[int, int]] | None) -> list[tuple[int, int]]:
+    def _chosen(self, failed: AbstractSet[int]) -> list[tuple[int, int]]:
         ecmp = Ecmp(self._network, self._seed, failed)
-        known: dict[tuple[int, int], int] = {}
-
-        def found(source: int, target: int, flow: int) -> int:
-            if not self._several:
-                return self._set([ecmp.route(source, target, flow)])
-            if (source, target) not in known:
-                known[source, target] = self._set(ecmp.paths(source, target))
-            return known[source, target]
-
         chosen = []
         for number, flow in enumerate(self._flows):
             try:
-                if flow.path is not None:
-                    there, back = (self._set([path]) for path in flow.path)
-                else:
-                    there = found(flow.source, flow.target, number)
-                    back = found(flow.target, flow.source, number)
+                chosen.append(self._routed(ecmp, number, flow))
             except NoPathError:
-                if otherwise is None:
-                    raise
-                chosen.append(otherwise[number])
-            else:
-                chosen.append((there, back))
+                chosen.append(self.taken[number])
         return chosen
+
+    def _routed(self, ecmp: Ecmp, number: int, flow: _Ends) -> tuple[int, int]:
+        if flow.path is not None:
+            there, back = flow.path
+            return self._set([there]), self._set([back])
+        return self._found(ecmp, flow.source, flow.target, number), self._found(ecmp, flow.target, flow.source, number)
+
+    def _found(self, ecmp: Ecmp, source: int, target: int, flow: int) -> int:
+        return self._set(ecmp.paths(source, target) if self._several else [ecmp.route(source, target, flow)])
 
     def _set(self, paths: Sequence[Sequence[int]]) -> int:
         places = tuple(self._places.setdefault(tuple(path), len(self._places)) for path in paths)

@@ -34,6 +34,7 @@ class Ecmp:
             for link in links:
                 self._incoming[network.links[link].target].append(link)
         self._next: dict[int, list[list[int]]] = {}
+        self._paths: dict[tuple[int, int], list[list[int]]] = {}
 
     def route(self, source: int, target: int, flow: int) -> list[int]:
         """Return the links of the flow's path.
@@ -58,6 +59,8 @@ class Ecmp:
         Raises:
             NoPathError: there is no path.
         """
+        if (known := self._paths.get((source, target))) is not None:
+            return known
         choices = self.choices(target)
         found: list[list[int]] = []
         begun: list[tuple[int, list[int]]] = [(source, [])]
@@ -68,6 +71,7 @@ class Ecmp:
             begun += [(self._network.links[link].target, [*links, link]) for link in reversed(choices[node])]
         if not found:
             raise NoPathError(f"no path leads from node {source} to node {target}")
+        self._paths[source, target] = found
         return found
 
     def choices(self, target: int) -> list[list[int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,22 +55,22 @@ class Setting:
     load_balancer: LoadBalancer = field(default_factory=LoadBalancer)
 
 
-def core_scenario(network: Network, groups: Sequence[Flows], setting: Setting) -> _core.Scenario:
-    """Return the core's form of a scenario; flows are numbered through all groups.
+def core_scenario(network: Network, groups: Sequence[Flows], setting: Setting) -> tuple[_core.Scenario, RouteTable]:
+    """Return the core's form of a scenario, and the paths of its flows; flows are numbered through all groups.
 
     Raises:
         UnsoundError: the scenario is invalid; the message says why.
         NoPathError: a flow has no path to its target.
     """
-    _check_sizes(network, groups)
+    check_sizes(network, groups)
     scenario = _core.Scenario(setting.seed, network.nodes)
     _set_links(scenario, network)
-    _set_flows(scenario, network, groups, setting)
+    table = _set_flows(scenario, network, groups, setting)
     scenario.set_probes(list(setting.probed), int(picoseconds(setting.probe_every)))
-    return scenario
+    return scenario, table
 
 
-def _check_sizes(network: Network, groups: Sequence[Flows]) -> None:
+def check_sizes(network: Network, groups: Sequence[Flows]) -> None:
     """Require that the largest packet fits into every queue; otherwise its flow would never get through."""
     size = max((group.transport.largest_packet for group in groups), default=0)
     for number, link in enumerate(network.links):
@@ -97,19 +98,24 @@ def _set_links(scenario: _core.Scenario, network: Network) -> None:
     )
 
 
-def _set_flows(scenario: _core.Scenario, network: Network, groups: Sequence[Flows], setting: Setting) -> None:
+def flow_columns(groups: Sequence[Flows], taken: Sequence[tuple[int, int]], transport: int) -> dict[str, Any]:
+    """Return the core's columns of flows with these paths; the transport of the first group has the number given."""
+    transports = [np.full(group.count, transport + place, np.uint32) for place, group in enumerate(groups)]
+    return {
+        "level": _joined([group.level for group in groups], np.uint8),
+        "transport": _joined(transports, np.uint32),
+        "forward": np.array([forward for forward, _ in taken], np.uint32),
+        "backward": np.array([backward for _, backward in taken], np.uint32),
+        "start": picoseconds(_joined([group.start for group in groups], np.float64)),
+        "size": _joined([group.size for group in groups], np.uint64),
+    }
+
+
+def _set_flows(scenario: _core.Scenario, network: Network, groups: Sequence[Flows], setting: Setting) -> RouteTable:
     scenario.set_transports([core_rules(group.transport) for group in groups])
-    transports = [np.full(group.count, number, np.uint32) for number, group in enumerate(groups)]
     balancer = setting.load_balancer
     table = RouteTable(network, groups, setting.seed, several=balancer.several_paths)
-    scenario.set_flows(
-        level=_joined([group.level for group in groups], np.uint8),
-        transport=_joined(transports, np.uint32),
-        forward=np.array([forward for forward, _ in table.taken], np.uint32),
-        backward=np.array([backward for _, backward in table.taken], np.uint32),
-        start=picoseconds(_joined([group.start for group in groups], np.float64)),
-        size=_joined([group.size for group in groups], np.uint64),
-    )
+    scenario.set_flows(**flow_columns(groups, table.taken, 0))
     scenario.set_link_changes(**_changes(setting.outages, detected=False))
     if balancer.at_switches:
         scenario.set_known_changes(**_changes(setting.outages, detected=True))
@@ -119,6 +125,7 @@ def _set_flows(scenario: _core.Scenario, network: Network, groups: Sequence[Flow
     scenario.set_paths(*table.sets())
     scenario.set_hosts(network.hosts)
     scenario.set_load_balancer(core_rules(balancer.forwarding), core_rules(balancer.choice))
+    return table
 
 
 def _changes(outages: Sequence[Outage], *, detected: bool) -> dict[str, NDArray[np.generic]]:

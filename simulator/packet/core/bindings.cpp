@@ -87,6 +87,28 @@ py::dict link_columns(Simulation &simulation) {
     return columns;
 }
 
+// Returns views of the counters of all ports, which stay where they are; they are up to date until the run goes on.
+py::dict port_counters(const py::object &owner) {
+    auto &simulation = owner.cast<Simulation &>();
+    for (std::size_t link = 0; link < simulation.links(); ++link)
+        simulation.port(link);
+    py::dict views;
+    const auto view = [&](const char *name, const std::uint64_t PortCounters::*member) {
+        const auto rows = at(simulation.links());
+        const auto *first = rows > 0 ? &(simulation.port(0).counters.*member) : nullptr;
+        py::array_t<std::uint64_t> array({rows}, {at(sizeof(Port))}, first, owner);
+        array.attr("flags").attr("writeable") = false;
+        views[name] = array;
+    };
+    view("sent_packets", &PortCounters::sent_packets);
+    view("sent_bytes", &PortCounters::sent_bytes);
+    view("dropped_packets", &PortCounters::dropped_packets);
+    view("dropped_bytes", &PortCounters::dropped_bytes);
+    view("marked_packets", &PortCounters::marked_packets);
+    view("lost_packets", &PortCounters::lost_packets);
+    return views;
+}
+
 py::dict totals(const Simulation &simulation) {
     const auto &of = simulation.totals();
     py::dict values;
@@ -171,6 +193,21 @@ PYBIND11_MODULE(_core, module) {
     py::class_<Simulation>(module, "Simulation")
         .def(py::init<Scenario>(), py::arg("scenario"))
         .def("run", &Simulation::run, py::arg("until"), py::arg("events"), py::call_guard<py::gil_scoped_release>())
+        .def("add_transport", &Simulation::add_transport, py::arg("rules"))
+        .def(
+            "add_paths",
+            [](Simulation &simulation, const Array<std::int64_t> &first_link, const Array<std::uint32_t> &links,
+               const Array<std::int64_t> &first_route, const Array<std::uint32_t> &routes) {
+                simulation.add_paths(lists_of(first_link, links), lists_of(first_route, routes));
+            },
+            py::arg("first_link"), py::arg("links"), py::arg("first_route"), py::arg("routes"))
+        .def("add_flows", [](Simulation &simulation,
+                             const py::kwargs &columns) { simulation.add_flows(rows_of<FlowRules>(columns, "flows")); })
+        .def("advance", &Simulation::advance, py::arg("time"))
+        .def("set_link", &Simulation::set_link, py::arg("link"), py::arg("up"))
+        .def("set_known", &Simulation::set_known, py::arg("link"), py::arg("up"))
+        .def("move_flow", &Simulation::move_flow, py::arg("flow"), py::arg("forward"), py::arg("backward"))
+        .def("port_counters", &port_counters)
         .def_property_readonly("now", &Simulation::now)
         .def_property_readonly("unfinished", &Simulation::unfinished)
         .def("flows", &flow_columns)

@@ -21,7 +21,7 @@ void Simulation::make_changes() {
     for (; changed_ < changes_.size(); ++changed_) {
         const auto &change = changes_[changed_];
         if (change.time > now_)
-            return queue_.push(change.time, source_of(own_timers_ + changes));
+            return arm(changes, change.time);
         if (change.what == Change::of_link) {
             const auto &link = scenario_.link_changes[change.place];
             if (!link.up)

@@ -8,7 +8,7 @@ void Simulation::probe() {
     for (const auto link : scenario_.probed)
         probed_bytes_.push_back(port(link).backlog.bytes());
     if (!queue_.empty())
-        queue_.push(now_ + scenario_.probed_every, source_of(own_timers_ + probes));
+        arm(probes, now_ + scenario_.probed_every);
 }
 
 Port &Simulation::port(std::size_t link) {

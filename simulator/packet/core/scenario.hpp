@@ -84,6 +84,9 @@ struct Scenario {
 
     // Throws std::invalid_argument, saying what is wrong.
     void validate() const;
+    void validate_route(const std::vector<std::uint32_t> &route, std::size_t which) const;
+    static void validate_path(const std::vector<std::uint32_t> &path, std::size_t which, std::size_t known_routes);
+    void validate_flow(const FlowRules &flow, std::size_t which) const;
 };
 
 } // namespace kuijia::packet

@@ -2,16 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <utility>
 
 namespace kuijia::packet {
 
 namespace {
-
-constexpr std::uint32_t no_hop = 0xffffffff;
-constexpr std::uint32_t no_flow = 0xffffffff;
-constexpr unsigned near_timers = 2; // of each flow, beside each other
 
 Scenario validated(Scenario scenario) {
     scenario.validate();
@@ -42,30 +37,22 @@ Simulation::Simulation(Scenario scenario)
       path_choice_(std::visit([&](const auto &rules) { return rules.choice(scenario_.seed); }, scenario_.choice)) {
     add_ports();
     hops_.push_back(no_hop);
-    for (const auto &route : scenario_.routes) {
-        first_hop_.push_back(static_cast<std::uint32_t>(hops_.size()));
-        hops_.insert(hops_.end(), route.begin(), route.end());
-        hops_.push_back(no_hop);
-    }
+    for (const auto &route : scenario_.routes)
+        add_hops(route);
     for (std::uint32_t flow = 0; flow < scenario_.flows.size(); ++flow)
         for (unsigned number = 0; number < near_timers; ++number)
             timers_.push_back({flow, number});
     own_timers_ = static_cast<std::uint32_t>(timers_.size());
     for (const auto own : {starts, changes, probes})
         timers_.push_back({no_flow, own});
-    for (const auto &rules : scenario_.flows)
-        add_flow(rules);
-    by_start_.resize(flows_.size());
-    std::iota(by_start_.begin(), by_start_.end(), 0);
-    std::stable_sort(by_start_.begin(), by_start_.end(),
-                     [&](auto one, auto other) { return flows_[one].rules.start < flows_[other].rules.start; });
+    for (std::uint32_t flow = 0; flow < scenario_.flows.size(); ++flow)
+        add_flow(scenario_.flows[flow], near_timers * flow);
+    order_by_start();
     add_changes();
-    if (!by_start_.empty())
-        queue_.push(flows_[by_start_.front()].rules.start, source_of(own_timers_ + starts));
     if (!changes_.empty())
-        queue_.push(changes_.front().time, source_of(own_timers_ + changes));
+        arm(changes, changes_.front().time);
     if (!scenario_.probed.empty() && scenario_.probed_every != never)
-        queue_.push(0, source_of(own_timers_ + probes));
+        arm(probes, 0);
 }
 
 void Simulation::add_ports() {
@@ -89,12 +76,28 @@ void Simulation::add_ports() {
     }
 }
 
-void Simulation::add_flow(const FlowRules &rules) {
+void Simulation::add_hops(const std::vector<std::uint32_t> &route) {
+    first_hop_.push_back(static_cast<std::uint32_t>(hops_.size()));
+    hops_.insert(hops_.end(), route.begin(), route.end());
+    hops_.push_back(no_hop);
+}
+
+// Puts the flows that have not started into the order of their starts, and wakes for the first.
+void Simulation::order_by_start() {
+    for (auto flow = static_cast<std::uint32_t>(by_start_.size()); flow < flows_.size(); ++flow)
+        by_start_.push_back(flow);
+    std::stable_sort(by_start_.begin() + static_cast<std::ptrdiff_t>(started_), by_start_.end(),
+                     [&](auto one, auto other) { return flows_[one].rules.start < flows_[other].rules.start; });
+    if (started_ < by_start_.size())
+        arm(starts, flows_[by_start_[started_]].rules.start);
+}
+
+void Simulation::add_flow(const FlowRules &rules, std::uint32_t timers) {
     const auto number = static_cast<std::uint32_t>(flows_.size());
     auto &flow = flows_.emplace_back();
     flow.rules = rules;
     take_paths(flow, rules.forward, rules.backward);
-    flow.timers = near_timers * number;
+    flow.timers = timers;
     flow.further_timers = static_cast<std::uint32_t>(timers_.size());
     std::visit(
         [&](const auto &transport) {
@@ -147,13 +150,13 @@ void Simulation::happen(Source source) {
 
 void Simulation::expire(std::uint32_t number) {
     auto &timer = timers_[number];
+    if (timer.armed != now_)
+        return;
+    timer.armed = never;
     if (timer.flow == no_flow) {
         timer.number == starts ? start_flows() : timer.number == changes ? make_changes() : probe();
         return;
     }
-    if (timer.armed != now_)
-        return;
-    timer.armed = never;
     auto &flow = flows_[timer.flow];
     if (flow.transport == nullptr)
         return;
@@ -259,6 +262,10 @@ void Simulation::arm(Time &armed, Time deadline, Source source) {
     }
 }
 
+void Simulation::arm(Own timer, Time deadline) {
+    arm(timers_[own_timers_ + timer].armed, deadline, source_of(own_timers_ + timer));
+}
+
 void Simulation::drop(PacketId id) {
     auto &packet = pool_[id];
     if (packet.kind == Kind::data)
@@ -294,7 +301,7 @@ void Simulation::start_flows() {
         const auto number = by_start_[started_];
         auto &flow = flows_[number];
         if (flow.rules.start > now_)
-            return queue_.push(flow.rules.start, source_of(own_timers_ + starts));
+            return arm(starts, flow.rules.start);
         flow.transport = std::visit([&](const auto &rules) { return rules.transport(flow.rules); },
                                     scenario_.transports[flow.rules.transport]);
         Host host(*this, number, now_);
@@ -315,54 +322,6 @@ void Simulation::end_if_over(Flow &flow) {
     flow.transport.reset();
     flow.over = false;
     --unfinished_;
-}
-
-Random &Host::random() { return simulation_.random_; }
-
-Host::Outgoing Host::make(Way way, Kind kind, std::uint32_t size) {
-    auto &flow = simulation_.flows_[flow_];
-    const auto id = simulation_.pool_.take();
-    auto &packet = simulation_.pool_[id];
-    packet.sent = now_;
-    packet.flow = flow_;
-    packet.number = 0;
-    packet.size = size & 0xffffff;
-    packet.kind = kind;
-    packet.ecn_capable = packet.marked = packet.echo = false;
-    packet.backward = way == Way::backward;
-    packet.blocks = 0;
-    packet.level = flow.rules.level;
-    flow.record.sent_packets += kind == Kind::data;
-    packet.hop = packet.backward ? flow.backward : flow.forward;
-    if (simulation_.path_choice_ != nullptr) {
-        const auto &scenario = simulation_.scenario_;
-        const auto &paths = scenario.paths[packet.backward ? flow.rules.backward : flow.rules.forward];
-        const auto chosen = simulation_.path_choice_->choose(packet, static_cast<std::uint32_t>(paths.size()));
-        packet.hop = simulation_.first_hop_[paths[chosen]];
-    }
-    ++simulation_.totals_.made;
-    return {id, packet};
-}
-
-void Host::send(PacketId id) { simulation_.forward(id, simulation_.hops_[simulation_.pool_[id].hop], no_hop); }
-
-void Host::wake_at(unsigned timer, Time time) {
-    const auto &flow = simulation_.flows_[flow_];
-    const auto place = timer < near_timers ? flow.timers + timer : flow.further_timers + timer - near_timers;
-    simulation_.arm(simulation_.timers_[place].armed, time, simulation_.source_of(place));
-}
-
-Time Host::card_free_at() const {
-    return simulation_.ports_[simulation_.hops_[simulation_.flows_[flow_].forward]].free_at;
-}
-
-void Host::complete() { simulation_.flows_[flow_].record.finished = now_; }
-
-void Host::finish(bool acknowledged) {
-    auto &flow = simulation_.flows_[flow_];
-    flow.over = true;
-    if (acknowledged)
-        flow.record.acknowledged = now_;
 }
 
 } // namespace kuijia::packet

@@ -36,6 +36,10 @@ struct PacketTotals {
     std::uint64_t data_arrived = 0;
 };
 
+inline constexpr std::uint32_t no_hop = 0xffffffff;
+inline constexpr std::uint32_t no_flow = 0xffffffff;
+inline constexpr unsigned near_timers = 2; // of each flow, beside each other
+
 class Simulation {
   public:
     explicit Simulation(Scenario scenario);
@@ -49,6 +53,16 @@ class Simulation {
     std::size_t packets_in_flight() const { return pool_.in_use(); }
     std::size_t packets_allocated() const { return pool_.capacity(); }
     std::size_t unfinished() const { return unfinished_; }
+
+    // Steering between two runs. Throws std::invalid_argument, and changes nothing, if something does not exist.
+    void add_transport(TransportRules rules);
+    void add_paths(const std::vector<std::vector<std::uint32_t>> &routes,
+                   const std::vector<std::vector<std::uint32_t>> &paths);
+    void add_flows(const std::vector<FlowRules> &flows); // that start at `now` or later
+    void advance(Time time);                             // to a time before the next event
+    void set_link(std::uint32_t link, bool up);
+    void set_known(std::uint32_t link, bool up); // routing of the switches learns of it
+    void move_flow(std::uint32_t flow, std::uint32_t forward, std::uint32_t backward); // packets sent stay on theirs
 
     // The state at `now`.
     FlowRecord record(std::size_t flow) const;
@@ -94,7 +108,9 @@ class Simulation {
     Source source_of(std::uint32_t timer) const { return 2 * links_ + timer; }
 
     void add_ports();
-    void add_flow(const FlowRules &rules);
+    void add_flow(const FlowRules &rules, std::uint32_t timers);
+    void add_hops(const std::vector<std::uint32_t> &route);
+    void order_by_start();
     void add_changes();
     void take_paths(Flow &flow, std::uint32_t forward, std::uint32_t backward);
     void happen(Source source);
@@ -109,6 +125,7 @@ class Simulation {
     void start_flows();
     void end_if_over(Flow &flow);
     void arm(Time &armed, Time deadline, Source source);
+    void arm(Own timer, Time deadline);
     void make_changes();
     void fail(std::uint32_t link);
     void probe();

@@ -3,6 +3,7 @@
 #include "fuzzing.hpp"
 #include "simulation.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace {
@@ -140,13 +141,38 @@ void check(Simulation &simulation, Time before) {
     require(arrived == totals.data_arrived, "flows have not got what arrived");
 }
 
-void run(Scenario scenario) {
-    Simulation simulation(std::move(scenario));
-    for (auto until = Time{0}; until <= second; until += second / 8) {
+// Requires that two runs of one scenario, cut at different moments, came to the same.
+void compare(const Simulation &one, const Simulation &other) {
+    const auto require = [](bool same) {
+        if (!same)
+            throw std::logic_error("a scenario does not repeat itself");
+    };
+    const auto &ours = one.totals();
+    const auto &theirs = other.totals();
+    require(one.events() == other.events() && one.unfinished() == other.unfinished());
+    require(ours.made == theirs.made && ours.arrived == theirs.arrived && ours.dropped == theirs.dropped &&
+            ours.lost == theirs.lost);
+    for (std::size_t flow = 0; flow < one.flows(); ++flow) {
+        const auto here = one.record(flow);
+        const auto there = other.record(flow);
+        require(here.finished == there.finished && here.acknowledged == there.acknowledged &&
+                here.goodput == there.goodput && here.marked_packets == there.marked_packets);
+    }
+}
+
+void run(const Scenario &scenario) {
+    constexpr std::uint64_t events = 2000;
+    constexpr int steps = 8;
+    Simulation simulation(scenario);
+    for (int step = 0; step <= steps; ++step) {
         const auto before = simulation.now();
-        simulation.run(until, 2000);
+        simulation.run(step * (second / steps), events);
         check(simulation, before);
     }
+    Simulation again(scenario);
+    while (again.events() < simulation.events())
+        again.run(second, std::min<std::uint64_t>(777, simulation.events() - again.events()));
+    compare(simulation, again);
 }
 
 } // namespace
@@ -156,6 +182,6 @@ int main(int, char **arguments) {
         auto scenario = generator.sound();
         if (spoilt)
             generator.spoil(scenario);
-        run(std::move(scenario));
+        run(scenario);
     });
 }
