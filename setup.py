@@ -11,9 +11,9 @@ def core(package: str) -> Extension:
     sources = Path(package) / "core"
     return Extension(
         f"{package.replace('/', '.')}._core",
-        sources=sorted(map(str, sources.glob("*.cpp"))),
-        depends=sorted(map(str, sources.glob("*.hpp"))),
-        include_dirs=[pybind11.get_include()],
+        sources=sorted(map(str, sources.rglob("*.cpp"))),
+        depends=sorted(map(str, sources.rglob("*.hpp"))),
+        include_dirs=[str(sources), pybind11.get_include()],
         language="c++",
         # Sums are the same on every machine: no instruction does two operations with one rounding.
         extra_compile_args=["-std=c++20", "-O3", "-fvisibility=hidden", "-ffp-contract=off"],

@@ -19,7 +19,7 @@ def run_sanitized(driver: Path, core: Path, cases: int) -> str:
     Raises:
         CalledProcessError: it does not build, or a sanitizer or the driver itself found a fault.
     """
-    sources = [source for source in sorted(core.glob("*.cpp")) if source.name != "bindings.cpp"]
+    sources = [source for source in sorted(core.rglob("*.cpp")) if source.name != "bindings.cpp"]
     with tempfile.TemporaryDirectory() as directory:
         program = Path(directory) / driver.stem
         inputs = map(str, (driver, *sources))

@@ -14,6 +14,7 @@ from experiments.packet_study.tables import flows_csv, links_csv
 from kuijia_base.errors import InputError, UnsoundError, key_path
 from simulator.flow_sizes.distribution import FlowSizes
 from simulator.packet.flows import Flows
+from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.packet.network import Network
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Simulation
@@ -65,6 +66,7 @@ class Study:
         until: longest simulated time in seconds.
         classes: bounds of size classes in bytes.
         details: True to include every flow and link.
+        load_balancer: name of the way in which packets are divided among paths.
     """
 
     network: Network
@@ -76,6 +78,7 @@ class Study:
     until: float = LONGEST
     classes: tuple[int, ...] = ()
     details: bool = False
+    load_balancer: str = "fixed"
 
     def identity(self) -> dict[str, Any]:
         """Return everything that results depend on, as JSON data."""
@@ -94,6 +97,7 @@ class Study:
             "until": self.until,
             "classes": list(self.classes),
             "details": self.details,
+            "load_balancer": self.load_balancer,
         }
 
 
@@ -122,7 +126,7 @@ def simulation_of(study: Study, run: Run) -> Simulation:
 def _simulation(study: Study, run: Run) -> Simulation:
     network = equipped(study.network, lambda inputs: queueing(run.queue, study.buffer, study.mark, inputs))
     flows = study.traffic.drawn(network, replace(study.tcp, congestion=run.transport), run.load, run.seed)
-    return Simulation(network, [flows], Setting(seed=run.seed))
+    return Simulation(network, [flows], Setting(run.seed, load_balancer=LOAD_BALANCERS[study.load_balancer]))
 
 
 def result_of(study: Study, run: Run, simulation: Simulation, *, stopped: bool = False) -> dict[str, Any]:

@@ -117,7 +117,18 @@ def _study(args: argparse.Namespace, assumptions: list[str]) -> Study:
     pattern = values.pattern(args.pattern, len(network.hosts))
     traffic = Traffic(values.sizes(args.sizes), pattern, arrivals, Reference(args.load_of), args.flows)
     until = LONGEST if args.until is None else args.until
-    return Study(network, names, traffic, _tcp(args), args.buffer, args.mark, until, args.classes, args.details)
+    return Study(
+        network,
+        names,
+        traffic,
+        _tcp(args),
+        args.buffer,
+        args.mark,
+        until,
+        args.classes,
+        args.details,
+        args.load_balancer,
+    )
 
 
 def _is_there(name: str) -> bool:

@@ -12,6 +12,7 @@ from kuijia.cli import packet_values as values
 from kuijia.cli.inputs import add_reading
 from kuijia_base.option_values import whole_number
 from simulator.flow_sizes.published import published_names
+from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.packet.traffic.load import Reference
 from simulator.packet.transports import Congestion, Tcp
 
@@ -104,6 +105,13 @@ def _add_schemes(group: argparse._ArgumentGroup) -> None:
         default=(Congestion.CUBIC,),
         metavar="NAMES",
         help=f"separated by commas: {', '.join(each.value for each in Congestion)} (default: cubic)",
+    )
+    group.add_argument(
+        "--load-balancer",
+        choices=LOAD_BALANCERS,
+        default="fixed",
+        metavar="NAME",
+        help="; ".join(f"{name}: {each.what}" for name, each in LOAD_BALANCERS.items()) + " (default: fixed)",
     )
     group.add_argument(
         "--min-timeout",

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kuijia_base.errors import UnsoundError
-from simulator.packet import _core
-from simulator.packet.units import bits_per_second, picoseconds
-
 UNLIMITED = 1 << 30
 """Largest limit of a queue in bytes, more than ever waits at a host's network card."""
 
@@ -66,28 +62,10 @@ class Fifo:
     shaping: TokenBucket | None = None
     cell: int = 1
 
-    def rules(self) -> _core.QueueRules:
-        if not 0 < self.limit <= UNLIMITED:
-            raise UnsoundError(("limit",), f"is {self.limit}", f"1 to {UNLIMITED} bytes")
-        red = self.marking if isinstance(self.marking, Red) else Red(0, 1)
-        kind, low = _core.Marking.NONE, 0
-        if isinstance(self.marking, Threshold):
-            kind, low = _core.Marking.THRESHOLD, self.marking.size
-        elif isinstance(self.marking, Red):
-            kind, low = _core.Marking.RED, red.low
-        return _core.QueueRules(
-            limit=self.limit,
-            marking=kind,
-            low=low,
-            high=red.high,
-            probability=red.probability,
-            weight=red.weight,
-            overflow=_core.Overflow.RANDOM if self.random_drop else _core.Overflow.TAIL,
-            mark_random=self.random_mark,
-            shaped=bits_per_second(self.shaping.rate) if self.shaping else 0,
-            burst=self.shaping.burst if self.shaping else 0,
-            cell=self.cell,
-        )
+    @property
+    def smallest_limit(self) -> int:
+        """Bytes of the largest packet that fits, here as in every queueing into its smallest queue."""
+        return self.limit // self.cell * self.cell
 
 
 @dataclass(frozen=True)
@@ -99,6 +77,10 @@ class StrictPriority:
 
     queues: Sequence[Fifo]
 
+    @property
+    def smallest_limit(self) -> int:
+        return min(queue.smallest_limit for queue in self.queues)
+
 
 @dataclass(frozen=True)
 class RoundRobin:
@@ -107,12 +89,20 @@ class RoundRobin:
     queues: Sequence[Fifo]
     weights: Sequence[int]
 
+    @property
+    def smallest_limit(self) -> int:
+        return min(queue.smallest_limit for queue in self.queues)
+
 
 @dataclass(frozen=True)
 class Crosspoints:
     """One queue per input of the switch, served in turn, one packet each: a crosspoint-queued switch."""
 
     queue: Fifo
+
+    @property
+    def smallest_limit(self) -> int:
+        return self.queue.smallest_limit
 
 
 @dataclass(frozen=True)
@@ -135,40 +125,50 @@ class HashedCredits:
     credits: int = 1
     hashed_anew_after: float = 0.001
 
-
-Queueing = Fifo | StrictPriority | RoundRobin | Crosspoints | HashedCredits
-
-
-def smallest_limit(queueing: Queueing) -> int:
-    """Return the bytes of the largest packet that fits into the smallest queue."""
-    if isinstance(queueing, Fifo):
-        return queueing.limit // queueing.cell * queueing.cell
-    if isinstance(queueing, Crosspoints | HashedCredits):
-        return smallest_limit(queueing.queue)
-    return min(smallest_limit(queue) for queue in queueing.queues)
+    @property
+    def smallest_limit(self) -> int:
+        return self.queue.smallest_limit
 
 
-def core_queueing(queueing: Queueing, inputs: int) -> _core.Queueing:
-    """Return the core's form of a queueing, at a port of a switch with `inputs` inputs."""
-    level, strict, turns = _core.Classifier.LEVEL, _core.Order.STRICT, _core.Order.ROUND_ROBIN
-    if isinstance(queueing, Fifo):
-        return _core.Queueing(classifier=level, order=strict, queues=[queueing.rules()], weights=[1])
-    if isinstance(queueing, Crosspoints):
-        queues, ones = [queueing.queue.rules()] * inputs, [1] * inputs
-        return _core.Queueing(classifier=_core.Classifier.INPUT, order=turns, queues=queues, weights=ones)
-    if isinstance(queueing, HashedCredits):
-        return _core.Queueing(
-            classifier=_core.Classifier.CREDITS,
-            order=strict,
-            queues=[queueing.queue.rules()] * 2,
-            weights=[1, 1],
-            hashed_credits=_core.HashedCreditsRules(
-                bins=queueing.bins,
-                per_bin=queueing.credits,
-                hashed_anew_after=int(picoseconds(queueing.hashed_anew_after)),
-            ),
-        )
-    rules = [queue.rules() for queue in queueing.queues]
-    if isinstance(queueing, StrictPriority):
-        return _core.Queueing(classifier=level, order=strict, queues=rules, weights=[1] * len(rules))
-    return _core.Queueing(classifier=level, order=turns, queues=rules, weights=list(queueing.weights))
+@dataclass(frozen=True)
+class SharedBuffer:
+    """One memory for all outputs of a switch with this queueing, divided by dynamic thresholds.
+
+    A queue takes packets while it is shorter than `alpha` times the memory that is free (Choudhury and Hahne, IEEE/ACM
+    Transactions on Networking 6, 1998).
+
+    Attributes:
+        queue: the rules of each output's queue; by its limit it has never more, however much is free.
+        total: bytes of the memory.
+        alpha: share of the free memory that a queue may have.
+    """
+
+    queue: Fifo
+    total: int
+    alpha: float = 1.0
+
+    @property
+    def smallest_limit(self) -> int:
+        return min(self.queue.smallest_limit, self.total)
+
+
+@dataclass(frozen=True)
+class DropThresholds:
+    """One queue in which packets of higher levels find less room, so that droppable ones are lost first.
+
+    With two levels it is the selective dropping of Aeolus (Hu et al., SIGCOMM 2020).
+
+    Attributes:
+        queue: the rules of the queue.
+        limits: bytes that may wait together with a packet of level 0, 1 and so on; higher levels have the last limit.
+    """
+
+    queue: Fifo
+    limits: Sequence[int]
+
+    @property
+    def smallest_limit(self) -> int:
+        return min(self.queue.smallest_limit, *self.limits)
+
+
+Queueing = Fifo | StrictPriority | RoundRobin | Crosspoints | HashedCredits | SharedBuffer | DropThresholds

@@ -26,28 +26,49 @@ class RouteTable:
     """All paths, each stored once, in the form that the core takes.
 
     Attributes:
-        taken: for each flow, through all groups, the index of its path and of that of its acknowledgements.
+        taken: for each flow, through all groups, the index of its set of paths and of that of its acknowledgements.
+            A set is a single path, with the index of this path, unless senders have several.
 
     Raises:
         UnsoundError: a given path does not lead from source to target, or a flow's end is not a host.
         NoPathError: a flow has no path to its target.
     """
 
-    def __init__(self, network: Network, groups: Sequence[Flows], seed: int) -> None:
+    def __init__(self, network: Network, groups: Sequence[Flows], seed: int, *, several: bool = False) -> None:
         self._network = network
         self._seed = seed
+        self._several = several
         self._places: dict[tuple[int, ...], int] = {}
-        self._flows = [flow for group in groups for flow in _ends(group)]
-        for number, flow in enumerate(self._flows):
+        self._sets: dict[tuple[int, ...], int] = {}
+        self._flows: list[_Ends] = []
+        self.taken: list[tuple[int, int]] = []
+        self.extend(groups)
+
+    def extend(self, groups: Sequence[Flows], failed: AbstractSet[int] = frozenset()) -> None:
+        """Add flows, around failed links."""
+        added = [flow for group in groups for flow in _ends(group)]
+        for number, flow in enumerate(added, len(self._flows)):
             self._check(number, flow)
-        self.taken: list[tuple[int, int]] = self._chosen(frozenset(), None)
+        ecmp = Ecmp(self._network, self._seed, failed)
+        self.taken += [self._routed(ecmp, number, flow) for number, flow in enumerate(added, len(self._flows))]
+        self._flows += added
+
+    def move(self, flow: int, path: Path) -> tuple[int, int]:
+        """Let a flow take this path and its acknowledgements that one; return the indices of both."""
+        ends = self._flows[flow]
+        moved = _Ends(ends.source, ends.target, path)
+        self._check(flow, moved)
+        self._flows[flow] = moved
+        there, back = path
+        self.taken[flow] = self._set([there]), self._set([back])
+        return self.taken[flow]
 
     def reroute(self, failed: AbstractSet[int]) -> list[tuple[int, int, int]]:
         """Reroute flows around failed links; return each changed flow with the indices of its paths there and back.
 
         A flow without another path keeps its own.
         """
-        before, self.taken = self.taken, self._chosen(failed, self.taken)
+        before, self.taken = self.taken, self._chosen(failed)
         both = enumerate(zip(before, self.taken, strict=True))
         return [(number, *after) for number, (old, after) in both if old != after]
 
@@ -56,25 +77,33 @@ class RouteTable:
         lengths = [0, *map(len, self._places)]
         return np.cumsum(lengths, dtype=np.int64), np.array([link for path in self._places for link in path], np.uint32)
 
-    def _chosen(self, failed: AbstractSet[int], otherwise: list[tuple[int, int]] | None) -> list[tuple[int, int]]:
+    def sets(self) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """Return where each set of paths begins and the last one ends, and the paths of all sets."""
+        lengths = [0, *map(len, self._sets)]
+        return np.cumsum(lengths, dtype=np.int64), np.array([path for each in self._sets for path in each], np.uint32)
+
+    def _chosen(self, failed: AbstractSet[int]) -> list[tuple[int, int]]:
         ecmp = Ecmp(self._network, self._seed, failed)
         chosen = []
         for number, flow in enumerate(self._flows):
             try:
-                there, back = flow.path or (
-                    ecmp.route(flow.source, flow.target, number),
-                    ecmp.route(flow.target, flow.source, number),
-                )
+                chosen.append(self._routed(ecmp, number, flow))
             except NoPathError:
-                if otherwise is None:
-                    raise
-                chosen.append(otherwise[number])
-            else:
-                chosen.append((self._place(there), self._place(back)))
+                chosen.append(self.taken[number])
         return chosen
 
-    def _place(self, path: Sequence[int]) -> int:
-        return self._places.setdefault(tuple(path), len(self._places))
+    def _routed(self, ecmp: Ecmp, number: int, flow: _Ends) -> tuple[int, int]:
+        if flow.path is not None:
+            there, back = flow.path
+            return self._set([there]), self._set([back])
+        return self._found(ecmp, flow.source, flow.target, number), self._found(ecmp, flow.target, flow.source, number)
+
+    def _found(self, ecmp: Ecmp, source: int, target: int, flow: int) -> int:
+        return self._set(ecmp.paths(source, target) if self._several else [ecmp.route(source, target, flow)])
+
+    def _set(self, paths: Sequence[Sequence[int]]) -> int:
+        places = tuple(self._places.setdefault(tuple(path), len(self._places)) for path in paths)
+        return self._sets.setdefault(places, len(self._sets))
 
     def _check(self, number: int, flow: _Ends) -> None:
         hosts = self._network.hosts

@@ -10,6 +10,9 @@ from simulator.packet.network import Network
 
 _MASK = (1 << 64) - 1
 
+MOST_PATHS = 1024
+"""Most paths between two hosts that senders choose from."""
+
 
 class NoPathError(KuijiaError):
     """Raised when two hosts are not connected."""
@@ -31,6 +34,7 @@ class Ecmp:
             for link in links:
                 self._incoming[network.links[link].target].append(link)
         self._next: dict[int, list[list[int]]] = {}
+        self._paths: dict[tuple[int, int], list[list[int]]] = {}
 
     def route(self, source: int, target: int, flow: int) -> list[int]:
         """Return the links of the flow's path.
@@ -48,6 +52,27 @@ class Ecmp:
             links.append(link)
             node = self._network.links[link].target
         return links
+
+    def paths(self, source: int, target: int) -> list[list[int]]:
+        """Return the links of each shortest path, in order of the links' numbers, of very many the first ones.
+
+        Raises:
+            NoPathError: there is no path.
+        """
+        if (known := self._paths.get((source, target))) is not None:
+            return known
+        choices = self.choices(target)
+        found: list[list[int]] = []
+        begun: list[tuple[int, list[int]]] = [(source, [])]
+        while begun and len(found) < MOST_PATHS:
+            node, links = begun.pop()
+            if node == target:
+                found.append(links)
+            begun += [(self._network.links[link].target, [*links, link]) for link in reversed(choices[node])]
+        if not found:
+            raise NoPathError(f"no path leads from node {source} to node {target}")
+        self._paths[source, target] = found
+        return found
 
     def choices(self, target: int) -> list[list[int]]:
         """Return for each node the first links of its shortest paths to the target."""

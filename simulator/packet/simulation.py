@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,10 +13,11 @@ from numpy.typing import NDArray
 
 from kuijia_base.errors import UnsoundError
 from simulator.packet import _core
-from simulator.packet.flows import Flows
+from simulator.packet.flows import Flows, Path
 from simulator.packet.network import Network
 from simulator.packet.results import FlowResults, FlowStates, LinkResults, Totals
-from simulator.packet.scenario import Setting, core_scenario
+from simulator.packet.rules import core_rules
+from simulator.packet.scenario import Setting, check_sizes, core_scenario, flow_columns
 from simulator.packet.units import LONGEST, picoseconds, seconds
 
 _EVENTS_AT_A_TIME = 1_000_000
@@ -37,26 +41,115 @@ class Simulation:
 
     def __post_init__(self) -> None:
         self._start = seconds(picoseconds(np.concatenate([np.empty(0), *(group.start for group in self.flows)])))
-        scenario = core_scenario(self.network, self.flows, self.setting)
-        try:
+        scenario, table = core_scenario(self.network, self.flows, self.setting)
+        self._table = table
+        self._transports = len(self.flows)
+        self._calls: list[tuple[int, int, Callable[[], object]]] = []
+        self._called = 0
+        with _refusals():
             self._core = _core.Simulation(scenario)
-        except ValueError as error:
-            raise UnsoundError((), str(error), "a valid scenario") from error
 
     def run(self, until: float = LONGEST, progress: Progress | None = None) -> bool:
-        """Run until `until` seconds, or until no events are left.
+        """Run until `until` seconds, or until no events are left and no functions of `at` are due.
 
         Returns:
             True when this is reached, False after Ctrl-C; results up to then can still be read.
         """
         end = int(picoseconds(until))
         try:
-            while not self._core.run(end, _EVENTS_AT_A_TIME):
-                if progress is not None:
-                    progress(self)
+            while True:
+                call = self._calls[0][0] if self._calls else None
+                stop = end if call is None else min(end, call)
+                while not self._core.run(stop, _EVENTS_AT_A_TIME):
+                    if progress is not None:
+                        progress(self)
+                if call is None or call > end:
+                    return True
+                self._core.advance(call)
+                heapq.heappop(self._calls)[2]()
         except KeyboardInterrupt:
             return False
-        return True
+
+    def at(self, time: float, call: Callable[[], object]) -> None:
+        """Call a function at a time in seconds, after all that happens until then: a controller in the loop.
+
+        The function may read and steer the simulation, and ask for its next call.
+        """
+        moment = int(picoseconds(time))
+        if moment < self._core.now:
+            raise UnsoundError(("at",), f"{time:g} s is over", f"{self.now:g} s or later")
+        self._called += 1
+        heapq.heappush(self._calls, (moment, self._called, call))
+
+    def add_flows(self, flows: Flows, *, around: AbstractSet[int] = frozenset()) -> range:
+        """Add flows that start now or later, on paths around failed links; return their numbers.
+
+        Raises:
+            UnsoundError, NoPathError: as for flows that are there from the beginning.
+        """
+        check_sizes(self.network, [flows])
+        if flows.count and picoseconds(flows.start).min() < self._core.now:
+            raise UnsoundError(("flows", "start"), f"{flows.start.min():g} s is over", f"{self.now:g} s or later")
+        routes, sets = (table[0].size - 1 for table in (self._table.arrays(), self._table.sets()))
+        first = len(self._table.taken)
+        self._table.extend([flows], around)
+        columns = flow_columns([flows], self._table.taken[first:], self._transports)
+        with _refusals():
+            self._core.add_transport(core_rules(flows.transport))
+            self._transports += 1
+            self._add_paths(routes, sets)
+            self._core.add_flows(**columns)
+        self.flows = [*self.flows, flows]
+        self._start = np.concatenate([self._start, seconds(picoseconds(flows.start))])
+        return range(first, first + flows.count)
+
+    def move(self, flow: int, path: Path) -> None:
+        """Let a flow's packets take other paths from now on; those on their way stay on theirs.
+
+        Raises:
+            UnsoundError: a path does not lead from one end of the flow to the other.
+        """
+        routes, sets = (table[0].size - 1 for table in (self._table.arrays(), self._table.sets()))
+        forward, backward = self._table.move(flow, path)
+        self._add_paths(routes, sets)
+        self._core.move_flow(flow, forward, backward)
+
+    def fail(self, link: int, *, known: bool = True) -> None:
+        """Fail a link now: what waits for it or is on it is lost, and so is what comes.
+
+        Args:
+            link: its number.
+            known: True if switches that forward packets by themselves learn of it at once.
+        """
+        self._set_link(link, up=False, known=known)
+
+    def heal(self, link: int, *, known: bool = True) -> None:
+        """Repair a link now; arguments as of `fail`."""
+        self._set_link(link, up=True, known=known)
+
+    def port_counters(self) -> dict[str, NDArray[np.uint64]]:
+        """Return views, not copies, of the packets and bytes counted at each link, as in `LinkResults`; read-only.
+
+        They change when the simulation runs; call again after a run, as packets are counted when somebody asks.
+        """
+        return self._core.port_counters()
+
+    def _set_link(self, link: int, *, up: bool, known: bool) -> None:
+        with _refusals():
+            self._core.set_link(link, up)
+            if known:
+                self._core.set_known(link, up)
+
+    def _add_paths(self, routes: int, sets: int) -> None:
+        """Hand over the paths from number `routes` on, and the sets of paths from number `sets` on."""
+        first_link, links = self._table.arrays()
+        first_path, paths = self._table.sets()
+        self._core.add_paths(
+            first_link[routes:] - first_link[routes],
+            links[first_link[routes] :],
+            first_path[sets:] - first_path[sets],
+            paths[first_path[sets] :],
+        )
 
     @property
     def now(self) -> float:
@@ -87,3 +180,11 @@ class Simulation:
         """Return the times of the samples in seconds, shape (T,), and the bytes queued, shape (T, probed links)."""
         times, queued = self._core.probes(len(self.setting.probed))
         return times / 1e12, queued
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise UnsoundError((), str(error), "a valid scenario") from error

@@ -8,9 +8,6 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.packet import _core
-from simulator.packet.units import picoseconds
-
 
 class Congestion(Enum):
     """Congestion control: NewReno (RFC 5681, 6582), Cubic (RFC 9438), DCTCP (RFC 8257)."""
@@ -63,31 +60,10 @@ class Tcp:
     ack_every: int = 1
     ack_delay: float = 0.04
 
-    def rules(self) -> _core.TcpRules:
-        controls = {
-            Congestion.NEW_RENO: _core.Control.RENO,
-            Congestion.CUBIC: _core.Control.CUBIC,
-            Congestion.DCTCP: _core.Control.DCTCP,
-        }
-        return _core.TcpRules(
-            control=controls[self.congestion],
-            sack=self.sack,
-            handshake=self.handshake,
-            ecn=self.congestion is Congestion.DCTCP if self.ecn is None else self.ecn,
-            payload=self.payload,
-            header=self.header,
-            initial_window=self.initial_window,
-            receive_window=self.receive_window,
-            counting_limit=self.counting_limit,
-            gain=self.dctcp_gain,
-            least_marked=self.dctcp_least_window,
-            first_timeout=int(picoseconds(self.first_timeout)),
-            least_timeout=int(picoseconds(self.min_timeout)),
-            most_timeout=int(picoseconds(self.max_timeout)),
-            card_packets=self.card_packets,
-            acknowledge_every=self.ack_every,
-            acknowledge_within=int(picoseconds(self.ack_delay)),
-        )
+    @property
+    def largest_packet(self) -> int:
+        """Bytes on the wire of the largest packet, as of every transport."""
+        return self.payload + self.header
 
 
 @dataclass(frozen=True)
@@ -101,6 +77,10 @@ class ConstantRate:
 
     rate: float
     packet: int = 1500
+
+    @property
+    def largest_packet(self) -> int:
+        return self.packet
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,14 +97,9 @@ class Packets:
     sizes: NDArray[np.int64]
     ecn: bool = False
 
+    @property
+    def largest_packet(self) -> int:
+        return int(self.sizes.max(initial=0))
+
 
 Transport = Tcp | ConstantRate | Packets
-
-
-def largest_packet(transport: Transport) -> int:
-    """Return the bytes on the wire of the largest packet that the transport sends."""
-    if isinstance(transport, Tcp):
-        return transport.payload + transport.header
-    if isinstance(transport, ConstantRate):
-        return transport.packet
-    return int(transport.sizes.max(initial=0))

@@ -53,6 +53,17 @@ def test_results_are_the_same_bytes_whatever_the_number_of_workers(folder: Path)
         assert path.read_bytes() == (two / path.name).read_bytes()
 
 
+def test_load_balancers_by_name_have_results_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = []
+    for name in ("fixed", "ecmp", "round-robin"):
+        assert packet(*SMALL, "--load-balancer", name, "--json") == 0
+        printed.append(json.loads(capsys.readouterr().out)["runs"])
+    assert printed[0] == printed[1]
+    assert printed[0] != printed[2]
+    with pytest.raises(SystemExit):
+        packet(*SMALL, "--load-balancer", "unknown")
+
+
 def test_a_run_alone_is_that_of_a_sweep(folder: Path) -> None:
     assert packet(*SMALL, "--load", "0.5,0.8", "--workers", "1", "-o", "both") == 0
     assert packet(*SMALL, "--load", "0.8", "-o", "alone") == 0

@@ -7,10 +7,19 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
 
-@pytest.mark.parametrize(("name", "examples"), [("packet_model.md", 10), ("packet_traffic.md", 5)])
+
+@pytest.mark.parametrize("name", ["drop_thresholds.hpp", "drop_thresholds.cpp"])
+def test_the_example_of_a_discipline_is_the_code(name: str) -> None:
+    page = (ROOT / "docs" / "packet_model.md").read_text(encoding="utf-8")
+    code = (ROOT / "simulator" / "packet" / "core" / "queues" / name).read_text(encoding="utf-8")
+    assert f"```cpp\n{code}```\n" in page
+
+
+@pytest.mark.parametrize(("name", "examples"), [("packet_model.md", 17), ("packet_traffic.md", 5)])
 def test_the_examples_print_what_they_say(name: str, examples: int) -> None:
-    page = Path(__file__).resolve().parents[2] / "docs" / name
+    page = ROOT / "docs" / name
     outcome = doctest.testfile(str(page), module_relative=False)
     assert outcome.attempted >= examples
     assert outcome.failed == 0

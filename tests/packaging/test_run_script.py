@@ -225,8 +225,9 @@ def test_other_metadata_installs_only_the_project_again(clone: Clone) -> None:
     assert clone.run("kuijia").stderr.splitlines() == clone.steps[-1:]
 
 
-def test_other_sources_of_a_compiled_core_install_only_the_project_again(clone: Clone) -> None:
-    core = clone.path / "simulator" / "flow" / "core"
+@pytest.mark.parametrize("folder", ["simulator/flow/core", "simulator/packet/core/queues", "hedera/core"])
+def test_other_sources_of_a_compiled_core_install_only_the_project_again(clone: Clone, folder: str) -> None:
+    core = clone.path / folder
     core.mkdir(parents=True)
     (core / "share.cpp").write_text("int one();\n")
     clone.run("kuijia")

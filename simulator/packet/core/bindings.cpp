@@ -1,90 +1,29 @@
 // The core's interface to Python.
+#include "binding_rules.hpp"
 #include "random.hpp"
 #include "simulation.hpp"
-
-#include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
 
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
-namespace py = pybind11;
 using namespace kuijia::packet;
 
 namespace {
 
-template <typename T> using Array = py::array_t<T, py::array::c_style | py::array::forcecast>;
-
-// Returns the number of rows of columns, which must be of equal length.
-template <typename First, typename... Rest> std::size_t rows(const First &first, const Rest &...rest) {
-    if (first.ndim() != 1 || ((rest.ndim() != 1) || ...) || ((rest.size() != first.size()) || ...))
-        throw std::invalid_argument("columns must have one dimension and the same length");
-    return static_cast<std::size_t>(first.size());
-}
-
-py::ssize_t at(std::size_t row) { return static_cast<py::ssize_t>(row); }
-
-void set_links(Scenario &scenario, const Array<std::int64_t> &rate, const Array<Time> &delay, const Array<double> &loss,
-               const Array<std::uint32_t> &queueing, const Array<std::uint32_t> &input) {
-    const auto count = rows(rate, delay, loss, queueing, input);
-    scenario.links.clear();
-    for (std::size_t row = 0; row < count; ++row)
-        scenario.links.push_back(
-            {rate.at(at(row)), delay.at(at(row)), loss.at(at(row)), queueing.at(at(row)), input.at(at(row))});
-}
-
-void set_routes(Scenario &scenario, const Array<std::int64_t> &first, const Array<std::uint32_t> &links) {
-    const auto ends = rows(first);
-    const auto size = static_cast<std::int64_t>(rows(links));
-    scenario.routes.clear();
-    for (std::size_t row = 0; row + 1 < ends; ++row) {
-        const auto begin = first.at(at(row));
-        const auto end = first.at(at(row + 1));
-        if (begin < 0 || end < begin || end > size)
-            throw std::invalid_argument("the positions at which routes begin must not decrease, or exceed the links");
-        scenario.routes.emplace_back(links.data() + begin, links.data() + end);
+// Returns the lists that are given one after the other, and where each begins and the last one ends.
+std::vector<std::vector<std::uint32_t>> lists_of(const Array<std::int64_t> &first, const Array<std::uint32_t> &all) {
+    if (first.ndim() != 1 || all.ndim() != 1)
+        throw std::invalid_argument("lists must have one dimension");
+    std::vector<std::vector<std::uint32_t>> lists;
+    for (py::ssize_t row = 0; row + 1 < first.size(); ++row) {
+        const auto begin = first.at(row);
+        const auto end = first.at(row + 1);
+        if (begin < 0 || end < begin || end > all.size())
+            throw std::invalid_argument("the positions at which lists begin must not decrease, or exceed the whole");
+        lists.emplace_back(all.data() + begin, all.data() + end);
     }
-}
-
-void set_flows(Scenario &scenario, const Array<std::uint8_t> &kind, const Array<std::uint8_t> &level,
-               const Array<std::uint32_t> &rules, const Array<std::uint32_t> &forward,
-               const Array<std::uint32_t> &backward, const Array<Time> &start, const Array<std::uint64_t> &bytes,
-               const Array<std::int64_t> &rate, const Array<std::uint32_t> &packet) {
-    const auto count = rows(kind, level, rules, forward, backward, start, bytes, rate, packet);
-    scenario.flows.clear();
-    for (std::size_t row = 0; row < count; ++row) {
-        if (kind.at(at(row)) > static_cast<std::uint8_t>(FlowKind::listed))
-            throw std::invalid_argument("a flow has an unknown kind");
-        scenario.flows.push_back({static_cast<FlowKind>(kind.at(at(row))), level.at(at(row)), rules.at(at(row)),
-                                  forward.at(at(row)), backward.at(at(row)), start.at(at(row)), bytes.at(at(row)),
-                                  rate.at(at(row)), packet.at(at(row))});
-    }
-}
-
-void add_list(Scenario &scenario, const Array<Time> &time, const Array<std::uint32_t> &size, bool ecn_capable) {
-    const auto count = rows(time, size);
-    auto &list = scenario.lists.emplace_back();
-    for (std::size_t row = 0; row < count; ++row)
-        list.push_back({time.at(at(row)), size.at(at(row)), ecn_capable});
-}
-
-void set_link_changes(Scenario &scenario, const Array<Time> &time, const Array<std::uint32_t> &link,
-                      const Array<bool> &up) {
-    const auto count = rows(time, link, up);
-    scenario.link_changes.clear();
-    for (std::size_t row = 0; row < count; ++row)
-        scenario.link_changes.push_back({time.at(at(row)), link.at(at(row)), up.at(at(row))});
-}
-
-void set_route_changes(Scenario &scenario, const Array<Time> &time, const Array<std::uint32_t> &flow,
-                       const Array<std::uint32_t> &forward, const Array<std::uint32_t> &backward) {
-    const auto count = rows(time, flow, forward, backward);
-    scenario.route_changes.clear();
-    for (std::size_t row = 0; row < count; ++row)
-        scenario.route_changes.push_back(
-            {time.at(at(row)), flow.at(at(row)), forward.at(at(row)), backward.at(at(row))});
+    return lists;
 }
 
 // Returns one column with the `value` of each row.
@@ -112,20 +51,20 @@ py::dict flow_columns(const Simulation &simulation) {
     columns["arrived"] = of([](const FlowRecord &record) { return record.arrived_packets; });
     columns["dropped"] = of([](const FlowRecord &record) { return record.dropped_packets; });
     columns["marked"] = of([](const FlowRecord &record) { return record.marked_packets; });
-    columns["retransmitted"] = of([](const FlowRecord &record) { return record.tcp.retransmitted; });
-    columns["timeouts"] = of([](const FlowRecord &record) { return record.tcp.timeouts; });
-    columns["recoveries"] = of([](const FlowRecord &record) { return record.tcp.recoveries; });
+    columns["retransmitted"] = of([](const FlowRecord &record) { return record.retransmitted; });
+    columns["timeouts"] = of([](const FlowRecord &record) { return record.timeouts; });
+    columns["recoveries"] = of([](const FlowRecord &record) { return record.recoveries; });
     return columns;
 }
 
 py::dict flow_state(const Simulation &simulation) {
     const auto of = [&](const auto &value) {
-        return column(simulation.flows(), [&](std::size_t row) { return value(simulation.state(row)); });
+        return column(simulation.flows(), [&](std::size_t row) { return value(simulation.counters(row)); });
     };
     py::dict columns;
-    columns["window"] = of([](const FlowState &state) { return state.window; });
-    columns["outstanding"] = of([](const FlowState &state) { return state.outstanding; });
-    columns["round_trip"] = of([](const FlowState &state) { return state.round_trip; });
+    columns["window"] = of([](const TransportCounters &state) { return state.window; });
+    columns["outstanding"] = of([](const TransportCounters &state) { return state.outstanding; });
+    columns["round_trip"] = of([](const TransportCounters &state) { return state.round_trip; });
     return columns;
 }
 
@@ -146,6 +85,28 @@ py::dict link_columns(Simulation &simulation) {
     columns["queued_byte_seconds"] = of([now](Port &port) { return port.backlog.integral(now); });
     columns["on_link"] = column(simulation.links(), [&](std::size_t link) { return simulation.on_link(link); });
     return columns;
+}
+
+// Returns views of the counters of all ports, which stay where they are; they are up to date until the run goes on.
+py::dict port_counters(const py::object &owner) {
+    auto &simulation = owner.cast<Simulation &>();
+    for (std::size_t link = 0; link < simulation.links(); ++link)
+        simulation.port(link);
+    py::dict views;
+    const auto view = [&](const char *name, const std::uint64_t PortCounters::*member) {
+        const auto rows = at(simulation.links());
+        const auto *first = rows > 0 ? &(simulation.port(0).counters.*member) : nullptr;
+        py::array_t<std::uint64_t> array({rows}, {at(sizeof(Port))}, first, owner);
+        array.attr("flags").attr("writeable") = false;
+        views[name] = array;
+    };
+    view("sent_packets", &PortCounters::sent_packets);
+    view("sent_bytes", &PortCounters::sent_bytes);
+    view("dropped_packets", &PortCounters::dropped_packets);
+    view("dropped_bytes", &PortCounters::dropped_bytes);
+    view("marked_packets", &PortCounters::marked_packets);
+    view("lost_packets", &PortCounters::lost_packets);
+    return views;
 }
 
 py::dict totals(const Simulation &simulation) {
@@ -175,81 +136,55 @@ py::tuple probes(const Simulation &simulation, std::size_t links) {
 PYBIND11_MODULE(_core, module) {
     module.doc() = "The compiled core of the packet-level simulator.";
 
-    py::enum_<Marking>(module, "Marking")
-        .value("NONE", Marking::none)
-        .value("THRESHOLD", Marking::threshold)
-        .value("RED", Marking::red);
-    py::enum_<Overflow>(module, "Overflow").value("TAIL", Overflow::tail).value("RANDOM", Overflow::random);
-    py::enum_<Classifier>(module, "Classifier")
-        .value("LEVEL", Classifier::level)
-        .value("INPUT", Classifier::input)
-        .value("CREDITS", Classifier::credits);
-    py::enum_<Order>(module, "Order").value("STRICT", Order::strict).value("ROUND_ROBIN", Order::round_robin);
-    py::enum_<Control>(module, "Control")
-        .value("RENO", Control::reno)
-        .value("CUBIC", Control::cubic)
-        .value("DCTCP", Control::dctcp);
-
-    py::class_<QueueRules>(module, "QueueRules")
-        .def(py::init([](std::int64_t limit, Marking marking, std::int64_t low, std::int64_t high, double probability,
-                         double weight, Overflow overflow, bool mark_random, std::int64_t shaped, std::int64_t burst,
-                         std::uint32_t cell) {
-                 return QueueRules{limit, low,  high,    probability, weight,     shaped,
-                                   burst, cell, marking, overflow,    mark_random};
-             }),
-             py::kw_only(), py::arg("limit"), py::arg("marking"), py::arg("low"), py::arg("high"),
-             py::arg("probability"), py::arg("weight"), py::arg("overflow"), py::arg("mark_random"), py::arg("shaped"),
-             py::arg("burst"), py::arg("cell"));
-    py::class_<HashedCreditsRules>(module, "HashedCreditsRules")
-        .def(py::init([](std::uint32_t bins, std::uint32_t credits, Time hashed_anew_after) {
-                 return HashedCreditsRules{bins, credits, hashed_anew_after};
-             }),
-             py::kw_only(), py::arg("bins"), py::arg("per_bin"), py::arg("hashed_anew_after"));
-    py::class_<Queueing>(module, "Queueing")
-        .def(py::init([](Classifier classifier, Order order, std::vector<QueueRules> queues,
-                         std::vector<std::uint32_t> weights, HashedCreditsRules credits) {
-                 return Queueing{classifier, order, std::move(queues), std::move(weights), credits};
-             }),
-             py::kw_only(), py::arg("classifier"), py::arg("order"), py::arg("queues"), py::arg("weights"),
-             py::arg("hashed_credits") = HashedCreditsRules{});
-    py::class_<TcpRules>(module, "TcpRules")
-        .def(py::init([](Control control, bool sack, bool handshake, bool ecn, std::uint32_t payload,
-                         std::uint32_t header, double initial_window, std::uint32_t receive_window,
-                         double counting_limit, double gain, double least_marked, Time first_timeout,
-                         Time least_timeout, Time most_timeout, std::uint32_t card_packets,
-                         std::uint32_t acknowledge_every, Time acknowledge_within) {
-                 return TcpRules{control,           sack,         handshake,      ecn,
-                                 payload,           header,       initial_window, receive_window,
-                                 counting_limit,    gain,         least_marked,   first_timeout,
-                                 least_timeout,     most_timeout, card_packets,   acknowledge_every,
-                                 acknowledge_within};
-             }),
-             py::kw_only(), py::arg("control"), py::arg("sack"), py::arg("handshake"), py::arg("ecn"),
-             py::arg("payload"), py::arg("header"), py::arg("initial_window"), py::arg("receive_window"),
-             py::arg("counting_limit"), py::arg("gain"), py::arg("least_marked"), py::arg("first_timeout"),
-             py::arg("least_timeout"), py::arg("most_timeout"), py::arg("card_packets"), py::arg("acknowledge_every"),
-             py::arg("acknowledge_within"));
+    bind_rules<ThresholdRules>(module);
+    bind_rules<RedRules>(module);
+    bind_rules<TokenBucketRules>(module);
+    bind_registry<QueueingRules>(module);
+    bind_registry<TransportRules>(module);
+    bind_registry<ForwardingRules>(module);
+    bind_registry<PathChoiceRules>(module);
 
     py::class_<Scenario>(module, "Scenario")
-        .def(py::init([](std::uint64_t seed) {
+        .def(py::init([](std::uint64_t seed, std::uint32_t nodes) {
                  Scenario scenario;
                  scenario.seed = seed;
+                 scenario.nodes = nodes;
                  return scenario;
              }),
-             py::arg("seed"))
+             py::arg("seed"), py::arg("nodes"))
         .def("set_queueings",
-             [](Scenario &scenario, std::vector<Queueing> all) { scenario.queueings = std::move(all); })
-        .def("set_tcp", [](Scenario &scenario, std::vector<TcpRules> all) { scenario.tcp = std::move(all); })
-        .def("set_links", &set_links, py::arg("rate"), py::arg("delay"), py::arg("loss"), py::arg("queueing"),
-             py::arg("place"))
-        .def("set_routes", &set_routes, py::arg("first"), py::arg("links"))
-        .def("set_flows", &set_flows, py::kw_only(), py::arg("kind"), py::arg("level"), py::arg("rules"),
-             py::arg("forward"), py::arg("backward"), py::arg("start"), py::arg("size"), py::arg("rate"),
-             py::arg("packet"))
-        .def("add_list", &add_list, py::arg("time"), py::arg("size"), py::arg("ecn_capable"))
-        .def("set_link_changes", &set_link_changes, py::arg("time"), py::arg("link"), py::arg("up"))
-        .def("set_route_changes", &set_route_changes, py::arg("time"), py::arg("flow"), py::arg("forward"),
-             py::arg("backward"))
+             [](Scenario &scenario, std::vector<QueueingRules> all) { scenario.queueings = std::move(all); })
+        .def("set_transports",
+             [](Scenario &scenario, std::vector<TransportRules> all) {
+                 scenario.transports.assign(all.begin(), all.end());
+             })
+        .def("set_links", [](Scenario &scenario,
+                             const py::kwargs &columns) { scenario.links = rows_of<LinkRules>(columns, "links"); })
+        .def("set_hosts",
+             [](Scenario &scenario, std::vector<std::uint32_t> hosts) { scenario.hosts = std::move(hosts); })
+        .def("set_routes", [](Scenario &scenario, const Array<std::int64_t> &first,
+                              const Array<std::uint32_t> &links) { scenario.routes = lists_of(first, links); })
+        .def("set_paths", [](Scenario &scenario, const Array<std::int64_t> &first,
+                             const Array<std::uint32_t> &routes) { scenario.paths = lists_of(first, routes); })
+        .def("set_load_balancer",
+             [](Scenario &scenario, const ForwardingRules &forwarding, const PathChoiceRules &choice) {
+                 scenario.forwarding = forwarding;
+                 scenario.choice = choice;
+             })
+        .def("set_flows", [](Scenario &scenario,
+                             const py::kwargs &columns) { scenario.flows = rows_of<FlowRules>(columns, "flows"); })
+        .def("set_link_changes",
+             [](Scenario &scenario, const py::kwargs &columns) {
+                 scenario.link_changes = rows_of<LinkChange>(columns, "link changes");
+             })
+        .def("set_known_changes",
+             [](Scenario &scenario, const py::kwargs &columns) {
+                 scenario.known_changes = rows_of<LinkChange>(columns, "known changes");
+             })
+        .def("set_route_changes",
+             [](Scenario &scenario, const py::kwargs &columns) {
+                 scenario.route_changes = rows_of<RouteChange>(columns, "route changes");
+             })
         .def("set_probes", [](Scenario &scenario, std::vector<std::uint32_t> links, Time every) {
             scenario.probed = std::move(links);
             scenario.probed_every = every;
@@ -258,6 +193,21 @@ PYBIND11_MODULE(_core, module) {
     py::class_<Simulation>(module, "Simulation")
         .def(py::init<Scenario>(), py::arg("scenario"))
         .def("run", &Simulation::run, py::arg("until"), py::arg("events"), py::call_guard<py::gil_scoped_release>())
+        .def("add_transport", &Simulation::add_transport, py::arg("rules"))
+        .def(
+            "add_paths",
+            [](Simulation &simulation, const Array<std::int64_t> &first_link, const Array<std::uint32_t> &links,
+               const Array<std::int64_t> &first_route, const Array<std::uint32_t> &routes) {
+                simulation.add_paths(lists_of(first_link, links), lists_of(first_route, routes));
+            },
+            py::arg("first_link"), py::arg("links"), py::arg("first_route"), py::arg("routes"))
+        .def("add_flows", [](Simulation &simulation,
+                             const py::kwargs &columns) { simulation.add_flows(rows_of<FlowRules>(columns, "flows")); })
+        .def("advance", &Simulation::advance, py::arg("time"))
+        .def("set_link", &Simulation::set_link, py::arg("link"), py::arg("up"))
+        .def("set_known", &Simulation::set_known, py::arg("link"), py::arg("up"))
+        .def("move_flow", &Simulation::move_flow, py::arg("flow"), py::arg("forward"), py::arg("backward"))
+        .def("port_counters", &port_counters)
         .def_property_readonly("now", &Simulation::now)
         .def_property_readonly("unfinished", &Simulation::unfinished)
         .def("flows", &flow_columns)

@@ -1,22 +1,38 @@
 // Changes during a run: links fail and come back, flows take other routes.
 #include "simulation.hpp"
 
+#include <algorithm>
+
 namespace kuijia::packet {
+
+void Simulation::add_changes() {
+    const auto add = [&](const auto &rows, Change::What what) {
+        for (std::uint32_t place = 0; place < rows.size(); ++place)
+            changes_.push_back({rows[place].time, what, place});
+    };
+    add(scenario_.link_changes, Change::of_link);
+    add(scenario_.known_changes, Change::of_knowledge);
+    add(scenario_.route_changes, Change::of_route);
+    std::stable_sort(changes_.begin(), changes_.end(),
+                     [](const auto &one, const auto &other) { return one.time < other.time; });
+}
 
 void Simulation::make_changes() {
     for (; changed_ < changes_.size(); ++changed_) {
         const auto &change = changes_[changed_];
         if (change.time > now_)
-            return queue_.push(change.time, change_source_);
-        if (change.of_link) {
+            return arm(changes, change.time);
+        if (change.what == Change::of_link) {
             const auto &link = scenario_.link_changes[change.place];
             if (!link.up)
                 fail(link.link);
             ports_[link.link].up = link.up;
+        } else if (change.what == Change::of_knowledge) {
+            const auto &known = scenario_.known_changes[change.place];
+            shortest_paths_.set_known(known.link, known.up);
         } else {
             const auto &route = scenario_.route_changes[change.place];
-            flows_[route.flow].forward = first_hop_[route.forward];
-            flows_[route.flow].backward = first_hop_[route.backward];
+            take_paths(flows_[route.flow], route.forward, route.backward);
         }
     }
 }
@@ -24,16 +40,11 @@ void Simulation::make_changes() {
 // Loses all packets that wait for the link or are on it.
 void Simulation::fail(std::uint32_t link) {
     auto &port = ports_[link];
-    const auto lose = [&](PacketId id) {
-        ++port.counters.lost_packets;
-        ++totals_.lost;
-        drop(id);
-    };
-    if (port.scheduler != no_scheduler) {
-        auto &scheduler = schedulers_[port.scheduler];
-        for (auto id = scheduler.flush(pool_, now_); id != no_packet; id = scheduler.flush(pool_, now_)) {
+    if (port.discipline != no_discipline) {
+        auto &discipline = *disciplines_[port.discipline];
+        for (auto id = discipline.flush(pool_, now_); id != no_packet; id = discipline.flush(pool_, now_)) {
             port.backlog.remove(now_, pool_[id].size);
-            lose(id);
+            lose(id, link);
         }
     }
     port.settle(pool_, now_);
@@ -42,7 +53,7 @@ void Simulation::fail(std::uint32_t link) {
             port.first_waiting = pool_[port.link.head].next;
             port.backlog.remove(now_, pool_[port.link.head].size);
         }
-        lose(port.link.take_first(pool_));
+        lose(port.link.take_first(pool_), link);
     }
     port.free_at = now_;
 }

@@ -29,16 +29,17 @@ struct alignas(64) Packet {
     Time at;           // arrival at the far end of the link that it waits for or is on
     Time sent;         // when it was sent; an acknowledgement carries the time of the data it answers
     PacketId next;     // the next packet in its list
-    std::uint32_t hop; // position of its link in the table of routes
+    std::uint32_t hop; // position of its link in the table of routes; of its first link if switches forward it
     std::uint32_t flow;
     std::uint32_t number;    // data: number of the segment; acknowledgement: first missing segment
     std::uint32_t size : 24; // bytes on the wire
-    Kind kind : 2;
     bool ecn_capable : 1;
-    bool marked : 1; // congestion experienced (RFC 3168)
-    bool echo : 1;   // acknowledgement: the data it answers was marked
-    std::uint32_t blocks : 3;
-    std::uint8_t level;        // strict priority, 0 first
+    bool marked : 1;   // congestion experienced (RFC 3168)
+    bool echo : 1;     // acknowledgement: the data it answers was marked
+    bool backward : 1; // sent by the receiver of its flow
+    Kind kind;
+    std::uint8_t level;        // priority, 0 first
+    std::uint8_t blocks;       // how many of `sacked` there are
     Range sacked[most_blocks]; // RFC 2018
 };
 static_assert(sizeof(Packet) == 64);

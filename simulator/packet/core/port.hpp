@@ -1,9 +1,9 @@
 // An output port with the link behind it.
 #pragma once
 
-#include "admission.hpp"
-#include "backlog.hpp"
 #include "packets.hpp"
+#include "queues/admission.hpp"
+#include "queues/backlog.hpp"
 #include "random.hpp"
 #include "units.hpp"
 
@@ -20,11 +20,11 @@ struct PortCounters {
     std::uint64_t lost_packets = 0; // by the link, because it has failed or is lossy
 };
 
-inline constexpr std::uint32_t no_scheduler = 0xffffffff;
+inline constexpr std::uint32_t no_discipline = 0xffffffff;
 
 // In a port with a single first-in, first-out queue, a packet's departure is known when it arrives. Such a port needs
 // no event at the end of a transmission: waiting packets are already in the list of those on the link, and `settle`
-// counts the departed ones when somebody asks. Ports with a scheduler keep only packets on the link in the list.
+// counts the departed ones when somebody asks. Ports with a discipline keep only packets on the link in the list.
 struct Port {
     PacketList link; // in order of arrival at the far end
     Rate rate;
@@ -32,16 +32,16 @@ struct Port {
     double loss = 0;
     Time free_at = 0; // end of the last transmission so far
     PacketId first_waiting = no_packet;
-    std::uint32_t scheduler = no_scheduler;
+    std::uint32_t discipline = no_discipline;
     std::uint32_t input = 0; // number of the far node's input that the link leads to
     bool up = true;
     Backlog backlog;
     Gate gate;
     PortCounters counters;
 
-    Port(Rate rate_, Time delay_, const QueueRules &rules) : rate(rate_), delay(delay_), gate(rules) {}
+    Port(Rate rate_, Time delay_, const FifoRules &rules) : rate(rate_), delay(delay_), gate(rules) {}
 
-    // The functions below are for ports without a scheduler.
+    // The functions below are for ports without a discipline.
 
     bool offer(PacketPool &pool, PacketId id, Time now, Random &random) {
         settle(pool, now);

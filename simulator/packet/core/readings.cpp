@@ -8,7 +8,7 @@ void Simulation::probe() {
     for (const auto link : scenario_.probed)
         probed_bytes_.push_back(port(link).backlog.bytes());
     if (!queue_.empty())
-        queue_.push(now_ + scenario_.probed_every, probe_source_);
+        arm(probes, now_ + scenario_.probed_every);
 }
 
 Port &Simulation::port(std::size_t link) {
@@ -27,21 +27,20 @@ std::uint32_t Simulation::on_link(std::size_t link) {
 FlowRecord Simulation::record(std::size_t number) const {
     const auto &flow = flows_[number];
     auto record = flow.record;
-    if (flow.connection != nullptr) {
-        record.tcp = flow.connection->sender.counters();
-        const auto segments = std::uint64_t{flow.connection->receiver.in_order()};
-        record.goodput = segments * scenario_.tcp[flow.rules.rules].payload;
-        if (segments == flow.packets)
-            record.goodput = flow.rules.bytes;
+    if (flow.transport != nullptr) {
+        const auto counters = flow.transport->counters();
+        record.retransmitted = counters.retransmitted;
+        record.timeouts = counters.timeouts;
+        record.recoveries = counters.recoveries;
+        if (!flow.datagrams)
+            record.goodput = counters.goodput;
     }
     return record;
 }
 
-FlowState Simulation::state(std::size_t number) const {
-    const auto &connection = flows_[number].connection;
-    if (connection == nullptr)
-        return {0, 0, 0};
-    return {connection->sender.window(), connection->sender.outstanding(), connection->sender.round_trip()};
+TransportCounters Simulation::counters(std::size_t number) const {
+    const auto &transport = flows_[number].transport;
+    return transport == nullptr ? TransportCounters{} : transport->counters();
 }
 
 } // namespace kuijia::packet

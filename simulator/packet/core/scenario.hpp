@@ -1,11 +1,13 @@
 // The simulated scenario as plain data, and its validation.
 #pragma once
 
-#include "scheduler.hpp"
-#include "tcp_sender.hpp"
-#include "units.hpp"
+#include "fields.hpp"
+#include "queues/registry.hpp"
+#include "routing/registry.hpp"
+#include "transports/registry.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 namespace kuijia::packet {
@@ -14,37 +16,36 @@ struct LinkRules {
     std::int64_t bits_per_second;
     Time delay;
     double loss;            // probability that the link loses a packet
-    std::uint32_t queueing; // index into the scenario's queueing rules
-    std::uint32_t input;    // number of the far node's input that the link leads to
-};
+    std::uint32_t queueing; // index into the scenario's queueings
+    std::uint32_t source;   // node that sends
+    std::uint32_t target;   // node that receives
+    std::uint32_t input;    // number of the target's input that the link leads to
 
-// The queues of a port. A single queue without shaping, random drops, random marks or cells needs no scheduler.
-using Queueing = SchedulerRules;
-
-enum class FlowKind : std::uint8_t { tcp, constant_rate, listed };
-
-struct FlowRules {
-    FlowKind kind;
-    std::uint8_t level;
-    std::uint32_t rules;    // tcp: index into the scenario's TCP rules; listed: index into its lists
-    std::uint32_t forward;  // index into the scenario's routes
-    std::uint32_t backward; // the same for acknowledgements
-    Time start;
-    std::uint64_t bytes;          // tcp: payload to deliver; constant_rate: to send, headers included; 0 for no end
-    std::int64_t bits_per_second; // constant_rate: rate of packets with their headers
-    std::uint32_t packet;         // constant_rate: bytes of a packet with its header
-};
-
-struct ListedPacket {
-    Time time;
-    std::uint32_t size;
-    bool ecn_capable;
+    static auto fields() {
+        return std::tuple{
+            rate("rate", &LinkRules::bits_per_second),
+            duration("delay", &LinkRules::delay),
+            number("loss", &LinkRules::loss, 0, 1, "must be between 0 and 1"),
+            plain("queueing", &LinkRules::queueing),
+            plain("source", &LinkRules::source),
+            plain("target", &LinkRules::target),
+            plain("input", &LinkRules::input),
+        };
+    }
 };
 
 struct LinkChange {
     Time time;
     std::uint32_t link;
     bool up;
+
+    static auto fields() {
+        return std::tuple{
+            duration("time", &LinkChange::time),
+            plain("link", &LinkChange::link),
+            plain("up", &LinkChange::up),
+        };
+    }
 };
 
 struct RouteChange {
@@ -52,23 +53,40 @@ struct RouteChange {
     std::uint32_t flow;
     std::uint32_t forward;
     std::uint32_t backward;
+
+    static auto fields() {
+        return std::tuple{
+            duration("time", &RouteChange::time),
+            plain("flow", &RouteChange::flow),
+            plain("forward", &RouteChange::forward),
+            plain("backward", &RouteChange::backward),
+        };
+    }
 };
 
 struct Scenario {
     std::uint64_t seed = 0;
+    std::uint32_t nodes = 0;
     std::vector<LinkRules> links;
-    std::vector<Queueing> queueings;
+    std::vector<QueueingRules> queueings;
+    std::vector<std::uint32_t> hosts;               // nodes that forward nothing
     std::vector<std::vector<std::uint32_t>> routes; // links in order
-    std::vector<TcpRules> tcp;
-    std::vector<std::vector<ListedPacket>> lists;
+    std::vector<std::vector<std::uint32_t>> paths;  // routes that a sender chooses from
+    ForwardingRules forwarding;
+    PathChoiceRules choice;
+    std::deque<TransportRules> transports; // stay where they are: flows refer to them
     std::vector<FlowRules> flows;
     std::vector<LinkChange> link_changes;
+    std::vector<LinkChange> known_changes; // when routing learns of them, if switches forward
     std::vector<RouteChange> route_changes;
     std::vector<std::uint32_t> probed; // links whose queues are sampled
     Time probed_every = never;
 
     // Throws std::invalid_argument, saying what is wrong.
     void validate() const;
+    void validate_route(const std::vector<std::uint32_t> &route, std::size_t which) const;
+    static void validate_path(const std::vector<std::uint32_t> &path, std::size_t which, std::size_t known_routes);
+    void validate_flow(const FlowRules &flow, std::size_t which) const;
 };
 
 } // namespace kuijia::packet

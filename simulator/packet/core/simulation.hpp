@@ -1,14 +1,13 @@
-// The run of a scenario: packets move from link to link, flows send and acknowledge them.
+// The run of a scenario: packets move from link to link, transports send and receive them.
 #pragma once
 
 #include "event_queue.hpp"
 #include "packets.hpp"
 #include "port.hpp"
+#include "queues/discipline.hpp"
 #include "random.hpp"
 #include "scenario.hpp"
-#include "scheduler.hpp"
-#include "tcp_receiver.hpp"
-#include "tcp_sender.hpp"
+#include "transports/transport.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -24,13 +23,9 @@ struct FlowRecord {
     std::uint64_t arrived_packets = 0;
     std::uint64_t dropped_packets = 0; // of data, by queues and links
     std::uint64_t marked_packets = 0;  // that arrived
-    TcpCounters tcp;
-};
-
-struct FlowState {
-    double window; // segments
-    std::uint32_t outstanding;
-    Time round_trip;
+    std::uint32_t retransmitted = 0;
+    std::uint32_t timeouts = 0;
+    std::uint32_t recoveries = 0;
 };
 
 struct PacketTotals {
@@ -40,6 +35,10 @@ struct PacketTotals {
     std::uint64_t lost = 0;    // by links
     std::uint64_t data_arrived = 0;
 };
+
+inline constexpr std::uint32_t no_hop = 0xffffffff;
+inline constexpr std::uint32_t no_flow = 0xffffffff;
+inline constexpr unsigned near_timers = 2; // of each flow, beside each other
 
 class Simulation {
   public:
@@ -55,9 +54,19 @@ class Simulation {
     std::size_t packets_allocated() const { return pool_.capacity(); }
     std::size_t unfinished() const { return unfinished_; }
 
+    // Steering between two runs. Throws std::invalid_argument, and changes nothing, if something does not exist.
+    void add_transport(TransportRules rules);
+    void add_paths(const std::vector<std::vector<std::uint32_t>> &routes,
+                   const std::vector<std::vector<std::uint32_t>> &paths);
+    void add_flows(const std::vector<FlowRules> &flows); // that start at `now` or later
+    void advance(Time time);                             // to a time before the next event
+    void set_link(std::uint32_t link, bool up);
+    void set_known(std::uint32_t link, bool up); // routing of the switches learns of it
+    void move_flow(std::uint32_t flow, std::uint32_t forward, std::uint32_t backward); // packets sent stay on theirs
+
     // The state at `now`.
     FlowRecord record(std::size_t flow) const;
-    FlowState state(std::size_t flow) const;
+    TransportCounters counters(std::size_t flow) const; // all zero unless the flow lives
     Port &port(std::size_t link);
     std::uint32_t on_link(std::size_t link); // packets in transmission or on the wire
     std::size_t flows() const { return flows_.size(); }
@@ -67,73 +76,78 @@ class Simulation {
     const std::vector<std::int64_t> &probed_bytes() const { return probed_bytes_; }
 
   private:
-    // Sending and receiving state of a TCP flow from its start until everything is acknowledged.
-    struct Connection {
-        TcpSender sender;
-        TcpReceiver receiver;
-        std::vector<Time> leave_card; // when each of the last packets leaves the host's card
-        std::size_t oldest = 0;       // index of the oldest of these
-    };
+    friend class Host;
+
     struct Flow {
         FlowRules rules;
-        std::uint32_t forward; // position in `hops_`
+        std::uint32_t forward; // position in `hops_` of the first of its paths
         std::uint32_t backward;
-        std::uint32_t packets = 0; // segments of TCP, packets of the others; `endless` for no end
-        std::uint32_t last = 0;    // bytes in the last of them
-        std::uint32_t next = 0;    // not TCP: the next packet
-        Time sender_wakes = never;
-        Time receiver_wakes = never;
-        std::unique_ptr<Connection> connection;
+        std::uint32_t source; // node
+        std::uint32_t target;
+        std::uint32_t packets;        // of data; `endless` for no end
+        std::uint32_t timers;         // the first of two in `timers_`
+        std::uint32_t further_timers; // the first of the others
+        bool datagrams;
+        bool over = false; // the transport has said so
+        std::unique_ptr<Transport> transport;
         FlowRecord record;
     };
+    struct Timer {
+        std::uint32_t flow; // `no_flow` for the simulation's own
+        std::uint32_t number;
+        Time armed = never;
+    };
+    enum Own : std::uint32_t { starts, changes, probes };
     struct Change {
         Time time;
-        bool of_link;
+        enum What : std::uint8_t { of_link, of_knowledge, of_route } what;
         std::uint32_t place;
     };
 
     Source arrival_at(std::uint32_t link) const { return links_ + link; }
-    Source timer_of_sender(std::uint32_t flow) const { return 2 * links_ + 2 * flow; }
+    Source source_of(std::uint32_t timer) const { return 2 * links_ + timer; }
 
+    void add_ports();
+    void add_flow(const FlowRules &rules, std::uint32_t timers);
+    void add_hops(const std::vector<std::uint32_t> &route);
+    void order_by_start();
+    void add_changes();
+    void take_paths(Flow &flow, std::uint32_t forward, std::uint32_t backward);
     void happen(Source source);
+    void expire(std::uint32_t timer);
     void arrive(std::uint32_t link);
-    void forward(PacketId id);
+    void forward(PacketId id, std::uint32_t link, std::uint32_t before);
+    void relay(PacketId id, std::uint32_t link);
+    void lose(PacketId id, std::uint32_t link);
     void serve(std::uint32_t link);
-    void wake(std::uint32_t link, Time time);
     void deliver(PacketId id);
     void drop(PacketId id);
     void start_flows();
-    void begin(std::uint32_t flow);
-    void end(Flow &flow);
-    bool card_is_full(std::uint32_t flow);
-    void sender_wakes(std::uint32_t flow);
-    void receiver_wakes(std::uint32_t flow);
-    void pump(std::uint32_t flow);
-    void send_unanswered(std::uint32_t flow);
-    void answer(std::uint32_t flow, const TcpReceiver::Acknowledgement &acknowledgement);
+    void end_if_over(Flow &flow);
     void arm(Time &armed, Time deadline, Source source);
-    PacketId make(std::uint32_t flow, Kind kind, std::uint32_t hop, std::uint32_t size);
-    std::uint32_t payload(const Flow &flow, std::uint32_t segment) const;
+    void arm(Own timer, Time deadline);
     void make_changes();
     void fail(std::uint32_t link);
     void probe();
 
     Scenario scenario_;
     std::uint32_t links_;
-    Source start_source_;
-    Source change_source_;
-    Source probe_source_;
     Time now_ = 0;
     std::uint64_t events_ = 0;
     Random random_;
     EventQueue queue_;
     PacketPool pool_;
     std::vector<Port> ports_;
-    std::vector<Scheduler> schedulers_;
-    std::vector<Time> scheduler_wakes_;
+    std::vector<std::unique_ptr<Discipline>> disciplines_;
+    std::vector<Time> discipline_wakes_;
     std::vector<std::uint32_t> hops_; // routes one after the other, with `no_hop` before and after each
     std::vector<std::uint32_t> first_hop_;
+    ShortestPaths shortest_paths_;
+    std::unique_ptr<Forwarding> forwarding_;  // null if packets keep to the route that their sender chose
+    std::unique_ptr<PathChoice> path_choice_; // null if this is always the first of the flow's paths
     std::vector<Flow> flows_;
+    std::vector<Timer> timers_;
+    std::uint32_t own_timers_; // the first of the simulation's own
     std::vector<std::uint32_t> by_start_;
     std::size_t started_ = 0;
     std::size_t unfinished_ = 0;

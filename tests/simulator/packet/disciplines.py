@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from simulator.packet import _core
-from simulator.packet.queues import Crosspoints, Fifo, HashedCredits, Threshold
+from simulator.packet.queues import Crosspoints, DropThresholds, Fifo, HashedCredits, SharedBuffer, Threshold
 
 _MASK = (1 << 64) - 1
 
@@ -24,6 +24,8 @@ class Packet:
     time: int
     input: int
     size: int
+    level: int = 0
+    output: int = 0
     left: int | None = None
     marked: bool = False
 
@@ -61,6 +63,56 @@ class Buffer:
         if isinstance(threshold, Threshold) and self.rules.cell * self.occupied() > threshold.size:
             (self.any_by_size(new) if self.rules.random_mark else new).marked = True
         self.packets.append(new)
+
+
+@dataclass(eq=False)
+class Memory:
+    """A switch's memory, and the queues of its outputs."""
+
+    total: int
+    alpha: float
+    buffers: list[Buffer] = field(default_factory=list)
+
+    def free(self) -> int:
+        return self.total - sum(buffer.rules.cell * buffer.occupied() for buffer in self.buffers)
+
+
+class SharedOutput:
+    """One output of a switch whose outputs share a memory."""
+
+    def __init__(self, queueing: SharedBuffer, memory: Memory, draw: Callable[[int], int]) -> None:
+        self._buffer = Buffer(queueing.queue, draw)
+        self._memory = memory
+        memory.buffers.append(self._buffer)
+
+    def arrive(self, packet: Packet) -> None:
+        rules = self._buffer.rules
+        free = self._memory.free()
+        fits = rules.cell * cells(packet, rules) <= free
+        if fits and rules.cell * self._buffer.occupied() < self._memory.alpha * free:
+            self._buffer.arrive(packet)
+
+    def depart(self, now: int) -> Packet | None:
+        del now
+        return self._buffer.packets.pop(0) if self._buffer.packets else None
+
+
+class Thresholds:
+    """One queue with a limit for each level."""
+
+    def __init__(self, queueing: DropThresholds, draw: Callable[[int], int]) -> None:
+        self._buffer = Buffer(queueing.queue, draw)
+        self._limits = queueing.limits
+
+    def arrive(self, packet: Packet) -> None:
+        rules = self._buffer.rules
+        needed = rules.cell * (self._buffer.occupied() + cells(packet, rules))
+        if needed <= self._limits[min(packet.level, len(self._limits) - 1)]:
+            self._buffer.arrive(packet)
+
+    def depart(self, now: int) -> Packet | None:
+        del now
+        return self._buffer.packets.pop(0) if self._buffer.packets else None
 
 
 class Discipline(Protocol):
@@ -121,27 +173,35 @@ class TwoQueues:
         return None
 
 
-def serve(discipline: Discipline, packets: Sequence[Packet], sending: Callable[[Packet], int]) -> None:
-    """Let packets arrive in order of time and leave one after the other, each taking `sending` picoseconds."""
-    free = 0
-    waiting = False
-    arrivals = sorted(packets, key=lambda packet: packet.time)
-    place = 0
-    while place < len(arrivals) or waiting:
-        if waiting and (place == len(arrivals) or free <= arrivals[place].time):
-            now = free
-        else:
-            now = arrivals[place].time
-            discipline.arrive(arrivals[place])
-            place += 1
-            waiting = True
-            if now < free:
-                continue
-        packet = discipline.depart(now)
-        waiting = packet is not None
+def serve(disciplines: Sequence[Discipline], packets: Sequence[Packet], sending: Callable[[Packet], int]) -> None:
+    """Let packets come to their outputs in order of time and leave each one after the other, in `sending` picoseconds.
+
+    What ends at one moment with an arrival comes before it.
+    """
+    free = [0] * len(disciplines)
+    waiting = [False] * len(disciplines)
+
+    def depart(output: int, now: int) -> None:
+        packet = disciplines[output].depart(now)
+        waiting[output] = packet is not None
         if packet is not None:
             packet.left = now
-            free = now + sending(packet)
+            free[output] = now + sending(packet)
+
+    def depart_until(now: int) -> None:
+        while any(waiting):
+            first = min((time, output) for output, time in enumerate(free) if waiting[output])
+            if first[0] > now:
+                return
+            depart(first[1], first[0])
+
+    for packet in sorted(packets, key=lambda each: each.time):
+        depart_until(packet.time)
+        disciplines[packet.output].arrive(packet)
+        waiting[packet.output] = True
+        if free[packet.output] <= packet.time:
+            depart(packet.output, packet.time)
+    depart_until(max(packet.time for packet in packets) + 10**15)
 
 
 def mixed(value: int) -> int:

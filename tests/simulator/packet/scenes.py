@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import strategies as st
 
 from simulator.packet.flows import Flows
+from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.packet.network import Network
 from simulator.packet.queues import (
     Crosspoints,
+    DropThresholds,
     Fifo,
     HashedCredits,
     Queueing,
     Red,
     RoundRobin,
+    SharedBuffer,
     StrictPriority,
     Threshold,
     TokenBucket,
@@ -75,6 +80,10 @@ def queueings() -> st.SearchStrategy[Queueing]:
         st.builds(Crosspoints, queues()),
         st.builds(HashedCredits, queues(), bins=st.integers(1, 3), hashed_anew_after=st.sampled_from([1e-5, 0.01])),
         st.builds(StrictPriority, several),
+        st.builds(
+            SharedBuffer, queues(), total=st.sampled_from([3_000, 50_000]), alpha=st.sampled_from([0.5, 1.0, 8.0])
+        ),
+        st.builds(DropThresholds, queues(), st.lists(st.sampled_from([1_600, 9_000]), min_size=1, max_size=3)),
         several.flatmap(
             lambda chosen: st.builds(
                 RoundRobin,
@@ -103,8 +112,8 @@ def transports() -> st.SearchStrategy[Transport]:
 
 
 @st.composite
-def simulations(draw: st.DrawFn) -> Simulation:
-    """Any queues, any transports, links that fail."""
+def simulations(draw: st.DrawFn, balancers: Sequence[str] = tuple(LOAD_BALANCERS)) -> Simulation:
+    """Any queues, any transports, links that fail, load balancers of these names."""
     queueing = draw(queueings())
     network = draw(
         st.sampled_from(
@@ -140,4 +149,5 @@ def simulations(draw: st.DrawFn) -> Simulation:
             max_size=2,
         )
     )
-    return Simulation(network, groups, Setting(seed=draw(st.integers(0, 2**32)), outages=outages))
+    balancer = LOAD_BALANCERS[draw(st.sampled_from(balancers))]
+    return Simulation(network, groups, Setting(draw(st.integers(0, 2**32)), outages, load_balancer=balancer))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
-from simulator.packet.queues import Crosspoints, Fifo, HashedCredits, Threshold
+from simulator.packet.queues import Crosspoints, DropThresholds, Fifo, HashedCredits, Queueing, SharedBuffer, Threshold
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Simulation
 from simulator.packet.transports import Packets
@@ -19,13 +19,17 @@ from tests.simulator.packet.disciplines import (
     Buffer,
     CrosspointColumn,
     Discipline,
+    Memory,
     Packet,
+    SharedOutput,
+    Thresholds,
     TwoQueues,
     drawing,
     serve,
 )
 
 INPUTS = 3
+OUTPUTS = 2
 RATE = 100.0
 _PS_PER_BYTE = 80_000
 _FAST = 1e6
@@ -34,27 +38,37 @@ _FAST = 1e6
 EGRESS = INPUTS
 
 
-def switch(queueing: Crosspoints | HashedCredits) -> Network:
-    """Hosts 0 to 2 send through a switch to host 3; the link to it is number 3."""
+def switch(queueing: Queueing, outputs: int = 1) -> Network:
+    """Hosts 0 to 2 send through a switch to host 3 and, with more outputs, 4 and so on; link 3 is the one to host 3."""
     network = Network()
-    hosts = [network.add_host() for _ in range(INPUTS + 1)]
+    hosts = [network.add_host() for _ in range(INPUTS + outputs)]
     node = network.add_switch()
     for host in hosts[:INPUTS]:
         network.connect((host, node), _FAST, 0.0)
-    network.connect((node, hosts[-1]), RATE, 0.0, queueing=queueing)
-    network.connect((hosts[-1], node), RATE, 0.0)
+    for host in hosts[INPUTS:]:
+        network.connect((node, host), RATE, 0.0, queueing=queueing)
+    for host in hosts[INPUTS:]:
+        network.connect((host, node), RATE, 0.0)
     for host in hosts[:INPUTS]:
         network.connect((node, host), RATE, 0.0)
     return network
 
 
-def simulated(queueing: Crosspoints | HashedCredits, packets: list[Packet], seed: int) -> list[tuple[int | None, bool]]:
+Fate = tuple[int | None, bool]
+
+
+def simulated(queueing: Queueing, packets: list[Packet], seed: int) -> list[Fate]:
     """Return when each packet, a flow of its own, began to be sent (None if dropped), and True if it was marked."""
     flows = [
-        Flows.of(packet.input, INPUTS, Packets(np.array([packet.time / 1e12]), np.array([packet.size]), ecn=True))
+        Flows.of(
+            packet.input,
+            INPUTS + packet.output,
+            Packets(np.array([packet.time / 1e12]), np.array([packet.size]), ecn=True),
+            level=packet.level,
+        )
         for packet in packets
     ]
-    simulation = Simulation(switch(queueing), flows, Setting(seed=seed))
+    simulation = Simulation(switch(queueing, OUTPUTS), flows, Setting(seed=seed))
     simulation.run()
     results = simulation.flow_results()
     left = [
@@ -64,16 +78,26 @@ def simulated(queueing: Crosspoints | HashedCredits, packets: list[Packet], seed
     return list(zip(left, (results.marked > 0).tolist(), strict=True))
 
 
-def referred(queueing: Crosspoints | HashedCredits, packets: list[Packet], seed: int) -> list[tuple[int | None, bool]]:
+def referred(queueing: Queueing, packets: list[Packet], seed: int) -> list[Fate]:
     """Return the same from the reference."""
     draw = drawing(seed)
-    discipline: Discipline
+    disciplines: list[Discipline]
     if isinstance(queueing, Crosspoints):
-        discipline = CrosspointColumn(queueing, INPUTS + 1, draw)
+        disciplines = [CrosspointColumn(queueing, INPUTS + OUTPUTS, draw) for _ in range(OUTPUTS)]
+    elif isinstance(queueing, HashedCredits):
+        disciplines = [TwoQueues(queueing, draw, seed ^ ((EGRESS + 1 + port) << 32)) for port in range(OUTPUTS)]
+    elif isinstance(queueing, SharedBuffer):
+        memory = Memory(queueing.total, queueing.alpha)
+        disciplines = [SharedOutput(queueing, memory, draw) for _ in range(OUTPUTS)]
     else:
-        discipline = TwoQueues(queueing, draw, seed ^ ((EGRESS + 1) << 32))
-    at_switch = [replace(packet, time=packet.time + 8 * packet.size) for packet in packets]
-    serve(discipline, at_switch, lambda packet: packet.size * _PS_PER_BYTE)
+        assert isinstance(queueing, DropThresholds)
+        disciplines = [Thresholds(queueing, draw) for _ in range(OUTPUTS)]
+    at_switch = list(packets)
+    free = [0] * INPUTS
+    for packet in sorted(packets, key=lambda each: each.time):
+        free[packet.input] = max(free[packet.input], packet.time) + 8 * packet.size
+        at_switch[packet.number] = replace(packet, time=free[packet.input])
+    serve(disciplines, at_switch, lambda packet: packet.size * _PS_PER_BYTE)
     return [(packet.left, packet.left is not None and packet.marked) for packet in at_switch]
 
 
@@ -85,7 +109,9 @@ def arrivals(draw: st.DrawFn) -> list[Packet]:
     for number in range(count):
         size = draw(st.sampled_from([40, 64, 65, 500, 1000, 1500]))
         slot = draw(st.integers(0, count))
-        packets.append(Packet(number, slot * 40_000_000 + number * 1_000_003, draw(st.integers(0, INPUTS - 1)), size))
+        time = slot * 20_000_000 + number * 1_000_003
+        level, output = draw(st.integers(0, 2)), draw(st.integers(0, OUTPUTS - 1))
+        packets.append(Packet(number, time, draw(st.integers(0, INPUTS - 1)), size, level, output))
     return packets
 
 
@@ -116,6 +142,48 @@ def test_hashed_credits_do_as_the_reference_does(
     assert simulated(queueing, packets, seed) == referred(queueing, packets, seed)
 
 
+@settings(max_examples=100, deadline=None)
+@given(buffers(), arrivals(), st.integers(0, 2**31), st.integers(1_536, 12_000), st.sampled_from([0.25, 1.0, 8.0]))
+def test_a_shared_buffer_does_as_the_reference_does(
+    queue: Fifo, packets: list[Packet], seed: int, total: int, alpha: float
+) -> None:
+    queueing = SharedBuffer(queue, total, alpha)
+    assert simulated(queueing, packets, seed) == referred(queueing, packets, seed)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    buffers(),
+    arrivals(),
+    st.integers(0, 2**31),
+    st.lists(st.sampled_from([1_536, 4_000, 9_000]), min_size=1, max_size=3),
+)
+def test_drop_thresholds_do_as_the_reference_does(
+    queue: Fifo, packets: list[Packet], seed: int, limits: list[int]
+) -> None:
+    queueing = DropThresholds(queue, limits)
+    assert simulated(queueing, packets, seed) == referred(queueing, packets, seed)
+
+
+def test_one_busy_output_leaves_a_part_of_the_memory_free() -> None:
+    """With alpha 1 the threshold of a single queue is where it equals what is free: half of the memory."""
+    sizes = np.full(200, 1_000)
+    flow = Flows.of(0, INPUTS, Packets(np.linspace(0.0, 2e-5, 200), sizes))
+    simulation = Simulation(switch(SharedBuffer(Fifo(), 100_000)), [flow])
+    simulation.run(3e-5)
+    assert simulation.link_results().queued_peak[EGRESS] == 50_000
+
+
+def test_droppable_packets_are_lost_first() -> None:
+    times = np.linspace(0.0, 1e-5, 100)
+    flows = [Flows.of(host, INPUTS, Packets(times, np.full(100, 1_000)), level=host) for host in (0, 1)]
+    simulation = Simulation(switch(DropThresholds(Fifo(), [200_000, 8_000])), flows)
+    simulation.run()
+    dropped = simulation.flow_results().dropped
+    assert dropped[0] == 0
+    assert dropped[1] > 80
+
+
 def test_victims_are_drawn_by_their_cells() -> None:
     """Two packets of one cell each wait; one of two cells needs room: it is dropped half of the time."""
     queue = Fifo(limit=3 * 64, cell=64, random_drop=True)
@@ -136,7 +204,7 @@ def test_a_flow_keeps_its_order_through_hashed_credits() -> None:
         Packet(number % 4, 7_000_000 * number, number % INPUTS, int(random.integers(64, 1500))) for number in range(300)
     ]
     two = TwoQueues(HashedCredits(Fifo(6_000), bins=3, hashed_anew_after=1e-5), drawing(1), 1)
-    serve(two, packets, lambda packet: packet.size * _PS_PER_BYTE)
+    serve([two], packets, lambda packet: packet.size * _PS_PER_BYTE)
     assert any(packet.left is None for packet in packets)
     for flow in range(4):
         left = [packet.left for packet in packets if packet.number == flow and packet.left is not None]

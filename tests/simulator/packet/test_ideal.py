@@ -49,7 +49,7 @@ def test_a_flow_that_nothing_holds_back_takes_the_ideal_time(
 
 
 @settings(max_examples=15, deadline=None)
-@given(simulations())
+@given(simulations(["fixed", "ecmp"]))  # packets on several paths can be faster than on one
 def test_no_flow_is_faster(simulation: Simulation) -> None:
     simulation.run(until=1.0)
     ideal = ideal_completion(simulation.network, simulation.flows, simulation.setting.seed)

@@ -1,37 +1,16 @@
 // The sending half of a TCP connection: the next segment to send, and the retransmission timer.
 //
-// It does not know the network: the simulation passes it acknowledgements and the time, and asks it for segments.
+// It does not know the network: `Tcp` passes it acknowledgements and the time, and asks it for segments.
 // Segments are numbered from 0, all but the last of full size, so that counting segments is counting bytes.
 #pragma once
 
 #include "congestion.hpp"
 #include "packets.hpp"
 #include "ranges.hpp"
+#include "tcp_rules.hpp"
 #include "units.hpp"
 
 namespace kuijia::packet {
-
-enum class Control : std::uint8_t { reno, cubic, dctcp };
-
-struct TcpRules {
-    Control control;
-    bool sack;
-    bool handshake;
-    bool ecn;
-    std::uint32_t payload;        // bytes in a full segment
-    std::uint32_t header;         // bytes of all headers; the size of an acknowledgement without SACK blocks
-    double initial_window;        // segments
-    std::uint32_t receive_window; // segments
-    double counting_limit;        // L of RFC 3465
-    double gain;                  // g of DCTCP
-    double least_marked;          // smallest DCTCP window in segments after a mark
-    Time first_timeout;
-    Time least_timeout;
-    Time most_timeout;
-    std::uint32_t card_packets;      // most packets in the host's card, 0 for no limit
-    std::uint32_t acknowledge_every; // in-order segments per acknowledgement
-    Time acknowledge_within;
-};
 
 struct TcpCounters {
     std::uint32_t sent = 0;

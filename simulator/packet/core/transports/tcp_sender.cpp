@@ -10,11 +10,11 @@ constexpr std::uint32_t duplicate_threshold = 3; // DupThresh of RFC 6675
 constexpr std::uint8_t most_backoff = 30;
 
 CongestionControl control_of(const TcpRules &rules) {
-    switch (rules.control) {
-    case Control::cubic:
+    switch (rules.congestion) {
+    case Congestion::cubic:
         return Cubic(rules.counting_limit);
-    case Control::dctcp:
-        return Dctcp(rules.counting_limit, rules.gain, rules.least_marked);
+    case Congestion::dctcp:
+        return Dctcp(rules.counting_limit, rules.dctcp_gain, rules.dctcp_least_window);
     default:
         return Reno(rules.counting_limit);
     }
@@ -187,12 +187,12 @@ void TcpSender::measure(Time sample) {
         variation_ += (error - variation_) / 4;
         smoothed_ += (sample - smoothed_) / 8;
     }
-    timeout_ = std::clamp(smoothed_ + 4 * variation_, rules_->least_timeout, rules_->most_timeout);
+    timeout_ = std::clamp(smoothed_ + 4 * variation_, rules_->min_timeout, rules_->max_timeout);
 }
 
 void TcpSender::restart_timer(Time now) {
-    const bool below_most = timeout_ < rules_->most_timeout >> backoff_;
-    deadline_ = now + (below_most ? timeout_ << backoff_ : rules_->most_timeout);
+    const bool below_most = timeout_ < rules_->max_timeout >> backoff_;
+    deadline_ = now + (below_most ? timeout_ << backoff_ : rules_->max_timeout);
 }
 
 } // namespace kuijia::packet

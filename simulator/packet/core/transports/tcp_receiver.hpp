@@ -3,7 +3,7 @@
 
 #include "packets.hpp"
 #include "ranges.hpp"
-#include "tcp_sender.hpp"
+#include "tcp_rules.hpp"
 #include "units.hpp"
 
 #include <array>

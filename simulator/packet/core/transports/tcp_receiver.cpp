@@ -28,9 +28,9 @@ TcpReceiver::Acknowledgements TcpReceiver::received(const Packet &packet, Time n
     beyond_.remove_below(missing_);
     if (held_++ == 0) {
         held_sent_ = packet.sent;
-        deadline_ = now + rules_->acknowledge_within;
+        deadline_ = now + rules_->ack_delay;
     }
-    if (held_ >= rules_->acknowledge_every || filled_gap || mark_changed || finished())
+    if (held_ >= rules_->ack_every || filled_gap || mark_changed || finished())
         answer(held_sent_);
     return answers;
 }

@@ -1,0 +1,56 @@
+// A host's part of the simulation: what its transports ask for.
+#include "transports/host.hpp"
+
+#include "simulation.hpp"
+
+namespace kuijia::packet {
+
+Random &Host::random() { return simulation_.random_; }
+
+Host::Outgoing Host::make(Way way, Kind kind, std::uint32_t size) {
+    auto &flow = simulation_.flows_[flow_];
+    const auto id = simulation_.pool_.take();
+    auto &packet = simulation_.pool_[id];
+    packet.sent = now_;
+    packet.flow = flow_;
+    packet.number = 0;
+    packet.size = size & 0xffffff;
+    packet.kind = kind;
+    packet.ecn_capable = packet.marked = packet.echo = false;
+    packet.backward = way == Way::backward;
+    packet.blocks = 0;
+    packet.level = flow.rules.level;
+    flow.record.sent_packets += kind == Kind::data;
+    packet.hop = packet.backward ? flow.backward : flow.forward;
+    if (simulation_.path_choice_ != nullptr) {
+        const auto &scenario = simulation_.scenario_;
+        const auto &paths = scenario.paths[packet.backward ? flow.rules.backward : flow.rules.forward];
+        const auto chosen = simulation_.path_choice_->choose(packet, static_cast<std::uint32_t>(paths.size()));
+        packet.hop = simulation_.first_hop_[paths[chosen]];
+    }
+    ++simulation_.totals_.made;
+    return {id, packet};
+}
+
+void Host::send(PacketId id) { simulation_.forward(id, simulation_.hops_[simulation_.pool_[id].hop], no_hop); }
+
+void Host::wake_at(unsigned timer, Time time) {
+    const auto &flow = simulation_.flows_[flow_];
+    const auto place = timer < near_timers ? flow.timers + timer : flow.further_timers + timer - near_timers;
+    simulation_.arm(simulation_.timers_[place].armed, time, simulation_.source_of(place));
+}
+
+Time Host::card_free_at() const {
+    return simulation_.ports_[simulation_.hops_[simulation_.flows_[flow_].forward]].free_at;
+}
+
+void Host::complete() { simulation_.flows_[flow_].record.finished = now_; }
+
+void Host::finish(bool acknowledged) {
+    auto &flow = simulation_.flows_[flow_];
+    flow.over = true;
+    if (acknowledged)
+        flow.record.acknowledged = now_;
+}
+
+} // namespace kuijia::packet

@@ -1,0 +1,75 @@
+#include "queues/buffer.hpp"
+
+#include <algorithm>
+
+namespace kuijia::packet {
+
+void Buffer::offer(PacketId id, Arrival &arrival) {
+    auto &pool = arrival.pool;
+    const auto needed = room(pool[id]);
+    if (gate_.rules().random_drop) {
+        while (!gate_.fits(needed, backlog_.bytes())) {
+            PacketId before = no_packet;
+            const auto lost = drawn(pool, id, arrival.random, before);
+            if (lost == id)
+                return arrival.drop(lost);
+            packets_.remove(pool, before, lost);
+            backlog_.remove(arrival.now, room(pool[lost]));
+            arrival.port.backlog.remove(arrival.now, pool[lost].size);
+            arrival.drop(lost);
+        }
+    }
+    const auto idle = packets_.empty() ? arrival.now - empty_since_ : 0;
+    const auto verdict = gate_.judge(pool[id], needed, backlog_.bytes(), idle, arrival.port.rate, arrival.random);
+    if (verdict == Verdict::drop)
+        return arrival.drop(id);
+    if (verdict == Verdict::mark) {
+        PacketId before = no_packet;
+        auto &packet = pool[gate_.rules().random_mark ? drawn(pool, id, arrival.random, before) : id];
+        packet.marked = packet.ecn_capable;
+        arrival.port.counters.marked_packets += packet.marked;
+    }
+    packets_.append(pool, id);
+    backlog_.add(arrival.now, needed);
+    arrival.port.backlog.add(arrival.now, pool[id].size);
+}
+
+// An empty bucket is full again after the time of `burst` at its rate.
+Time Buffer::earliest(const PacketPool &pool) const {
+    return gate_.rules().shaping ? full_at_ + token_rate_.of(pool[packets_.head].size) - burst_time_ : 0;
+}
+
+PacketId Buffer::take(PacketPool &pool, Time now) {
+    const auto id = packets_.take_first(pool);
+    backlog_.remove(now, room(pool[id]));
+    if (packets_.empty())
+        empty_since_ = now;
+    if (gate_.rules().shaping)
+        full_at_ = std::max(full_at_, now) + token_rate_.of(pool[id].size);
+    return id;
+}
+
+PacketId Buffer::take_if_due(PacketPool &pool, Time now, Time &retry) {
+    if (packets_.empty())
+        return no_packet;
+    if (const auto due = earliest(pool); due > now) {
+        retry = std::min(retry, due);
+        return no_packet;
+    }
+    return take(pool, now);
+}
+
+PacketId Buffer::drawn(const PacketPool &pool, PacketId added, Random &random, PacketId &before) const {
+    auto left = random.below(static_cast<std::uint64_t>(backlog_.bytes()) + room(pool[added]));
+    before = no_packet;
+    for (auto id = packets_.head; id != no_packet; id = pool[id].next) {
+        const auto taken = room(pool[id]);
+        if (left < taken)
+            return id;
+        left -= taken;
+        before = id;
+    }
+    return added;
+}
+
+} // namespace kuijia::packet

@@ -1,0 +1,49 @@
+// One first-in, first-out queue of a discipline: admission, what waits, and the token bucket that it waits for.
+#pragma once
+
+#include "queues/admission.hpp"
+#include "queues/backlog.hpp"
+#include "queues/discipline.hpp"
+
+namespace kuijia::packet {
+
+class Buffer {
+  public:
+    explicit Buffer(const FifoRules &rules)
+        : gate_(rules), token_rate_(rules.shaping ? rules.shaping->rate : 1),
+          burst_time_(rules.shaping ? token_rate_.of(static_cast<std::uint32_t>(rules.shaping->burst)) : 0) {}
+
+    bool empty() const { return packets_.empty(); }
+    std::int64_t bytes() const { return backlog_.bytes(); } // of whole cells
+
+    // Returns the bytes of the queue's memory that a packet occupies, in whole cells.
+    std::uint32_t room(const Packet &packet) const {
+        const auto cell = gate_.rules().cell;
+        return (packet.size + cell - 1) / cell * cell;
+    }
+
+    // Takes the packet, or drops it, or drops others to make room.
+    void offer(PacketId id, Arrival &arrival);
+
+    // Returns when the token bucket lets the first packet go, 0 without one.
+    Time earliest(const PacketPool &pool) const;
+
+    PacketId take(PacketPool &pool, Time now);
+
+    // Returns the first packet if it may go; otherwise lowers `retry` to when it may.
+    PacketId take_if_due(PacketPool &pool, Time now, Time &retry);
+
+  private:
+    // Draws one of the queue's packets and the new one, with probabilities in proportion to the room they take.
+    PacketId drawn(const PacketPool &pool, PacketId added, Random &random, PacketId &before) const;
+
+    Gate gate_;
+    PacketList packets_;
+    Backlog backlog_; // of whole cells
+    Time empty_since_ = 0;
+    Rate token_rate_;
+    Time burst_time_;
+    Time full_at_ = 0; // when the token bucket would be full again
+};
+
+} // namespace kuijia::packet

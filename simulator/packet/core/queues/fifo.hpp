@@ -1,0 +1,22 @@
+// One queue with what a port does not do by itself: random drops and marks, cells, a token bucket.
+#pragma once
+
+#include "queues/buffer.hpp"
+
+namespace kuijia::packet {
+
+class Fifo final : public Discipline {
+  public:
+    explicit Fifo(const FifoRules &rules) : buffer_(rules) {}
+
+    void offer(PacketId id, Arrival &arrival) override { buffer_.offer(id, arrival); }
+    Choice choose(PacketPool &pool, Time now) override;
+    PacketId flush(PacketPool &pool, Time now) override {
+        return buffer_.empty() ? no_packet : buffer_.take(pool, now);
+    }
+
+  private:
+    Buffer buffer_;
+};
+
+} // namespace kuijia::packet

@@ -1,0 +1,29 @@
+// Queues that are served in turn, each up to its weight in packets.
+#pragma once
+
+#include "queues/buffer.hpp"
+
+#include <vector>
+
+namespace kuijia::packet {
+
+class Rounds {
+  public:
+    void add(const FifoRules &rules, std::uint32_t weight) {
+        queues_.emplace_back(rules);
+        weights_.push_back(weight);
+    }
+
+    // Offers the packet to this queue, or to the last one if there are fewer.
+    void offer(std::size_t queue, PacketId id, Arrival &arrival);
+    Choice choose(PacketPool &pool, Time now);
+    PacketId flush(PacketPool &pool, Time now);
+
+  private:
+    std::vector<Buffer> queues_;
+    std::vector<std::uint32_t> weights_;
+    std::size_t turn_ = 0;
+    std::uint32_t served_ = 0; // packets of the queue whose turn it is
+};
+
+} // namespace kuijia::packet

@@ -1,0 +1,26 @@
+#include "routing/flow_cells.hpp"
+
+namespace kuijia::packet {
+
+std::unique_ptr<PathChoice> FlowCellsRules::choice(std::uint64_t seed) const {
+    return std::make_unique<FlowCells>(size, seed);
+}
+
+std::uint32_t FlowCells::choose(const Packet &packet, std::uint32_t paths) {
+    const auto place = 2 * std::size_t{packet.flow} + packet.backward;
+    if (place >= cells_.size())
+        cells_.resize(place + 1);
+    auto &cell = cells_[place];
+    if (!cell.begun) { // flows begin anywhere: they would meet on the first path otherwise
+        cell.begun = true;
+        cell.turn = static_cast<std::uint32_t>(mixed(mixed(seed_) + place));
+        cell.left = size_;
+    } else if (cell.left == 0) {
+        ++cell.turn;
+        cell.left = size_;
+    }
+    cell.left -= packet.size < cell.left ? packet.size : cell.left;
+    return cell.turn % paths;
+}
+
+} // namespace kuijia::packet

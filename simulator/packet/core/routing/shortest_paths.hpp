@@ -1,0 +1,40 @@
+// Nodes and their links: the first links of the shortest paths from every node to a target, as routing knows them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace kuijia::packet {
+
+struct LinkRules;
+
+class ShortestPaths {
+  public:
+    ShortestPaths(std::uint32_t nodes, const std::vector<LinkRules> &links, const std::vector<std::uint32_t> &hosts);
+
+    // Returns the links at the node, in order of their numbers, that begin a shortest path to the target over links
+    // that routing believes in and over no other host; empty if there is none. The next change invalidates it.
+    std::span<const std::uint32_t> choices(std::uint32_t node, std::uint32_t target);
+
+    // Routing learns that a link has failed or is back.
+    void set_known(std::uint32_t link, bool up);
+
+  private:
+    // The choices of all nodes for one target, one after the other.
+    struct Table {
+        std::vector<std::uint32_t> first; // of each node, and the end
+        std::vector<std::uint32_t> links;
+    };
+
+    std::unique_ptr<Table> toward(std::uint32_t target) const;
+
+    const std::vector<LinkRules> &links_;
+    std::vector<bool> is_host_;
+    std::vector<bool> up_;
+    std::vector<std::vector<std::uint32_t>> incoming_; // links of each node
+    std::vector<std::unique_ptr<Table>> tables_;       // of each target asked for
+};
+
+} // namespace kuijia::packet

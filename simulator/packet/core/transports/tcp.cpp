@@ -1,0 +1,125 @@
+#include "transports/tcp.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace kuijia::packet {
+
+namespace {
+
+// Returns the bytes of the SACK option: two and eight per block (RFC 2018), padded to four as all TCP options.
+std::uint32_t sack_option(std::uint32_t blocks) { return blocks > 0 ? 4 + 8 * blocks : 0; }
+
+} // namespace
+
+std::unique_ptr<Transport> TcpRules::transport(const FlowRules &flow) const {
+    return std::make_unique<Tcp>(*this, flow);
+}
+
+Tcp::Tcp(const TcpRules &rules, const FlowRules &flow)
+    : rules_(rules), bytes_(flow.bytes), segments_(static_cast<std::uint32_t>(rules.packets(flow.bytes))),
+      last_(last_of(flow.bytes, rules.payload)), sender_(rules, segments_), receiver_(rules, segments_),
+      leave_card_(rules.card_packets, 0) {}
+
+void Tcp::receive(Host &host, const Packet &packet) {
+    switch (packet.kind) {
+    case Kind::data: {
+        const auto answers = receiver_.received(packet, host.now());
+        if (receiver_.finished() && !complete_) {
+            complete_ = true;
+            host.complete();
+        }
+        for (std::uint8_t place = 0; place < answers.count; ++place)
+            answer(host, answers.all[place]);
+        host.wake_at(of_receiver, receiver_.deadline());
+        break;
+    }
+    case Kind::acknowledgement:
+        sender_.acknowledged(packet, host.now());
+        pump(host);
+        break;
+    case Kind::opening: {
+        const auto reply = host.make(Way::backward, Kind::opened, rules_.header);
+        reply.packet.sent = packet.sent;
+        host.send(reply.id);
+        break;
+    }
+    case Kind::opened:
+        sender_.opened(host.now(), packet.sent);
+        pump(host);
+        break;
+    }
+}
+
+void Tcp::wake(Host &host, unsigned timer) {
+    if (timer == of_sender) {
+        if (sender_.deadline() <= host.now())
+            sender_.timed_out(host.now());
+        return pump(host);
+    }
+    if (receiver_.deadline() <= host.now())
+        answer(host, receiver_.timed_out());
+    host.wake_at(of_receiver, receiver_.deadline());
+}
+
+// Sends all segments that the window allows.
+void Tcp::pump(Host &host) {
+    while (!card_is_full(host)) {
+        const auto next = sender_.next(host.now());
+        if (next.what == TcpSender::Sends::nothing)
+            break;
+        if (next.what == TcpSender::Sends::opening) {
+            host.send(host.make(Way::forward, Kind::opening, rules_.header).id);
+            continue;
+        }
+        const auto payload = next.number + 1 == segments_ ? last_ : rules_.payload;
+        const auto segment = host.make(Way::forward, Kind::data, rules_.header + payload);
+        segment.packet.number = next.number;
+        segment.packet.ecn_capable = rules_.ecn_capable();
+        host.send(segment.id);
+        if (!leave_card_.empty()) {
+            leave_card_[oldest_] = host.card_free_at();
+            oldest_ = (oldest_ + 1) % leave_card_.size();
+        }
+    }
+    if (sender_.finished())
+        return host.finish(true);
+    host.wake_at(of_sender, sender_.deadline());
+}
+
+// TCP small queues, as in Linux: a sender with enough packets in its host's card waits until half of them have left.
+// The card's queue would otherwise grow with the window of a flow that nothing else limits. In cards with a discipline
+// the departure of packets is unknown: only the one in transmission counts.
+bool Tcp::card_is_full(Host &host) {
+    if (leave_card_.empty() || leave_card_[oldest_] <= host.now())
+        return false;
+    const auto half = leave_card_[(oldest_ + (leave_card_.size() - 1) / 2) % leave_card_.size()];
+    // A link that failed has emptied the card: packets sent since may leave before those of the time before it.
+    host.wake_at(of_sender, half > host.now() ? half : leave_card_[oldest_]);
+    return true;
+}
+
+void Tcp::answer(Host &host, const TcpReceiver::Acknowledgement &acknowledgement) {
+    const auto size = rules_.header + sack_option(acknowledgement.blocks);
+    const auto made = host.make(Way::backward, Kind::acknowledgement, size);
+    made.packet.number = acknowledgement.number;
+    made.packet.sent = acknowledgement.sent;
+    made.packet.echo = acknowledgement.echo;
+    made.packet.blocks = acknowledgement.blocks;
+    std::copy(acknowledgement.sacked.begin(), acknowledgement.sacked.end(), std::begin(made.packet.sacked));
+    host.send(made.id);
+}
+
+TransportCounters Tcp::counters() const {
+    const auto segments = std::uint64_t{receiver_.in_order()};
+    const auto &sent = sender_.counters();
+    return {receiver_.finished() ? bytes_ : segments * rules_.payload,
+            sent.retransmitted,
+            sent.timeouts,
+            sent.recoveries,
+            sender_.outstanding(),
+            sender_.window(),
+            sender_.round_trip()};
+}
+
+} // namespace kuijia::packet

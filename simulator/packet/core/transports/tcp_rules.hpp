@@ -1,0 +1,77 @@
+// The parameters of TCP.
+#pragma once
+
+#include "fields.hpp"
+#include "transports/transport.hpp"
+
+#include <array>
+#include <limits>
+#include <memory>
+
+namespace kuijia::packet {
+
+enum class Congestion : std::uint8_t { new_reno, cubic, dctcp };
+
+template <> struct Names<Congestion> {
+    static constexpr std::array all{"NEW_RENO", "CUBIC", "DCTCP"};
+};
+
+struct TcpRules {
+    static constexpr const char *name = "Tcp";
+    static constexpr bool datagrams = false;
+    static constexpr unsigned timers = 2;
+
+    Congestion congestion = Congestion::cubic;
+    bool sack = true;
+    std::optional<bool> ecn; // data is ECN-capable; by default with DCTCP only
+    bool handshake = false;
+    std::uint32_t payload = 1460;            // bytes in a full segment
+    std::uint32_t header = 40;               // bytes of all headers; an acknowledgement without SACK blocks has no more
+    double initial_window = 10;              // segments
+    std::uint32_t receive_window = 1u << 31; // segments
+    double counting_limit = 2;               // L of RFC 3465
+    double dctcp_gain = 0.0625;              // g of RFC 8257
+    double dctcp_least_window = 2;           // segments after a mark
+    Time first_timeout = second;
+    Time min_timeout = second / 5;
+    Time max_timeout = 60 * second;
+    std::uint32_t card_packets = 8; // most packets in the host's card, 0 for no limit
+    std::uint32_t ack_every = 1;    // in-order segments per acknowledgement
+    Time ack_delay = second / 25;
+
+    static auto fields() {
+        using Of = TcpRules;
+        constexpr auto most = std::numeric_limits<std::uint32_t>::max();
+        constexpr auto segments = "must be between 1 and 10^6 segments";
+        return std::tuple{
+            plain("congestion", &Of::congestion),
+            plain("sack", &Of::sack),
+            plain("ecn", &Of::ecn),
+            plain("handshake", &Of::handshake),
+            number("payload", &Of::payload, 1, largest_packet / 2, "must be between 1 and 2^19 bytes"),
+            number("header", &Of::header, 1, largest_packet / 4, "must be between 1 and 2^18 bytes"),
+            number("initial_window", &Of::initial_window, 1, 1e6, segments),
+            number("receive_window", &Of::receive_window, 1, most, "must be at least 1 segment"),
+            number("counting_limit", &Of::counting_limit, 1, 1e6, segments),
+            number("dctcp_gain", &Of::dctcp_gain, above_zero, 1, "must be above 0 and at most 1"),
+            number("dctcp_least_window", &Of::dctcp_least_window, 0, 1e6, "must be between 0 and 10^6 segments"),
+            duration("first_timeout", &Of::first_timeout, 1),
+            duration("min_timeout", &Of::min_timeout, 1),
+            duration("max_timeout", &Of::max_timeout, 1),
+            number("card_packets", &Of::card_packets, 0, 1 << 16, "must be at most 2^16"),
+            number("ack_every", &Of::ack_every, 1, most, "must be at least 1 segment"),
+            duration("ack_delay", &Of::ack_delay, 1),
+        };
+    }
+    const char *fault() const {
+        return first_timeout <= max_timeout && min_timeout <= max_timeout
+                   ? nullptr
+                   : "first_timeout and min_timeout must be at most max_timeout";
+    }
+
+    bool ecn_capable() const { return ecn.value_or(congestion == Congestion::dctcp); }
+    std::uint64_t packets(std::uint64_t bytes) const { return packets_of(bytes, payload); }
+    std::unique_ptr<Transport> transport(const FlowRules &flow) const;
+};
+
+} // namespace kuijia::packet

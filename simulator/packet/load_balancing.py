@@ -1,0 +1,88 @@
+"""Ways to divide packets among paths: forwarding at the switches, or path selection at the sender."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class SourceRouted:
+    """Packets follow the path that their sender chose."""
+
+
+@dataclass(frozen=True)
+class SwitchEcmp:
+    """Each switch hashes the flow's number to one of the shortest paths, as `Ecmp` does before the run."""
+
+
+@dataclass(frozen=True)
+class Flowlets:
+    """After a pause of its flow a packet takes any shortest path, at random (Vanini et al., LetFlow, NSDI 2017).
+
+    Attributes:
+        gap: seconds of the pause, seen at each switch.
+    """
+
+    gap: float = 1e-4
+
+
+@dataclass(frozen=True)
+class FixedPath:
+    """All packets of a flow take its path."""
+
+
+@dataclass(frozen=True)
+class FlowCells:
+    """The next shortest path in turn after so many bytes on the wire.
+
+    Attributes:
+        size: bytes of a cell: 1 for packet by packet (Cao et al., DRB, CoNEXT 2013), 65,536 as in Presto (He et al.,
+            SIGCOMM 2015).
+    """
+
+    size: int = 1
+
+
+@dataclass(frozen=True)
+class RandomPaths:
+    """Any shortest path, at random, for each packet (Dixit et al., INFOCOM 2013)."""
+
+
+Forwarding = SourceRouted | SwitchEcmp | Flowlets
+PathChoice = FixedPath | FlowCells | RandomPaths
+
+
+@dataclass(frozen=True)
+class LoadBalancer:
+    """The forwarding of all switches and the path selection of all senders.
+
+    Attributes:
+        what: description for users.
+        forwarding: what switches do; if they are not `SourceRouted`, they ignore the paths of flows.
+        choice: what senders do.
+    """
+
+    what: str = "every flow keeps one path, by hash"
+    forwarding: Forwarding = field(default_factory=SourceRouted)
+    choice: PathChoice = field(default_factory=FixedPath)
+
+    @property
+    def several_paths(self) -> bool:
+        """True if senders need all shortest paths."""
+        return not isinstance(self.choice, FixedPath)
+
+    @property
+    def at_switches(self) -> bool:
+        """True if switches choose the way of packets."""
+        return not isinstance(self.forwarding, SourceRouted)
+
+
+LOAD_BALANCERS: Mapping[str, LoadBalancer] = {
+    "fixed": LoadBalancer(),
+    "ecmp": LoadBalancer("each switch hashes flows anew", SwitchEcmp()),
+    "flowlets": LoadBalancer("switches choose at random after a pause of 100 us", Flowlets()),
+    "round-robin": LoadBalancer("senders take the next path with each packet", choice=FlowCells()),
+    "cells": LoadBalancer("senders take the next path every 64 KB", choice=FlowCells(65_536)),
+    "random": LoadBalancer("senders take a random path with each packet", choice=RandomPaths()),
+}
