@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
 
     with reading(args.folder, "results that `kuijia run` wrote"), warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)  # numpy's, of numbers without meaning
-        warnings.simplefilter("ignore", UserWarning)  # matplotlib's, of what does not fit into a picture
+        warnings.simplefilter("ignore", UserWarning)  # matplotlib's, about text that does not fit into a picture
         report = report_of(args.folder)
         pictures = pictures_of(report)
         pages = {HTML: html_page(report, pictures), MARKDOWN: markdown_page(report)}
