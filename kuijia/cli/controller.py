@@ -21,7 +21,7 @@ HELP = "run the OpenFlow controller for a plan, until interrupted; SIGHUP has it
 APPLICATION = "kuijia_app.controller"
 SUPERVISION = (
     "Run it under a supervisor: when its own state may be wrong, or its loop hangs, it says why and exits with status "
-    "70, and one that is started anew takes over from what the switches have, without a lost packet. In a shell: "
+    "70, and one that is started again takes over the tables of the switches without losing a packet. In a shell: "
     "until kuijia %s ...; s=$?; [ $s -eq 0 ] || [ $s -eq 2 ]; do sleep 1; done. Under systemd: Restart=on-failure and "
     "RestartPreventExitStatus=2. Status 2 means bad input."
 )
@@ -30,7 +30,7 @@ LAST_PORT = 0xFFFF
 
 
 def add_listening_options(parser: argparse.ArgumentParser) -> None:
-    """Options of every verb that waits for switches: where it does, and where it notes what happens."""
+    """Add the options of verbs that wait for switches: the address to listen on, TLS, and the file of events."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument(
         "--port",
@@ -49,7 +49,7 @@ def add_listening_options(parser: argparse.ArgumentParser) -> None:
 
 
 def tls_files(args: argparse.Namespace) -> TlsFiles | None:
-    """Return what the options say; raises InputError if some are missing."""
+    """Return the TLS files of the options, None without TLS; raises InputError if some are missing."""
     files = {"--tls-key": args.tls_key, "--tls-certificate": args.tls_certificate, "--tls-ca": args.tls_ca}
     missing = [name for name, file in files.items() if file is None]
     if missing and len(missing) < len(files):

@@ -1,4 +1,4 @@
-"""`kuijia doctor`: what this machine can and cannot do, and what follows."""
+"""`kuijia doctor`: capabilities of this machine, and their consequences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from experiments.results.text_table import aligned
 from testbed.lab.other_grounds import OtherGrounds, examine_other_grounds
 from testbed.machine.machine import Machine, examine_machine
 
-HELP = "what this machine can and cannot do, and what follows"
+HELP = "show what this machine can and cannot do, and the consequences"
 
 
 def configure(_parser: argparse.ArgumentParser) -> None:

@@ -42,10 +42,10 @@ VERBS = {
 """Verb to the module that does it; only the module of the verb asked for is imported."""
 
 _LONGEST_COMPLAINT = 450
-"""Characters of what argparse says of an argument."""
+"""Most characters of a message of argparse about an argument."""
 
 _LONGEST_FAULT = 300
-"""Characters of what an exception says that nobody expected."""
+"""Most characters of the message of an unexpected exception."""
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 128 + signal.SIGINT

@@ -16,7 +16,7 @@ _held: ContextVar[list[str] | None] = ContextVar("_held", default=None)
 
 
 def print_notes(source: str, notes: Iterable[str]) -> None:
-    """Tell what was assumed of an input, at once or, within `notes_held_back`, at its end."""
+    """Print an assumption about an input, at once or, within `notes_held_back`, at its end."""
     lines = [one_line(f"note: {source}: {note}", _LONGEST) for note in notes]
     held = _held.get()
     if held is None:

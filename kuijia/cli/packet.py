@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     folder = None if args.output is None else OutputFolder(args.output)
     progress = Progress(sys.stderr)
     if not args.at_once and max(args.load) >= 1:
-        progress.say(f"warning: load {max(args.load):g} is more than there is room for: what waits grows all the time")
+        progress.say(f"warning: load {max(args.load):g} leaves no spare capacity: queues grow all the time")
     try:
         with _results(args, study, runs, folder, progress) as results:
             told, details = _without_details(results)
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     if told[0]["stopped"]:
         finished = told[0]["classes"][0]["finished"]
         message = f"stopped after {told[0]['seconds']:.6g} simulated seconds, {counted(finished, 'flow')} finished"
-        raise InterruptedWorkError(f"{message}: that is what is told")
+        raise InterruptedWorkError(f"{message}: the results cover these")
     return 0
 
 
@@ -166,7 +166,7 @@ def _refuse(args: argparse.Namespace, names: Sequence[str], expected: str) -> No
 def _results(
     args: argparse.Namespace, study: Study, runs: Sequence[Run], folder: OutputFolder | None, progress: Progress
 ) -> Iterator[list[dict[str, Any]]]:
-    """Of a single run what is done when it is interrupted, too."""
+    """Yield the results; those of a single run also when it is interrupted."""
     if len(runs) > 1 or args.cluster is not None:
         with results_of(study, runs, workers_from(args), folder, progress) as results:
             yield results

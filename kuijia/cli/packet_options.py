@@ -20,7 +20,7 @@ HEADER = Tcp().header
 """Bytes of a packet that are no payload."""
 
 AT_A_LOAD: dict[str, object] = {"load_of": Reference.HOSTS.value, "flows": 1000, "arrivals": "poisson"}
-"""Defaults of what has no meaning for flows that all start at once, by the names of the parsed arguments."""
+"""Defaults of options without a meaning for flows that all start at once, by the names of the parsed arguments."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--rate",
         type=values.rate,
         metavar="MBITS",
-        help="Mbit/s of hosts' links (default: 10000; at a topology's node, what leaves it)",
+        help="Mbit/s of hosts' links (default: 10000; at a topology's node, the rate of its outgoing links)",
     )
     links.add_argument(
         "--fabric-rate",
@@ -164,8 +164,7 @@ def _add_traffic(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--load-of",
         choices=[each.value for each in Reference],
-        help="what load 1 fills: all hosts' links, or the busiest link of the network (default: "
-        f"{AT_A_LOAD['load_of']})",
+        help=f"capacity that load 1 fills: all hosts' links, or the busiest link (default: {AT_A_LOAD['load_of']})",
     )
     group.add_argument(
         "--flows",

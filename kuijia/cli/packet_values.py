@@ -1,4 +1,4 @@
-"""Values of the options of `kuijia packet`: what the words of users stand for."""
+"""Values of the options of `kuijia packet`, parsed from users' words."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def bounds(text: str) -> tuple[int, ...]:
 
 
 def mark(text: str) -> Mark:
-    """Bytes, or a percentage of what fits into a queue."""
+    """Parse bytes, or a percentage of a queue's size."""
     number = parse_number(text.removesuffix("%"))
     if number is None or not math.isfinite(number) or number < 0:
         raise argparse.ArgumentTypeError(f"{quoted(text)}, expected bytes, or a percentage such as 40%")

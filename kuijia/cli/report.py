@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
 
     with reading(args.folder, "results that `kuijia run` wrote"), warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)  # numpy's, of numbers without meaning
-        warnings.simplefilter("ignore", UserWarning)  # matplotlib's, of what does not fit into a picture
+        warnings.simplefilter("ignore", UserWarning)  # matplotlib's, about text that does not fit into a picture
         progress = PatientProgress(sys.stderr)
         try:
             report = report_of(args.folder)

@@ -42,7 +42,7 @@ _NAMED_FILES = 12
 
 
 class BarMissedError(KuijiaError):
-    """The experiment ran, but what it measured is not what it should be; the command exits with status 1."""
+    """Raised when an experiment ran but missed its bars; the command exits with status 1."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -124,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         outcome = experiment.run(settings, args, output, progress)
     except InterruptedWorkError:
-        raise  # says itself what is kept
+        raise  # the message says what is kept
     except KeyboardInterrupt:
         progress.say(f"stopped; {_what_is_done(output)}")
         raise

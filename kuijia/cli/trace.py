@@ -15,7 +15,7 @@ HELP = "follow a packet through a plan's tables, hop by hop and table by table"
 def configure(parser: argparse.ArgumentParser) -> None:
     add_plan_and_options(parser)
     parser.add_argument(
-        "packet", metavar="PACKET", help=f"in quotes: '{PACKET_SYNTAX}'; the slot is what the ingress's hash picks"
+        "packet", metavar="PACKET", help=f"in quotes: '{PACKET_SYNTAX}'; the ingress's hash picks the slot"
     )
     parser.add_argument(
         "--fail",

@@ -1,4 +1,4 @@
-"""`kuijia uml`: runs a command on user-mode Linux, whose kernel has what this machine's may lack."""
+"""`kuijia uml`: runs a command on user-mode Linux, whose kernel has features that this machine's may lack."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--weighting",
         choices=("equal", "offered"),
         default="equal",
-        help="what a tunnel's traffic is on a full link: one TCP connection, or as many as it offers Mbit/s "
+        help="a tunnel's traffic on a full link: one TCP connection, or as many as it offers Mbit/s "
         "(default: %(default)s)",
     )
     parser.add_argument(

@@ -128,7 +128,7 @@ def test_a_run_that_is_interrupted_tells_what_is_done(
     assert packet("leaf-spine:2,2,4", "--flows", "300", "--load", "0.9", "-o", "out") == 130
     printed = capsys.readouterr()
     assert "stopped after" in printed.err
-    assert "flows finished: that is what is told" in printed.err
+    assert "flows finished: the results cover these" in printed.err
     (run,) = json.loads((folder / "out" / "packet.json").read_text())["runs"]
     everything = run["classes"][0]
     assert run["stopped"]
@@ -161,9 +161,7 @@ def test_a_simulation_can_end_before_its_flows(capsys: pytest.CaptureFixture[str
 
 def test_a_load_of_one_is_allowed_with_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
     assert packet(*SMALL, "--load", "1.2") == 0
-    assert (
-        capsys.readouterr().err == "warning: load 1.2 is more than there is room for: what waits grows all the time\n"
-    )
+    assert capsys.readouterr().err == "warning: load 1.2 leaves no spare capacity: queues grow all the time\n"
 
 
 @pytest.mark.parametrize(
