@@ -11,7 +11,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -324,15 +324,16 @@ class KuijiaController(SwitchApplication):
 
     def _tell_ingresses(self, changes: Iterable[LivenessChange]) -> None:
         """Fill or empty liveness groups; an ingress that has not been read yet is told when it has been."""
-        told: dict[str, SwitchConnection] = {}
+        by_ingress: defaultdict[str, list[LivenessChange]] = defaultdict(list)
         for change in changes:
-            connection = self._connections.get(change.ingress)
-            if connection is not None and change.ingress not in self._left_alone:
+            by_ingress[change.ingress].append(change)
+        for ingress, its_changes in by_ingress.items():
+            connection = self._connections.get(ingress)
+            if connection is None or ingress in self._left_alone:
+                continue
+            for change in its_changes:
                 self._tell(connection, change)
-                told[change.ingress] = connection
-        # All changes of an ingress in one batch, or the third would wait for the answer to the first.
-        for connection in told.values():
-            connection.proceed()
+            connection.proceed()  # once for all of them, or the third would wait for the answer to the first
 
     def _tell(self, connection: SwitchConnection, change: LivenessChange) -> None:
         group = emptied_liveness_group(change.label)
