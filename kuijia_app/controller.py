@@ -260,8 +260,10 @@ class KuijiaController(SwitchApplication):
         connection = self._connections[switch]
         problem = misfit(self._wiring, switch, has.ports, is_ours=bool(has.tables.flows))
         if problem is not None:
-            self._log.write(event_log.SWITCH_UNFIT, switch=switch, problem=problem)
-            self.logger.error("switch %s %s: not programmed", switch, problem)
+            times = self._reports.occurred((event_log.SWITCH_UNFIT, switch), time.monotonic())
+            if times is not None:
+                self._log.write(event_log.SWITCH_UNFIT, switch=switch, problem=problem, times=times)
+                self.logger.error("switch %s %s: not programmed (%d times)", switch, problem, times)
             return
         known = (
             tuple(group for group in has.tables.groups.values() if group is not None),
