@@ -253,10 +253,11 @@ class HederaScheduler(SwitchApplication):
 
     def _switch_read(self, switch: str, has: ReadBack) -> None:
         missing = sorted(set(self._wiring.ports(switch)) - has.ports.keys())
-        if missing:
+        times = self._reports.occurred(("missing ports", switch), time.monotonic()) if missing else None
+        if times is not None:
             problem = f"has no port {', '.join(map(str, missing))}: its links there count as failed"
-            self._log.write(event_log.SWITCH_ERROR, switch=switch, error=problem)
-            self.logger.error("switch %s %s", switch, problem)
+            self._log.write(event_log.SWITCH_ERROR, switch=switch, error=problem, times=times)
+            self.logger.error("switch %s %s (%d times)", switch, problem, times)
         live = {port: is_up and not self._damping.is_held((switch, port)) for port, is_up in has.ports.items()}
         self._links.ports_described(switch, live)
         if self._refused.get(switch) is self._tables[switch]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -260,8 +260,10 @@ class KuijiaController(SwitchApplication):
         connection = self._connections[switch]
         problem = misfit(self._wiring, switch, has.ports, is_ours=bool(has.tables.flows))
         if problem is not None:
-            self._log.write(event_log.SWITCH_UNFIT, switch=switch, problem=problem)
-            self.logger.error("switch %s %s: not programmed", switch, problem)
+            times = self._reports.occurred((event_log.SWITCH_UNFIT, switch), time.monotonic())
+            if times is not None:
+                self._log.write(event_log.SWITCH_UNFIT, switch=switch, problem=problem, times=times)
+                self.logger.error("switch %s %s: not programmed (%d times)", switch, problem, times)
             return
         known = (
             tuple(group for group in has.tables.groups.values() if group is not None),
@@ -324,15 +326,16 @@ class KuijiaController(SwitchApplication):
 
     def _tell_ingresses(self, changes: Iterable[LivenessChange]) -> None:
         """Fill or empty liveness groups; an ingress that has not been read yet is told when it has been."""
-        told: dict[str, SwitchConnection] = {}
+        by_ingress: defaultdict[str, list[LivenessChange]] = defaultdict(list)
         for change in changes:
-            connection = self._connections.get(change.ingress)
-            if connection is not None and change.ingress not in self._left_alone:
+            by_ingress[change.ingress].append(change)
+        for ingress, its_changes in by_ingress.items():
+            connection = self._connections.get(ingress)
+            if connection is None or ingress in self._left_alone:
+                continue
+            for change in its_changes:
                 self._tell(connection, change)
-                told[change.ingress] = connection
-        # All changes of an ingress in one batch, or the third would wait for the answer to the first.
-        for connection in told.values():
-            connection.proceed()
+            connection.proceed()  # once for all of them, or the third would wait for the answer to the first
 
     def _tell(self, connection: SwitchConnection, change: LivenessChange) -> None:
         group = emptied_liveness_group(change.path_id)

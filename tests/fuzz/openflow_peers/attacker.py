@@ -23,6 +23,7 @@ from tests.fuzz.openflow_peers.peers import (
     Handshake,
     Reset,
     Send,
+    Serve,
     Shut,
     Stay,
     World,
@@ -72,6 +73,9 @@ class Order:
         return World({int(datapath_id): ports for datapath_id, ports in self.ports.items()}, self.free, self.messages)
 
 
+_SIMPLE_ANSWERS = {wire.ECHO_REQUEST: wire.ECHO_REPLY, wire.BARRIER_REQUEST: wire.BARRIER_REPLY}
+
+
 class _Peer:
     """One connection, and what it has sent."""
 
@@ -93,6 +97,8 @@ class _Peer:
                     await asyncio.sleep(pause)
             case Stay(seconds, reading, answering):
                 await self._stay(seconds, reading=reading, answering=answering)
+            case Serve(seconds, more):
+                await self._serve(seconds, more)
             case Shut():
                 self._connection.shutdown(socket.SHUT_WR)
             case Reset():
@@ -128,6 +134,18 @@ class _Peer:
                     await self._send(wire.message(wire.ECHO_REPLY, body, xid), 1)
                 elif answering and kind == wire.BARRIER_REQUEST:
                     await self._send(wire.message(wire.BARRIER_REPLY, b"", xid), 1)
+
+    async def _serve(self, seconds: float, more: int) -> None:
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            with suppress(asyncio.TimeoutError):
+                kind, xid, body = await asyncio.wait_for(self._frame(), left)
+                if kind in _SIMPLE_ANSWERS:
+                    await self._send(wire.message(_SIMPLE_ANSWERS[kind], body, xid), 1)
+                elif kind == wire.MULTIPART_REQUEST:
+                    (asked,) = struct.unpack_from("!H", body)
+                    part = wire.multipart_reply(asked, b"", xid, wire.REPLY_MORE)
+                    await self._send(part * more + wire.multipart_reply(asked, b"", xid), more + 1)
 
     async def _frame(self) -> tuple[int, int, bytes]:
         """Return kind, xid and body of the next message; raises ConnectionError at the end."""

@@ -49,6 +49,14 @@ class Stay:
 
 
 @dataclass(frozen=True)
+class Serve:
+    """Answer for seconds as a switch without tables does; each multipart reply comes with so many that say MORE."""
+
+    seconds: float
+    more: int = 0
+
+
+@dataclass(frozen=True)
 class Shut:
     """Close the own half of the connection."""
 
@@ -58,7 +66,7 @@ class Reset:
     """End the connection by a reset."""
 
 
-Act = Send | Handshake | Drip | Stay | Shut | Reset
+Act = Send | Handshake | Drip | Stay | Serve | Shut | Reset
 Script = list[Act]
 
 
@@ -283,6 +291,45 @@ def _packets(random: Random, world: World) -> Script:
     return [world.anybody(random), *_flood(world, make), Stay(0.1, answering=True)]
 
 
+def _own_ids(random: Random) -> int:
+    """Return a transaction id that the controller, the scheduler or the gate may have used."""
+    return random.choice((0, 1 << 30, 1 << 31)) + random.randrange(1, 60)
+
+
+def _accepted_errors(random: Random, world: World) -> Script:
+    """Be a switch, then refuse what one was sent, again and again."""
+
+    def make() -> bytes:
+        return wire.error(_own_ids(random), random.randrange(1, 14), random.randrange(16), random.randbytes(64))
+
+    return [world.known(random), Serve(0.3), *_flood(world, make), Serve(0.2)]
+
+
+def _accepted_barriers(random: Random, world: World) -> Script:
+    """Be a switch, then answer barriers that have been answered or were never sent."""
+    return [
+        world.known(random),
+        Serve(0.3),
+        *_flood(world, lambda: wire.message(wire.BARRIER_REPLY, b"", _own_ids(random))),
+        Serve(0.2),
+    ]
+
+
+def _accepted_and_gone(random: Random, world: World) -> Script:
+    """Be programmed, and go: the next one comes back with the same datapath id."""
+    return [world.known(random), Serve(random.uniform(0.02, 0.3)), Reset()]
+
+
+def _more_when_asked(random: Random, world: World) -> Script:
+    return [world.known(random), Serve(0.5, more=world.messages)]
+
+
+def _slow_frame(random: Random, world: World) -> Script:
+    """Begin a long message after the handshake, and never end it."""
+    begun = wire.multipart_reply(random.choice((wire.FLOW, wire.PORT_DESC)), bytes(20))
+    return [world.anybody(random), Drip(wire.with_length(begun, 0xFFF8), 0.15)]
+
+
 def _silent(_random: Random, _world: World) -> Script:
     return [Stay(_LONG)]
 
@@ -341,6 +388,11 @@ KINDS: Mapping[str, Kind] = {
     "barriers": _barriers,
     "more-for-ever": _more_for_ever,
     "packets": _packets,
+    "accepted-errors": _accepted_errors,
+    "accepted-barriers": _accepted_barriers,
+    "accepted-and-gone": _accepted_and_gone,
+    "more-when-asked": _more_when_asked,
+    "slow-frame": _slow_frame,
     "silent": _silent,
     "dripping": _dripping,
     "deaf": _deaf,
@@ -351,7 +403,7 @@ KINDS: Mapping[str, Kind] = {
 }
 """Framing, order, lies, then slow and silent ones."""
 
-_SLOW = frozenset({"silent", "dripping", "deaf", "answers-no-echo", "half-closed"})
+_SLOW = frozenset({"silent", "dripping", "slow-frame", "deaf", "answers-no-echo", "half-closed"})
 
 
 def script_of(kind: str, seed: int, index: int, world: World) -> Script:

@@ -179,6 +179,18 @@ def test_a_switch_without_the_ports_of_the_plan_is_told_of_and_left_alone(
     assert switch.changes() == []
 
 
+def test_a_switch_that_comes_again_and_again_without_its_ports_is_told_of_ever_less_often(
+    application: KuijiaController, tmp_path: Path
+) -> None:
+    for _ in range(50):
+        switch = FakeSwitch(application, S1)
+        del switch.ports[3]
+        switch.connect()
+        switch.answer()
+        application.switch_disconnected(SimpleNamespace(datapath=switch))
+    assert len(events(tmp_path, event_log.SWITCH_UNFIT)) < 5
+
+
 def test_a_flapping_port_is_held_down(application: KuijiaController, tmp_path: Path) -> None:
     ingress, switch = connected(application, S1), connected(application, S2)
     for _ in range(10):
