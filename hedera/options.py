@@ -67,9 +67,8 @@ def _centre(options: SchedulerOptions) -> DataCentre:
             return DataCentre(MultiRooted(topology))
         tree = FatTree(options.fat_tree, options.nic_rate)
         if tree.k > MOST_PORTS:
-            raise UnsoundError(
-                ("k",), f"a fat-tree of {tree.k}-port switches", f"at most {MOST_PORTS} ports to schedule"
-            )
+            problem = f"a fat-tree of {tree.k}-port switches"
+            raise UnsoundError(("k",), problem, f"at most {MOST_PORTS} ports to schedule")
         return DataCentre(tree)
     except UnsoundError as error:
         raise InputError(source, str(error.where[0]), error.problem, error.expected) from error

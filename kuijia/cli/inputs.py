@@ -29,6 +29,9 @@ _PATIENCE_SECONDS = 2.0
 
 _LISTED = 20
 
+_MANY_LINKS = 10_000
+"""From so many on, seconds pass before work on them has a progress to show."""
+
 
 def add_topology(parser: argparse.ArgumentParser, capacity_option: str = "--capacity") -> None:
     """Add the argument TOPOLOGY and its options; `capacity_option` is for verbs that use --capacity otherwise."""
@@ -136,6 +139,12 @@ def read_demands(args: argparse.Namespace, topology: Topology) -> tuple[Demand, 
         demands = _without(demands, set(apart), topology, name, notes)
     print_notes(name, notes)
     return demands
+
+
+def announce(topology: Topology, progress: Progress) -> None:
+    """Show that work begins on a topology which is so large that its first step takes seconds."""
+    if len(topology.links) >= _MANY_LINKS:
+        progress.show(f"preparing {len(topology.links):,} links")
 
 
 def _without(

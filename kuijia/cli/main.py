@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import NoReturn, Protocol, TextIO
 
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.notes import notes_held_back
@@ -65,28 +65,26 @@ class _Parser(argparse.ArgumentParser):
     """Reports bad arguments in the one line the contract asks for."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_BAD_INPUT, f"error: {self.prog}: {one_line(message, _LONGEST_COMPLAINT)}\n")
+        _complain(f"error: {self.prog}: {one_line(message, _LONGEST_COMPLAINT)}")
+        raise SystemExit(EXIT_BAD_INPUT)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status: 0 done, 1 the work failed, 2 bad input."""
     try:
+        _open_closed_streams()
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # names of nodes may have letters that a terminal lacks
                 stream.reconfigure(errors="backslashreplace")
         args = _parse(list(sys.argv[1:] if argv is None else argv))
         with notes_held_back():
             status: int = args.run(args)
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except KuijiaError as error:
-        print(f"error: {one_line(str(error), LONGEST_FAILURE)}", file=sys.stderr)
+        _complain(f"error: {one_line(str(error), LONGEST_FAILURE)}")
         return error.exit_status
     except KeyboardInterrupt as stop:
-        print(
-            one_line(str(stop), LONGEST_FAILURE) if isinstance(stop, InterruptedWorkError) else "interrupted",
-            file=sys.stderr,
-        )
+        _complain(one_line(str(stop), LONGEST_FAILURE) if isinstance(stop, InterruptedWorkError) else "interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         _silence_stdout()  # whoever read our output has seen enough
@@ -94,11 +92,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             _silence_stdout()
-            print(f"error: {error.strerror}", file=sys.stderr)
+            _complain(f"error: {error.strerror}")
         elif sys.flags.dev_mode:
             raise
         else:
-            print(f"error: {_fault(error)}", file=sys.stderr)
+            _complain(f"error: {_fault(error)}")
         return KuijiaError.exit_status
     return status
 
@@ -110,9 +108,32 @@ def _fault(error: Exception) -> str:
     return f"kuijia has a fault: {what} ({Path(at.filename).name}:{at.lineno}; PYTHONDEVMODE=1 shows more)"
 
 
+def _complain(line: str) -> None:
+    """Print a line on stderr; where nothing can be written to it, the exit status alone has to say it."""
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except OSError:
+        _silence(sys.stderr)
+
+
 def _silence_stdout() -> None:
+    _silence(sys.stdout)
+
+
+def _silence(stream: TextIO) -> None:
     """Keep the interpreter from complaining at exit that it cannot write the rest."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _open_closed_streams() -> None:
+    """Put /dev/null in the place of standard streams that are closed: the next file opened would become one of them."""
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free descriptor, which is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115, PTH123  # open for as long as the process lives
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
-from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
+from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, announce, read_demands, read_topology
 from kuijia.cli.plan_summary import plan_summary
 from kuijia_base.errors import InputError, UnsoundError, quoted
 from kuijia_base.option_values import whole_number
@@ -121,6 +121,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _plan(topology: Topology, demands: Sequence[Demand], args: argparse.Namespace) -> Plan:
+    progress = Progress(sys.stderr)
+    announce(topology, progress)
     # The optimiser takes a second to import, which neither --help nor bad input should cost.
     from te_solver.partition import Partitioning  # noqa: PLC0415  # slow to import: NumPy
     from te_solver.programs.partitioned import in_parts  # noqa: PLC0415  # slow to import: CVXPY
@@ -129,7 +131,6 @@ def _plan(topology: Topology, demands: Sequence[Demand], args: argparse.Namespac
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
     from te_solver.tunnel_table import ParallelFinder  # noqa: PLC0415  # slow to import: NumPy
 
-    progress = Progress(sys.stderr)
     started = time.monotonic()
 
     def told(what: str) -> Callable[[int, int], None]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.sweep.workers import Workers, add_workers, workers_from
-from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
+from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, announce, read_demands, read_topology
 from kuijia.cli.whatif_failures import FAILURES, chosen_failures, chosen_probabilities
 from kuijia_base.errors import InputError, UnsoundError, quoted
 from kuijia_base.option_values import whole_number
@@ -108,6 +108,8 @@ def run(args: argparse.Namespace) -> int:
     assumptions: list[str] = []
     topology = read_topology(args, assumptions)
     demands = read_demands(args, topology)
+    progress = Progress(sys.stderr)
+    announce(topology, progress)
     failures = chosen_failures(args.failures, topology, args.sample, args.seed)
     probabilities = None if args.probabilities is None else chosen_probabilities(args.probabilities, topology, failures)
     from experiments.whatif.study import Likelihood, Study  # noqa: PLC0415  # slow to import: NumPy
@@ -120,7 +122,6 @@ def run(args: argparse.Namespace) -> int:
             raise InputError("option", "--schemes", f"{name!r} is unknown", f"one of {', '.join(scheme_names())}")
     _require_used(args)
     folder = None if args.output is None else OutputFolder(args.output)
-    progress = Progress(sys.stderr)
     try:
         contenders = _contenders(args, topology, demands, progress)
         with _outcomes(args, contenders, failures, folder, progress) as outcomes:

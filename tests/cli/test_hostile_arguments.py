@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shlex
+import subprocess
 import time
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import pytest
 
 from kuijia.cli import main as main_module
 from kuijia.cli.main import main
+from kuijia_base.program import kuijia_command
 from te_solver.plan_file import save_plan
 from tests.te_solver.test_plan_file import PLAN
 
@@ -122,3 +125,17 @@ def test_a_fault_of_the_program_is_one_line_that_says_so(
     told = complaint([], capsys, status=1)
     assert told.startswith("error: kuijia has a fault: LookupError: many lines xxx")
     assert "test_hostile_arguments.py:" in told
+
+
+@pytest.mark.parametrize("redirected", ["2>&-", "2>/dev/full", "<&-", ">/dev/null 2>&- <&-"])
+@pytest.mark.parametrize(
+    ("arguments", "status"), [("demands fig1", 0), ("demands missing.yaml", 2), ("demands fig1 --seed x", 2)]
+)
+def test_streams_that_are_closed_or_full_leave_the_exit_status_alone(
+    arguments: str, status: int, redirected: str
+) -> None:
+    command = shlex.join([*kuijia_command("demands"), *arguments.split()[1:]])
+    ended = subprocess.run(["/bin/sh", "-c", f"{command} {redirected}"], capture_output=True, text=True, check=False)
+    assert ended.returncode == status
+    assert "Traceback" not in ended.stderr
+    assert "Exception ignored" not in ended.stderr

@@ -355,3 +355,21 @@ def test_a_full_disk_is_told_in_one_line() -> None:
         command = [sys.executable, "-m", "kuijia", "solve", "line.yaml", "line.csv"]
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (1, "error: No space left on device\n")
+
+
+@pytest.mark.parametrize("verb", ["solve", "whatif"])
+def test_work_on_a_large_network_is_announced_before_its_tunnels_are_sought(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    links = ", ".join(f"{{a: n{n}, b: n{n + 1}, capacity: 10}}" for n in range(5000))
+    (tmp_path / "chain.yaml").write_text(f"nodes: [{', '.join(f'n{n}' for n in range(5001))}]\nlinks: [{links}]\n")
+    (tmp_path / "demands.csv").write_text("source,target,rate\nn0,n1,5\n")
+    said: list[str] = []
+
+    def stop(*_: object, **__: object) -> None:
+        said.append(capsys.readouterr().err)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"kuijia.cli.{verb}.TunnelFinder", stop)
+    assert main([verb, str(tmp_path / "chain.yaml"), str(tmp_path / "demands.csv")]) == 130
+    assert said == ["preparing 10,000 links\n"]
