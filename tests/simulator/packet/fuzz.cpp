@@ -175,6 +175,34 @@ void run(const Scenario &scenario) {
     compare(simulation, again);
 }
 
+// Steers a run between its steps, in any way that is allowed.
+void steer(const Scenario &scenario, Generator &generator) {
+    Simulation simulation(scenario);
+    for (int step = 0; step < 12; ++step) {
+        const auto before = simulation.now();
+        simulation.run(before + second / 12, 500);
+        check(simulation, before);
+        const auto link = generator.below(simulation.links());
+        const auto path = generator.below(scenario.paths.size());
+        switch (generator.below(4)) {
+        case 0:
+            simulation.set_link(link, generator.once_in(2));
+            break;
+        case 1:
+            simulation.set_known(link, generator.once_in(2));
+            break;
+        case 2:
+            if (simulation.flows() > 0)
+                simulation.move_flow(generator.below(simulation.flows()), path, path);
+            break;
+        default:
+            simulation.add_flows({{0, generator.below(scenario.transports.size()), path, path,
+                                   simulation.now() + generator.below(second / 10), 1 + generator.below(50'000)}});
+        }
+        check(simulation, before);
+    }
+}
+
 } // namespace
 
 int main(int, char **arguments) {
@@ -183,5 +211,7 @@ int main(int, char **arguments) {
         if (spoilt)
             generator.spoil(scenario);
         run(scenario);
+        if (!spoilt)
+            steer(scenario, generator);
     });
 }
