@@ -27,18 +27,7 @@ from kuijia_app.control.switch_application import SwitchApplication
 from kuijia_app.control.switch_connection import ReadBack, SwitchConnection, is_live
 from kuijia_app.framework import event_log
 from kuijia_app.framework.guarded_app import background
-from kuijia_app.framework.seam import (
-    FRAMEWORK,
-    Event,
-    EventBase,
-    apart,
-    cfg,
-    handler,
-    ofp_event,
-    ofproto,
-    on,
-    on_own,
-)
+from kuijia_app.framework.seam import FRAMEWORK, Event, EventBase, apart, cfg, handler, ofp_event, ofproto, on, on_own
 from kuijia_app.gate.server import stand_before
 from kuijia_app.tables.failover import emptied_liveness_group
 from kuijia_app.tables.identifiers import path_id_of_liveness_group

@@ -9,8 +9,9 @@ import pytest
 
 from testbed.controllers.application_process import Framework
 from tests.fuzz.openflow_peers import wire
+from tests.fuzz.openflow_peers.acts import Drip, Send, Serve, Stay
 from tests.fuzz.openflow_peers.assaults import Assault, Outcome, carry_out, percentile
-from tests.fuzz.openflow_peers.peers import KINDS, Drip, Send, Serve, Stay, World, kind_of, script_of
+from tests.fuzz.openflow_peers.peers import KINDS, World, kind_of, script_of
 from tests.fuzz.openflow_peers.victims import victim
 
 pytestmark = pytest.mark.slow

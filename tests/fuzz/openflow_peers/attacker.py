@@ -17,19 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from tests.fuzz.openflow_peers import wire
-from tests.fuzz.openflow_peers.peers import (
-    Act,
-    Drip,
-    Handshake,
-    Reset,
-    Send,
-    Serve,
-    Shut,
-    Stay,
-    World,
-    kind_of,
-    script_of,
-)
+from tests.fuzz.openflow_peers.acts import Act, Drip, Handshake, Reset, Send, Serve, Shut, Stay
+from tests.fuzz.openflow_peers.peers import World, kind_of, script_of
 
 _CONNECT_SECONDS = 10.0
 _SEND_SECONDS = 10.0

@@ -7,67 +7,13 @@ from dataclasses import dataclass
 from random import Random
 
 from tests.fuzz.openflow_peers import wire
+from tests.fuzz.openflow_peers.acts import Drip, Handshake, Reset, Script, Send, Serve, Shut, Stay
 
 FIRST_UNKNOWN = 0x00DEAD0000000000
 """Datapath ids from here on are nobody's."""
 
 _LONG = 7.0
 """Seconds: longer than a peer should be waited for."""
-
-
-@dataclass(frozen=True)
-class Send:
-    """Write `data`, which holds so many messages."""
-
-    data: bytes
-    messages: int = 1
-
-
-@dataclass(frozen=True)
-class Handshake:
-    """Say hello, answer questions for features and ports as this switch would."""
-
-    datapath_id: int
-    ports: tuple[int, ...] = (1, 2, 3)
-
-
-@dataclass(frozen=True)
-class Drip:
-    """Write a byte at a time, with pauses in seconds."""
-
-    data: bytes
-    pause: float
-
-
-@dataclass(frozen=True)
-class Stay:
-    """Keep the connection for seconds; with `reading`, take what comes; with `answering`, answer echoes, too."""
-
-    seconds: float
-    reading: bool = True
-    answering: bool = False
-
-
-@dataclass(frozen=True)
-class Serve:
-    """Answer for seconds as a switch without tables does; each multipart reply comes with so many that say MORE."""
-
-    seconds: float
-    more: int = 0
-
-
-@dataclass(frozen=True)
-class Shut:
-    """Close the own half of the connection."""
-
-
-@dataclass(frozen=True)
-class Reset:
-    """End the connection by a reset."""
-
-
-Act = Send | Handshake | Drip | Stay | Serve | Shut | Reset
-Script = list[Act]
 
 
 @dataclass(frozen=True)
