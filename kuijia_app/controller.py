@@ -276,7 +276,7 @@ class KuijiaController(SwitchApplication):
         connection.want(self._had[switch] if is_refused else self._rollout.wanted(switch))
 
     def _is_refused(self, switch: str) -> bool:
-        """Whether the switch has refused just what would be wanted of it again."""
+        """Return True if the switch has refused the very tables that it would be given again."""
         return self._refused.get(switch) is self._rollout.wanted(switch)
 
     def _switch_done(self, switch: str) -> None:

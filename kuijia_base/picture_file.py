@@ -9,7 +9,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 _TIMELESS: dict[str, dict[str, None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-"""What keeps the date out of a file."""
+"""Metadata that keep the date out of a file."""
 
 
 def picture_bytes(figure: Figure, suffix: str) -> bytes:

@@ -13,7 +13,7 @@ PLAIN_INTERVAL = 5.0
 _TO_START_AND_ERASE = "\r\x1b[K"
 
 PATIENCE_SECONDS = 2.0
-"""How long work may take before it is commented on."""
+"""Seconds that work may take before its progress is shown."""
 
 
 class Progress:

@@ -116,5 +116,5 @@ def is_null(node: yaml.Node) -> bool:
 
 
 def _is_quoted(node: yaml.Node) -> bool:
-    """Whether the scalar is a text even where it looks like something else."""
+    """Return True if the scalar is a text even where it looks like something else."""
     return isinstance(node, yaml.ScalarNode) and node.style is not None

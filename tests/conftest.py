@@ -116,7 +116,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @cache
 def obstacle_to(tier: str) -> str | None:
-    """Why this machine cannot run the tests of `tier`, None when it can."""
+    """Return why this machine cannot run the tests of `tier`, None when it can."""
     missing = _missing(OVS_PROGRAMS)
     if missing:
         return f"Open vSwitch is not installed ({', '.join(missing)} not found)"
@@ -139,7 +139,7 @@ def _missing(programs: tuple[str, ...]) -> list[str]:
 
 
 def _namespace_obstacle() -> str | None:
-    """What keeps a network namespace as Mininet makes them from having a veth pair with an HTB queue."""
+    """Return why a namespace of Mininet's cannot have a veth pair with an HTB queue, None if it can."""
     trial = "ip link set lo up && ip link add v0 type veth peer name v1 && tc qdisc add dev v0 root handle 1: htb"
     outcome = subprocess.run(
         ["mnexec", "-n", "sh", "-c", trial], capture_output=True, text=True, check=False, timeout=30

@@ -25,7 +25,7 @@ Outcome = Literal["passed", "failed", "skipped"]
 
 @dataclass(frozen=True)
 class GuestOutcome:
-    """How a test ended; `said` is its traceback or why it was skipped."""
+    """End of a test; `said` is its traceback, or the reason for which it was skipped."""
 
     outcome: Outcome
     said: str
@@ -62,7 +62,7 @@ def run_tests(items: Sequence[pytest.Item], root: Path) -> dict[str, GuestOutcom
 
 
 def reports_of(item: pytest.Item, ended: GuestOutcome) -> list[pytest.TestReport]:
-    """What pytest would have reported of a test, had it run here."""
+    """Return the reports that pytest would have made of a test, had it run here."""
     path, line, name = item.location
     longrepr: str | tuple[str, int, str] | None = None
     if ended.outcome == "skipped":
@@ -80,7 +80,7 @@ def reports_of(item: pytest.Item, ended: GuestOutcome) -> list[pytest.TestReport
 
 
 def _address(item: pytest.Item) -> tuple[str, str]:
-    """How a JUnit report names a test: its file, with dots, and its name."""
+    """Return a test's name in a JUnit report: its file, with dots, and its name."""
     return item.nodeid.partition("::")[0].removesuffix(".py").replace("/", "."), item.name
 
 

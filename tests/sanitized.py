@@ -14,7 +14,7 @@ FLAGS = (
 
 
 def run_sanitized(driver: Path, core: Path, cases: int) -> str:
-    """What the driver says, a C++ file that is given the number of cases; `core` is the folder of the sources.
+    """Return the output of the driver, a C++ file that takes the number of cases; `core` is the folder of the sources.
 
     Raises:
         CalledProcessError: it does not build, or a sanitizer or the driver itself found a fault.

@@ -17,7 +17,7 @@ Outcome = Literal["passed", "failed"]
 
 @dataclass
 class Item:
-    """What the runner looks at of a test."""
+    """The parts of a test that the runner looks at."""
 
     nodeid: str = "tests/test_x.py::test_y"
     location: tuple[str, int, str] = ("tests/test_x.py", 7, "test_y")

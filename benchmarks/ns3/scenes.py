@@ -117,7 +117,7 @@ class Scene:
             counting_limit=1 if self.congestion is Congestion.NEW_RENO else 1000,
             min_timeout=self.min_timeout,
             dctcp_least_window=self.least_window,
-            card_packets=0,
+            nic_packets=0,
             ack_every=self.ack_every,
         )
 

@@ -60,7 +60,7 @@ class FlapDamping(Generic[Name]):
         return free
 
     def is_held(self, port: Name) -> bool:
-        """Whether the port is held down, whatever it says."""
+        """Return True while the port is held down, whatever the switch reports."""
         return port in self._ports and self._ports[port].held
 
 

@@ -1,4 +1,4 @@
-"""Which tunnels are dead, from what the switches say of their ports: the controller's whole memory of failures."""
+"""Dead tunnels, derived from the ports that switches report: the controller's whole memory of failures."""
 
 from __future__ import annotations
 

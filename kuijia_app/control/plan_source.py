@@ -91,7 +91,7 @@ class PlanSource:
         return self._is_asked
 
     def take_withdrawal(self) -> bool:
-        """Whether that was asked for since the last call."""
+        """Return True if that was requested since the last call."""
         is_withdrawn, self._is_withdrawn = self._is_withdrawn, False
         return is_withdrawn
 

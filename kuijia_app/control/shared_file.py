@@ -14,7 +14,7 @@ from kuijia_base.text import LARGEST_FILE
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 _NO_EXCHANGE = (errno.EINVAL, errno.ENOSYS, errno.EPERM)
-"""What kernels and file systems answer that cannot exchange two files, such as NFS."""
+"""Errors of kernels and file systems, such as NFS, that cannot exchange two files."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -73,7 +73,7 @@ def _put_back(taken: Path, target: Path, put: int) -> None:
 
 
 def _linked(ours: Path, target: Path) -> bool:
-    """Whether ours took the place of a file that is missing."""
+    """Return True if our file took the place of a missing one."""
     try:
         os.link(ours, target)
     except FileExistsError:
@@ -82,7 +82,7 @@ def _linked(ours: Path, target: Path) -> bool:
 
 
 def _exchanged(one: Path, other: Path) -> bool:
-    """Whether both files were there and have changed places."""
+    """Return True if both files existed and have changed places."""
     if _libc.renameat2(_AT_FDCWD, bytes(one), _AT_FDCWD, bytes(other), _RENAME_EXCHANGE) == 0:
         return True
     code = ctypes.get_errno()

@@ -1,4 +1,4 @@
-"""What the controller and the scheduler share: which connection is whose, and handlers that pass on to it."""
+"""Base of the controller and the scheduler: finds the connection of an event and passes the event on to it."""
 
 from __future__ import annotations
 

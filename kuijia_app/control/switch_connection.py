@@ -22,7 +22,7 @@ Then = Callable[[], None]
 
 @dataclass
 class ReadBack:
-    """What a switch says that it has.
+    """Tables that a switch reports.
 
     Attributes:
         ports: number of each of its ports to whether it is live.
@@ -50,7 +50,7 @@ class _Reading:
 
 @dataclass(frozen=True)
 class Reports:
-    """What the owner of a connection is told of.
+    """Calls to the owner of a connection.
 
     Attributes:
         read: the switch has said what it has; the tables that are wanted of it may be given.
@@ -336,5 +336,5 @@ class SwitchConnection:
 
 
 def is_live(ofproto: Any, port: Any) -> bool:
-    """Whether a port is neither switched off nor without a carrier."""
+    """Return True if a port is switched on and has a carrier."""
     return not (port.state & ofproto.OFPPS_LINK_DOWN or port.config & ofproto.OFPPC_PORT_DOWN)

@@ -1,4 +1,4 @@
-"""What the controller did and when, one JSON object a line, so that a testbed can wait for it and measure it."""
+"""The controller's actions with their times, one JSON object a line, for testbeds to wait for and to measure."""
 
 from __future__ import annotations
 

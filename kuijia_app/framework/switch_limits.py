@@ -1,4 +1,4 @@
-"""How long and how much a switch may say before its connection is given up, and how often that is reported; pure."""
+"""Limits on what a switch may send before its connection is given up, and on how often that is reported; pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a controller shows to switches that connect by TLS, and what it asks of them."""
+"""The key and certificates by which a controller and its switches know each other under TLS."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Tcp:
         first_timeout: seconds of the retransmission timeout before the first round-trip sample (RFC 6298).
         min_timeout: smallest retransmission timeout in seconds.
         max_timeout: largest retransmission timeout in seconds, backoff included.
-        card_packets: most packets of the flow in its host's card, as with Linux's TCP small queues; 0 for no limit.
+        nic_packets: most packets of the flow in its host's card, as with Linux's TCP small queues; 0 for no limit.
         ack_every: full in-order segments per acknowledgement; 2 with delayed acknowledgements (RFC 5681).
         ack_delay: longest delay of an acknowledgement in seconds.
     """
@@ -56,7 +56,7 @@ class Tcp:
     first_timeout: float = 1.0
     min_timeout: float = 0.2
     max_timeout: float = 60.0
-    card_packets: int = 8
+    nic_packets: int = 8
     ack_every: int = 1
     ack_delay: float = 0.04
 

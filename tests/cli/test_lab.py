@@ -36,7 +36,7 @@ def test_the_common_options_may_stand_before_and_after_the_action(
 
 @pytest.fixture
 def executed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What would have been executed: the program, its arguments and its environment."""
+    """Return the program that would have been executed, its arguments and its environment."""
     calls: list[Any] = []
     monkeypatch.setattr(lab, "ask_lab", lambda _, node: {"lab": "1-abc", "namespace_pid": 4711, "node": node})
     monkeypatch.setattr(os, "execvpe", lambda *call: calls.append(call))

@@ -1,4 +1,4 @@
-"""What `kuijia` does without a verb."""
+"""`kuijia` without a verb."""
 
 from __future__ import annotations
 

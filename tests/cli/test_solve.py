@@ -31,7 +31,7 @@ def solve(arguments: str) -> int:
 
 
 def summary_lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """What was printed, without the line that says how long the solver took."""
+    """Return the output without the line that says how long the solver took."""
     lines = capsys.readouterr().out.splitlines()
     return [line for line in lines if not (line.startswith("HiGHS ") and line.endswith(" ms"))]
 

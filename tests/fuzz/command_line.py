@@ -13,7 +13,7 @@ from tests.fuzz.targets import BrokenContractError
 
 _GOOD, _FAILED, _BAD_INPUT = 0, 1, 2
 _FAULT = "error: kuijia has a fault: "
-"""What the command says instead of a traceback."""
+"""The command's words in the place of a traceback."""
 
 
 class RefusedError(KuijiaError):

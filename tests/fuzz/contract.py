@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Broken:
-    """How a case broke the contract; `cause` is the same for cases that broke it at the same place."""
+    """A breach of the contract; `cause` is the same for cases that broke it at the same place."""
 
     symptom: str
     cause: str

@@ -25,7 +25,7 @@ _BY_STRUCTURE = 0.55
 
 
 class Grammar(ABC):
-    """What is known of a format: words that mean something in it, and its structure."""
+    """Knowledge of a format: words that mean something in it, and its structure."""
 
     words: Sequence[bytes] = ()
 

@@ -88,7 +88,7 @@ def _runs(folder: Path) -> int:
 
 
 class _Explored:
-    """What atheris calls with every input."""
+    """Run one input; atheris calls this."""
 
     def __init__(self, target: CaseTarget, folder: Path) -> None:
         self._target = target

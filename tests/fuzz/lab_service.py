@@ -29,7 +29,7 @@ _ANSWER_SECONDS = 20.0
 _LONGEST_ANSWER = 1 << 20
 _LONGEST_MESSAGE = 2100
 _GROWTH_MB = 64.0
-"""What lines of 4 MB, held for eight clients at once, may leave behind in the allocator."""
+"""Memory that lines of 4 MB, held for eight clients at once, may leave in the allocator."""
 
 _MOST_BYTES = 1 << 23
 

@@ -41,7 +41,7 @@ class Failure:
 
 @dataclass
 class Report:
-    """What a run has found so far; the same for targets of every kind.
+    """Findings of a run so far; the same for targets of every kind.
 
     Attributes:
         folder: where failing cases are written.

@@ -1,4 +1,4 @@
-"""What a fuzz target is: one whose cases run in worker processes, or a live one with a loop of its own."""
+"""Fuzz targets: those whose cases run in worker processes, and live ones with a loop of their own."""
 
 from __future__ import annotations
 

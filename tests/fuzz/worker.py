@@ -40,7 +40,7 @@ class Job:
 
 @dataclass
 class Outcome:
-    """What a worker says of a job.
+    """A worker's report on a job.
 
     Attributes:
         done: cases that were run.

@@ -143,7 +143,7 @@ def arrived(ways: dict[int, tuple[str, ...]]) -> dict[int, str]:
 
 
 def shared_links(ways: dict[int, tuple[str, ...]]) -> int:
-    """How many links between switches carry more than one flow."""
+    """Return the number of links between switches that carry more than one flow."""
     used = Counter(hop for way in ways.values() for hop in pairwise(way[:-1]))
     return sum(count > 1 for count in used.values())
 

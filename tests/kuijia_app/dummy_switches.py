@@ -28,7 +28,7 @@ _PCAP_RECORD = struct.Struct("<IIII")
 
 @dataclass(frozen=True)
 class SentPacket:
-    """What left a port: label and traffic class of its MPLS header, TCP source port of the packet under it."""
+    """A packet that left a port: label and traffic class of its MPLS header, TCP source port of the packet under it."""
 
     label: int
     traffic_class: int
@@ -79,7 +79,7 @@ class DummySwitches(DummyBridges):
         return sorted(sent, key=lambda packet: packet.source_port)
 
     def _newly_captured(self, switch: str) -> list[SentPacket]:
-        """What has left the ports to other switches since the last call."""
+        """Return the packets that left ports to other switches since the last call."""
         packets = []
         for port in range(1, self.wiring.host_port(switch)):
             captured = _read_capture(self.capture(switch, port))

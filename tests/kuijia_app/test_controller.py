@@ -59,7 +59,7 @@ def controller(
 
 
 def told(process: ControllerProcess, ingress: str, label: int, *, alive: bool) -> bool:
-    """Whether the last the controller told an ingress of a tunnel is this."""
+    """Return True if this is the last state of the tunnel that the controller sent to its ingress."""
 
     def holds(events: list[Event]) -> bool:
         of_tunnel = [event for event in events if event["event"] == event_log.TUNNEL_LIVENESS]
@@ -74,7 +74,7 @@ def port(switches: DummySwitches, switch: str, neighbour: str) -> int:
 
 
 def moved(before: list[SentPacket], after: list[SentPacket]) -> Counter[tuple[int, int, int]]:
-    """How many flows went from (label) to (label, traffic class), those that stayed left out."""
+    """Return the number of flows that went from (label) to (label, traffic class), without those that stayed."""
     return Counter(
         (old.label, new.label, new.traffic_class) for old, new in zip(before, after, strict=True) if old != new
     )
@@ -217,7 +217,7 @@ def test_an_ingress_that_comes_back_is_told_what_failed_and_what_healed_while_it
 
 
 def labels_after_an_absence(switches: DummySwitches, process: ControllerProcess, state: str) -> set[int]:
-    """What s1 uses when the link s2-s4 has gone down or up while s1 had no controller."""
+    """Return the labels s1 uses when the link s2-s4 went down or up while s1 had no controller."""
     times = events_of(process, event_log.SWITCH_READY, "s1")
     switches.disconnect("s1")
     switches.set_port("s2", port(switches, "s2", "s4"), state)

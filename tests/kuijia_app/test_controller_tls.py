@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def first_message(port: int, shown: Path, authority: Path) -> bytes:
-    """What a switch that shows a certificate is sent first."""
+    """Return the first bytes sent to a switch that shows a certificate."""
     context = ssl.create_default_context(cafile=authority)
     context.check_hostname = False
     context.load_cert_chain(shown / "switch.pem", shown / "switch.key")

@@ -42,7 +42,7 @@ def switches(tmp_path: Path) -> Iterator[DummySwitches]:
 
 
 def changes_sent(switches: DummySwitches) -> int:
-    """How many messages that change tables the switches have got so far, from whomever."""
+    """Return the number of messages that changed tables so far, whoever sent them."""
     return len(CHANGE.findall((switches.ovs.directory / "ovs-vswitchd.log").read_text(errors="replace")))
 
 

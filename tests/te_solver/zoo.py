@@ -32,7 +32,7 @@ _PATIENCE = 10
 
 @dataclass(frozen=True)
 class Solved:
-    """What came of a network.
+    """Outcome of a network.
 
     Attributes:
         key: of topohub.

@@ -12,7 +12,7 @@ namespace kuijia::packet {
 using PacketId = std::uint32_t;
 inline constexpr PacketId no_packet = 0xffffffff;
 
-enum class Kind : std::uint8_t { data, acknowledgement, opening, opened };
+enum class Kind : std::uint8_t { data, acknowledgement, syn, syn_ack };
 
 // Segments [begin, end).
 struct Range {

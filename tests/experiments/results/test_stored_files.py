@@ -1,4 +1,4 @@
-"""What every experiment leaves is read back, told apart by folder, and refused in one line when it is damaged."""
+"""Files of every experiment are read back, told apart by folder, and refused in one line when damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a peer does on one connection, act by act."""
+"""Acts of a peer on one connection."""
 
 from __future__ import annotations
 

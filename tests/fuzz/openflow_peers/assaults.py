@@ -19,7 +19,7 @@ _FLAT = 0.05
 """Share by which memory, threads and descriptors may differ afterwards."""
 
 _SLACK = Vitals(2.0, 0, 0)
-"""What they may differ by in any case: the allocator gives memory back in pieces."""
+"""Difference that is always allowed: the allocator gives memory back in pieces."""
 
 _SETTLED_SECONDS = 25.0
 _OVERTIME_SECONDS = 60.0
@@ -29,7 +29,7 @@ MOST_REACTION_SECONDS = 0.050
 
 @dataclass(frozen=True)
 class Assault:
-    """Who attacks, and how: `connections` spread over `seconds`, each with `messages`, at most `at_once` at a time."""
+    """Plan of an attack: `connections` spread over `seconds`, each with `messages`, at most `at_once` at a time."""
 
     kinds: tuple[str, ...]
     seed: int
@@ -42,7 +42,7 @@ class Assault:
 
 @dataclass
 class Outcome:
-    """What an assault has done.
+    """Counts of an assault.
 
     Attributes:
         counts: of the attacker: connections, messages, bytes, handshakes, those dropped and those never answered.

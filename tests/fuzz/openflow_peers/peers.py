@@ -18,7 +18,7 @@ _LONG = 7.0
 
 @dataclass(frozen=True)
 class World:
-    """What an attacker knows.
+    """Knowledge of an attacker.
 
     Attributes:
         ports: of the application's switches, by datapath id.

@@ -1,4 +1,4 @@
-"""What is attacked: a controller or scheduler as a process, with real switches whose links are cut meanwhile."""
+"""Victims of attacks: a controller or scheduler as a process, with real switches whose links are cut meanwhile."""
 
 from __future__ import annotations
 

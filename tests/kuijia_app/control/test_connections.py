@@ -1,4 +1,4 @@
-"""What the application makes of what switches say, message by message, whatever the framework's threads do."""
+"""The application answers switches message by message, whatever the framework's threads do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a switch says it has, in the bytes of either framework's messages, is what it was sent."""
+"""The tables that a switch reports, in the bytes of either framework's messages, are those it was sent."""
 
 from __future__ import annotations
 

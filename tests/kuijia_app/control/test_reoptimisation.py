@@ -127,7 +127,7 @@ def test_a_solver_that_cannot_be_started_is_logged_and_the_plan_in_force_stays(
 
 
 def looked_until_logged(reoptimisation: Reoptimisation, caplog: pytest.LogCaptureFixture) -> bool:
-    """Whether a failure is logged once, and no plan comes of it; it is not tried again for the same failures."""
+    """Return True if a failure is logged once, makes no plan, and is not tried again for the same failures."""
     plan = solvable(motivation_plan())
     deadline = time.monotonic() + PATIENCE
     now = 0.0

@@ -8,7 +8,7 @@ from kuijia_app.framework.watchdog import LIMIT, LONG_LIMIT, LOOK, Stall, Watchd
 
 
 def looks_until_stalled(most: int, *, beats_every: int = 0, in_long_work: bool = False) -> int | None:
-    """How many looks it takes, None if `most` are not enough; the loop turns every `beats_every` looks, or never."""
+    """Return the looks it takes, None if `most` are not enough; the loop turns every `beats_every` looks, or never."""
     stall = Stall()
     for number in range(most):
         beats = number // beats_every if beats_every else 0

@@ -46,7 +46,7 @@ QUEUEINGS: dict[str, Queueing] = {
 }
 
 TCPS: dict[str, Tcp] = {
-    "newreno": Tcp(congestion=Congestion.NEW_RENO, sack=False, min_timeout=1e-3, first_timeout=0.01, card_packets=0),
+    "newreno": Tcp(congestion=Congestion.NEW_RENO, sack=False, min_timeout=1e-3, first_timeout=0.01, nic_packets=0),
     "cubic": Tcp(congestion=Congestion.CUBIC, min_timeout=2e-3, first_timeout=2e-3, handshake=True, ack_every=2),
     "dctcp": Tcp(congestion=Congestion.DCTCP, min_timeout=1e-3, first_timeout=1e-3, ack_every=2, ack_delay=5e-4),
 }

@@ -104,7 +104,7 @@ def transports() -> st.SearchStrategy[Transport]:
         dctcp_least_window=st.sampled_from([0, 2]),
         first_timeout=st.just(0.05),
         min_timeout=st.sampled_from([0.0002, 0.01]),
-        card_packets=st.sampled_from([0, 1, 8]),
+        nic_packets=st.sampled_from([0, 1, 8]),
         ack_every=st.integers(1, 3),
         ack_delay=st.just(0.001),
     )

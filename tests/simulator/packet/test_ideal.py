@@ -18,7 +18,7 @@ from tests.simulator.packet.scenes import simulations
 
 RATES = st.sampled_from([3.0, 10.0, 17.0, 100.0, 1000.0])
 
-UNHINDERED = Tcp(initial_window=1e6, card_packets=0, first_timeout=60.0, min_timeout=60.0)
+UNHINDERED = Tcp(initial_window=1e6, nic_packets=0, first_timeout=60.0, min_timeout=60.0)
 
 
 def line(rates: list[float], delays: list[float]) -> Network:

@@ -48,7 +48,7 @@ def test_a_packet_takes_sending_and_delay_of_every_link_to_the_picosecond() -> N
 
 def test_time_does_not_go_back_when_the_link_of_a_full_card_fails() -> None:
     """The first packet would leave after 120 ms; those sent to the failed link after it leave at once."""
-    tcp = Tcp(initial_window=1, card_packets=4, first_timeout=0.01, min_timeout=0.01, max_timeout=0.01)
+    tcp = Tcp(initial_window=1, nic_packets=4, first_timeout=0.01, min_timeout=0.01, max_timeout=0.01)
     simulation = Simulation(bottleneck(Fifo(), rate=0.01), [Flows.of(0, 1, tcp)], Setting(outages=[Outage(0, 1e-3)]))
     times = []
     for _ in range(50):

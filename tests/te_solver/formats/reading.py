@@ -1,4 +1,4 @@
-"""What the tests of all readers do: write a small file, read it, keep the notes or the complaint."""
+"""Steps of the tests of all readers: write a small file, read it, keep the notes or the complaint."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read(path: Path, content: str | bytes, capacity: float | None = None) -> tup
 
 
 def complaint(path: Path, content: str | bytes) -> str:
-    """What is said about a file that cannot be read, without the file's name."""
+    """Return the complaint about a file that cannot be read, without the file's name."""
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(InputError) as raised:
         load_topology(path)

@@ -115,7 +115,7 @@ def damaged(draw: st.DrawFn) -> Any:  # noqa: ANN401  # JSON is anything
 
 
 def reads(path: Path) -> bool | None:
-    """Whether the reader takes the file; None when its fault is between values, where a schema does not look."""
+    """Return True if the reader takes the file; None if its fault is between values, where a schema does not look."""
     try:
         load_topology(path)
     except InputError as error:

@@ -109,7 +109,7 @@ def test_the_agent_ends_when_nobody_is_there_any_more() -> None:
 
 @pytest.fixture
 def ssh_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What is run for `ssh`; a test writes it."""
+    """Return the program that runs as `ssh`; a test writes it."""
     path = tmp_path / "ssh"
     path.touch(mode=0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")

@@ -19,7 +19,7 @@ std::unique_ptr<Transport> TcpRules::transport(const FlowRules &flow) const {
 Tcp::Tcp(const TcpRules &rules, const FlowRules &flow)
     : rules_(rules), bytes_(flow.bytes), segments_(static_cast<std::uint32_t>(rules.packets(flow.bytes))),
       last_(last_of(flow.bytes, rules.payload)), sender_(rules, segments_), receiver_(rules, segments_),
-      leave_card_(rules.card_packets, 0) {}
+      leave_card_(rules.nic_packets, 0) {}
 
 void Tcp::receive(Host &host, const Packet &packet) {
     switch (packet.kind) {
@@ -38,14 +38,14 @@ void Tcp::receive(Host &host, const Packet &packet) {
         sender_.acknowledged(packet, host.now());
         pump(host);
         break;
-    case Kind::opening: {
-        const auto reply = host.make(Way::backward, Kind::opened, rules_.header);
+    case Kind::syn: {
+        const auto reply = host.make(Way::backward, Kind::syn_ack, rules_.header);
         reply.packet.sent = packet.sent;
         host.send(reply.id);
         break;
     }
-    case Kind::opened:
-        sender_.opened(host.now(), packet.sent);
+    case Kind::syn_ack:
+        sender_.syn_acknowledged(host.now(), packet.sent);
         pump(host);
         break;
     }
@@ -68,8 +68,8 @@ void Tcp::pump(Host &host) {
         const auto next = sender_.next(host.now());
         if (next.what == TcpSender::Sends::nothing)
             break;
-        if (next.what == TcpSender::Sends::opening) {
-            host.send(host.make(Way::forward, Kind::opening, rules_.header).id);
+        if (next.what == TcpSender::Sends::syn) {
+            host.send(host.make(Way::forward, Kind::syn, rules_.header).id);
             continue;
         }
         const auto payload = next.number + 1 == segments_ ? last_ : rules_.payload;

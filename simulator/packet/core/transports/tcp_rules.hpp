@@ -35,8 +35,8 @@ struct TcpRules {
     Time first_timeout = second;
     Time min_timeout = second / 5;
     Time max_timeout = 60 * second;
-    std::uint32_t card_packets = 8; // most packets in the host's card, 0 for no limit
-    std::uint32_t ack_every = 1;    // in-order segments per acknowledgement
+    std::uint32_t nic_packets = 8; // most packets in the host's card, 0 for no limit
+    std::uint32_t ack_every = 1;   // in-order segments per acknowledgement
     Time ack_delay = second / 25;
 
     static auto fields() {
@@ -58,7 +58,7 @@ struct TcpRules {
             duration("first_timeout", &Of::first_timeout, 1),
             duration("min_timeout", &Of::min_timeout, 1),
             duration("max_timeout", &Of::max_timeout, 1),
-            number("card_packets", &Of::card_packets, 0, 1 << 16, "must be at most 2^16"),
+            number("nic_packets", &Of::nic_packets, 0, 1 << 16, "must be at most 2^16"),
             number("ack_every", &Of::ack_every, 1, most, "must be at least 1 segment"),
             duration("ack_delay", &Of::ack_delay, 1),
         };

@@ -28,13 +28,13 @@ TcpSender::TcpSender(const TcpRules &rules, std::uint32_t segments)
 
 TcpSender::Next TcpSender::next(Time now) {
     if (state_ == State::closed) {
-        state_ = rules_->handshake ? State::opening : State::open;
-        if (state_ == State::opening) {
+        state_ = rules_->handshake ? State::syn_sent : State::open;
+        if (state_ == State::syn_sent) {
             restart_timer(now);
-            return {Sends::opening, 0};
+            return {Sends::syn, 0};
         }
     }
-    if (state_ == State::opening)
+    if (state_ == State::syn_sent)
         return {Sends::nothing, 0};
     if (!must_send_ && in_flight() + 1 > window_.size) {
         // RFC 3168 section 6.1.2: marks have reduced the window below one segment; only the timer sends again.
@@ -75,8 +75,8 @@ std::uint32_t TcpSender::lost_and_not_resent() const {
     return from < lost_below_ ? lost_below_ - from - sacked_.count_within(from, lost_below_) : 0;
 }
 
-void TcpSender::opened(Time now, Time sent) {
-    if (state_ != State::opening)
+void TcpSender::syn_acknowledged(Time now, Time sent) {
+    if (state_ != State::syn_sent)
         return;
     state_ = State::open;
     deadline_ = never;
@@ -85,7 +85,7 @@ void TcpSender::opened(Time now, Time sent) {
 }
 
 void TcpSender::acknowledged(const Packet &packet, Time now) {
-    if (state_ == State::closed || state_ == State::opening || packet.number < first_missing_ || packet.number > next_)
+    if (state_ == State::closed || state_ == State::syn_sent || packet.number < first_missing_ || packet.number > next_)
         return;
     const auto advanced = packet.number - first_missing_;
     const bool was_full = outstanding() + 1 > window_.size;
@@ -160,7 +160,7 @@ void TcpSender::timed_out(Time now) {
     deadline_ = never;
     backoff_ = std::min<std::uint8_t>(backoff_ + 1, most_backoff); // RFC 6298 number 5.5
     ++counters_.timeouts;
-    if (state_ == State::opening) {
+    if (state_ == State::syn_sent) {
         state_ = State::closed; // `next` opens again
         return;
     }

@@ -24,14 +24,14 @@ class TcpSender {
     TcpSender(const TcpRules &rules, std::uint32_t segments);
 
     // Returns what to send at `now`, if windows and unsent data allow anything.
-    enum class Sends : std::uint8_t { nothing, opening, segment };
+    enum class Sends : std::uint8_t { nothing, syn, segment };
     struct Next {
         Sends what;
         std::uint32_t number;
     };
     Next next(Time now);
 
-    void opened(Time now, Time sent);
+    void syn_acknowledged(Time now, Time sent);
     void acknowledged(const Packet &packet, Time now);
 
     // Returns when `timed_out` must be called, unless something changes before; `never` while nothing is outstanding.
@@ -46,7 +46,7 @@ class TcpSender {
     const TcpCounters &counters() const { return counters_; }
 
   private:
-    enum class State : std::uint8_t { closed, opening, open, reduced, recovery, loss };
+    enum class State : std::uint8_t { closed, syn_sent, open, reduced, recovery, loss };
 
     bool in_order() const { return state_ == State::open || state_ == State::reduced; }
     double in_flight() const;
