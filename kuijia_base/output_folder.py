@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from kuijia_base.errors import InputError, quoted
@@ -60,6 +60,11 @@ class OutputFolder:
             for folder in self._made:
                 folder.rmdir()
             self._made.clear()
+
+    def require_names(self, names: Iterable[str]) -> None:
+        """Raise InputError unless the folder can have files of these names; to be called before any is written."""
+        for name in names:
+            self._place(name)
 
     def _place(self, name: str) -> Path:
         """Return the path of a file in this folder itself; raises InputError for a name that leads elsewhere."""

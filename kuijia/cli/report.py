@@ -47,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
     if len({name.casefold() for name in pictures}) < len(report.exhibits):
         raise InputError(args.folder, "", "has exhibits whose pictures are one file", "names that differ")
     output = OutputFolder(args.output or args.folder)
+    output.require_names(pictures)
     for name, text in pages.items():
         output.write_text(name, text)
     for name, drawn in pictures.items():

@@ -274,3 +274,12 @@ def test_the_command_writes_both_pages_and_the_pictures_they_show(
     assert "Measured numbers are not the published ones" in printed
     assert main(["report", str(tmp_path / "runs"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["exhibits"][0]["name"] == "fig10"
+
+
+def test_a_picture_without_a_possible_name_is_refused_before_anything_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _save(tmp_path / "runs", _rescaling(0.9, backend="emulation" + "\u2028" * 1000))
+    assert main(["report", str(tmp_path / "runs"), "-o", str(tmp_path / "out")]) == 2
+    assert "a file called 'fig10-emulation" in capsys.readouterr().err
+    assert list(tmp_path.glob("out/*")) == []
