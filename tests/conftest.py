@@ -53,6 +53,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if _is_chosen(item, config)]
+    if config.getoption("real_packets") == "none":  # side by side: no process is left with what is slow
+        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     for item in items:
         for tier in TIERS:
             if item.get_closest_marker(tier) is None:
