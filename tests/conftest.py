@@ -90,8 +90,9 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     return True
 
 
-def _run_in_guest(item: pytest.Item, _next_item: pytest.Item | None) -> Sequence[pytest.TestReport]:
+def _run_in_guest(item: pytest.Item, next_item: pytest.Item | None) -> Sequence[pytest.TestReport]:
     """Return the reports of a test; the first one runs those of all tests."""
+    item.session._setupstate.teardown_exact(next_item)  # the test before has left what it shares with this one
     outcomes = item.session.stash.get(GUEST_OUTCOMES, None)
     if outcomes is None:
         items = [each for each in item.session.items if _runs_in_guest(each)]

@@ -32,7 +32,7 @@ def machine_ovs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pri
     """Run a machine's Open vSwitch with a bridge of the administrator's, with a port."""
     ovs = PrivateOvs(tmp_path / "openvswitch", Datapath.USERSPACE)
     for module in ("network", "machine_objects"):
-        monkeypatch.setattr(f"testbed.{module}.SYSTEM_DIRECTORY", ovs.directory)
+        monkeypatch.setattr(f"testbed.network.{module}.SYSTEM_DIRECTORY", ovs.directory)
     with private_network():
         ovs.start()
         run_command(["ip", "link", "add", "name", "uplink", "type", "veth", "peer", "name", "cable"])
