@@ -71,6 +71,9 @@ class SwitchApplication(GuardedApp):
             refused=partial(self._switch_refused, switch),
             displaced=partial(self._displaced, switch),
         )
+        replaced = self._connections.get(switch)
+        if replaced is not None:
+            replaced.give_up()
         self._begun(switch)
         wanted = self._wanted(switch)
         most = max(MOST_ENTRIES, ENTRIES_PER_WANTED * (len(wanted.groups) + len(wanted.flows)))
@@ -117,6 +120,7 @@ class SwitchApplication(GuardedApp):
     def switch_disconnected(self, event: Any) -> None:
         connection = self._owner(event.datapath)
         if connection is not None:
+            connection.give_up()  # chores for it may be left
             del self._connections[connection.switch]
             self._log.write(event_log.SWITCH_GONE, switch=connection.switch)
             self._ended(connection.switch)

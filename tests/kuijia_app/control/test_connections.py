@@ -259,6 +259,27 @@ def test_between_slices_of_a_large_programming_events_have_their_turn(
     assert turns >= changes // 2
 
 
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_work_put_off_for_a_connection_that_has_ended_is_not_done(
+    application: KuijiaController, tmp_path: Path, *, comes_back: bool
+) -> None:
+    switch = connected(application, S1)
+    looks = count()
+    chores = application._chores = Chores(lambda: next(looks) * SLICE, lambda: None)
+    application._connections["s1"]._later = chores.add
+    with chores.gathered():
+        application._want(["s1"])
+    if comes_back:
+        FakeSwitch(application, S1).connect()
+    else:
+        application.switch_disconnected(SimpleNamespace(datapath=switch))
+    sent, ready = len(switch.sent), events(tmp_path, event_log.SWITCH_READY)
+    while chores._left:
+        application.time_passed(Tick())
+    assert len(switch.sent) == sent
+    assert events(tmp_path, event_log.SWITCH_READY) == ready
+
+
 def test_no_switch_is_taken_to_have_tables_that_it_has_not_been_compared_with(application: KuijiaController) -> None:
     switch = connected(application, S1)
     connection = application._connections["s1"]

@@ -103,9 +103,12 @@ class Rig(ABC):
         port, live = next(self._changes.setdefault(name, cycle(every)))
         began = time.monotonic()
         self.switches[name].send(port_status(port, live=live))
-        wait_until(
-            lambda: len(self.events(event_log.PORT_STATUS, switch=name)) > seen, f"the port of {name} is heard of"
-        )
+
+        def is_heard_of() -> bool:
+            assert self.process.pid is not None, f"the process has ended: {self.log()[-2000:]}"
+            return len(self.events(event_log.PORT_STATUS, switch=name)) > seen
+
+        wait_until(is_heard_of, f"the port of {name} is heard of")
         return time.monotonic() - began
 
     def assert_well(self) -> None:
