@@ -1,0 +1,303 @@
+"""Transports by credits: FlashPass, ExpressPass, and data without credits at first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kuijia_base.errors import UnsoundError
+from simulator.packet.credited import (
+    CONTROL,
+    DATA,
+    EXPRESSPASS_PORTS,
+    SHARE,
+    Credited,
+    ExpressPass,
+    Finishing,
+    FlashPass,
+    Ports,
+)
+from simulator.packet.flows import Flows
+from simulator.packet.network import Network
+from simulator.packet.queues import Fifo
+from simulator.packet.routing import NoPathError
+from simulator.packet.scenario import Outage, Setting
+from simulator.packet.simulation import Simulation
+from simulator.packet.topologies import single_switch
+from simulator.packet.transports import Transport
+from tests.simulator.packet.scenes import require_conserved
+
+RATE = 200.0
+PAYLOAD = DATA - 78
+
+
+def star(delays: list[float], rate: float = RATE, ports: Ports | None = None) -> Network:
+    """Hosts with these delays to a switch; ports are FlashPass's by default, with 20 KB for data."""
+    network = Network()
+    hosts = [network.add_host() for _ in delays]
+    switch = network.add_switch()
+    for host, delay in zip(hosts, delays, strict=True):
+        network.connect((host, switch), rate, delay)
+        network.connect((switch, host), rate, delay)
+    return (ports or Ports(buffer=100.0)).on(network)
+
+
+def to_last(network: Network) -> int:
+    """The link to the last host."""
+    return len(network.links) - 1
+
+
+def run(network: Network, flows: list[Flows], until: float = 100.0, seed: int = 1) -> Simulation:
+    simulation = Simulation(network, flows, Setting(seed=seed))
+    simulation.run(until)
+    require_conserved(simulation)
+    return simulation
+
+
+def wire(size: int, rate: float = RATE) -> float:
+    """Seconds of so many bytes on a link."""
+    return 8e-6 * size / rate
+
+
+def test_data_leaves_exactly_the_wait_after_its_emulation_packet() -> None:
+    network = star([1e-3, 2e-3])
+    flow = Flows.of(0, 1, FlashPass(wait=0.05), size=PAYLOAD)
+    results = run(network, [flow]).flow_results()
+    assert results.finished[0] == pytest.approx(0.05 + 3e-3 + 2 * wire(DATA), abs=1e-11)
+    assert results.sent[0] == 1
+
+
+def test_a_wait_below_the_largest_round_trip_is_refused_with_both_numbers() -> None:
+    network = star([1e-3, 2e-3])
+    with pytest.raises(UnsoundError, match=r"0\.005 s is less than the largest round trip, 0\.0060\d+ s"):
+        Simulation(network, [Flows.of(0, 1, FlashPass(wait=0.005))])
+    Simulation(network, [Flows.of(0, 1, FlashPass(wait=0.0061))])
+
+
+@pytest.mark.parametrize("share", [0.0, -1.0, 1.5])
+def test_a_share_of_no_rate_is_refused(share: float) -> None:
+    with pytest.raises(UnsoundError, match="share must be above 0 and at most 1"):
+        Simulation(star([1e-3, 1e-3]), [Flows.of(0, 1, FlashPass(share=share))])
+
+
+def test_a_lone_flow_uses_what_emulation_packets_leave_and_not_more() -> None:
+    network = star([2e-3, 2e-3])
+    simulation = run(network, [Flows.of(0, 1, FlashPass())], until=1.0)
+    before = simulation.flow_results().arrived[0]
+    simulation.run(3.0)
+    used = (simulation.flow_results().arrived[0] - before) * wire(DATA) / 2.0
+    assert 0.93 <= used <= 1 - SHARE + 1e-4
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_flashpass_loses_nothing_whatever_the_round_trips(seed: int) -> None:
+    delays = [*np.random.default_rng(seed).uniform(0, 0.02, 12), 0.01]
+    network = star(delays)
+    starts = np.random.default_rng(seed).uniform(0, 0.1, 12)
+    simulation = run(network, [Flows.of(np.arange(12), 12, FlashPass(), start=starts)], until=2.0, seed=seed)
+    results = simulation.flow_results()
+    assert results.dropped.sum() == 0
+    assert results.arrived.sum() * wire(DATA) / 2.0 >= 0.85
+    assert simulation.link_results().queued_peak[to_last(network)] <= 12 * DATA
+
+
+def test_credits_of_a_receiver_let_data_collide_by_the_difference_of_round_trips() -> None:
+    # Two flows send for 20 ms at 94.82 % of a link each, and their data comes to it at the same time.
+    express = ExpressPass(initial_rate=1.0, counted=True, jitter=0.0, largest_credit=CONTROL, timeout=1.0)
+    size = round(0.02 * RATE * 1e6 / 8 * (1 - SHARE) / DATA) * PAYLOAD
+    peaks = {}
+    for name, near, transport in (
+        ("different", 0.0, express),
+        ("equal", 0.01, express),
+        ("flashpass", 0.0, FlashPass(jitter=0.0, timeout=1.0)),
+    ):
+        ports = replace(Ports() if isinstance(transport, FlashPass) else EXPRESSPASS_PORTS, buffer=1e5)
+        network = star([0.01, near, 0.01], ports=ports)
+        flows = Flows.of([0, 1], 2, transport, size=size, start=[0.0, 0.03])
+        peaks[name] = run(network, [flows]).link_results().queued_peak[to_last(network)] / DATA
+    expected = 0.02 * RATE * 1e6 / 8 / DATA * (2 * (1 - SHARE) - 1)
+    assert peaks["different"] == pytest.approx(expected, rel=0.03)
+    assert peaks["equal"] <= 6
+    assert peaks["flashpass"] <= 6
+
+
+def test_lost_credits_cost_their_slots_and_no_data() -> None:
+    network = star([1e-3, 1e-3])
+    network.links[2] = replace(network.links[2], loss=0.2)  # from the receiver
+    simulation = run(network, [Flows.of(0, 1, FlashPass(), size=1000 * PAYLOAD)])
+    results, credited = simulation.flow_results(), simulation.credit_results()
+    assert results.goodput[0] == 1000 * PAYLOAD
+    assert results.dropped[0] == 0
+    assert credited.offered[0] > 1.15 * credited.credits[0]
+
+
+def test_several_bottlenecks_are_used_without_loss() -> None:
+    network = Network()
+    hosts = [network.add_host() for _ in range(6)]
+    switches = [network.add_switch() for _ in range(3)]
+    for host, switch in zip(hosts, (0, 0, 1, 1, 2, 2), strict=True):
+        for ends in ((host, switches[switch]), (switches[switch], host)):
+            network.connect(ends, RATE, 1e-4)
+    for one, other in ((0, 1), (1, 2)):
+        for ends in ((one, other), (other, one)):
+            network.connect((switches[ends[0]], switches[ends[1]]), RATE, 5e-3)
+    network = Ports(buffer=200.0).on(network)
+    flows = Flows.of([0, 1, 2], [4, 3, 5], FlashPass())  # the first crosses both links between switches
+    simulation = run(network, [flows], until=3.0)
+    results = simulation.flow_results()
+    assert results.dropped.sum() == 0
+    assert (results.arrived > 0).all()
+    first, second, third = results.arrived * wire(DATA) / 3.0
+    assert first + second > 0.75
+    assert first + third > 0.75
+
+
+@pytest.mark.parametrize("transport", [FlashPass(), FlashPass(early=True), ExpressPass(), ExpressPass(early=True)])
+def test_every_byte_arrives_over_links_that_lose_packets_and_fail(transport: Credited) -> None:
+    ports = Ports() if isinstance(transport, FlashPass) else EXPRESSPASS_PORTS
+    network = star([1e-3, 2e-3, 3e-3], ports=ports)
+    for link in (1, 3, 5):
+        network.links[link] = replace(network.links[link], loss=0.02)
+    flows = Flows.of([0, 1], 2, transport, size=[700 * PAYLOAD + 1, 3], start=[0.0, 0.01])
+    simulation = Simulation(network, [flows], Setting(seed=3, outages=[Outage(5, 0.02, 0.0, 0.05)]))
+    simulation.run(100.0)
+    require_conserved(simulation)
+    assert simulation.unfinished == 0
+    assert simulation.flow_results().goodput.tolist() == [700 * PAYLOAD + 1, 3]
+
+
+@pytest.mark.parametrize("transport", [FlashPass(), ExpressPass()])
+def test_data_without_credits_makes_short_flows_faster_on_an_idle_network(transport: Credited) -> None:
+    ports = Ports() if isinstance(transport, FlashPass) else EXPRESSPASS_PORTS
+    network = star([5e-3, 5e-3], ports=ports)
+    times = [
+        run(network, [Flows.of(0, 1, each, size=100 * PAYLOAD)]).flow_results().finished[0]
+        for each in (transport, replace(transport, early=True))
+    ]
+    assert times[1] == pytest.approx(0.01 + 99 * wire(DATA) / (1 - SHARE) + 2 * wire(DATA), rel=0.01)
+    assert times[0] > times[1] + 0.019
+
+
+def test_only_data_without_credits_is_lost_when_many_begin_at_once() -> None:
+    network = star([5e-3] * 9)
+    transport = FlashPass(early=True)
+    simulation = run(network, [Flows.of(np.arange(8), 8, transport, size=400 * PAYLOAD)])
+    results = simulation.flow_results()
+    assert results.dropped.sum() > 0
+    assert (results.goodput == 400 * PAYLOAD).all()
+    assert (results.retransmitted >= results.dropped).all()
+    assert simulation.link_results().queued_peak[to_last(network)] < 20 * DATA
+
+
+def test_over_provisioned_emulation_packets_give_way_so_that_fewer_credits_are_wasted() -> None:
+    network = star([0.01] * 11)
+    unused = {}
+    for finishing in Finishing:
+        transport = FlashPass(finishing=finishing)
+        starts = np.linspace(0, 0.4, 30)
+        flows = Flows.of(np.arange(30) % 10, 10, transport, size=700 * PAYLOAD, start=starts)
+        simulation = run(network, [flows])
+        credited = simulation.credit_results()
+        assert (simulation.flow_results().goodput == 700 * PAYLOAD).all()
+        unused[finishing] = credited.unused.sum() / credited.credits.sum()
+    assert unused[Finishing.SELECTIVE] < unused[Finishing.AGGRESSIVE]
+    assert unused[Finishing.PASSIVE] <= unused[Finishing.SELECTIVE]
+
+
+def test_a_sender_that_knows_little_of_its_flow_emulates_for_what_it_knows() -> None:
+    network = star([0.01, 0.01])
+    whole, part = (
+        run(network, [Flows.of(0, 1, FlashPass(wait=0.1, send_buffer=segments), size=2000 * PAYLOAD)])
+        for segments in (0, 100)
+    )
+    assert part.flow_results().finished[0] > whole.flow_results().finished[0]
+    assert part.flow_results().goodput[0] == 2000 * PAYLOAD
+
+
+def test_credits_that_have_time_go_together() -> None:
+    network = star([0.0, 1e-3, 0.04])
+    sent = {}
+    for batch in (1, 10):
+        simulation = run(network, [Flows.of([0], 1, FlashPass(wait=0.1, batch=batch), size=1000 * PAYLOAD)])
+        assert simulation.flow_results().finished[0] < 0.2
+        sent[batch] = simulation.port_counters()["sent_packets"][2]
+    assert sent[10] < 0.2 * sent[1]
+
+
+def test_flows_of_both_kinds_end_and_leave_nothing_behind() -> None:
+    network = star([1e-3] * 4)
+    for transport in (FlashPass(early=True), ExpressPass(early=True)):
+        simulation = run(network, [Flows.of([0, 1, 2], [3, 3, 0], transport, size=50_000)])
+        assert simulation.unfinished == 0
+        assert simulation.totals().in_flight == 0
+
+
+def test_expresspass_needs_a_way_back_over_the_same_switches() -> None:
+    network = Network()
+    hosts = [network.add_host() for _ in range(2)]
+    switch, other = network.add_switch(), network.add_switch()
+    network.connect((hosts[0], switch), RATE, 0.0)
+    network.connect((switch, hosts[1]), RATE, 0.0)
+    network.connect((hosts[1], other), RATE, 0.0)
+    network.connect((other, hosts[0]), RATE, 0.0)
+    Simulation(network, [Flows.of(0, 1, FlashPass())])
+    with pytest.raises(NoPathError, match="no link leads back"):
+        Simulation(network, [Flows.of(0, 1, ExpressPass())])
+
+
+def test_rates_follow_the_public_code_step_by_step() -> None:
+    # By hand, from its defaults: alpha = w = 1/16, w + 0.05 from the second increase on, and 40 segments for all of it.
+    network = star([5e-3, 5e-3], 10_000.0, EXPRESSPASS_PORTS)
+    code = replace(ExpressPass.of_public_code(), jitter=0.0)
+    expected, weight = [1 / 16], 1 / 16
+    for step in range(5):
+        weight = weight if step == 0 else min(weight + 0.05, 0.5)
+        expected.append(weight + (1 - weight) * expected[-1])
+    simulation = Simulation(network, [Flows.of(0, 1, code)])
+    seen: list[float] = []
+    for time in np.arange(0.012, 0.12, 5e-4):
+        simulation.run(time)
+        rate = float(simulation.flow_states().window[0])
+        if not seen or rate != seen[-1]:
+            seen.append(rate)
+    assert seen[: len(expected)] == pytest.approx(expected, rel=1e-9)
+    small = Simulation(network, [Flows.of(0, 1, code, size=10 * PAYLOAD)])
+    small.run(0.012)
+    assert small.flow_states().window[0] == pytest.approx(expected[0] / 4)
+
+
+def test_the_most_credits_at_10_gbits_are_those_of_the_public_code() -> None:
+    assert pytest.approx(64_734_895, abs=1) == 10e9 / 8 * SHARE
+    network = star([1e-5, 1e-5], 10_000.0, EXPRESSPASS_PORTS)
+    express = ExpressPass(initial_rate=1.0, target_loss=0.0, jitter=0.0, largest_credit=CONTROL)
+    simulation = run(network, [Flows.of(0, 1, express)], until=0.1)
+    assert simulation.credit_results().offered[0] == pytest.approx(0.1 * 64_734_895 / CONTROL, rel=0.01)
+
+
+@pytest.mark.parametrize("rate", [10_000.0, 100_000.0])
+def test_a_second_flow_of_expresspass_gets_a_part_within_few_round_trips(rate: float) -> None:
+    network = star([2.5e-5] * 3, rate, EXPRESSPASS_PORTS)
+    express = ExpressPass(initial_rate=0.5, initial_weight=0.5)
+    round_trip, begins = 1e-4, 4e-3
+    simulation = Simulation(network, [Flows.of([0, 1], 2, express, start=[0.0, begins])])
+    simulation.run(begins + 3 * round_trip)
+    before = simulation.flow_results().arrived
+    simulation.run(begins + 10 * round_trip)
+    gained = simulation.flow_results().arrived - before
+    assert gained[1] / gained.sum() > 0.15
+
+
+def test_a_seed_gives_the_same_results_again() -> None:
+    network = star([1e-3, 2e-3, 3e-3])
+    transports: list[Transport] = [FlashPass(early=True), ExpressPass()]
+    groups = [Flows.of([0, 1], 2, each, size=200_000) for each in transports]
+    one, two = (run(network, groups, seed=5).flow_results().finished.tolist() for _ in range(2))
+    assert one == two
+
+
+def test_ports_are_too_small_for_packets_of_no_credit() -> None:
+    network = single_switch(2, RATE, 1e-3, Fifo(1000))
+    with pytest.raises(UnsoundError, match="its limit of 1000 bytes is less than a packet"):
+        Simulation(network, [Flows.of(0, 1, FlashPass())])
