@@ -27,9 +27,9 @@ def ready_transports(network: Network, groups: Sequence[Flows], table: RouteTabl
     """
     waiting = [group for group in groups if isinstance(group.transport, FlashPass) and group.count]
     if not waiting:
-        return [_or_any(group.transport) for group in groups]
+        return [_waiting(group.transport, 1.0) for group in groups]  # without flows any time will do
     plain, full = _times(network, table)
-    largest, longest, ready = 0.0, 0.0, []
+    longest = 0.0
     for group in groups:
         rows = table.taken[first : first + group.count]
         first += group.count
@@ -37,22 +37,17 @@ def ready_transports(network: Network, groups: Sequence[Flows], table: RouteTabl
             least = _largest(rows, plain)
             wait = group.transport.wait
             if wait is not None and wait < least:
-                problem = f"{wait:g} s is less than the largest round trip, {least:.6g} s"
-                raise UnsoundError(("flashpass", "wait"), problem, f"{least:.6g} s or more")
-            largest, longest = max(largest, least), max(longest, _largest(rows, full))
-    for group in groups:
-        transport = group.transport
-        ready.append(replace(transport, wait=longest) if _is_open(transport) else transport)
-    return ready
+                problem = f"{wait:g} s is less than the largest round trip, {least:.9g} s"
+                raise UnsoundError(("flashpass", "wait"), problem, f"{least:.9g} s or more")
+            longest = max(longest, _largest(rows, full))
+    return [_waiting(group.transport, longest) for group in groups]
 
 
-def _is_open(transport: Transport) -> bool:
-    return isinstance(transport, FlashPass) and transport.wait is None
-
-
-def _or_any(transport: Transport) -> Transport:
-    """Without flows any time will do."""
-    return replace(transport, wait=1.0) if _is_open(transport) else transport
+def _waiting(transport: Transport, wait: float) -> Transport:
+    """Return the transport with this time if it leaves it open."""
+    if isinstance(transport, FlashPass) and transport.wait is None:
+        return replace(transport, wait=wait)
+    return transport
 
 
 def _times(network: Network, table: RouteTable) -> tuple[tuple[Vector, Vector], tuple[Vector, Vector]]:
