@@ -7,8 +7,9 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from kuijia_base.errors import InputError
@@ -35,24 +36,24 @@ def partial_beside(target: Path, write: Callable[[Path], object], suffix: str = 
         OSError: the file cannot be made or written.
     """
     name = f".{target.name[:_NAME_KEPT]}.{secrets.token_hex(8)}.{os.getpid()}.partial{suffix}"
-    partial = target.with_name(name)
+    beside = target.with_name(name)
     try:
         former = target.stat()
     except FileNotFoundError:
         former = None
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    file = os.open(partial, flags, 0o666 if former is None else 0o600)
+    file = os.open(beside, flags, 0o666 if former is None else 0o600)
     try:
         try:
-            write(partial)
+            write(beside)
             if former is not None:
                 _make_alike(file, former)
             os.fsync(file)
         finally:
             os.close(file)
-        yield partial
+        yield beside
     finally:
-        partial.unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
 
 
 def replace_file(target: Path, write: Callable[[Path], object], suffix: str = "") -> None:
@@ -61,9 +62,29 @@ def replace_file(target: Path, write: Callable[[Path], object], suffix: str = ""
     Raises:
         OSError: this cannot be done; the target is as it was.
     """
-    with partial_beside(target, write, suffix) as partial:
-        partial.replace(target)
+    with partial_beside(target, write, suffix) as written:
+        written.replace(target)
         sync_folder(target.parent)
+
+
+def replace_files(contents: Mapping[Path, bytes]) -> None:
+    """Do the same for several files of one folder: all contents are on the disk before the first takes its place.
+
+    Raises:
+        OSError: this cannot be done; unless the disk itself fails, all files are as they were.
+    """
+    with ExitStack() as partials:
+        made: dict[Path, Path] = {}
+        for target, content in contents.items():
+            made[target] = partials.enter_context(partial_beside(target, partial(_write, content)))
+        for target, written in made.items():
+            written.replace(target)
+        for folder in {target.parent for target in made}:
+            sync_folder(folder)
+
+
+def _write(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
 
 
 def _make_alike(file: int, former: os.stat_result) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kuijia_base.errors import InputError, quoted
-from kuijia_base.partial_file import replace_file
+from kuijia_base.partial_file import replace_file, replace_files
 from kuijia_base.reading import reason_of
 
 LARGEST_FILE = 64 * 2**20
@@ -100,6 +100,18 @@ def write_text(path: Path, text: str) -> None:
         problem = f"cannot hold the character {error.object[error.start]!r}"
         raise InputError(path, "", problem, "names and texts that UTF-8 has") from error
     write_bytes(path, content)
+
+
+def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write several whole files into a folder, by their names, or none of them.
+
+    Raises:
+        InputError: they cannot be written; what stood there before is unchanged.
+    """
+    try:
+        replace_files({folder.resolve() / name: text.encode() for name, text in texts.items()})
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InputError(folder, "", f"cannot be written to ({reason_of(error)})", _WRITABLE) from error
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -38,6 +38,9 @@ _LOG_LINES = 3
 _KEPT_VARIABLES = ("LANG", "LC_ALL", "TZ", "TERM", "COLUMNS")
 _NULL_CONSOLE = "null"
 
+LEAST_FREE_MB = 64
+"""MB that a guest needs to boot."""
+
 GRACE = 10.0
 """Seconds that a command has to end by itself once it is interrupted."""
 
@@ -97,7 +100,8 @@ def run_in_guest(
 
     Raises:
         InputError: there is no such kernel here, or a folder is none or one that the guest has of its own.
-        TestbedError: the kernel did not boot or ended before the command did, or the time limit was reached.
+        TestbedError: its memory has no room, the kernel did not boot or ended before the command did, or the time
+            limit was reached.
         KeyboardInterrupt: the command was interrupted, too.
 
     Nothing is left of the guest in any case. What the command has written is not lost when it is interrupted, neither
@@ -109,6 +113,7 @@ def run_in_guest(
     hindrance = obstacle()
     if hindrance is not None:
         raise InputError("user-mode Linux", "", hindrance, "a kernel that can be booted")
+    _require_room()
     with ExitStack() as undo:
         channel = undo.enter_context(channel_folder())
         _fill(channel, argv, guest, folders)
@@ -137,6 +142,19 @@ def _require_usable(folder: Path) -> None:
     if folder in _OWN_IN_GUEST or around in _KERNELS_IN_GUEST:
         problem = "the guest has its own in this place"
         raise InputError("user-mode Linux", str(folder), problem, "a folder elsewhere, or one in /tmp or /run")
+
+
+def _require_room() -> None:
+    """Raise TestbedError where the guest's memory has no room: user-mode Linux keeps it in a file.
+
+    The kernel itself picks the folder in this way (`find_tempdir` in its arch/um/os-Linux/mem.c), and dies of a signal
+    where the file system is full.
+    """
+    named = (os.environ.get(name) for name in ("TMPDIR", "TMP", "TEMP"))
+    folder = next((path for path in named if path and os.access(path, os.R_OK | os.W_OK | os.X_OK)), "/dev/shm")  # noqa: S108 - the kernel's own choice
+    free_mb = shutil.disk_usage(folder).free / 1e6
+    if free_mb < LEAST_FREE_MB:
+        raise TestbedError(f"{folder} has {free_mb:.1f} MB free, the guest's memory needs at least {LEAST_FREE_MB}")
 
 
 def _fill(channel: Path, argv: Sequence[str], guest: Guest, folders: Mapping[Path, str]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -30,6 +33,25 @@ def test_a_file_that_cannot_be_written_leaves_none(
     expected = f"error: {folder / 's3.flows'}: is a folder, expected a path that can be written to\n"
     assert capsys.readouterr().err == expected
     assert [path.name for path in folder.iterdir()] == ["s3.flows"]
+
+
+def test_on_a_full_disk_all_tables_stay_those_of_the_plan_before(
+    plan_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "tables"
+    assert main(["compile", str(plan_file), "-o", str(folder)]) == 0
+    before = {path: path.read_text() for path in folder.iterdir()}
+    synced = count()
+
+    def fsync(_: int) -> None:
+        if next(synced) == 5:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert main(["compile", str(plan_file), "-o", str(folder), "--scheme", "rescaling"]) == 2
+    expected = "cannot be written to (No space left on device), expected a path that can be written to\n"
+    assert capsys.readouterr().err == f"error: {folder}: {expected}"
+    assert {path: path.read_text() for path in folder.iterdir()} == before
 
 
 def test_tables_of_another_plan_are_not_mixed_with_these(
