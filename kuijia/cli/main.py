@@ -17,7 +17,7 @@ from typing import NoReturn, Protocol, TextIO
 
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.notes import notes_held_back
-from kuijia_base.errors import LONGEST_FAILURE, InterruptedWorkError, KuijiaError, one_line
+from kuijia_base.errors import LONGEST_FAILURE, InputError, InterruptedWorkError, KuijiaError, one_line
 
 VERBS = {
     "solve": "kuijia.cli.solve",
@@ -73,6 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status: 0 done, 1 the work failed, 2 bad input."""
     try:
         _open_closed_streams()
+        _require_working_directory()
+        os.environ["MPLBACKEND"] = "agg"  # all pictures are files; a name unknown to matplotlib would end its import
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # names of nodes may have letters that a terminal lacks
                 stream.reconfigure(errors="backslashreplace")
@@ -99,6 +101,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             _complain(f"error: {_fault(error)}")
         return KuijiaError.exit_status
     return status
+
+
+def _require_working_directory() -> None:
+    try:
+        Path.cwd()
+    except OSError as error:
+        expected = "a folder that exists and may be entered"
+        raise InputError("working directory", "", f"cannot be used ({error.strerror})", expected) from error
 
 
 def _fault(error: Exception) -> str:
