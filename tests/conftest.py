@@ -31,6 +31,24 @@ QUIET_RUNNER = pytest.StashKey[QuietRunner]()
 GUEST_OUTCOMES = pytest.StashKey[dict[str, GuestOutcome]]()
 TOGETHER = {"tests/testbed/lab/test_lab_tables.py": "tests/testbed/lab/test_lab.py"}
 """Files whose tests run one after the other where others run side by side: a new lab removes what a killed one left."""
+LONGEST = (
+    "tests/testbed/lab/test_lab.py",
+    "tests/testbed/lab/test_lab_tables.py",
+    "tests/kuijia_app/framework/test_guarded_apps.py",
+    "tests/kuijia_app/test_controller_updates.py",
+    "tests/kuijia_app/gate/test_hostile_peers.py",
+    "tests/kuijia_app/test_controller.py",
+    "tests/testbed/boxes/test_fleet.py",
+    "tests/hedera/test_scheduler.py",
+    "tests/fuzz/test_openflow_peers.py",
+    "tests/packaging/test_static_checks.py",
+    "tests/simulator/packet/test_fuzz.py",
+    "tests/hedera/test_fuzz.py",
+    "tests/testbed/uml/test_boot.py",
+    "tests/experiments/gscale/test_campaign.py",
+)
+"""Files that take half a minute or more, the longest first; they begin, as no process shall be left with one."""
+
 EMULATION_PROGRAMS = ("iperf3", "ethtool", "ip", "tc", "mnexec", "ping")
 
 
@@ -70,8 +88,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if _is_chosen(item, config)]
-    if config.getoption("alone") == "none":  # side by side: no process is left with what is slow
-        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    if config.getoption("alone") == "none":  # side by side
+        items.sort(key=_place)
     for item in items:
         for tier in TIERS:
             if item.get_closest_marker(tier) is None:
@@ -80,6 +98,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if obstacle is not None:
                 item.add_marker(pytest.mark.skip(reason=f"tier {tier}: {obstacle}"))
                 break
+
+
+def _place(item: pytest.Item) -> tuple[int, bool]:
+    """Return what tests are sorted by where they run side by side."""
+    file = item.nodeid.partition("::")[0]
+    return LONGEST.index(file) if file in LONGEST else len(LONGEST), item.get_closest_marker("slow") is None
 
 
 def _is_chosen(item: pytest.Item, config: pytest.Config) -> bool:
