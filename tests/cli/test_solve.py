@@ -161,6 +161,7 @@ def test_options_reach_the_program() -> None:
     assert plan.objective_value == pytest.approx(1000)
 
 
+@pytest.mark.slow
 def test_a_plan_made_in_parts_tells_how_much_it_may_lack(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pairs = permutations(range(1, 13), 2)
     (folder / "all.csv").write_text("source,target,rate\n" + "".join(f"{a},{b},{50 * a}\n" for a, b in pairs))
@@ -204,6 +205,7 @@ def test_tunnels_are_chosen_as_asked_for(folder: Path) -> None:
         assert load_plan(Path("plan.json")).pairs[1].tunnels[0].nodes == nodes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["max-throughput", "max-min", "ffc", "min-max-utilisation"])
 def test_the_same_input_gives_the_same_bytes_in_another_process(objective: str, folder: Path) -> None:
     repository = Path(__file__).parents[2]
@@ -327,6 +329,7 @@ def test_files_that_cannot_all_be_written_leave_none(
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_classes_solved_in_parts_claim_no_bound(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "classes.csv").write_text("source,target,rate,priority\n1,11,900,0\n1,11,800,1\n3,12,700,2\n")
     assert solve("gscale classes.csv --partitions 2") == 0

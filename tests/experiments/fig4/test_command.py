@@ -79,6 +79,7 @@ def test_a_checkpoint_of_another_seed_is_refused_and_one_of_this_is_used_up(
     assert {path.name for path in tmp_path.iterdir()} == {"fig4.json", "fig4.txt", "fig4.svg"}
 
 
+@pytest.mark.slow
 def test_curves_are_the_same_whatever_the_number_of_workers() -> None:
     of_workers = []
     for processes in (1, 2):

@@ -94,6 +94,7 @@ def test_points_that_are_each_in_a_column_of_their_own_are_counted_as_the_table_
     assert "2700 cells of a table" in report(tmp_path, {"lines": lines}, capsys)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "columns", "changes"),
     [

@@ -87,6 +87,7 @@ def test_an_entry_that_is_none_of_our_rules_is_deleted_whatever_its_mask(applica
     assert [dict(each.match.items())["ipv4_dst"] for each in deletions] == [("10.0.0.0", "255.0.255.0")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entries", [0, 3000])
 def test_a_description_without_an_end_is_cut_off_and_its_connection_dropped(
     application: KuijiaController, tmp_path: Path, entries: int

@@ -111,6 +111,7 @@ def test_the_place_of_a_stranger_that_left_is_free() -> None:
         gate.left(key)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.data())
 def test_limits_hold_whatever_comes_and_goes(data: st.DataObject) -> None:

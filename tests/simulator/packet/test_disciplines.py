@@ -151,6 +151,7 @@ def test_a_shared_buffer_does_as_the_reference_does(
     assert simulated(queueing, packets, seed) == referred(queueing, packets, seed)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     buffers(),

@@ -30,7 +30,7 @@ from tests.testbed.boxes.box_state import state_of
 from tests.testbed.boxes.rig import Rig, TestBox, needs_sshd, rig
 from tests.testbed.emulated import topology
 
-pytestmark = [pytest.mark.emulation, needs_sshd, pytest.mark.slow]
+pytestmark = [pytest.mark.emulation, needs_sshd, pytest.mark.beside, pytest.mark.slow]
 
 NETWORK = topology([("a", "b")])
 

@@ -13,7 +13,7 @@ from testbed.controllers.application_process import LISTEN_PORT
 from tests.testbed.boxes.rig import CONTROLLER, Rig, needs_sshd, rig
 from tests.testbed.emulated import topology
 
-pytestmark = [pytest.mark.emulation, needs_sshd]
+pytestmark = [pytest.mark.emulation, needs_sshd, pytest.mark.beside, pytest.mark.slow]
 
 
 NETWORK = topology([("a", "b")])

@@ -27,7 +27,7 @@ from testbed.machine.run_directory import LAB_VARIABLE
 from testbed.network.queues import leaf_class
 from tests.kuijia_app.dummy_switches import wait_until
 
-pytestmark = pytest.mark.emulation
+pytestmark = [pytest.mark.emulation, pytest.mark.beside, pytest.mark.slow]
 
 CAPACITY = 20.0
 SOURCE_PORTS = range(21000, 21040)
