@@ -18,9 +18,9 @@ class Verdict(Enum):
     """Decision about a connection whose switch has named its datapath id."""
 
     KNOWN = auto()
-    STRANGER = auto()
+    UNKNOWN = auto()
     DUPLICATE = auto()
-    TOO_MANY_STRANGERS = auto()
+    TOO_MANY_UNKNOWN = auto()
     TOO_OFTEN = auto()
 
 
@@ -44,9 +44,9 @@ class Admission(Generic[Key]):
         self._half_open_at: Counter[str] = Counter()
         self._holders: dict[int, Key] = {}
         self._named: dict[Key, tuple[int, str]] = {}
-        self._strangers: Counter[str] = Counter()
+        self._unknown: Counter[str] = Counter()
         self._returns: dict[tuple[int, str], Allowance] = {}
-        self._announcements = Allowance(limits.strangers_rate, limits.strangers_rate, now)
+        self._announcements = Allowance(limits.unknown_rate, limits.unknown_rate, now)
 
     @property
     def half_open(self) -> int:
@@ -89,14 +89,14 @@ class Admission(Generic[Key]):
             return Verdict.TOO_OFTEN
         if not known:
             limits = self._limits
-            full = self._strangers.total() >= limits.strangers
-            if full or self._strangers[address] >= limits.strangers_of_address or not self._announcements.take(now):
-                return Verdict.TOO_MANY_STRANGERS
-            self._strangers[address] += 1
+            full = self._unknown.total() >= limits.unknown
+            if full or self._unknown[address] >= limits.unknown_of_address or not self._announcements.take(now):
+                return Verdict.TOO_MANY_UNKNOWN
+            self._unknown[address] += 1
         self._forget_half_open(key)
         self._holders[datapath_id] = key
         self._named[key] = (datapath_id, "" if known else address)
-        return Verdict.KNOWN if known else Verdict.STRANGER
+        return Verdict.KNOWN if known else Verdict.UNKNOWN
 
     def left(self, key: Key) -> None:
         """Forget a connection that has ended; nothing happens when it is forgotten already."""
@@ -105,7 +105,7 @@ class Admission(Generic[Key]):
             datapath_id, address = self._named.pop(key)
             del self._holders[datapath_id]
             if address:
-                self._less(self._strangers, address)
+                self._less(self._unknown, address)
 
     def _may_return(self, datapath_id: int, address: str, now: float) -> bool:
         """Count for each address by itself, or who comes too often would keep out the switch whose name it uses."""

@@ -20,8 +20,8 @@ class Limits:
         returns_burst: how often at once.
         returns_remembered: switches and addresses for which that is counted; with more, those seen longest ago are not.
         strangers: strangers that stay connected; more are refused.
-        strangers_of_address: the same for one address.
-        strangers_rate: strangers that are announced to the application a second.
+        unknown_of_address: the same for one address.
+        unknown_rate: strangers that are announced to the application a second.
         tls_handshake: time for the handshake of TLS.
         handshake: time from there, or from the connection, until the datapath id is known.
         description: time from there until the ports are described.
@@ -31,7 +31,7 @@ class Limits:
             one more for each `frame_share` bytes.
         frames_burst: how many it may be ahead of its rate.
         frame_share: see above.
-        stranger_frames_rate: the same for a stranger.
+        unknown_frames_rate: the same for a stranger.
         turn_frames: messages or parts taken from one switch before the next one has its turn.
         turn_frame_time: time for one switch before the next one has its turn.
         turn_time: time for all half-open connections before known switches have their turn again.
@@ -54,9 +54,9 @@ class Limits:
     returns_rate: float = 1.0
     returns_burst: float = 10.0
     returns_remembered: int = 10_000
-    strangers: int = 64
-    strangers_of_address: int = 16
-    strangers_rate: float = 10.0
+    unknown: int = 64
+    unknown_of_address: int = 16
+    unknown_rate: float = 10.0
     tls_handshake: float = 5.0
     handshake: float = 5.0
     description: float = 10.0
@@ -65,7 +65,7 @@ class Limits:
     frames_rate: float = 4000.0
     frames_burst: float = 16000.0
     frame_share: int = 256
-    stranger_frames_rate: float = 10.0
+    unknown_frames_rate: float = 10.0
     turn_frames: int = 16
     turn_frame_time: float = 0.002
     turn_time: float = 0.002

@@ -29,7 +29,7 @@ class Peer:
     Attributes:
         greeting: until the datapath id is known.
         datapath: from then on, if the application knows the switch.
-        is_stranger: the application does not know it.
+        is_unknown: the application does not know it.
         is_leaving: it has been refused, and is given a moment to read why.
         rival: another connection that claims the same datapath id, and waits.
         claim: the description of features of a rival.
@@ -47,7 +47,7 @@ class Peer:
         self.greeting: Greeting | None = Greeting(limits)
         self.answers = Answers(limits)
         self.datapath: GatedDatapath | None = None
-        self.is_stranger = False
+        self.is_unknown = False
         self.is_leaving = False
         self.rival: Peer | None = None
         self.claim: Frame | None = None
@@ -69,7 +69,7 @@ class Peer:
     @property
     def is_known(self) -> bool:
         """True when it is a switch of the application's."""
-        return self.datapath is not None and not self.is_stranger
+        return self.datapath is not None and not self.is_unknown
 
     @property
     def has_frame(self) -> bool:
@@ -81,16 +81,16 @@ class Peer:
         self.heard_at = now
         self._splitter.feed(data)
 
-    def named(self, datapath: GatedDatapath, now: float, *, is_stranger: bool) -> None:
+    def named(self, datapath: GatedDatapath, now: float, *, is_unknown: bool) -> None:
         """Pass from the greeting to what follows it."""
         self.datapath = datapath
-        self.is_stranger = is_stranger
+        self.is_unknown = is_unknown
         self.greeting = None
         self.claim = None
         self.named_at = self._next_echo = now
         self._splitter.longest = LONGEST
-        if is_stranger:
-            rate = self._limits.stranger_frames_rate
+        if is_unknown:
+            rate = self._limits.unknown_frames_rate
             self._allowance = Allowance(rate, 2 * rate, now)
 
     def may_speak(self, now: float) -> bool:
@@ -117,11 +117,11 @@ class Peer:
             raise MalformedError("a message of another version than OpenFlow 1.3", frame.data)
         if frame.kind in _CHECKED:
             elements.check(frame)
-            return None if self.is_stranger else frame
+            return None if self.is_unknown else frame
         if frame.kind == Kind.MULTIPART_REPLY:
             if self._has_parts:
                 return frame
-            if not self.is_stranger:
+            if not self.is_unknown:
                 self._parts = self.answers.parts(frame)
                 self._has_parts = True
         elif frame.kind == Kind.ECHO_REQUEST:

@@ -202,19 +202,19 @@ class Reception:
         verdict = self._admission.named(peer, datapath_id, now)
         if verdict is Verdict.DUPLICATE:
             self._dispute(peer, datapath_id, now)
-        elif verdict is Verdict.TOO_MANY_STRANGERS:
+        elif verdict is Verdict.TOO_MANY_UNKNOWN:
             self.drop(peer, RefusedError("too many switches that the application does not know"), now)
         elif verdict is Verdict.TOO_OFTEN:
             self.drop(peer, RefusedError(_TOO_OFTEN), now)
         else:
-            self._let_in(peer, peer.claim, datapath_id, now, is_stranger=verdict is Verdict.STRANGER)
+            self._let_in(peer, peer.claim, datapath_id, now, is_unknown=verdict is Verdict.UNKNOWN)
 
-    def _let_in(self, peer: Peer, features: Frame, datapath_id: int, now: float, *, is_stranger: bool) -> None:
+    def _let_in(self, peer: Peer, features: Frame, datapath_id: int, now: float, *, is_unknown: bool) -> None:
         self._pause(peer, paused=False)
         datapath = GatedDatapath(peer.wire, peer.answers, peer.address, datapath_id)
-        peer.named(datapath, now, is_stranger=is_stranger)
+        peer.named(datapath, now, is_unknown=is_unknown)
         datapath.pass_on(features)
-        if not is_stranger:
+        if not is_unknown:
             datapath.ask_for_ports()
 
     def _dispute(self, peer: Peer, datapath_id: int, now: float) -> None:

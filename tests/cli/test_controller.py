@@ -137,5 +137,5 @@ def test_a_pipe_is_refused_in_the_place_of_a_plan_file(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     os.mkfifo(path)
     result = kuijia_controller(str(path), "--port", str(free_port()))
-    expected = f"error: {path}: is no regular file, expected a plan in JSON\n"
+    expected = f"error: {path}: is not a regular file, expected a plan in JSON\n"
     assert (result.returncode, result.stderr) == (2, expected)

@@ -136,7 +136,7 @@ def looked_until_logged(reoptimisation: Reoptimisation, caplog: pytest.LogCaptur
         assert reoptimisation.look(plan, CUT, now, is_free=True) is None
         time.sleep(0.01)
     assert reoptimisation.look(plan, CUT, now + 10, is_free=True) is None
-    return caplog.messages == ["no plan is solved anew, the one in force stays"]
+    return caplog.messages == ["no new plan: the one in force stays"]
 
 
 def test_an_answer_for_a_plan_that_is_no_longer_in_force_is_not_taken() -> None:
