@@ -139,7 +139,7 @@ def _is_there(name: str) -> bool:
 
 
 def _tcp(args: argparse.Namespace) -> Tcp:
-    """Return TCP's settings: without a handshake no flow waits for RFC 6298's first second, as its round trip is known."""
+    """Return TCP's settings; only with a handshake the first timeout defaults to RFC 6298's second."""
     shortest = args.min_timeout
     if shortest is None:
         shortest = 0.01 if is_generated(args.topology) else 0.2
