@@ -169,7 +169,7 @@ def result_to_json(result: Result) -> dict[str, Any]:
         entry["loss"] = flow.loss
     for check, entry in zip(result.checks, data["checks"], strict=True):
         entry["passed"] = check.passed
-    # One pass through JSON turns tuples into lists, so that what is validated is what is written.
+    # One pass through JSON turns tuples into lists, so that the validated data are the written data.
     plain: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, "version": VERSION, **data}, allow_nan=False))
     return plain
 

@@ -95,7 +95,7 @@ class Checkpoint:
         first, *others = whole.splitlines() or [content]
         told = "; ".join(_differences(self._header(first), json.loads(header)))
         if told and others:
-            raise InputError(self.path, "", f"holds what another run has finished ({told})", _ANOTHER_WAY)
+            raise InputError(self.path, "", f"holds results of another run ({told})", _ANOTHER_WAY)
         if told:
             self._begin(header)
             return
@@ -153,7 +153,7 @@ class Checkpoint:
 
 
 def _checksum(text: str) -> int:
-    """Return a number by which a line that was damaged is known: whoever uses a result trusts its form."""
+    """Return a checksum that reveals a damaged line: users of a result trust its form."""
     return zlib.crc32(text.encode())
 
 

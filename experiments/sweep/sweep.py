@@ -1,4 +1,4 @@
-"""Defines and runs sweeps: results come in the order of the cases, whoever works on them and when."""
+"""Defines and runs sweeps: results come in the order of the cases, for any workers at any time."""
 
 from __future__ import annotations
 

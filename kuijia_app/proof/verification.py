@@ -156,7 +156,7 @@ class Verifier:
                 walk = self._network.walk(source, Packet(in_port, host, address, code_point, ecn))
                 if walk.hops[0].forwarding.sent or walk.choices:
                     about = f"{source} -> {address}, dscp {code_point}, ecn {ecn}"
-                    problem = f"planned for nobody, but not dropped at {place(walk.hops[0])}"
+                    problem = f"traffic of no pair, but not dropped at {place(walk.hops[0])}"
                     self._found.violations.append(Violation("stray", NO_FAILURE.name, about, (), problem))
 
     def _check_sessions(self) -> None:

@@ -1,4 +1,4 @@
-"""The faults of one way through the model network, held against what is due to its traffic; pure."""
+"""Finds the faults of one walk through the model network: differences from the treatment due to its traffic; pure."""
 
 from __future__ import annotations
 

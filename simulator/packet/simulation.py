@@ -130,7 +130,7 @@ class Simulation:
     def port_counters(self) -> dict[str, NDArray[np.uint64]]:
         """Return views, not copies, of the packets and bytes counted at each link, as in `LinkResults`; read-only.
 
-        They change when the simulation runs; call again after a run, as packets are counted when somebody asks.
+        They change when the simulation runs; call this again after a run, as packets are counted only on request.
         """
         return self._core.port_counters()
 

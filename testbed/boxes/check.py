@@ -74,7 +74,7 @@ def cable_faults(cables: Iterable[Cable], heard: Heard, asleep: Iterable[tuple[s
 
     Args:
         cables: expected cables.
-        heard: received frames.
+        heard: the received probe frames.
         asleep: box and interface of ends that were down; their cables are not judged.
     """
     sleeping = set(asleep)
@@ -86,7 +86,7 @@ def cable_faults(cables: Iterable[Cable], heard: Heard, asleep: Iterable[tuple[s
             found = [(str(box), str(interface)) for box, interface in heard[here[0]][here[1]]]
             if found != [there]:
                 seen = ", ".join(" ".join(each) for each in found) or "nothing"
-                faults.append(f"{' '.join(here)} hears {seen} instead of {' '.join(there)}")
+                faults.append(f"{' '.join(here)} receives from {seen} instead of {' '.join(there)}")
     return faults
 
 
@@ -126,7 +126,7 @@ def _interface_faults(name: str, mtu: int, facts: Facts) -> Iterator[str]:
     if found["carries"]:
         yield f"{name} is in use: {', '.join(found['carries'])} is built on it"
     if found["own_queues"]:
-        yield f"{name} has queues that somebody configured ({', '.join(found['own_queues'])})"
+        yield f"{name} already has queues ({', '.join(found['own_queues'])})"
     if found["up"] and not found["carrier"]:
         yield f"{name} has no carrier"
     if 0 < found["max_mtu"] < mtu:

@@ -257,7 +257,7 @@ class Fleet:
         return self.ask("probe_cables", arguments)
 
     def _ways_to_controller(self) -> tuple[list[str], str | None]:
-        """Return faults of switches that do not reach the controller, and why nobody can listen in its place, if so."""
+        """Return faults of switches that do not reach the controller, and why listening in its place fails, if so."""
         host, port = self.inventory.controller.host, self.inventory.controller.port
 
         def arguments(box: Box) -> dict[str, object] | None:

@@ -75,7 +75,7 @@ class Record:
         """Keep others from changing the box, or these interfaces under another of its names, during a block.
 
         Raises:
-            TestbedError: somebody else has claimed it.
+            TestbedError: another user has claimed it.
         """
         self.path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         require_trusted(self.path.parent)

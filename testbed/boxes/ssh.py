@@ -49,7 +49,7 @@ _MOST_CHATTER = 200
 _LONGEST_CHATTER = 4096
 """Bytes of such a line; a longer one counts as several."""
 
-_NOT_STARTED = "does not start what is to be run there"
+_NOT_STARTED = "does not start the agent"
 
 SEND_SECONDS = 30.0
 """Seconds that a box may take to take an order, or the agent."""
@@ -101,11 +101,11 @@ class Connection:
     """A box that answers, from construction until `close` or its death.
 
     Args:
-        name: what messages call the box.
-        login: how it is reached.
+        name: the name of the box in messages.
+        login: address and credentials.
 
     Raises:
-        DeadBoxError: there is no connection; the message says what SSH said.
+        DeadBoxError: there is no connection; the message quotes SSH.
     """
 
     def __init__(self, name: str, login: Login) -> None:
@@ -226,7 +226,7 @@ class Connection:
         except Empty as error:
             raise self._dead(f"does not answer for {seconds:g} s") from error
         if isinstance(answer, str):
-            self._answers.put(answer)  # for whoever asks next
+            self._answers.put(answer)  # for the next caller
             raise self._dead(answer)
         return answer
 
@@ -239,7 +239,7 @@ class Connection:
         assert self._ssh.stdout is not None
         fault = self._fault = self._heard(self._ssh.stdout)
         self._answers.put(fault)
-        if fault:  # nothing that still comes is listened to, and SSH must not wait for somebody who takes it
+        if fault:  # later output is not read, and SSH must not wait for a reader
             self._ssh.kill()
 
     def _heard(self, said: IO[bytes]) -> str:
@@ -258,7 +258,7 @@ class Connection:
                 return f"sends a line of more than {LONGEST_OUTPUT} bytes"
             answer = _answer(line)
             if answer is None:
-                return "has closed the connection, or sends what is no answer"
+                return "has closed the connection, or sends no valid answer"
             if answer["id"] not in self._awaited:
                 return "answers what it was not asked"
             self._awaited.remove(answer["id"])

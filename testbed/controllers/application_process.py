@@ -231,4 +231,4 @@ class ApplicationProcess(ABC):
         with self._output_file.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_WORDS))
             lines = file.read(_LAST_WORDS).decode(errors="replace").strip().splitlines()
-        return one_line(lines[-1]) if lines else "it said nothing"
+        return one_line(lines[-1]) if lines else "without a message"

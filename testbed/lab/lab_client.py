@@ -76,7 +76,7 @@ def start_lab(order: Order, report: Callable[[str], None]) -> dict[str, Any]:
             else:
                 status: dict[str, Any] = message["ready"]
                 return status
-    except BaseException:  # an interrupt, or nobody is left who reads the report
+    except BaseException:  # an interrupt, or the reader of the report is gone
         service.terminate()
         service.wait()
         raise

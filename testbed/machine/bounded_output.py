@@ -109,7 +109,7 @@ class Tail:
 
 
 def _written(stream: IO[bytes], data: memoryview) -> int:
-    """Write what the stream takes; all of it counts as written where nobody reads it any more."""
+    """Write as much as the stream takes; without a reader everything counts as written."""
     try:
         return os.write(stream.fileno(), data[:_CHUNK])
     except BlockingIOError:

@@ -232,4 +232,4 @@ def _status(channel: Path) -> int:
     except (FileNotFoundError, ValueError) as error:
         said = (channel / "log").read_text(errors="replace").splitlines()
         last = "; ".join(line.strip() for line in said[-_LOG_LINES:] if line.strip())
-        raise TestbedError(f"the guest ended before its command did: {last or 'it said nothing'}") from error
+        raise TestbedError(f"the guest ended before its command did: {last or 'without a message'}") from error

@@ -239,7 +239,7 @@ def test_udp_loses_in_proportion(capsys: pytest.CaptureFixture[str]) -> None:
         (("--probabilities", "none.csv"), "none.csv: cannot be read"),
         (
             ("--probabilities", "table1-5min", "--failures", "nodes"),
-            "option:--probabilities: failure 's1' takes a node down, whose probability links do not tell, expected",
+            "option:--probabilities: failure 's1' takes a node down: links give it no probability, expected",
         ),
         (("--failures", "missing.csv"), "missing.csv: cannot be read"),
         (("--schemes", "kuijia,"), "kuijia whatif: argument --schemes: 'kuijia,', expected names separated by commas"),

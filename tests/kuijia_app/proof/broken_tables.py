@@ -276,7 +276,7 @@ BREAKS = [
     (dropping(ip_ecn=1), "delivered", "ecn 1"),
     (dropping(ipv4_dst=IPv4Network("10.0.4.128/25")), "delivered", "to 10.0.4.128"),
     (with_prefix("10.0.4.0/30"), "delivered", "to 10.0.4.4"),
-    (with_prefix("10.0.0.0/8"), "stray", "s1 -> 10.0.0.0, dscp 0, ecn 0: planned for nobody, but not dropped"),
+    (with_prefix("10.0.0.0/8"), "stray", "s1 -> 10.0.0.0, dscp 0, ecn 0: traffic of no pair, but not dropped"),
     (groups_in_another_order, "acceptable", "does not exist by then"),
     (last_bucket_watches_nothing, "acceptable", "bucket 2: watches nothing"),
     (label_of_21_bits, "acceptable", "mpls_label 1048592 has more than 20 bits"),

@@ -93,7 +93,7 @@ FAULTS = {
     ("[46, 40]", "[48]"): "9: code point 48 is that of control traffic, expected another one",
     ("[46, 40]", "[64]"): "9: code point 64, expected 0 to 63",
     ("code_points: [46, 40], ", ""): (
-        "9: class 0 has no code points, expected one at least: only the last class has what is not marked"
+        "9: class 0 has no code points, expected at least one: only the last class has unmarked packets"
     ),
     ("victim: scavenger", "victim: voice"): (
         "10: victims of class 1 wait in 'voice', expected a queue that is served after its normal one, 'data'"

@@ -64,7 +64,7 @@ def test_boxes_as_they_should_be_have_no_faults() -> None:
         ),
         ({"interfaces": {"eth1": {**IDLE, "mac": None}}}, "eth1 has no Ethernet address"),
         ({"interfaces": {"eth1": {**IDLE, "master": "bond0"}}}, "eth1 is in use: it is a port of bond0"),
-        ({"interfaces": {"eth1": {**IDLE, "own_queues": ["htb"]}}}, "eth1 has queues that somebody configured (htb)"),
+        ({"interfaces": {"eth1": {**IDLE, "own_queues": ["htb"]}}}, "eth1 already has queues (htb)"),
         ({"interfaces": {"eth1": {**IDLE, "carries": ["eth1.7"]}}}, "eth1 is in use: eth1.7 is built on it"),
         ({"interfaces": {"eth1": {**IDLE, "carrier": False}}}, "eth1 has no carrier"),
         ({"interfaces": {"eth1": {**IDLE, "max_mtu": 1500}}}, "eth1 carries packets of 1500 bytes at most"),
@@ -149,10 +149,10 @@ def test_swapped_cables_are_found_at_all_their_ends() -> None:
         "switch c": {"eth1": []},
     }
     assert cable_faults(cables, heard) == [
-        "switch a eth1 hears switch c eth1 instead of switch b eth1",
-        "switch b eth1 hears switch a eth2 instead of switch a eth1",
-        "switch a eth2 hears switch b eth1 instead of switch c eth1",
-        "switch c eth1 hears nothing instead of switch a eth2",
+        "switch a eth1 receives from switch c eth1 instead of switch b eth1",
+        "switch b eth1 receives from switch a eth2 instead of switch a eth1",
+        "switch a eth2 receives from switch b eth1 instead of switch c eth1",
+        "switch c eth1 receives from nothing instead of switch a eth2",
     ]
     assert cable_faults(cables[1:], heard, [("switch c", "eth1")]) == []
 

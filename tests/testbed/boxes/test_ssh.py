@@ -183,14 +183,14 @@ while True:
         ),
         (
             "import sys\nwhile True: sys.stdout.write('x' * 65536)",
-            r"^switch a does not start what is to be run there, but",
+            r"^switch a does not start the agent, but",
         ),
-        ("print('Welcome!', flush=True)\nwhile True: print('Welcome!')", r"^switch a does not start what is to be run"),
+        ("print('Welcome!', flush=True)\nwhile True: print('Welcome!')", r"^switch a does not start the agent"),
         (ANSWERS_FOR_EVER % 1, r"^switch a answers what it was not asked$"),
         (ANSWERS_FOR_EVER % 7, r"^switch a answers what it was not asked$"),
         (
             f"print({GREETING!r}); print('[' * 100000)",
-            r"^switch a has closed the connection, or sends what is no answer$",
+            r"^switch a has closed the connection, or sends no valid answer$",
         ),
         (f'print({GREETING!r}); print(\'{{"id": [], "value": 1}}\')', r"^switch a has closed the connection, or sends"),
         (
@@ -228,7 +228,7 @@ def test_a_box_that_is_given_up_before_it_is_asked_is_given_the_reason(ssh_stand
 def test_complaints_without_end_fill_no_disk(ssh_stand_in: Path) -> None:
     program = "import sys\nfor _ in range(2000): sys.stderr.write('x' * 65536)\nsys.exit('\\nthe last word')"
     ssh_stand_in.write_text(f"#!/bin/sh\nexec {SYSTEM_PYTHON} -c {shlex.quote(program)}\n")
-    with pytest.raises(DeadBoxError, match=r"^switch a does not start what is to be run there: the last word$"):
+    with pytest.raises(DeadBoxError, match=r"^switch a does not start the agent: the last word$"):
         Connection("switch a", Login("box"))
 
 
@@ -260,6 +260,6 @@ def test_an_idle_connection_gives_signs_of_life(ssh_stand_in: Path, monkeypatch:
 def test_an_old_python_is_named(ssh_stand_in: Path) -> None:
     ssh_stand_in.write_text('#!/bin/sh\necho "Python 3.7 is too old" >&2\nexit 1\n')
     with pytest.raises(
-        DeadBoxError, match=r"^switch a does not start what is to be run there: Python 3\.7 is too old$"
+        DeadBoxError, match=r"^switch a does not start the agent: Python 3\.7 is too old$"
     ):
         Connection("switch a", Login("box"))
