@@ -259,7 +259,5 @@ def test_an_idle_connection_gives_signs_of_life(ssh_stand_in: Path, monkeypatch:
 
 def test_an_old_python_is_named(ssh_stand_in: Path) -> None:
     ssh_stand_in.write_text('#!/bin/sh\necho "Python 3.7 is too old" >&2\nexit 1\n')
-    with pytest.raises(
-        DeadBoxError, match=r"^switch a does not start the agent: Python 3\.7 is too old$"
-    ):
+    with pytest.raises(DeadBoxError, match=r"^switch a does not start the agent: Python 3\.7 is too old$"):
         Connection("switch a", Login("box"))
