@@ -132,9 +132,9 @@ class Result:
         repetition: counts from 1.
         started_at: when the run began, in seconds since the epoch.
         published: the paper's figures for this scheme, None where it has none.
-        invalid: why the run must not be used; empty for a good one.
-        manifest: what it was measured with: versions, machine, options, calibration, load.
-        parameters: what the experiment varies from run to run, beside the scheme and the failed link.
+        invalid: reasons why the run must not be used; empty for a good one.
+        manifest: conditions of the measurement: versions, machine, options, calibration, load.
+        parameters: values that the experiment varies from run to run, besides the scheme and the failed link.
     """
 
     experiment: str

@@ -183,7 +183,7 @@ class LivenessTracker:
         return (*died, *revived)
 
     def _undescribed_edges(self) -> frozenset[Edge]:
-        """The links of which at least one end has not described its ports yet."""
+        """Return the links with at least one end that has not described its ports yet."""
         edges = map(frozenset, self._wiring.topology.edges)
         return frozenset(edge for edge in edges if not self._undescribed.isdisjoint(edge))
 

@@ -109,7 +109,7 @@ def entries(frame: Frame) -> Iterator[tuple[int, int, tuple[int, ...]]]:
         if kind == Multipart.PORT_DESC:
             length = _PORT_LENGTH
             if position + length > end:
-                raise MalformedError("a port that goes beyond its message", frame.data[position:])
+                raise MalformedError("a port that extends beyond its message", frame.data[position:])
         elif kind == Multipart.GROUP_DESC:
             length = _length(frame, position, end, _GROUP_LENGTH, "group")
             _check_buckets(frame, position + _GROUP_LENGTH, position + length, named)
@@ -135,7 +135,7 @@ def _check_flow(frame: Frame, start: int, end: int, named: list[int]) -> None:
             raise MalformedError("an instruction of no known type and length", frame.data[position:])
         position += length
     if position != end:
-        raise MalformedError("a match whose padding goes beyond its flow entry", frame.data[start:])
+        raise MalformedError("a match whose padding extends beyond its flow entry", frame.data[start:])
 
 
 def _check_buckets(frame: Frame, position: int, end: int, named: list[int]) -> None:

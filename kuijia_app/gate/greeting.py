@@ -53,7 +53,7 @@ class Greeting:
         if frame.kind == Kind.HELLO and not self._agreed:
             self._agree(frame)
         elif not self._agreed:
-            raise MalformedError("another message in the place of a hello", frame.data)
+            raise MalformedError("another message in place of a hello", frame.data)
         elif frame.kind == Kind.ECHO_REQUEST:
             self.reply += message(Kind.ECHO_REPLY, frame.xid, frame.data[HEADER.size :])
         elif frame.kind == Kind.FEATURES_REPLY:

@@ -268,10 +268,10 @@ class Verifier:
             present = self._network.switch(name).groups
             for group_id in sorted(groups.keys() | present.keys()):
                 if groups.get(group_id) != present.get(group_id):
-                    problem = f"after healing, group {group_id} of {name} is not what it was"
+                    problem = f"after healing, group {group_id} of {name} differs from before"
                     self._found.violations.append(Violation("healed", failure.name, "", (), problem))
         for switch, port in sorted(self._network.dead_ports ^ self._dead_ports):
-            problem = f"after healing, port {port} of {switch} is not what it was"
+            problem = f"after healing, port {port} of {switch} differs from before"
             self._found.violations.append(Violation("healed", failure.name, "", (), problem))
 
     def _walk(self, traffic: Traffic, slot: int) -> Walk:

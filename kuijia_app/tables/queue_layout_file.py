@@ -21,7 +21,7 @@ _WHOLE = "a whole number, zero or more"
 
 
 def load_layout(path: Path) -> QueueLayout:
-    """The layout in a YAML file.
+    """Return the layout in a YAML file.
 
     The file holds `queues`, in the strict order in which they are served, each with the `id` that switches know it by,
     a `name`, the `traffic_class` that labels carry, perhaps the `ecn` bits for tagging dscp-ecn and the share of the
@@ -100,5 +100,5 @@ class _Reader:
 
 
 def _value(item: yaml.Node, key: str) -> yaml.Node:
-    """The value of a key that `mapping` has found, the item itself where the key is left out."""
+    """Return the value of a key that `mapping` has found, the item itself if the key is missing."""
     return next((value for name, value in item.value if name.value == key), item)

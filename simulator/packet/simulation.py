@@ -115,7 +115,7 @@ class Simulation:
         self._core.move_flow(flow, forward, backward)
 
     def fail(self, link: int, *, known: bool = True) -> None:
-        """Fail a link now: what waits for it or is on it is lost, and so is what comes.
+        """Fail a link now: packets that wait for it, are on it or come later are lost.
 
         Args:
             link: its number.

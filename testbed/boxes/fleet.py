@@ -104,7 +104,7 @@ class Fleet:
     def ask(
         self, action: str, arguments: Callable[[Box], dict[str, object] | None], seconds: float = _CHANGE_SECONDS
     ) -> dict[str, Any]:
-        """Have the connected boxes execute an action at the same time.
+        """Execute an action on the connected boxes at the same time.
 
         Args:
             action: of the agent.

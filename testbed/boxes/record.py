@@ -160,7 +160,7 @@ class Record:
 
     def _complaint(self) -> str:
         return (
-            f"{self.path} has lines that cannot be read, and what they record is not put back: a restart of the box "
+            f"{self.path} has unreadable lines, and the changes that they record are not undone: a restart of the box "
             "undoes all but a bridge; then delete the file"
         )
 

@@ -56,7 +56,7 @@ SEND_SECONDS = 30.0
 
 _PATIENCE_SECONDS = 0.5
 _COMPLAINT_SECONDS = 1.0
-"""Seconds in which the last words of an SSH that has ended are to be had."""
+"""Seconds to wait for the last output of an SSH that has ended."""
 
 
 class BoxError(TestbedError):
@@ -214,9 +214,9 @@ class Connection:
                     if ready:
                         left = left[os.write(descriptor, left) :]
                     elif time.monotonic() > deadline or self._is_closing.is_set():
-                        raise self._dead(f"does not take what it is sent for {SEND_SECONDS:g} s")
+                        raise self._dead(f"has not read its orders for {SEND_SECONDS:g} s")
         except BlockingIOError as error:  # less room than a pipe promises
-            raise self._dead("does not take what it is sent") from error
+            raise self._dead("does not read its orders") from error
         except (BrokenPipeError, ValueError) as error:  # it is closed already
             raise self._dead() from error
 
@@ -260,7 +260,7 @@ class Connection:
             if answer is None:
                 return "has closed the connection, or sends no valid answer"
             if answer["id"] not in self._awaited:
-                return "answers what it was not asked"
+                return "answers an order that was not sent"
             self._awaited.remove(answer["id"])
             self._answers.put(answer)
         return ""

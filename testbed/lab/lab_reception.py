@@ -53,7 +53,7 @@ class Reception:
         listener: the socket.
         refusal: makes the answer for a client that sends too much or too slowly, from problem and expectation.
         patience: seconds.
-        most_clients: let in at a time.
+        most_clients: most clients at a time.
         longest_request: bytes.
     """
 
@@ -100,7 +100,7 @@ class Reception:
         return self._finished.popleft()
 
     def answer(self, client: Client, answer: bytes) -> None:
-        """Send what the client takes at once; the rest follows while others are waited for."""
+        """Send as much as the client reads at once; the rest follows later."""
         client.answer = memoryview(answer)
         client.state = _State.LISTENS
         client.deadline = time.monotonic() + self._patience

@@ -63,7 +63,7 @@ class Order:
         return json.dumps(asdict(self))
 
     def read(self) -> tuple[Plan, LabOptions]:
-        """Return what the order stands for; raises InputError when it stands for nothing."""
+        """Return the parsed order; raise InputError if it is invalid."""
         types = {field.name: type(field.default) for field in fields(LabOptions) if field.default is not MISSING}
         for name, value in self.options.items():
             wanted = types.get(name)

@@ -177,7 +177,7 @@ def owner_of(directory: Path) -> ProcessIdentity | None:
 
 
 def labs(root: Path = ROOT) -> list[Path]:
-    """Directories of all labs, live or left over."""
+    """Return the directories of all labs, live or left over."""
     if not root.is_dir():
         return []
     return sorted(

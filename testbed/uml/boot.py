@@ -91,8 +91,8 @@ def run_in_guest(
 
     Args:
         argv: the command; programs of this Python's environment are found before others.
-        guest: what it gets of the machine.
-        output: is given what the command writes to standard output, as it comes.
+        guest: its resources from the machine.
+        output: receives the command's standard output as it comes.
         errors: likewise for standard error.
 
     Raises:
@@ -129,7 +129,7 @@ def run_in_guest(
 
 
 def _require_usable(folder: Path) -> None:
-    """Raises InputError when the guest cannot have a folder of the machine to write to."""
+    """Raise InputError if the guest cannot have a folder of the machine to write to."""
     if not folder.is_dir():
         raise InputError("user-mode Linux", str(folder), "this is no folder", "one the guest may write to")
     # `/` has no parents; of anything else the nearest of the guest's own places decides.
@@ -140,7 +140,7 @@ def _require_usable(folder: Path) -> None:
 
 
 def _fill(channel: Path, argv: Sequence[str], guest: Guest, folders: Mapping[Path, str]) -> None:
-    """Put what the guest reads into the channel folder."""
+    """Write the guest's input files into the channel folder."""
     shutil.copy(_INIT, channel / "init")
     seen = dict.fromkeys((MODULES, Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()), "ro")
     hidden = {folder: mode for folder, mode in seen.items() if any(map(folder.is_relative_to, _EMPTY_IN_GUEST))}

@@ -299,7 +299,7 @@ BREAKS = [
     (wrong_watch, "aboriginal", "went s1-s2-s4 in queues 1,1,1 (left) before and s1-s3-s4 in queues 2,2,2"),
     (watches_nothing, "delivered", "sent into a dead link at s1"),
     (wrong_port_of_liveness, "delivered", "sent into a dead link at s1"),
-    (wrong_port_of_liveness, "healed", "after healing, group 805306384 of s1 is not what it was"),
+    (wrong_port_of_liveness, "healed", "after healing, group 805306384 of s1 differs from before"),
     (stolen_slots, "split", "30 of the 64 of all slots use s1-s2-s4, expected 32.0"),
     (fewer_slots, "split", "64 of the 64 of all slots use s1-s2-s4, expected 32.0"),
     (wrong_backup, "split", "use s1-s3-s4, expected 12.8"),

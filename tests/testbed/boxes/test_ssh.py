@@ -186,8 +186,8 @@ while True:
             r"^switch a does not start the agent, but",
         ),
         ("print('Welcome!', flush=True)\nwhile True: print('Welcome!')", r"^switch a does not start the agent"),
-        (ANSWERS_FOR_EVER % 1, r"^switch a answers what it was not asked$"),
-        (ANSWERS_FOR_EVER % 7, r"^switch a answers what it was not asked$"),
+        (ANSWERS_FOR_EVER % 1, r"^switch a answers an order that was not sent$"),
+        (ANSWERS_FOR_EVER % 7, r"^switch a answers an order that was not sent$"),
         (
             f"print({GREETING!r}); print('[' * 100000)",
             r"^switch a has closed the connection, or sends no valid answer$",
@@ -221,7 +221,7 @@ def test_a_box_that_is_given_up_before_it_is_asked_is_given_the_reason(ssh_stand
         deadline = time.monotonic() + 30
         while connection.is_alive and time.monotonic() < deadline:
             time.sleep(0.01)
-        with pytest.raises(DeadBoxError, match=r"^switch a answers what it was not asked$"):
+        with pytest.raises(DeadBoxError, match=r"^switch a answers an order that was not sent$"):
             connection.call("clock")
 
 
@@ -236,7 +236,7 @@ def test_a_box_that_takes_nothing_is_dead(ssh_stand_in: Path, monkeypatch: pytes
     monkeypatch.setattr("testbed.boxes.ssh.SEND_SECONDS", 0.1)
     monkeypatch.setattr("testbed.boxes.ssh.bundle", lambda: bytes(1 << 20))  # more than pipes hold
     ssh_stand_in.write_text("#!/bin/sh\nexec sleep 60\n")
-    with pytest.raises(DeadBoxError, match=r"^switch a does not take what it is sent for 0\.1 s$"):
+    with pytest.raises(DeadBoxError, match=r"^switch a has not read its orders for 0\.1 s$"):
         Connection("switch a", Login("box"))
 
 
