@@ -58,7 +58,7 @@ def report_of(folder: Path) -> Report:
             and backend were not measured alike, so that they cannot be averaged.
     """
     if not folder.is_dir():
-        raise InputError(folder, "", "is no folder", "one that `kuijia run -o` wrote into")
+        raise InputError(folder, "", "is not a folder", "one that `kuijia run -o` wrote into")
     files = tuple(files_in(folder))
     results = [file.result for file in files if file.result is not None]
     saved = [file.exhibit for file in files if file.exhibit is not None]

@@ -243,7 +243,7 @@ class Verifier:
         """
         for number, choice in enumerate(walk.choices):
             if number or choice.switch != traffic.source or not traffic.is_split:
-                yield "choice", f"group {choice.group.group_id} of {choice.switch} chooses by the hash once more"
+                yield "choice", f"group {choice.group.group_id} of {choice.switch} hashes: only the ingress may, once"
             elif len(choice.group.buckets) != self._slot_count:
                 count = f"{len(choice.group.buckets)} buckets, expected {self._slot_count}"
                 yield "choice", f"group {choice.group.group_id} of {choice.switch} has {count}"

@@ -77,7 +77,7 @@ class Simulation:
         """
         moment = int(picoseconds(time))
         if moment < self._core.now:
-            raise UnsoundError(("at",), f"{time:g} s is over", f"{self.now:g} s or later")
+            raise UnsoundError(("at",), f"{time:g} s is in the past", f"{self.now:g} s or later")
         self._called += 1
         heapq.heappush(self._calls, (moment, self._called, call))
 
@@ -89,7 +89,9 @@ class Simulation:
         """
         check_sizes(self.network, [flows])
         if flows.count and picoseconds(flows.start).min() < self._core.now:
-            raise UnsoundError(("flows", "start"), f"{flows.start.min():g} s is over", f"{self.now:g} s or later")
+            raise UnsoundError(
+                ("flows", "start"), f"{flows.start.min():g} s is in the past", f"{self.now:g} s or later"
+            )
         routes, sets = (table[0].size - 1 for table in (self._table.arrays(), self._table.sets()))
         first = len(self._table.taken)
         self._table.extend([flows], around)

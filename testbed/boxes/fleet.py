@@ -184,11 +184,11 @@ class Fleet:
         found = self.examine(target, claimed=True)
         _require_none(found.faults)
         if found.untried:
-            report(f"it is not known {found.untried}")
+            report(f"not checked: {found.untried}")
         if found.built:
             return False
         if found.recorded:
-            report("putting back what the boxes were before")
+            report("restoring the boxes")
             self.put_back()
             found = self.examine(target, claimed=True)
             _require_none(found.faults)

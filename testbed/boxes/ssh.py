@@ -275,7 +275,7 @@ class Connection:
         how = how or self._fault or self._end()
         said = self._complaints.text(_COMPLAINT_SECONDS).strip().splitlines()
         if any(_OTHER_HOST_KEY in line for line in said):
-            how += ": its host key is another than the one that is known"
+            how += ": its host key differs from the known one"
         earlier = [line.strip().rstrip(".") for line in said[:-1] if any(fault in line for fault in _KEY_FAULTS)]
         reasons = [*earlier, *(line.strip() for line in said[-1:])]
         return DeadBoxError(f"{self.name} {how}" + (f": {one_line('; '.join(reasons))}" if reasons else ""))

@@ -167,7 +167,7 @@ class ApplicationProcess(ABC):
             event = None
         if not isinstance(event, dict) or "event" not in event:
             raise TestbedError(
-                f"{self._events_file} has a line that is no event: {quoted(line.decode(errors='replace'))}"
+                f"{self._events_file} has a line that is not an event: {quoted(line.decode(errors='replace'))}"
             )
         return event
 

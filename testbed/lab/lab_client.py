@@ -131,4 +131,4 @@ def _result(lab: str, line: bytes) -> Any:  # noqa: ANN401  # JSON
             raise LabRefusedError(error, exit_status)
         case {"result": result}:
             return result
-    raise TestbedError(f"lab {lab} gave no answer of the form expected, but {len(line)} bytes of something else")
+    raise TestbedError(f"lab {lab} did not send a valid answer, but {len(line)} other bytes")

@@ -123,7 +123,7 @@ def _read_order(file: TextIO) -> tuple[Plan, LabOptions]:
         if isinstance(error, InputError):
             raise
         raise InputError("order", "", "it is not JSON", "a plan and options") from error
-    raise InputError("order", "", "it is no order", "a JSON object with the members plan and options")
+    raise InputError("order", "", "it is not an order", "a JSON object with the members plan and options")
 
 
 def _listener(path: Path) -> socket.socket:

@@ -26,7 +26,7 @@ class OutputTooLongError(TestbedError):
 def require_short(length: int, name: str, longest: int = LONGEST_OUTPUT) -> None:
     """Raise OutputTooLongError, which names the source, for more than `longest` bytes."""
     if length > longest:
-        raise OutputTooLongError(f"{name} has more than {longest} bytes to say")
+        raise OutputTooLongError(f"{name} wrote more than {longest} bytes")
 
 
 def one_line(text: str) -> str:

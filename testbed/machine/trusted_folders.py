@@ -15,7 +15,7 @@ def fault_of_folder(folder: Path) -> str | None:
     """Return why a folder is not to be trusted, None when it is: ours or root's, and theirs alone to write."""
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode):
-        return "is no folder"
+        return "is not a folder"
     if found.st_uid not in (0, os.geteuid()):
         return f"belongs to user {found.st_uid}"
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

@@ -131,7 +131,7 @@ def run_in_guest(
 def _require_usable(folder: Path) -> None:
     """Raise InputError if the guest cannot have a folder of the machine to write to."""
     if not folder.is_dir():
-        raise InputError("user-mode Linux", str(folder), "this is no folder", "one the guest may write to")
+        raise InputError("user-mode Linux", str(folder), "is not a folder", "one the guest may write to")
     # `/` has no parents; of anything else the nearest of the guest's own places decides.
     around = next((own for own in folder.parents if own in _OWN_IN_GUEST), None)
     if folder in _OWN_IN_GUEST or around in _KERNELS_IN_GUEST:

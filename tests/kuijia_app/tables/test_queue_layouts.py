@@ -139,7 +139,7 @@ def test_a_layout_without_classes_is_refused(tmp_path: Path) -> None:
     path.write_text(OWN[: OWN.index("classes:")] + "classes: []\n")
     with pytest.raises(InputError) as raised:
         named_layout(str(path))
-    assert str(raised.value) == f"{path}:8: classes is empty, expected one class at least"
+    assert str(raised.value) == f"{path}:8: classes is empty, expected at least one class"
 
 
 def test_more_queues_than_tags_are_refused() -> None:
@@ -152,4 +152,4 @@ def test_more_queues_than_tags_are_refused() -> None:
 def test_a_name_that_is_none_is_refused() -> None:
     with pytest.raises(InputError) as raised:
         named_layout("fuor")
-    assert str(raised.value) == "layout: there is none called 'fuor', expected plain, eight, four or a YAML file"
+    assert str(raised.value) == "layout: 'fuor' is unknown, expected plain, eight, four or a YAML file"

@@ -154,7 +154,7 @@ def test_why_a_key_was_not_used_is_said(ssh_stand_in: Path) -> None:
 def test_a_host_key_that_has_changed_is_told_from_one_that_nobody_knows(ssh_stand_in: Path) -> None:
     banner = "@@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed."
     ssh_stand_in.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{banner}\nEND\nexit 255\n")
-    with pytest.raises(DeadBoxError, match="its host key is another than the one that is known: Host key verification"):
+    with pytest.raises(DeadBoxError, match="its host key differs from the known one: Host key verification"):
         Connection("switch a", Login("box"))
 
 
