@@ -124,4 +124,4 @@ def told_apart(found: Iterable[tuple[Path, Exhibit]]) -> Iterator[Exhibit]:
 
 
 def _refuse_constant(path: Path, word: str) -> NoReturn:
-    raise InputError(path, "", f"{word} is no number of JSON", _EXPECTED)
+    raise InputError(path, "", f"{word} is not a number in JSON", _EXPECTED)

@@ -1,4 +1,4 @@
-"""`kuijia compile`: a plan's tables as files for `ovs-ofctl`, and how much of a switch they need."""
+"""`kuijia compile`: writes a plan's tables as files for `ovs-ofctl`, and counts entries, fields, groups and buckets."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _stem(plan: Path, switch: str) -> str:
 
 
 def _require_usable(folder: Path, names: Collection[str]) -> None:
-    """Raise InputError unless all files can be written and no file of another plan would stand among them."""
+    """Raise InputError unless all files can be written and the folder has no file of another plan."""
     for name in names:
         require_writable(folder / name)
     with reading(folder, "a folder to write to"):

@@ -39,7 +39,7 @@ VERBS = {
     "report": "kuijia.cli.report",
     "doctor": "kuijia.cli.doctor",
 }
-"""Verb to the module that does it; only the module of the verb asked for is imported."""
+"""Verbs and their modules; only the module of the requested verb is imported."""
 
 _LONGEST_COMPLAINT = 450
 """Most characters of a message of argparse about an argument."""
@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _complain(one_line(str(stop), LONGEST_FAILURE) if isinstance(stop, InterruptedWorkError) else "interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        _silence_stdout()  # whoever read our output has seen enough
+        _silence_stdout()  # the reader of our output has closed it
         return 0
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
@@ -119,7 +119,7 @@ def _fault(error: Exception) -> str:
 
 
 def _complain(line: str) -> None:
-    """Print a line on stderr; where nothing can be written to it, the exit status alone has to say it."""
+    """Print a line on stderr; if it cannot be written, only the exit status reports the error."""
     try:
         print(line, file=sys.stderr, flush=True)
     except OSError:
@@ -131,7 +131,7 @@ def _silence_stdout() -> None:
 
 
 def _silence(stream: TextIO) -> None:
-    """Keep the interpreter from complaining at exit that it cannot write the rest."""
+    """Prevent the interpreter's error at exit that it cannot write the rest."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

@@ -59,8 +59,8 @@ class LoadBalancer:
 
     Attributes:
         what: description for users.
-        forwarding: what switches do; if they are not `SourceRouted`, they ignore the paths of flows.
-        choice: what senders do.
+        forwarding: choice by switches; unless it is `SourceRouted`, they ignore the paths of flows.
+        choice: choice by senders.
     """
 
     what: str = "every flow keeps one path, by hash"

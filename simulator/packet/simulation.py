@@ -77,7 +77,7 @@ class Simulation:
         """
         moment = int(picoseconds(time))
         if moment < self._core.now:
-            raise UnsoundError(("at",), f"{time:g} s is over", f"{self.now:g} s or later")
+            raise UnsoundError(("at",), f"{time:g} s is in the past", f"{self.now:g} s or later")
         self._called += 1
         heapq.heappush(self._calls, (moment, self._called, call))
 
@@ -89,7 +89,9 @@ class Simulation:
         """
         check_sizes(self.network, [flows])
         if flows.count and picoseconds(flows.start).min() < self._core.now:
-            raise UnsoundError(("flows", "start"), f"{flows.start.min():g} s is over", f"{self.now:g} s or later")
+            raise UnsoundError(
+                ("flows", "start"), f"{flows.start.min():g} s is in the past", f"{self.now:g} s or later"
+            )
         routes, sets = (table[0].size - 1 for table in (self._table.arrays(), self._table.sets()))
         first = len(self._table.taken)
         self._table.extend([flows], around)
@@ -115,7 +117,7 @@ class Simulation:
         self._core.move_flow(flow, forward, backward)
 
     def fail(self, link: int, *, known: bool = True) -> None:
-        """Fail a link now: what waits for it or is on it is lost, and so is what comes.
+        """Fail a link now: packets that wait for it, are on it or come later are lost.
 
         Args:
             link: its number.
@@ -130,7 +132,7 @@ class Simulation:
     def port_counters(self) -> dict[str, NDArray[np.uint64]]:
         """Return views, not copies, of the packets and bytes counted at each link, as in `LinkResults`; read-only.
 
-        They change when the simulation runs; call again after a run, as packets are counted when somebody asks.
+        They change when the simulation runs; call this again after a run, as packets are counted only on request.
         """
         return self._core.port_counters()
 

@@ -173,7 +173,7 @@ class ApplicationProcess(ABC):
             event = None
         if not isinstance(event, dict) or "event" not in event:
             raise TestbedError(
-                f"{self._events_file} has a line that is no event: {quoted(line.decode(errors='replace'))}"
+                f"{self._events_file} has a line that is not an event: {quoted(line.decode(errors='replace'))}"
             )
         return event
 
@@ -237,4 +237,4 @@ class ApplicationProcess(ABC):
         with self._output_file.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_WORDS))
             lines = file.read(_LAST_WORDS).decode(errors="replace").strip().splitlines()
-        return one_line(lines[-1]) if lines else "it said nothing"
+        return one_line(lines[-1]) if lines else "without a message"

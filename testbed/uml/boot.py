@@ -94,8 +94,8 @@ def run_in_guest(
 
     Args:
         argv: the command; programs of this Python's environment are found before others.
-        guest: what it gets of the machine.
-        output: is given what the command writes to standard output, as it comes.
+        guest: its resources from the machine.
+        output: receives the command's standard output as it comes.
         errors: likewise for standard error.
 
     Raises:
@@ -134,9 +134,9 @@ def run_in_guest(
 
 
 def _require_usable(folder: Path) -> None:
-    """Raises InputError when the guest cannot have a folder of the machine to write to."""
+    """Raise InputError if the guest cannot have a folder of the machine to write to."""
     if not folder.is_dir():
-        raise InputError("user-mode Linux", str(folder), "this is no folder", "one the guest may write to")
+        raise InputError("user-mode Linux", str(folder), "is not a folder", "one the guest may write to")
     # `/` has no parents; of anything else the nearest of the guest's own places decides.
     around = next((own for own in folder.parents if own in _OWN_IN_GUEST), None)
     if folder in _OWN_IN_GUEST or around in _KERNELS_IN_GUEST:
@@ -158,7 +158,7 @@ def _require_room() -> None:
 
 
 def _fill(channel: Path, argv: Sequence[str], guest: Guest, folders: Mapping[Path, str]) -> None:
-    """Put what the guest reads into the channel folder."""
+    """Write the guest's input files into the channel folder."""
     shutil.copy(_INIT, channel / "init")
     seen = dict.fromkeys((MODULES, Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()), "ro")
     hidden = {folder: mode for folder, mode in seen.items() if any(map(folder.is_relative_to, _EMPTY_IN_GUEST))}
@@ -250,4 +250,4 @@ def _status(channel: Path) -> int:
     except (FileNotFoundError, ValueError) as error:
         said = (channel / "log").read_text(errors="replace").splitlines()
         last = "; ".join(line.strip() for line in said[-_LOG_LINES:] if line.strip())
-        raise TestbedError(f"the guest ended before its command did: {last or 'it said nothing'}") from error
+        raise TestbedError(f"the guest ended before its command did: {last or 'without a message'}") from error

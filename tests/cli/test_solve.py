@@ -169,7 +169,7 @@ def test_a_plan_made_in_parts_tells_how_much_it_may_lack(folder: Path, capsys: p
     plan = load_plan(Path("plan.json"))
     assert plan.upper_bound is not None
     assert 0.985 * plan.upper_bound <= plan.objective_value <= plan.upper_bound * (1 + 1e-6)
-    assert f"less than the most there is: {plan.upper_bound:g} Mbit/s is an upper bound\n" in capsys.readouterr().out
+    assert f"below the optimum: {plan.upper_bound:g} Mbit/s is an upper bound\n" in capsys.readouterr().out
     assert solve("gscale all.csv --partitions 2 -o again.json --reproducible") == 0
     assert Path("again.json").read_bytes() == Path("plan.json").read_bytes()
 
@@ -313,10 +313,10 @@ def test_bad_options_are_one_line(capsys: pytest.CaptureFixture[str], option: st
         ("-o p.json --plot nowhere/p.png", "nowhere/p.png: cannot be written (there is no folder "),
         (
             "-o same.png --plot same.png",
-            "same.png: is another file of this command as well, expected a file of its own",
+            "same.png: is used twice by this command, expected a different file",
         ),
-        ("-o line.yaml", "line.yaml: is another file of this command as well, expected a file of its own"),
-        ("--plot line.svg -o ./line.csv", "line.csv: is another file of this command as well, expected a file"),
+        ("-o line.yaml", "line.yaml: is used twice by this command, expected a different file"),
+        ("--plot line.svg -o ./line.csv", "line.csv: is used twice by this command, expected a different"),
         ("-o .", ".: is a folder, expected a path that can be written to"),
     ],
 )
@@ -335,7 +335,7 @@ def test_classes_solved_in_parts_claim_no_bound(folder: Path, capsys: pytest.Cap
     assert solve("gscale classes.csv --partitions 2") == 0
     printed = capsys.readouterr().out
     assert "upper bound" not in printed
-    assert "how much several classes of traffic lose in parts is not known" in printed
+    assert "loss by solving in parts: unknown for several classes of traffic" in printed
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "x" * 300 + ".csv"])
@@ -349,7 +349,7 @@ def test_names_too_long_for_a_file_are_refused(capsys: pytest.CaptureFixture[str
 def test_an_error_stands_without_notes_on_what_was_assumed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "apart.csv").write_text("source,target,rate\na,d,5\n")
     assert solve("line.yaml apart.csv --drop-unreachable") == 2
-    expected = "error: apart.csv: no demand is between connected nodes, expected one on line\n"
+    expected = "error: apart.csv: no demand between connected nodes, expected one on line\n"
     assert capsys.readouterr().err == expected
 
 

@@ -59,9 +59,9 @@ def test_the_summary_is_that_of_the_documentation(capsys: pytest.CaptureFixture[
 
 def test_only_the_worst_failures_are_named_unless_all_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert whatif("gscale", "gscale", "--schemes", "kuijia") == 0
-    assert "  and 5 more that lose something (-v names all)" in capsys.readouterr().out.splitlines()
+    assert "  and 5 more with losses (-v lists all)" in capsys.readouterr().out.splitlines()
     assert whatif("gscale", "gscale", "--schemes", "kuijia", "-v") == 0
-    assert "more that lose something" not in capsys.readouterr().out
+    assert "more with losses" not in capsys.readouterr().out
 
 
 def test_what_recompute_withholds_from_untouched_traffic_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -231,11 +231,11 @@ def test_udp_loses_in_proportion(capsys: pytest.CaptureFixture[str]) -> None:
         (("--protect", "3"), "option:--protect: every pair can be cut off by 3 failed edges, expected at most 2"),
         (
             ("--schemes", "kuijia", "--protect", "1"),
-            "option:--protect: no scheme that is compared has this option, expected ffc in --schemes",
+            "option:--protect: none of the compared schemes has this option, expected ffc in --schemes",
         ),
         (
             ("--schemes", "kuijia", "--new-tunnels"),
-            "option:--new-tunnels: no scheme that is compared has this option, expected recompute in --schemes",
+            "option:--new-tunnels: none of the compared schemes has this option, expected recompute in --schemes",
         ),
         (
             ("--probabilities", "table1"),
@@ -244,7 +244,7 @@ def test_udp_loses_in_proportion(capsys: pytest.CaptureFixture[str]) -> None:
         (("--probabilities", "none.csv"), "none.csv: cannot be read"),
         (
             ("--probabilities", "table1-5min", "--failures", "nodes"),
-            "option:--probabilities: failure 's1' takes a node down, whose probability links do not tell, expected",
+            "option:--probabilities: failure 's1' takes a node down: links give it no probability, expected",
         ),
         (("--failures", "missing.csv"), "missing.csv: cannot be read"),
         (("--schemes", "kuijia,"), "kuijia whatif: argument --schemes: 'kuijia,', expected names separated by commas"),

@@ -101,6 +101,6 @@ def test_an_interrupted_run_says_so_and_leaves_nothing_behind(tmp_path: Path) ->
             process.kill()
     assert process.returncode == 130
     assert output == ""
-    assert errors.splitlines()[-2:] == ["stopped; no run was complete, nothing is written", "interrupted"]
+    assert errors.splitlines()[-2:] == ["stopped; no run was complete, nothing was written", "interrupted"]
     assert set(labs()) <= before
     assert not (tmp_path / "results").exists()

@@ -142,7 +142,7 @@ def test_ctrl_c_ends_the_workers_and_says_how_to_go_on(tmp_path: Path) -> None:
 
 def test_ctrl_c_while_files_are_written_keeps_the_cases_and_says_so(tmp_path: Path) -> None:
     sweep = Sweep("products", {}, 0.1, times, product, range(3))
-    told = f"^stopped; 3 of 3 cases were finished and are kept: the same command with -o {tmp_path} goes on from there$"
+    told = f"^stopped; 3 of 3 cases were finished and are kept: the same command with -o {tmp_path} resumes$"
     with (
         pytest.raises(InterruptedWorkError, match=told),
         swept(sweep, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO())),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kuijia_app.control.chores import Chores
+from kuijia_app.control.sliced_work import SlicedWork
 from kuijia_app.controller import OPTION_GROUP, KuijiaController
 from kuijia_app.framework.seam import cfg
 from te_solver.plan import Plan
@@ -21,7 +21,7 @@ def application_of(plan: Plan, folder: Path) -> Iterator[KuijiaController]:
     cfg.CONF.set_override("plan", str(folder / "plan.json"), group=OPTION_GROUP)
     cfg.CONF.set_override("events", str(folder / "events.jsonl"), group=OPTION_GROUP)
     made = KuijiaController()
-    made._chores = Chores(lambda: 0.0, lambda: None)  # no slice is ever over: nobody sends ticks
+    made._sliced_work = SlicedWork(lambda: 0.0, lambda: None)  # no slice is ever over: nobody sends ticks
     yield made
     cfg.CONF.reset()
     for option in ("plan", "events"):

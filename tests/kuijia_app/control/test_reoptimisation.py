@@ -138,7 +138,7 @@ def looked_until_logged(reoptimisation: Reoptimisation, caplog: pytest.LogCaptur
         assert reoptimisation.look(plan, CUT, now, is_free=True) is None
         time.sleep(0.01)
     assert reoptimisation.look(plan, CUT, now + 10, is_free=True) is None
-    return caplog.messages == ["no plan is solved anew, the one in force stays"]
+    return caplog.messages == ["no new plan: the one in force stays"]
 
 
 @pytest.mark.slow

@@ -138,7 +138,7 @@ def test_a_function_is_called_at_its_time_even_if_nothing_else_happens() -> None
     assert seen == [1.0]
     simulation.run()
     assert seen == [1.0, 2.0]
-    with pytest.raises(UnsoundError, match=r"at: 0.5 s is over, expected 2 s or later"):
+    with pytest.raises(UnsoundError, match=r"at: 0.5 s is in the past, expected 2 s or later"):
         simulation.at(0.5, lambda: None)
 
 
@@ -158,7 +158,7 @@ def test_flows_can_be_added_under_every_load_balancer(name: str) -> None:
 def test_flows_that_cannot_be_added_change_nothing() -> None:
     simulation = Simulation(network(), [flows(1, 0.0)])
     simulation.run(1e-3)
-    with pytest.raises(UnsoundError, match=r"flows.start: 0 s is over"):
+    with pytest.raises(UnsoundError, match=r"flows.start: 0 s is in the past"):
         simulation.add_flows(Flows.of(0, 1, TCP))
     with pytest.raises(UnsoundError, match="two different hosts"):
         simulation.add_flows(Flows.of(3, 3, TCP, start=1.0))

@@ -180,5 +180,5 @@ def test_a_guest_keeps_its_own_places(folder: str, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_none_is_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"missing: this is no folder"):
+    with pytest.raises(InputError, match=r"missing: is not a folder"):
         run("true", Guest(tmp_path, (tmp_path / "missing",)))
