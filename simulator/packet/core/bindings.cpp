@@ -116,6 +116,7 @@ py::dict totals(const Simulation &simulation) {
     values["arrived"] = of.arrived;
     values["dropped"] = of.dropped;
     values["lost"] = of.lost;
+    values["unroutable"] = of.unroutable;
     values["data_arrived"] = of.data_arrived;
     values["in_flight"] = simulation.packets_in_flight();
     values["allocated"] = simulation.packets_allocated();
@@ -207,6 +208,22 @@ PYBIND11_MODULE(_core, module) {
         .def("set_link", &Simulation::set_link, py::arg("link"), py::arg("up"))
         .def("set_known", &Simulation::set_known, py::arg("link"), py::arg("up"))
         .def("move_flow", &Simulation::move_flow, py::arg("flow"), py::arg("forward"), py::arg("backward"))
+        .def(
+            "label_table",
+            [](const Simulation &simulation, std::uint32_t node) {
+                const auto &[labels, links] = simulation.label_table(node);
+                return py::make_tuple(column(labels.size(), [&](std::size_t row) { return labels[row]; }),
+                                      column(links.size(), [&](std::size_t row) { return links[row]; }));
+            },
+            py::arg("node"))
+        .def(
+            "set_label_table",
+            [](Simulation &simulation, std::uint32_t node, const Array<std::uint32_t> &labels,
+               const Array<std::uint32_t> &links) {
+                simulation.set_label_table(node, {{labels.data(), labels.data() + labels.size()},
+                                                  {links.data(), links.data() + links.size()}});
+            },
+            py::arg("node"), py::arg("labels"), py::arg("links"))
         .def("port_counters", &port_counters)
         .def_property_readonly("now", &Simulation::now)
         .def_property_readonly("unfinished", &Simulation::unfinished)

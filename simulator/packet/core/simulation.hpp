@@ -31,8 +31,9 @@ struct FlowRecord {
 struct PacketTotals {
     std::uint64_t made = 0;
     std::uint64_t arrived = 0;
-    std::uint64_t dropped = 0; // by queues
-    std::uint64_t lost = 0;    // by links
+    std::uint64_t dropped = 0;    // by queues
+    std::uint64_t lost = 0;       // by links, or by switches that know no way
+    std::uint64_t unroutable = 0; // of the lost ones: by switches
     std::uint64_t data_arrived = 0;
 };
 
@@ -62,6 +63,8 @@ class Simulation {
     void advance(Time time);                             // to a time before the next event
     void set_link(std::uint32_t link, bool up);
     void set_known(std::uint32_t link, bool up); // routing of the switches learns of it
+    const LabelTable &label_table(std::uint32_t node) const;
+    void set_label_table(std::uint32_t node, LabelTable table);
     void move_flow(std::uint32_t flow, std::uint32_t forward, std::uint32_t backward); // packets sent stay on theirs
 
     // The state at `now`.

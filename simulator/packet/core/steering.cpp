@@ -24,6 +24,7 @@ void Simulation::add_transport(TransportRules rules) {
 
 void Simulation::add_paths(const std::vector<std::vector<std::uint32_t>> &routes,
                            const std::vector<std::vector<std::uint32_t>> &paths) {
+    require(routes.size() < most_routes - first_hop_.size(), "routes must be fewer than 2^24");
     for (std::size_t place = 0; place < routes.size(); ++place)
         scenario_.validate_route(routes[place], first_hop_.size() + place);
     for (std::size_t place = 0; place < paths.size(); ++place)
@@ -68,6 +69,16 @@ void Simulation::set_link(std::uint32_t link, bool up) {
 void Simulation::set_known(std::uint32_t link, bool up) {
     require(link < ports_.size(), "link " + std::to_string(link) + " does not exist");
     shortest_paths_.set_known(link, up);
+}
+
+const LabelTable &Simulation::label_table(std::uint32_t node) const {
+    require(forwarding_ != nullptr, Forwarding::no_tables);
+    return forwarding_->table(node);
+}
+
+void Simulation::set_label_table(std::uint32_t node, LabelTable table) {
+    require(forwarding_ != nullptr, Forwarding::no_tables);
+    forwarding_->set_table(node, std::move(table));
 }
 
 void Simulation::move_flow(std::uint32_t flow, std::uint32_t forward, std::uint32_t backward) {
