@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,12 +167,21 @@ class Simulation:
         """Repair a link now; arguments as of `fail`."""
         self._set_link(link, up=True, known=known)
 
-    def port_counters(self) -> dict[str, NDArray[np.uint64]]:
+    def port_counters(self) -> dict[str, NDArray[Any]]:
         """Return views, not copies, of the packets and bytes counted at each link, as in `LinkResults`; read-only.
 
-        They change when the simulation runs; call again after a run, as packets are counted when somebody asks.
+        They have what waits in its queue as well: `queued` and `queued_peak`, in bytes. They change when the simulation
+        runs; call again after a run, as packets are counted when somebody asks.
         """
         return self._core.port_counters()
+
+    def flow_counters(self) -> dict[str, NDArray[Any]]:
+        """Return views, not copies, of the numbers counted for each flow, as in `FlowResults`; read-only.
+
+        They change when the simulation runs; call again after a run, as transports hand over their counters when
+        somebody asks. Views from before `add_flows` may keep the values that they had then.
+        """
+        return self._core.flow_counters()
 
     def _set_link(self, link: int, *, up: bool, known: bool) -> None:
         with _refusals():

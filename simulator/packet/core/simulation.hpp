@@ -37,6 +37,13 @@ struct PacketTotals {
     std::uint64_t data_arrived = 0;
 };
 
+// The records of all flows where they are, so many bytes from each to the next.
+struct RecordsView {
+    const FlowRecord *first;
+    std::size_t flows;
+    std::size_t stride;
+};
+
 inline constexpr std::uint32_t no_hop = 0xffffffff;
 inline constexpr std::uint32_t no_flow = 0xffffffff;
 inline constexpr unsigned near_timers = 2; // of each flow, beside each other
@@ -70,6 +77,7 @@ class Simulation {
     // The state at `now`.
     FlowRecord record(std::size_t flow) const;
     TransportCounters counters(std::size_t flow) const; // all zero unless the flow lives
+    RecordsView records(); // readable as long as the simulation, up to date until it runs or gets more flows
     Port &port(std::size_t link);
     std::uint32_t on_link(std::size_t link); // packets in transmission or on the wire
     std::size_t flows() const { return flows_.size(); }
@@ -111,6 +119,7 @@ class Simulation {
     Source source_of(std::uint32_t timer) const { return 2 * links_ + timer; }
 
     void add_ports();
+    void make_room(std::size_t flows);
     void add_flow(const FlowRules &rules, std::uint32_t timers);
     void add_hops(const std::vector<std::uint32_t> &route);
     void order_by_start();
@@ -149,6 +158,8 @@ class Simulation {
     std::unique_ptr<Forwarding> forwarding_;  // null if packets keep to the route that their sender chose
     std::unique_ptr<PathChoice> path_choice_; // null if this is always the first of the flow's paths
     std::vector<Flow> flows_;
+    bool viewed_ = false;                          // somebody reads the records
+    std::vector<std::vector<Flow>> viewed_before_; // what is left of flows that moved while somebody read them
     std::vector<Timer> timers_;
     std::uint32_t own_timers_; // the first of the simulation's own
     std::vector<std::uint32_t> by_start_;

@@ -2,6 +2,7 @@
 #include "simulation.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -36,12 +37,26 @@ void Simulation::add_paths(const std::vector<std::vector<std::uint32_t>> &routes
     scenario_.paths.insert(scenario_.paths.end(), paths.begin(), paths.end());
 }
 
+// Keeps the flows where they were, without their transports, for those who have views of their records.
+void Simulation::make_room(std::size_t flows) {
+    if (flows <= flows_.capacity())
+        return;
+    std::vector<Flow> larger;
+    larger.reserve(std::max(flows, 2 * flows_.capacity()));
+    std::move(flows_.begin(), flows_.end(), std::back_inserter(larger));
+    flows_.swap(larger);
+    if (viewed_)
+        viewed_before_.push_back(std::move(larger));
+    viewed_ = false;
+}
+
 void Simulation::add_flows(const std::vector<FlowRules> &flows) {
     require(flows.size() < (1u << 30) - flows_.size(), "flows must be fewer than 2^30");
     for (std::size_t place = 0; place < flows.size(); ++place) {
         scenario_.validate_flow(flows[place], flows_.size() + place);
         require(flows[place].start >= now_, "flow " + std::to_string(flows_.size() + place) + ": it starts before now");
     }
+    make_room(flows_.size() + flows.size());
     for (const auto &rules : flows) {
         const auto timers = static_cast<std::uint32_t>(timers_.size());
         for (unsigned number = 0; number < near_timers; ++number)
