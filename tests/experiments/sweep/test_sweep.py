@@ -135,7 +135,7 @@ def test_ctrl_c_ends_the_workers_and_says_how_to_go_on(tmp_path: Path) -> None:
             process.kill()
     assert all(gone(number) for _, number in worked(tmp_path))
     told = (
-        f"stopped; 12 of 30 cases were finished and are kept: the same command with -o {tmp_path / 'results'} goes on"
+        f"stopped; 12 of 30 cases were finished and are kept: the same command with -o {tmp_path / 'results'} resumes"
     )
     assert told in errors
 
