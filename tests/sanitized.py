@@ -8,7 +8,7 @@ from pathlib import Path
 
 COMPILER = "g++"
 FLAGS = (
-    *("-std=c++20", "-O1", "-g", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-D_GLIBCXX_ASSERTIONS"),
+    *("-std=c++20", "-O1", "-g1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-D_GLIBCXX_ASSERTIONS"),
     *("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
 )
 
