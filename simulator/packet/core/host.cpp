@@ -34,6 +34,7 @@ Host::Outgoing Host::make(Way way, Kind kind, std::uint32_t size) {
 }
 
 void Host::send(PacketId id) {
+    simulation_.trace_.sent(id);
     const auto hop = simulation_.pool_[id].hop;
     const auto first = simulation_.forwarding_ ? simulation_.first_hop_[hop] : hop;
     simulation_.forward(id, simulation_.hops_[first], no_hop);

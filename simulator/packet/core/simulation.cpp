@@ -211,6 +211,7 @@ void Simulation::lose(PacketId id, std::uint32_t link) {
 
 // Sends a packet by a link; it came by the link `before`, unless it comes from the node itself.
 void Simulation::forward(PacketId id, std::uint32_t link, std::uint32_t before) {
+    trace_.offered(id, link);
     auto &port = ports_[link];
     if (!port.up || (port.loss > 0 && random_.unit() < port.loss))
         return lose(id, link);
@@ -277,6 +278,7 @@ void Simulation::drop(PacketId id) {
 
 void Simulation::deliver(PacketId id) {
     const auto packet = pool_[id];
+    trace_.received(id, packet);
     pool_.give_back(id);
     ++totals_.arrived;
     auto &flow = flows_[packet.flow];

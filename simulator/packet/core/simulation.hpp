@@ -7,6 +7,7 @@
 #include "queues/discipline.hpp"
 #include "random.hpp"
 #include "scenario.hpp"
+#include "trace.hpp"
 #include "transports/transport.hpp"
 
 #include <cstdint>
@@ -170,6 +171,7 @@ class Simulation {
     std::vector<Time> probe_times_;
     std::vector<std::int64_t> probed_bytes_;
     PacketTotals totals_;
+    [[no_unique_address]] Trace trace_;
 };
 
 } // namespace kuijia::packet
