@@ -26,11 +26,10 @@ from hedera.messages import SchedulerMessages, readings
 from hedera.options import SchedulerOptions, build
 from hedera.polling import LEAST_PATIENCE, Polls
 from hedera.tables import Cable, Routing
-from kuijia_app.control.flap_damping import FlapDamping
 from kuijia_app.control.openflow_reading import error_name
 from kuijia_app.control.roles import DENIALS
 from kuijia_app.control.switch_application import SwitchApplication
-from kuijia_app.control.switch_connection import ReadBack, is_live
+from kuijia_app.control.switch_connection import ReadBack
 from kuijia_app.framework import event_log
 from kuijia_app.framework.guarded_app import background
 from kuijia_app.framework.seam import (
@@ -133,7 +132,6 @@ class HederaScheduler(SwitchApplication):
         self._wiring = self._centre.wiring
         self._edges = self._centre.hosts_of.keys()
         self._links = Links(self._wiring)
-        self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
         self._polls = Polls(self._centre.fabric.nic_rate, max(_PATIENT_POLLS * self._options.period, LEAST_PATIENCE))
         self._routing = _first_routing(self._centre)
         self._tables = self._routing.tables()
@@ -208,13 +206,10 @@ class HederaScheduler(SwitchApplication):
 
     @on(ofp_event.EventOFPPortStatus, handler.MAIN_DISPATCHER)
     def port_status(self, event: Any) -> None:
-        connection = self._connection(event.msg.datapath)
-        if connection is None:
+        changed = self._changed_port(event)
+        if changed is None:
             return
-        switch, port = connection.switch, event.msg.desc.port_no
-        if port not in self._wiring.ports(switch):
-            return
-        live = event.msg.reason != ofproto.OFPPR_DELETE and is_live(ofproto, event.msg.desc)
+        switch, port, live = changed
         self._note_port(switch, port, live=live, is_damped=self._damping.is_held((switch, port)))
         believed = self._damping.observed((switch, port), time.monotonic(), live=live)
         self._links.port_changed(switch, port, live=believed)
@@ -245,6 +240,8 @@ class HederaScheduler(SwitchApplication):
         self._settled.discard(switch)
         self._refused.pop(switch, None)
         self._polled.pop(switch, None)
+        self._polls.gone(switch)
+        self._schedule.forget(switch)
 
     def _ended(self, switch: str) -> None:
         self._settled.discard(switch)
@@ -266,8 +263,7 @@ class HederaScheduler(SwitchApplication):
             problem = f"has no port {', '.join(map(str, missing))}: its links there count as failed"
             self._log.write(event_log.SWITCH_ERROR, switch=switch, error=problem, times=times)
             self.logger.error("switch %s %s (%d times)", switch, problem, times)
-        live = {port: is_up and not self._damping.is_held((switch, port)) for port, is_up in has.ports.items()}
-        self._links.ports_described(switch, live)
+        self._links.ports_described(switch, self._believed_ports(switch, has.ports))
         if self._refused.get(switch) is self._tables[switch]:
             # It would refuse them again: routes avoid it.
             self._links.left(switch)
@@ -275,8 +271,8 @@ class HederaScheduler(SwitchApplication):
         if not self._is_routing and self._refused.get(switch) is not self._tables[switch]:
             self._want([switch])  # otherwise all switches get other tables soon
 
-    def _switch_done(self, switch: str) -> None:
-        if switch not in self._settled:
+    def _switch_done(self, switch: str, tables: SwitchTables) -> None:
+        if tables is self._tables[switch] and switch not in self._settled:
             self._settled.add(switch)
             self._refused.pop(switch, None)
             self._begin_counting(switch)
@@ -292,8 +288,9 @@ class HederaScheduler(SwitchApplication):
             switch, [messages.delete_all(), *(each for port in ports for each in messages.count_flows_from(port))]
         )
 
-    def _switch_refused(self, switch: str, reason: str) -> None:
-        self._refused[switch] = self._tables[switch]
+    def _switch_refused(self, switch: str, tables: SwitchTables | None, reason: str) -> None:
+        if tables is not None:
+            self._refused[switch] = tables
         self._note_refusal(event_log.SWITCH_REFUSED, switch, reason)
 
     def _route_around(self) -> None:
@@ -365,10 +362,13 @@ class HederaScheduler(SwitchApplication):
         return SchedulerMessages(self._connections[switch].datapath)
 
     def _send(self, switch: str, messages: Iterable[Any]) -> None:
+        connection = self._connections[switch]
+        if connection.is_given_up:
+            return  # it is about to be closed, and begins anew
         for message in messages:
             self._last_own_id += 1
             message.set_xid(self._last_own_id)
-            self._connections[switch].datapath.send_msg(message)
+            connection.datapath.send_msg(message)
 
 
 def _first_routing(centre: DataCentre) -> Routing:

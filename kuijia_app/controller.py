@@ -17,14 +17,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kuijia_app.control.flap_damping import FlapDamping, Lasting
+from kuijia_app.control.flap_damping import Lasting
 from kuijia_app.control.liveness import LivenessChange, LivenessTracker
-from kuijia_app.control.plan_source import PlanReading, PlanSource
+from kuijia_app.control.plan_source import WITHDRAWN, PlanReading, PlanSource
 from kuijia_app.control.reoptimisation import Reoptimisation
 from kuijia_app.control.roles import misfit
 from kuijia_app.control.rollout import DEFAULT_DRAIN, Progress, Rollout, Version
 from kuijia_app.control.switch_application import SwitchApplication
-from kuijia_app.control.switch_connection import ReadBack, SwitchConnection, is_live
+from kuijia_app.control.switch_connection import ReadBack, SwitchConnection
 from kuijia_app.framework import event_log
 from kuijia_app.framework.guarded_app import background
 from kuijia_app.framework.seam import FRAMEWORK, Event, EventBase, apart, cfg, handler, ofp_event, ofproto, on, on_own
@@ -127,17 +127,17 @@ class KuijiaController(SwitchApplication):
             self._rollout.left(switch)
         self._wiring = Wiring(first.plan.topology)
         self._tracker = LivenessTracker(first.plan)
-        self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
         self._unnoticed: Lasting[tuple[str, int]] = Lasting(UNNOTICED)
         self._reoptimisation = Reoptimisation(options.reoptimise, apart)
         self._failed_edges = self._tracker.failed_edges
         self._unfiled: list[str] = []
-        self._files: deque[tuple[Callable[[], None], Callable[[], object]]] = deque()
+        self._files: deque[tuple[Callable[[], None] | None, Callable[[], object]]] = deque()
         self._has_files = Event()
         self._live_ports: dict[str, dict[int, bool]] = {}
         self._had: dict[str, SwitchTables] = {}
         self._refused: dict[str, SwitchTables] = {}
         self._left_alone: set[str] = set()
+        self._unfit: set[str] = set()
 
     def start(self) -> None:
         """Register signal handlers and start; either framework calls this in the main thread."""
@@ -165,7 +165,8 @@ class KuijiaController(SwitchApplication):
         """Write plans to files; yield the action that has waited for each of them."""
         while self._files:
             put, then = self._files.popleft()
-            apart(put)
+            if put is not None:
+                apart(put)
             while self._source.problems:
                 self.logger.warning("%s", self._source.problems.pop(0))
             yield then
@@ -199,23 +200,18 @@ class KuijiaController(SwitchApplication):
         if event.then is not None:
             event.then()
         if self._source.take_withdrawal():
-            self._note(self._rollout.refused(), "it was withdrawn")
-        if event.plan is not None and event.plan.is_current(self._rollout):
+            self._note(self._rollout.refused(), WITHDRAWN)
+        if event.plan is not None:
             self._replace_plan(event.plan, now)
-        elif event.plan is not None:
-            (self._reoptimisation if event.plan.name == REOPTIMISED else self._source).ask()
         self._note(self._rollout.passed(now))
         self._follow_rollout()
 
     @on(ofp_event.EventOFPPortStatus, handler.MAIN_DISPATCHER)
     def port_status(self, event: Any) -> None:
-        connection = self._connection(event.msg.datapath)
-        if connection is None:
+        changed = self._changed_port(event)
+        if changed is None:
             return
-        switch, port = connection.switch, event.msg.desc.port_no
-        if port not in self._wiring.ports(switch):
-            return
-        live = event.msg.reason != ofproto.OFPPR_DELETE and is_live(ofproto, event.msg.desc)
+        switch, port, live = changed
         was_held = self._damping.is_held((switch, port))
         self._note_port(switch, port, live=live, is_damped=was_held)
         believed = self._damping.observed((switch, port), time.monotonic(), live=live)
@@ -237,6 +233,7 @@ class KuijiaController(SwitchApplication):
     def _begun(self, switch: str) -> None:
         self._refused.pop(switch, None)
         self._left_alone.discard(switch)
+        self._unfit.discard(switch)
         self._had.pop(switch, None)
 
     def _ended(self, switch: str) -> None:
@@ -249,6 +246,7 @@ class KuijiaController(SwitchApplication):
         connection = self._connections[switch]
         problem = misfit(self._wiring, switch, has.ports, is_ours=bool(has.tables.flows))
         if problem is not None:
+            self._unfit.add(switch)
             times = self._reports.occurred((event_log.SWITCH_UNFIT, switch), time.monotonic())
             if times is not None:
                 self._log.write(event_log.SWITCH_UNFIT, switch=switch, problem=problem, times=times)
@@ -261,13 +259,10 @@ class KuijiaController(SwitchApplication):
         self._had.setdefault(switch, SwitchTables(*known))
         if self._tells_ingresses:
             self._tell_ingresses(self._tracker.found_dead(switch, has.emptied))
-        if switch not in self._left_alone:
-            for path_id in self._tracker.dead_path_ids(switch):
-                self._tell(connection, LivenessChange(switch, path_id, alive=False))
+        for path_id in self._tracker.dead_path_ids(switch):
+            self._tell(connection, LivenessChange(switch, path_id, alive=False))
         is_refused = self._is_refused(switch)
-        self._live_ports[switch] = {
-            port: live and not self._damping.is_held((switch, port)) for port, live in has.ports.items()
-        }
+        self._live_ports[switch] = self._believed_ports(switch, has.ports)
         # Tunnels should avoid a switch that refuses its tables.
         described = {} if is_refused else self._live_ports[switch]
         self._tell_ingresses(self._tracker.ports_described(switch, described))
@@ -279,12 +274,14 @@ class KuijiaController(SwitchApplication):
         """Return True if the switch has refused exactly the tables that are still wanted."""
         return self._refused.get(switch) is self._rollout.wanted(switch)
 
-    def _switch_done(self, switch: str) -> None:
+    def _switch_done(self, switch: str, tables: SwitchTables) -> None:
         if self._is_refused(switch):
             return
+        self._had[switch] = tables
+        if tables is not self._rollout.wanted(switch):
+            return  # others are wanted by now, and nobody has waited for these
         if self._refused.pop(switch, None) is not None:
             self._tell_ingresses(self._tracker.ports_described(switch, self._live_ports[switch]))
-        self._had[switch] = self._rollout.wanted(switch)
         self._log.write(event_log.SWITCH_READY, switch=switch, framework=FRAMEWORK)
         self.logger.info("switch %s is programmed", switch)
         self._note(self._rollout.acknowledged(switch, time.monotonic()))
@@ -295,17 +292,20 @@ class KuijiaController(SwitchApplication):
             alive = bool(group.buckets)
             self._log.write(event_log.TUNNEL_LIVENESS, ingress=switch, path_id=path_id, alive=alive)
 
-    def _switch_refused(self, switch: str, reason: str) -> None:
+    def _switch_refused(self, switch: str, tables: SwitchTables | None, reason: str) -> None:
         self._note_refusal(event_log.SWITCH_ERROR, switch, reason)
-        given_up = [] if switch in self._refused else self._rollout.refused()
-        if switch in self._refused:
+        if self._is_refused(switch):
             # It refuses even what it had: there is no point in going on.
             self._left_alone.add(switch)
-        elif given_up:
+            return
+        if tables is None or tables is not self._rollout.wanted(switch):
+            return  # others are wanted by now, which it is given once it has been read again
+        given_up = self._rollout.refused()
+        if given_up:
             self._note(given_up, f"switch {switch} refused it: {reason}")
         else:
             # It keeps what it had, and tunnels avoid it.
-            self._refused[switch] = self._rollout.wanted(switch)
+            self._refused[switch] = tables
             self._log.write(event_log.SWITCH_REFUSED, switch=switch, error=reason)
 
     def _port_changed(self, switch: str, port: int, *, live: bool) -> None:
@@ -320,7 +320,7 @@ class KuijiaController(SwitchApplication):
             by_ingress[change.ingress].append(change)
         for ingress, its_changes in by_ingress.items():
             connection = self._connections.get(ingress)
-            if connection is None or ingress in self._left_alone:
+            if connection is None:
                 continue
             for change in its_changes:
                 self._tell(connection, change)
@@ -336,19 +336,24 @@ class KuijiaController(SwitchApplication):
 
     def _replace_plan(self, reading: PlanReading, now: float) -> None:
         """Begin to roll out the plan that was read; events report its outcome by its name."""
+        if not reading.is_current(self._rollout) and not self._source.is_withdrawn(reading):
+            (self._reoptimisation if reading.name == REOPTIMISED else self._source).ask()
+            return
         self._log.write(event_log.UPDATE_STARTED, update=reading.name)
         try:
-            version = reading.version()
+            version = self._source.version_of(reading)
             given_up = self._rollout.propose(version, now)
         except (KuijiaError, ValueError) as error:
             self._note([Progress(reading.name, "refused")], str(error))
             return
-        self._note(given_up, "another plan came before it was in force")
+        # An update of the same name, to the same plan, goes on as this one.
+        others = [each for each in given_up if each.name != version.name]
+        self._note(others, "another plan came before it was in force")
         self._unfiled.append(version.name)
         self._after_files(partial(self._source.begun, version, self._rollout.in_force.plan), self._unfiled.pop)
         self._tell_ingresses(self._tracker.follow(self._rollout.plans))
 
-    def _after_files(self, put: Callable[[], None], then: Callable[[], object]) -> None:
+    def _after_files(self, put: Callable[[], None] | None, then: Callable[[], object]) -> None:
         """Schedule the writing of plans to files, and an action after it; in the order of calls."""
         self._files.append((put, then))
         self._has_files.set()
@@ -357,7 +362,7 @@ class KuijiaController(SwitchApplication):
         in_force = self._rollout.in_force
         for each in progress:
             # Files come before the event: whoever reads the event may look at the plan file at once.
-            put: Callable[[], None] = _nothing
+            put: Callable[[], None] | None = None
             if each.state == "refused":
                 put = partial(self._source.refused, each.name, in_force.plan)
             elif each.name == in_force.name:
@@ -382,11 +387,7 @@ class KuijiaController(SwitchApplication):
         if changed:
             self._tell_ingresses(self._tracker.follow(self._rollout.plans))
         self._left_alone -= changed
-        self._want(changed)
-
-
-def _nothing() -> None:
-    """Put nothing into files."""
+        self._want(changed - self._unfit)
 
 
 def _plan_file() -> Path:

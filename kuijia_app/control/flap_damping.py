@@ -49,6 +49,14 @@ class FlapDamping(Generic[Name]):
         state.held = state.held and state.penalty > REUSE
         return live and not state.held
 
+    def described(self, port: Name, *, live: bool) -> bool:
+        """Take in the state in which the switch describes a port; return whether the port is to be held for live."""
+        state = self._ports.get(port)
+        if state is None:
+            return live
+        state.live = live
+        return live and not state.held
+
     def released(self, now: float) -> list[Name]:
         """Release ports whose penalty has fallen; return those that are up."""
         free = []

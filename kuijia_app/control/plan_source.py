@@ -6,7 +6,7 @@ import gc
 import hashlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kuijia_app.control.plan_update import renumber, require_same_network
@@ -17,6 +17,8 @@ from kuijia_base.reading import reason_of
 from kuijia_base.text import read_bytes
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, plan_text, save_plan
+
+WITHDRAWN = "it was withdrawn"
 
 _EXPECTED = "a plan in JSON"
 
@@ -33,11 +35,13 @@ class PlanReading:
     Attributes:
         name: name of the update: the beginning of the file's SHA-256, or a word.
         against: the plans in use when its path ids were chosen.
+        request: number of the latest request that it answers; 0 if nobody asked for it.
     """
 
     name: str
     found: Version | KuijiaError | ValueError
     against: tuple[Plan, ...]
+    request: int = 0
 
     def is_current(self, rollout: Rollout) -> bool:
         """Return True while its path ids are still right."""
@@ -65,6 +69,8 @@ class PlanSource:
         self._build_tables = build_tables
         self._is_asked = False
         self._is_withdrawn = False
+        self._requests = 0
+        self._withdrawn_requests = 0
         self._pending: str | None = None
         self._own: str | None = None
 
@@ -82,10 +88,12 @@ class PlanSource:
 
     def ask(self) -> None:
         """Request that the file is read soon."""
+        self._requests += 1
         self._is_asked = True
 
     def ask_to_withdraw(self) -> None:
-        """Request that the update under way is withdrawn soon."""
+        """Request that the update under way is withdrawn soon, also one whose file is still to be read."""
+        self._withdrawn_requests = self._requests
         self._is_withdrawn = True
 
     @property
@@ -97,6 +105,16 @@ class PlanSource:
         is_withdrawn, self._is_withdrawn = self._is_withdrawn, False
         return is_withdrawn
 
+    def is_withdrawn(self, reading: PlanReading) -> bool:
+        """Return True if what the plan was read for has been withdrawn since."""
+        return 0 < reading.request <= self._withdrawn_requests
+
+    def version_of(self, reading: PlanReading) -> Version:
+        """Return the version that was read; raises what prevented it, or ValueError if it has been withdrawn since."""
+        if self.is_withdrawn(reading):
+            raise ValueError(WITHDRAWN)
+        return reading.version()
+
     def read_if_asked(self, rollout: Rollout) -> PlanReading | None:
         """Return the plan in the file if it was requested since the last call, else None.
 
@@ -105,15 +123,15 @@ class PlanSource:
         if not self._is_asked:
             return None
         self._is_asked = False
-        name, against = "unreadable", rollout.plans
+        request, name, against = self._requests, "unreadable", rollout.plans
         try:
             name = file_name_of_update(self._path)
             if self._pending is not None and name == self._own:
                 return None
             name, plan = self._read()
-            return self._numbered(name, plan, rollout)
+            return replace(self._numbered(name, plan, rollout), request=request)
         except Exception as error:  # noqa: BLE001  # the plan in force stays, whatever the file holds
-            return PlanReading(name, self._refusal(error), against)
+            return PlanReading(name, self._refusal(error), against, request)
 
     def prepared(self, name: str, plan: Plan, rollout: Rollout) -> PlanReading:
         """Return the same for a plan that did not come from the file."""

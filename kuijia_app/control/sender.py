@@ -96,6 +96,11 @@ class Sender:
             self._urgent[group_id] = None
 
     @property
+    def wanted(self) -> SwitchTables | None:
+        """The wanted tables, as they were given last."""
+        return self._wanted
+
+    @property
     def is_done(self) -> bool:
         """True if the switch has acknowledged all wanted tables."""
         return self._wanted is not None and not self._left and not self._unacknowledged

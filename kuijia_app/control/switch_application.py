@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from kuijia_app.control.flap_damping import FlapDamping
 from kuijia_app.control.roles import generation
 from kuijia_app.control.sliced_work import SlicedWork
-from kuijia_app.control.switch_connection import ReadBack, Reports, SwitchConnection
+from kuijia_app.control.switch_connection import ReadBack, Reports, SwitchConnection, is_live
 from kuijia_app.framework import event_log
 from kuijia_app.framework.guarded_app import GuardedApp
-from kuijia_app.framework.seam import Event, EventBase, Harm, handler, ofp_event, on, on_own
+from kuijia_app.framework.seam import Event, EventBase, Harm, handler, ofp_event, ofproto, on, on_own
 from kuijia_app.framework.switch_limits import ENTRIES_PER_WANTED, MOST_ENTRIES, SwitchFaultError
 from kuijia_app.gate.application import Report
 from kuijia_app.tables.rules import Group, SwitchTables
@@ -48,6 +49,7 @@ class SwitchApplication(GuardedApp):
         self._noted_errors: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         self._noted_unknown: set[int] = set()
         self._noted_ports: dict[tuple[str, int], bool] = {}
+        self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
 
     @on_own(Report)
     def gate_reported(self, event: Report) -> None:
@@ -167,7 +169,7 @@ class SwitchApplication(GuardedApp):
         """See `Reports.read`."""
 
     @abstractmethod
-    def _switch_done(self, switch: str) -> None:
+    def _switch_done(self, switch: str, tables: SwitchTables) -> None:
         """See `Reports.done`."""
 
     @abstractmethod
@@ -175,7 +177,7 @@ class SwitchApplication(GuardedApp):
         """See `Reports.group_done`."""
 
     @abstractmethod
-    def _switch_refused(self, switch: str, reason: str) -> None:
+    def _switch_refused(self, switch: str, tables: SwitchTables | None, reason: str) -> None:
         """See `Reports.refused`."""
 
     def _displaced(self, switch: str, reason: str) -> None:
@@ -183,6 +185,24 @@ class SwitchApplication(GuardedApp):
             self._is_displaced = True
             self._log.write(event_log.ROLE_LOST, switch=switch, error=reason)
             self.logger.error("switch %s has another master now (%s): this controller stays quiet", switch, reason)
+
+    def _changed_port(self, event: Any) -> tuple[str, int, bool] | None:
+        """Return the switch, the number and the state of a port from its port-status; None if it is none of ours."""
+        connection = self._connection(event.msg.datapath)
+        port = event.msg.desc.port_no
+        if connection is None or port not in self._wiring.ports(connection.switch):
+            return None
+        is_there = event.msg.reason != ofproto.OFPPR_DELETE
+        live = is_there and is_live(ofproto, event.msg.desc)
+        connection.port_changed(port, live=live, is_there=is_there)
+        return connection.switch, port, live
+
+    def _believed_ports(self, switch: str, ports: Mapping[int, bool]) -> dict[int, bool]:
+        """Return which of its ports are live by a switch's description; one of the network's that it lacks is not."""
+        return {
+            port: self._damping.described((switch, port), live=ports.get(port, False))
+            for port in {*ports, *self._wiring.ports(switch)}
+        }
 
     def _note_port(self, switch: str, port: int, *, live: bool, is_damped: bool) -> None:
         """Log a port-status that says something new, but none of a port that is held down: it may go on without end."""

@@ -54,16 +54,17 @@ class Reports:
 
     Attributes:
         read: the switch has described its tables; `want` takes effect from now on.
-        done: it has acknowledged all wanted tables.
+        done: it has acknowledged these tables, the last that were given to `want`; others may be wanted by now.
         group_done: it has acknowledged a change of one group, or a new group without buckets.
-        refused: it has refused a message, for the given reason; it is read again.
+        refused: it has refused a message on its way to these tables, for the given reason, and is read again; None if
+            it was given no tables.
         displaced: another controller is its master now, for the given reason; nothing more is sent.
     """
 
     read: Callable[[ReadBack], None]
-    done: Then
+    done: Callable[[SwitchTables], None]
     group_done: Callable[[Group], None]
-    refused: Callable[[str], None]
+    refused: Callable[[SwitchTables | None, str], None]
     displaced: Callable[[str], None]
 
 
@@ -161,6 +162,13 @@ class SwitchConnection:
             then()
         return then is not None
 
+    def port_changed(self, port: int, *, live: bool, is_there: bool) -> None:
+        """Take in that a port has changed, which a description that is under way may have come too early for."""
+        if self._reading is not None and is_there:
+            self._reading.found.ports[port] = live
+        elif self._reading is not None:
+            self._reading.found.ports.pop(port, None)
+
     def ports_described(self, ports: Sequence[Any]) -> None:
         """Handle a part of the switch's port list; raise SwitchFaultError if the list is too long."""
         if self._reading is not None:
@@ -213,8 +221,9 @@ class SwitchConnection:
                 self._reports.displaced(name)
         elif self._sender is not None:
             # Its tables are uncertain now: it may have applied some of the changes.
+            headed_for = self._sender.wanted
             self._sender = self._next_wanted = None
-            self._reports.refused(name)
+            self._reports.refused(headed_for, name)
             self._read()
 
     def _read(self) -> None:
@@ -252,12 +261,13 @@ class SwitchConnection:
             return
         while (batch := self._next_batch(sender)) is not None:
             self._later(self._sending(sender, batch))
-        if sender.is_done and not self._was_done:
+        if sender.is_done and sender.wanted is not None and not self._was_done:
             self._was_done = True
-            self._reports.done()
+            self._reports.done(sender.wanted)
 
     def _next_batch(self, sender: Sender) -> Batch | None:
-        return sender.all_at_once() if self._bundles and sender.left > 1 else sender.next_batch()
+        # Also a single change waits for a bundle: it would be done before what is still to be committed.
+        return sender.all_at_once() if self._bundles else sender.next_batch()
 
     def _heading(self, sender: Sender) -> Iterator[None]:
         """Return the task that starts towards the tables given to `want`."""

@@ -289,7 +289,7 @@ def test_no_switch_is_taken_to_have_tables_that_it_has_not_been_compared_with(ap
     before = application._rollout.wanted("s1")
     wanted = SwitchTables(before.groups, before.flows[:-1])
     done: list[SwitchTables] = []
-    connection._reports = replace(connection._reports, done=lambda: done.append(wanted))
+    connection._reports = replace(connection._reports, done=done.append)
     with application._sliced_work.gathered():
         connection.want(before)
         connection.want(wanted)
