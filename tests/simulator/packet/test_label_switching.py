@@ -38,7 +38,7 @@ def there(network: Network, spine: int) -> list[int]:
 
 def packets_every_20_us(network: Network, count: int = 100) -> Flows:
     back = links(network, TARGET, OTHER_LEAF, SPINE, LEAF, SOURCE)
-    packets = Packets(np.arange(count) * 2e-5, np.full(count, 1_000))
+    packets = Packets(2e-5 * np.arange(count, dtype=np.float64), np.full(count, 1_000))
     return Flows.of(SOURCE, TARGET, packets, paths=[(there(network, SPINE), back)])
 
 
