@@ -28,11 +28,14 @@ class Generator {
         scenario.nodes = 1 + below(4);
         for (auto count = 1 + below(3); count-- > 0;)
             scenario.queueings.push_back(drawn<QueueingRules>(random_));
+        const bool busy = once_in(2); // much arrives, and may overtake
         for (auto count = 1 + below(8); count-- > 0;)
-            scenario.links.push_back({one_of<std::int64_t>({10'000, 3'333'333, 1'000'000'000, fastest}),
-                                      one_of<Time>({0, 1, 50'000'000, second}), one_of({0.0, 0.0, 0.01, 1.0}),
-                                      below(scenario.queueings.size()), below(scenario.nodes), below(scenario.nodes),
-                                      below(5)});
+            scenario.links.push_back(
+                {busy ? one_of<std::int64_t>({100'000'000, 1'000'000'000})
+                      : one_of<std::int64_t>({10'000, 3'333'333, 1'000'000'000, fastest}),
+                 busy ? one_of<Time>({0, 1, 50'000'000, second / 1000}) : one_of<Time>({0, 1, 50'000'000, second}),
+                 busy ? 0.0 : one_of({0.0, 0.0, 0.01, 1.0}), below(scenario.queueings.size()), below(scenario.nodes),
+                 below(scenario.nodes), below(5)});
         for (auto count = 1 + below(5); count-- > 0;) {
             auto &route = scenario.routes.emplace_back();
             for (auto length = 1 + below(4); length-- > 0;)
