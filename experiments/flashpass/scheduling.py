@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import picture_bytes
-from simulator.packet.credited import DATA, SHARE, ExpressPass, Finishing, FlashPass
+from simulator.packet.credited import CONTROL, DATA, SHARE, ExpressPass, Finishing, FlashPass
 from simulator.packet.flows import Flows
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Simulation
@@ -67,9 +67,10 @@ class Timeline:
 def scheme_of(name: str) -> Scheme:
     """Return ExpressPass or FlashPass, both at the full rate at once and without credits beyond the demand."""
     if name == "expresspass":
-        return Scheme(ExpressPass(initial_rate=1.0, counted=True, jitter=0.0, largest_credit=84, timeout=1.0), None)
-    exact = FlashPass(jitter=0.0, finishing=Finishing.PASSIVE, least_loss=0.0, most_loss=0.0, timeout=1.0)
-    return Scheme(exact, None)
+        exact = ExpressPass(initial_rate=1.0, counted=True, jitter=0.0, timeout=1.0)
+        return Scheme(replace(exact, smallest_credit=CONTROL, largest_credit=CONTROL), None)
+    emulated = FlashPass(jitter=0.0, finishing=Finishing.PASSIVE, least_loss=0.0, most_loss=0.0, timeout=1.0)
+    return Scheme(emulated, None)
 
 
 def simulate(name: str, seed: int, delays: Sequence[float] = (FAR, NEAR), later: float = LATER) -> Timeline:
@@ -179,6 +180,6 @@ def _queues(express: Timeline, flash: Timeline, control: Sequence[Timeline]) -> 
         ),
         remarks=(
             "Both flows' data comes to the switch from 60 to 80 ms: (2 x 0.9482 - 1) x 25 MB wait in the end.",
-            "The paper reports 12.5 MB, half of its own equation 1.",
+            "The paper reports 12.5 MB: half of its own equation 1, and half of the packets of one flow.",
         ),
     )

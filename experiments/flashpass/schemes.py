@@ -24,6 +24,15 @@ BUFFER = 20.0
 """Bytes of data in front of a link per Mbit/s: 20 KB per port and Gbit/s."""
 
 
+EXPRESSPASS = replace(
+    ExpressPass.of_public_code(),
+    smallest_credit=ExpressPass().smallest_credit,
+    largest_credit=ExpressPass().largest_credit,
+    timeout=ExpressPass().timeout,
+)
+"""ExpressPass by its public code, on which the simulations of both papers rest, with their credits and timeout."""
+
+
 @dataclass(frozen=True)
 class Scheme:
     """A transport and the network for it.
@@ -42,7 +51,7 @@ class Scheme:
         early = name.endswith("*")
         if name == "cubic":
             return cls(Tcp(Congestion.CUBIC, header=HEADER, first_timeout=0.2))
-        return cls(ExpressPass(early=early) if name.startswith("expresspass") else FlashPass(early=early))
+        return cls(replace(EXPRESSPASS, early=early) if name.startswith("expresspass") else FlashPass(early=early))
 
     def on(self, network: Network) -> Network:
         """Return the network with this scheme's queues; TCP has one queue at each output of a switch."""

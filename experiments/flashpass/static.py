@@ -25,6 +25,9 @@ from simulator.portable_random import Draws
 RATE = 10_000.0
 MOST_DELAY, RECEIVER_DELAY = 0.02, 0.01
 LATEST_START = 0.2
+START = 0.2
+"""Part of the time before throughput is measured: with it, the published 9.5 Gbit/s is more than credits allow."""
+
 SCHEMES = ("cubic", "expresspass", "flashpass")
 CASES = {"a": "20 senders, different delays", "b": "200 senders, different delays", "c": "20 senders, equal delays"}
 SENDERS = {"a": 20, "b": 200, "c": 20}
@@ -57,7 +60,10 @@ def network_of(delays: Sequence[float]) -> Network:
 
 
 def measured(ready: None, case: Case) -> list[float]:
-    """Return the Gbit/s of data on the receiver's link, the % of data packets lost, and the longest queue in KB."""
+    """Return the Gbit/s of data on the receiver's link, the % of data packets lost, and the longest queue in KB.
+
+    The first is measured after the start, the others from the first moment.
+    """
     del ready
     count = SENDERS[case.which]
     equal = case.which == "c"
@@ -67,12 +73,20 @@ def measured(ready: None, case: Case) -> list[float]:
     start = LATEST_START * Draws(case.seed, _STARTS).uniform(count)
     flows = Flows.of(range(count), count, scheme.transport, start=start)
     simulation = Simulation(network, [flows], Setting(seed=case.seed))
+    from_then_on = START * case.seconds
+    if not simulation.run(from_then_on):
+        raise KeyboardInterrupt
+    before = int(simulation.flow_results().arrived.sum())
     if not simulation.run(case.seconds):
         raise KeyboardInterrupt
     results = simulation.flow_results()
     arrived, dropped = int(results.arrived.sum()), int(results.dropped.sum())
     peak = float(simulation.link_results().queued_peak[-1])
-    return [8e-9 * DATA * arrived / case.seconds, 100 * dropped / max(arrived + dropped, 1), peak / 1000]
+    return [
+        8e-9 * DATA * (arrived - before) / (case.seconds - from_then_on),
+        100 * dropped / max(arrived + dropped, 1),
+        peak / 1000,
+    ]
 
 
 def run_static(
@@ -131,7 +145,8 @@ def _exhibit(
         checks=tuple(_checks(lines, name)),
         remarks=(
             *(f"({which}): {words}." for which, words in CASES.items()),
-            f"{seconds:g} simulated seconds from the first moment; flows start within the first {LATEST_START:g} s.",
+            f"{seconds:g} simulated seconds; flows start within the first {LATEST_START:g} s.",
+            f"Throughput is that after the first {START * seconds:g} s; losses are those of the whole time.",
         ),
     )
 

@@ -104,7 +104,7 @@ class ExpressPass(Credited):
     """ExpressPass as printed (Cho, Jang and Han, SIGCOMM 2017); with `early` it has Aeolus.
 
     Attributes:
-        largest_credit: bytes; sizes of credits are drawn from `control` on.
+        smallest_credit, largest_credit: bytes between which the sizes of credits are drawn.
         initial_rate: of credits, as a part of the most that `share` allows (alpha).
         initial_weight, least_weight, most_weight: of the highest rate in a new one (w).
         target_loss: of credits; with `as_code` the largest, at rate 0.
@@ -116,6 +116,7 @@ class ExpressPass(Credited):
         stop_delay: seconds from the last data to the end of credits.
     """
 
+    smallest_credit: int = 76
     largest_credit: int = 92
     initial_rate: float = 1 / 16
     initial_weight: float = 1 / 16
@@ -135,6 +136,7 @@ class ExpressPass(Credited):
     def of_public_code(cls) -> ExpressPass:
         """Return the defaults of the authors' code."""
         return cls(
+            smallest_credit=CONTROL,
             largest_credit=CONTROL,
             target_loss=0.125,
             jitter=0.1,
@@ -160,6 +162,8 @@ class Ports:
         droppable: packets in a queue above which emulation packets of little use, and data without credits, are lost.
         share: part of the link's rate for the second queue.
         shapes_data: the rest of the rate is the most for data.
+        uniform: the second queue, when full, drops any of its packets instead of the one that comes. That one is more
+            often a slow sender's: regular packets of a fast one take the places as they become free.
     """
 
     buffer: float = 20.0
@@ -167,6 +171,7 @@ class Ports:
     droppable: int = 2
     share: float = SHARE
     shapes_data: bool = True
+    uniform: bool = False
 
     def of(self, rate: float, buffer: int | None = None) -> StrictPriority:
         """Return the queues of a link of this rate, Mbit/s; with `buffer` bytes of data instead of the usual."""
@@ -174,6 +179,7 @@ class Ports:
         limited = Fifo(
             self.credits * CONTROL,
             Threshold(self.droppable * CONTROL, drops=True),
+            random_drop=self.uniform,
             shaping=TokenBucket(rate * self.share, _BURST * CONTROL),
         )
         shaping = TokenBucket(rate * (1 - self.share), _BURST * DATA) if self.shapes_data and self.share < 1 else None

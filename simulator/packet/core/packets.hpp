@@ -49,6 +49,12 @@ class PacketPool {
     Packet &operator[](PacketId id) { return chunks_[id >> chunk_bits][id & (chunk_size - 1)]; }
     const Packet &operator[](PacketId id) const { return chunks_[id >> chunk_bits][id & (chunk_size - 1)]; }
 
+    // Fetches a packet that is needed soon: those on long links have left the caches.
+    void prefetch(PacketId id) const {
+        if (id != no_packet)
+            __builtin_prefetch(&(*this)[id]);
+    }
+
     PacketId take() {
         if (free_ == no_packet)
             grow();

@@ -174,10 +174,13 @@ void Simulation::arrive(std::uint32_t link) {
     if (port.link.head == port.first_waiting)
         port.settle(pool_, now_);
     const auto id = port.link.take_first(pool_);
-    if (port.link.empty())
+    if (port.link.empty()) {
         queue_.pop();
-    else
-        queue_.replace(pool_[port.link.head].at, arrival_at(link));
+    } else {
+        const auto &next = pool_[port.link.head];
+        pool_.prefetch(next.next);
+        queue_.replace(next.at, arrival_at(link));
+    }
     auto &packet = pool_[id];
     if (forwarding_ != nullptr)
         return relay(id, link);

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from experiments.flashpass import static
+from experiments.flashpass.convergence import UNIFORM, converged_after, shares
 from experiments.flashpass.dynamic import run_waste
 from experiments.flashpass.published import published
 from experiments.flashpass.scheduling import SIZE_TIMES, simulate
-from experiments.flashpass.schemes import NAMES, Scheme
+from experiments.flashpass.schemes import EXPRESSPASS, NAMES, Scheme
 from experiments.flashpass.static import Case, measured, run_static
 from experiments.flashpass.wan import DELAYS, HOSTS, wan
 from experiments.flashpass.wan import Case as WanCase
@@ -19,6 +22,7 @@ from experiments.registry import Settings
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from simulator.packet.credited import EXPRESSPASS_PORTS, ExpressPass, Ports
 
 SETTINGS = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
 
@@ -51,7 +55,7 @@ def test_all_transports_meet_the_same_flows() -> None:
 
 
 def test_flashpass_loses_nothing_in_the_case_that_cubic_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static, "RATE", 500.0)
+    monkeypatch.setattr(static, "RATE", 1500.0)
     flash, cubic = (measured(None, Case(name, "c", 1.5, 1)) for name in ("flashpass", "cubic"))
     assert flash[1] == 0.0
     assert cubic[1] > 0.0
@@ -71,3 +75,22 @@ def test_credits_of_expresspass_are_wasted_for_a_round_trip(tmp_path: Path, monk
     outcome = run_waste(4, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
     exhibit = outcome.summary["exhibits"][0]  # type: ignore[index]  # JSON data
     assert exhibit["lines"][0]["points"][0]["value"] > 1
+
+
+@pytest.mark.parametrize("rate", [10_000.0, 100_000.0])
+@pytest.mark.parametrize("ports", [EXPRESSPASS_PORTS, UNIFORM])
+def test_a_second_flow_of_expresspass_has_its_share_within_five_round_trips_and_keeps_it(
+    rate: float, ports: Ports
+) -> None:
+    express = ExpressPass(initial_rate=0.5, initial_weight=0.5)
+    share = np.mean([shares(express, ports, rate, seed) for seed in range(1, 6)], axis=0)
+    assert converged_after(share) <= 5
+    assert 0.45 <= share[60:].mean() <= 0.55
+
+
+@pytest.mark.parametrize("rate", [10_000.0, 100_000.0])
+def test_the_public_code_gives_two_flows_equal_shares_of_the_whole_link(rate: float) -> None:
+    for start in (1 / 2, 1 / 16):
+        express = replace(EXPRESSPASS, initial_rate=start, initial_weight=start)
+        share = np.mean([shares(express, EXPRESSPASS_PORTS, rate, seed) for seed in range(1, 6)], axis=0)
+        assert 0.47 <= share[60:].mean() <= 0.53

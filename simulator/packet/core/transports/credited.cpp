@@ -107,7 +107,7 @@ void Credited::send(Host &host, std::uint32_t number, bool scheduled, const Pack
 }
 
 bool Credited::send_with_credit(Host &host, const Packet *credit) {
-    const auto number = segments_.take(early_sent_);
+    const auto number = segments_.take();
     if (number)
         send(host, *number, true, credit);
     return number.has_value();

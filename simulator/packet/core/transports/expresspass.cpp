@@ -7,7 +7,7 @@ std::unique_ptr<Transport> ExpressPassRules::transport(const FlowRules &flow) co
 }
 
 void CreditRate::begin(double rate, Time now) {
-    rate_ = before_ = rate;
+    rate_ = rate;
     weight_ = rules_->initial_weight;
     changed_ = now;
 }
@@ -27,15 +27,13 @@ void CreditRate::adapt(Time now, Time round_trip, double full) {
 // Algorithm 1 of the paper.
 void CreditRate::as_printed(double loss) {
     const auto target = rules_->target_loss;
-    const auto sent_at = before_;
-    before_ = rate_;
     if (loss <= target) {
         if (has_increased_)
             weight_ = (weight_ + rules_->most_weight) / 2;
         rate_ = (1 - weight_) * rate_ + weight_ * (1 + target);
         has_increased_ = true;
     } else {
-        rate_ = std::min(rate_, sent_at * (1 - loss) * (1 + target));
+        rate_ *= (1 - loss) * (1 + target);
         weight_ = std::max(weight_ / 2, rules_->least_weight);
         has_increased_ = false;
     }
@@ -140,12 +138,12 @@ void ExpressPass::answer_due(Host &host) {
     is_crediting_ = is_crediting_ && !(rules_.counted && next_number_ == last_number_);
     if (!is_crediting_)
         return;
-    const auto mean = (rules_.control + rules_.largest_credit) / 2.0;
+    const auto mean = (rules_.smallest_credit + rules_.largest_credit) / 2.0;
     const auto most = rules_.share * static_cast<double>(host.card_rate(Way::backward));
     const auto full = static_cast<double>(time_of(mean, most));
     rate_.adapt(host.now(), round_trip_, full);
-    const auto drawn = host.random().below(rules_.largest_credit - rules_.control + 1);
-    const auto size = rules_.control + static_cast<std::uint32_t>(drawn);
+    const auto drawn = host.random().below(rules_.largest_credit - rules_.smallest_credit + 1);
+    const auto size = rules_.smallest_credit + static_cast<std::uint32_t>(drawn);
     const auto made = small(host, Way::backward, Kind::credit, of_credits, size);
     made.packet.number = missing();
     made.packet.sacked[0] = {next_number_, next_number_ + 1};

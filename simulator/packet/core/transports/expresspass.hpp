@@ -2,8 +2,9 @@
 // the way back, and each that arrives lets one data packet go. Paths there and back must have the same switches.
 //
 // With `as_code` the receiver's rate follows the authors' public code for ns-2 instead of Algorithm 1; what else differs
-// there are parameters. Where the paper is silent: a sender with lost segments asks for credits again, and the rate
-// that falls by the loss is the one at which those credits were sent, so that it does not fall twice for the same.
+// there are parameters. Where the paper is silent: a sender with lost segments asks for credits again. Algorithm 1 is
+// taken by its letter: the loss that a round trip reports is that of credits sent in the one before, and lowers the
+// rate of now.
 #pragma once
 
 #include "transports/credited.hpp"
@@ -15,7 +16,8 @@ namespace kuijia::packet {
 struct ExpressPassRules : CreditedRules {
     static constexpr const char *name = "ExpressPass";
 
-    std::uint32_t largest_credit = 92; // bytes; sizes are drawn from `control` on
+    std::uint32_t smallest_credit = 76; // bytes; sizes of credits are drawn from here
+    std::uint32_t largest_credit = 92;  // to here
     double initial_rate = 0.0625;      // alpha: of the most that `share` allows
     double initial_weight = 0.0625;    // w of the paper
     double least_weight = 0.01;
@@ -35,6 +37,8 @@ struct ExpressPassRules : CreditedRules {
         return std::tuple_cat(
             common_fields<Of>(),
             std::tuple{
+                number("smallest_credit", &Of::smallest_credit, 1, largest_packet / 4,
+                       "must be between 1 and 2^18 bytes"),
                 number("largest_credit", &Of::largest_credit, 1, largest_packet / 4, "must be between 1 and 2^18 bytes"),
                 number("initial_rate", &Of::initial_rate, above_zero, 1, part),
                 number("initial_weight", &Of::initial_weight, above_zero, 1, part),
@@ -50,8 +54,8 @@ struct ExpressPassRules : CreditedRules {
             });
     }
     const char *fault() const {
-        if (largest_credit < control)
-            return "largest_credit must be at least control";
+        if (largest_credit < smallest_credit)
+            return "largest_credit must be at least smallest_credit";
         return least_weight <= most_weight ? nullptr : "least_weight must be at most most_weight";
     }
     std::unique_ptr<Transport> transport(const FlowRules &flow) const;
@@ -82,7 +86,6 @@ class CreditRate {
 
     const ExpressPassRules *rules_;
     double rate_ = 1;
-    double before_ = 1; // the rate in the round trip before, at which the credits now counted were sent
     double weight_ = 0;
     bool has_increased_ = false;
     std::uint32_t total_ = 0;

@@ -2,7 +2,7 @@
 
 namespace kuijia::packet {
 
-std::optional<std::uint32_t> SentSegments::take(std::uint32_t early) {
+std::optional<std::uint32_t> SentSegments::take() {
     while (!lost_.empty()) {
         const auto number = lost_.ranges().front().begin;
         lost_.remove_below(number + 1);
@@ -12,14 +12,7 @@ std::optional<std::uint32_t> SentSegments::take(std::uint32_t early) {
         ++retransmitted_;
         return number;
     }
-    if (next_ < count_)
-        return next_++;
-    repeated_ = arrived_.first_missing(std::max(repeated_, missing_));
-    if (repeated_ >= early)
-        return std::nullopt;
-    resent_.add({repeated_, repeated_ + 1});
-    ++retransmitted_;
-    return repeated_++;
+    return next_ < count_ ? std::optional(next_++) : std::nullopt;
 }
 
 void SentSegments::acknowledged(const Packet &packet) {

@@ -28,9 +28,10 @@ class SentSegments {
     // Returns the next segment that was never sent.
     std::uint32_t take_new() { return next_++; }
 
-    // Returns the next segment to send with a credit, in the order of Aeolus (section 3.3): lost, never sent, and then
-    // those of the first `early` ones that are not acknowledged.
-    std::optional<std::uint32_t> take(std::uint32_t early);
+    // Returns the next segment to send with a credit, in the order of Aeolus (section 3.3): lost ones, then those never
+    // sent. Its third kind, sent and not yet acknowledged, is left out: their acknowledgements are on the way, and the
+    // probe behind them finds those that are lost.
+    std::optional<std::uint32_t> take();
 
     // Learns which segments have arrived.
     void acknowledged(const Packet &packet);
@@ -50,7 +51,6 @@ class SentSegments {
     std::uint32_t next_ = 0;    // the first that was never sent
     std::uint32_t missing_ = 0; // the first that has not arrived
     std::uint32_t judged_ = 0;  // those below have arrived or are lost, as far as their first transmission goes
-    std::uint32_t repeated_ = 0;
     std::uint32_t retransmitted_ = 0;
     RangeSet arrived_; // beyond `missing_`
     RangeSet lost_;    // and not sent again
