@@ -199,6 +199,17 @@ def test_every_byte_arrives_over_links_that_lose_packets_and_fail(transport: Fla
 
 
 @pytest.mark.parametrize("transport", [FlashPass(), ExpressPass()])
+def test_only_what_is_lost_is_sent_again(transport: FlashPass | ExpressPass) -> None:
+    ports = Ports() if isinstance(transport, FlashPass) else EXPRESSPASS_PORTS
+    network = star([5e-3, 5e-3], ports=ports)
+    network.links[3] = replace(network.links[3], loss=0.01)  # to the receiver
+    simulation = run(network, [Flows.of(0, 1, transport, size=5000 * PAYLOAD)])
+    results = simulation.flow_results()
+    assert results.goodput[0] == 5000 * PAYLOAD
+    assert 30 < results.retransmitted[0] < 80  # 1 % of 5,000, give or take three standard deviations and lost probes
+
+
+@pytest.mark.parametrize("transport", [FlashPass(), ExpressPass()])
 def test_data_without_credits_makes_short_flows_faster_on_an_idle_network(transport: FlashPass | ExpressPass) -> None:
     ports = Ports() if isinstance(transport, FlashPass) else EXPRESSPASS_PORTS
     network = star([5e-3, 5e-3], ports=ports)

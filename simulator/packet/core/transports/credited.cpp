@@ -153,8 +153,15 @@ void Credited::take_data(Host &host, const Packet &packet) {
         return acknowledge(host, Kind::acknowledgement, arrived_.missing(), nullptr, 0);
     if (packet.ecn_capable && !news.leaves_gap)
         return;
-    const auto block = arrived_.beyond().around(packet.number);
-    acknowledge(host, Kind::acknowledgement, arrived_.missing(), &block, packet.number >= arrived_.missing() ? 1 : 0);
+    if (packet.number < arrived_.missing())
+        return acknowledge(host, Kind::acknowledgement, arrived_.missing(), nullptr, 0);
+    // The range before has grown since it was reported: without it, all of its later segments would seem lost.
+    const auto &ranges = arrived_.beyond().ranges();
+    const auto place = std::partition_point(ranges.begin(), ranges.end(),
+                                            [&](const Range &range) { return range.end <= packet.number; });
+    const auto first = place == ranges.begin() ? place : place - 1;
+    acknowledge(host, Kind::acknowledgement, arrived_.missing(), &*first,
+                static_cast<std::uint8_t>(place - first + 1));
 }
 
 // The last of the answers returns the probe.
