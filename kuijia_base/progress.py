@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 PLAIN_INTERVAL = 5.0
-"""Seconds between two state lines where lines cannot be overwritten."""
+"""Seconds between two state lines if lines cannot be overwritten."""
 
 _TO_START_AND_ERASE = "\r\x1b[K"
 

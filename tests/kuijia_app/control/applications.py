@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from hedera import scheduler
 from hedera.scheduler import HederaScheduler
-from kuijia_app.control.chores import Chores
+from kuijia_app.control.sliced_work import SlicedWork
 from kuijia_app.controller import OPTION_GROUP, KuijiaController
 from kuijia_app.framework.seam import cfg
 from te_solver.plan import Plan
@@ -28,7 +28,7 @@ def application_of(plan: Plan, folder: Path) -> Iterator[KuijiaController]:
     cfg.CONF.set_override("plan", str(folder / "plan.json"), group=OPTION_GROUP)
     cfg.CONF.set_override("events", str(folder / "events.jsonl"), group=OPTION_GROUP)
     made = KuijiaController()
-    made._chores = Chores(lambda: 0.0, lambda: None)  # no slice is ever over: nobody sends ticks
+    made._sliced_work = SlicedWork(lambda: 0.0, lambda: None)  # no slice is ever over: nobody sends ticks
     yield made
     cfg.CONF.reset()
     for option in ("plan", "events"):
@@ -43,7 +43,7 @@ def scheduler_of(topology: Topology, folder: Path) -> Iterator[HederaScheduler]:
     cfg.CONF.set_override("topology", str(folder / "topology.yaml"), group=scheduler.OPTION_GROUP)
     cfg.CONF.set_override("events", str(folder / "events.jsonl"), group=scheduler.OPTION_GROUP)
     made = HederaScheduler()
-    made._chores = Chores(lambda: 0.0, lambda: None)
+    made._sliced_work = SlicedWork(lambda: 0.0, lambda: None)
     yield made
     cfg.CONF.reset()
     for option in ("topology", "events"):

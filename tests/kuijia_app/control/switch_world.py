@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from hedera.events import ROUND
 from kuijia_app.control import switch_application
-from kuijia_app.control.chores import SLICE, Chores
+from kuijia_app.control.sliced_work import SLICE, SlicedWork
 from kuijia_app.framework import event_log, guarded_app
 from tests.kuijia_app.control.applications import Application
 from tests.kuijia_app.control.model_switch import Box, ModelSwitch
@@ -56,7 +56,7 @@ class SwitchWorld(RuleBasedStateMachine):
         self.application = self._made(folder)
         patched.setattr(self.application, "_log", SimpleNamespace(write=self._write))
         patched.setattr(self.application, "_close", lambda datapath: datapath.close())
-        self.application._chores = Chores(self._look, lambda: None)
+        self.application._sliced_work = SlicedWork(self._look, lambda: None)
         wiring = self.application._wiring
         self.boxes = [
             Box(name, wiring.datapath_id(name), dict.fromkeys(range(1, max(wiring.ports(name)) + 1), True))
