@@ -1,4 +1,4 @@
-// A host's part of the simulation: what its transports ask for.
+// A host's part of the simulation: the services that its transports use.
 #include "transports/host.hpp"
 
 #include "simulation.hpp"
