@@ -66,7 +66,7 @@ def figure_4_from_json(data: Mapping[str, Any], source: str | Path) -> Exhibit:
         ),
         remarks=(
             f'The paper\'s curves have no numbers that can be read; it says that "{data["published"]}".',
-            f"The paper does not say what links have: {_assumed(data)}. Unconnected graphs are drawn again.",
+            f"The paper does not give the capacity of links: {_assumed(data)}. Unconnected graphs are drawn again.",
         ),
     )
 
