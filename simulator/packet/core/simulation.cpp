@@ -122,21 +122,23 @@ void Simulation::take_paths(Flow &flow, std::uint32_t forward, std::uint32_t bac
 
 bool Simulation::run(Time until, std::uint64_t events) {
     for (const auto end = events_ + events; events_ < end; ++events_) {
-        if (queue_.empty() || queue_.next().time() > until) {
-            now_ = std::max(now_, queue_.empty() ? now_ : until);
+        const auto event = queue_.next();
+        if (event.time() == never)
+            return true;
+        if (event.time() > until) {
+            now_ = std::max(now_, until);
             return true;
         }
-        now_ = queue_.next().time();
-        happen(queue_.next().source());
+        queue_.pop();
+        now_ = event.time();
+        happen(event.source());
     }
     return false;
 }
 
-// Handles the first event of the queue. A link with a next arrival replaces the event by it; other events are popped.
 void Simulation::happen(Source source) {
     if (source - links_ < links_)
         return arrive(source - links_);
-    queue_.pop();
     if (source < links_) {
         auto &wakes = discipline_wakes_[ports_[source].discipline];
         if (wakes == now_) {
@@ -168,14 +170,12 @@ void Simulation::expire(std::uint32_t number) {
 void Simulation::arrive(std::uint32_t link) {
     auto &port = ports_[link];
     if (port.link.empty() || pool_[port.link.head].at != now_)
-        return queue_.pop(); // the packet was lost when the link failed
+        return; // the packet was lost when the link failed
     if (port.link.head == port.first_waiting)
         port.settle(pool_, now_);
     const auto id = port.link.take_first(pool_);
-    if (port.link.empty())
-        queue_.pop();
-    else
-        queue_.replace(pool_[port.link.head].at, arrival_at(link));
+    if (!port.link.empty())
+        queue_.push(pool_[port.link.head].at, arrival_at(link));
     auto &packet = pool_[id];
     if (forwarding_ != nullptr)
         return relay(id, link);
