@@ -121,8 +121,8 @@ class EventLists {
     std::uint32_t free_ = none;
 };
 
-// A calendar: events of the near future lie in slots of equal length, those of the current slot in order. A heap has the
-// others: those beyond the last slot, and those that came when their slot was already the current one.
+// A calendar: events of the near future lie in slots of equal length. Those of the first slots are a list in order, so
+// that it is known what happens next; a heap has those beyond the last slot.
 //
 // Events of one moment come in an order drawn from the seed, so that no flow or port is favoured by its number; sources
 // below `first_shuffled` come first.
@@ -132,17 +132,18 @@ class EventQueue {
 
     // Returns the first event, `no_event` if there is none.
     const Event &next() {
-        if (current_[place_].source() == no_source && first_slot_ <= slot_of(heap_.first()))
+        if (list_.size() - first_ <= least_in_list_ && first_slot_ != no_slot)
             open_slot();
-        return std::min(current_[place_], heap_.first());
+        return std::min(list_[first_], heap_.first());
     }
 
-    // Returns the source of an event that comes soon after the first, if it is known, else `no_source`.
-    Source ahead(std::size_t events) const { return current_[place_ + events].source(); }
+    // Returns the source of the event that comes so many after the first of the list, `no_source` if it is not known.
+    Source ahead(std::size_t events) const { return list_[std::min(first_ + events, list_.size() - 1)].source(); }
 
+    // Removes the event that `next` has returned.
     void pop() {
-        if (current_[place_] < heap_.first()) {
-            ++place_;
+        if (list_[first_] < heap_.first()) {
+            ++first_;
         } else {
             slot_ = std::max(slot_, slot_of(heap_.first()) - 1);
             heap_.pop();
@@ -154,68 +155,93 @@ class EventQueue {
         insert({time, (source < first_shuffled_ ? 0 : drawn & ~0xffffffffULL) | source});
     }
 
-    static constexpr std::size_t most_ahead = 8;
+    static constexpr std::size_t most_ahead = 16; // events that are known in a run with many
 
   private:
-    static constexpr std::int64_t slots = 8192;
+    static constexpr std::int64_t slots = 1 << 14;
     static constexpr std::int64_t no_slot = never;
-    static constexpr std::uint64_t least_events = 4; // of a slot on average
-    static constexpr std::uint64_t usual_events = 8;
-    static constexpr std::uint64_t most_events = 16;
-    static constexpr std::size_t period = 4096; // events between two looks at the average, at least
-    static constexpr unsigned longest_slot = 50; // as a power of two
+    static constexpr std::size_t longest_list = 64; // that an event is inserted into
+    static constexpr std::size_t usual_events = 6;  // of a slot; the length changes below half and above twice as many
+    static constexpr std::size_t period = 4096;     // events between two looks at their number, at least
+    static constexpr int longest_slot = 50;         // as a power of two of picoseconds
 
     std::int64_t slot_of(const Event &event) const { return event.time() >> length_; }
 
     void insert(const Event &event) {
         const auto slot = slot_of(event);
-        if (slot <= slot_ || slot >= slot_ + slots)
-            return heap_.push(event);
-        lists_.add(slot % slots, event);
-        ++in_slots_;
-        first_slot_ = std::min(first_slot_, slot);
+        if (slot > slot_ && slot < slot_ + slots) {
+            slots_.add(slot % slots, event);
+            ++in_slots_;
+            first_slot_ = std::min(first_slot_, slot);
+        } else if (slot <= slot_ && list_.size() - first_ < longest_list) {
+            if (first_ > longest_list)
+                forget_past();
+            auto place = list_.size();
+            for (list_.push_back(no_event); place > first_ && event < list_[place - 1]; --place)
+                list_[place] = list_[place - 1];
+            list_[place] = event;
+        } else {
+            heap_.push(event);
+        }
     }
 
-    // Makes the first slot with events the current one.
+    void forget_past() {
+        list_.erase(list_.begin(), list_.begin() + static_cast<std::ptrdiff_t>(std::exchange(first_, 0)));
+    }
+
+    // Sorts; few events by counting how many come before each, without a branch that depends on them.
+    static void order(std::vector<Event>::iterator begin, std::vector<Event>::iterator end) {
+        std::array<Event, 16> events{};
+        const auto count = end - begin;
+        if (count > static_cast<std::ptrdiff_t>(events.size()))
+            return std::sort(begin, end);
+        std::copy(begin, end, events.begin());
+        for (std::ptrdiff_t one = 0; one < count; ++one) {
+            std::ptrdiff_t place = 0;
+            for (std::ptrdiff_t other = 0; other < one; ++other)
+                place += !(events[one] < events[other]);
+            for (std::ptrdiff_t other = one + 1; other < count; ++other)
+                place += events[other] < events[one];
+            begin[place] = events[one];
+        }
+    }
+
+    // Adds the first slot with events to the end of the list.
     void open_slot() {
         passed_ += first_slot_ - slot_;
         slot_ = first_slot_;
-        current_.clear();
-        place_ = 0;
-        lists_.take(slot_ % slots, current_);
-        const auto count = current_.size();
-        std::sort(current_.begin(), current_.end());
-        current_.insert(current_.end(), most_ahead + 1, no_event);
-        in_slots_ -= count;
-        opened_ += count;
-        find_first_slot();
+        list_.pop_back();
+        forget_past();
+        const auto known = static_cast<std::ptrdiff_t>(list_.size());
+        slots_.take(slot_ % slots, list_);
+        order(list_.begin() + known, list_.end());
+        const auto opened = list_.size() - known;
+        list_.push_back(no_event);
+        in_slots_ -= opened;
+        opened_ += opened;
+        least_in_list_ = std::clamp<std::size_t>(in_slots_ / 64, 1, most_ahead + 4);
+        first_slot_ = no_slot;
+        if (in_slots_ > 0)
+            for (first_slot_ = slot_ + 1; slots_.empty(first_slot_ % slots);)
+                ++first_slot_;
         if (opened_ >= std::max(period, 4 * in_slots_))
             adapt();
     }
 
-    void find_first_slot() {
-        first_slot_ = no_slot;
-        if (in_slots_ > 0)
-            for (first_slot_ = slot_ + 1; lists_.empty(first_slot_ % slots);)
-                ++first_slot_;
-    }
-
     // Makes slots shorter or longer if they have too many or too few events.
     void adapt() {
-        const auto opened = static_cast<std::uint64_t>(std::exchange(opened_, 0));
-        const auto passed = static_cast<std::uint64_t>(std::exchange(passed_, 0));
-        unsigned length = length_;
-        if (opened > most_events * passed)
-            length -= std::min<unsigned>(length, std::bit_width(opened / (usual_events * passed)) - 1);
-        else if (opened < least_events * passed)
-            length = std::min<unsigned>(longest_slot, length + std::bit_width(usual_events * passed / opened) - 1);
+        const auto opened = std::exchange(opened_, 0);
+        const auto usual = usual_events * std::exchange(passed_, 0);
+        const bool crowded = opened > usual;
+        const auto change = static_cast<int>(std::bit_width(crowded ? opened / usual : usual / opened)) - 1;
+        const auto length = std::clamp(crowded ? length_ - change : length_ + change, 0, longest_slot);
         if (length == length_)
             return;
         std::vector<Event> events;
         for (auto slot = first_slot_; events.size() < in_slots_; ++slot)
-            lists_.take(slot % slots, events);
+            slots_.take(slot % slots, events);
         length_ = length;
-        slot_ = slot_of(current_[current_.size() - most_ahead - 2]);
+        slot_ = slot_of(list_[list_.size() - 2]);
         first_slot_ = no_slot;
         in_slots_ = 0;
         for (const auto &event : events)
@@ -224,15 +250,16 @@ class EventQueue {
 
     std::uint64_t seed_;
     Source first_shuffled_;
-    unsigned length_ = 17; // of a slot: a power of two of picoseconds
-    std::int64_t slot_ = -1;               // the current one
-    std::int64_t first_slot_ = no_slot;    // the first after it with events
-    std::size_t in_slots_ = 0;            // events
-    std::size_t opened_ = 0; // events of slots that have become the current one, since the last look
-    std::int64_t passed_ = 0; // slots, since then
-    std::vector<Event> current_ = std::vector<Event>(most_ahead + 1, no_event);
-    std::size_t place_ = 0; // of the first event in `current_`
-    EventLists lists_{slots};
+    std::vector<Event> list_{no_event};
+    std::size_t first_ = 0;         // place in the list of its first event
+    std::size_t least_in_list_ = 1; // with `no_event`: if there are fewer, another slot is added
+    EventLists slots_{slots};
+    std::int64_t slot_ = -1;            // the last one in the list
+    std::int64_t first_slot_ = no_slot; // the first after it with events
+    std::size_t in_slots_ = 0;          // events
+    std::size_t opened_ = 0;            // events that have come from slots to the list since the last look
+    std::size_t passed_ = 0;            // slots, since then
+    int length_ = 17;                   // of a slot, as a power of two of picoseconds
     EventHeap heap_;
 };
 
