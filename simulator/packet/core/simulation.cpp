@@ -65,9 +65,10 @@ void Simulation::add_ports() {
         const Site site{std::max(1u, inputs[link.source]), scenario_.seed ^ (ports_.size() + 1) << 32,
                         shared[{link.source, link.queueing}]};
         const auto *simple = simple_queue(queueing, site.inputs);
-        auto &port = ports_.emplace_back(Rate(link.bits_per_second), link.delay, simple ? *simple : FifoRules{});
+        auto &port = ports_.emplace_back(Rate(link.bits_per_second), link.delay, simple);
         port.input = link.input;
         port.loss = link.loss;
+        port.lossy = link.loss > 0;
         if (simple == nullptr) {
             port.discipline = static_cast<std::uint32_t>(disciplines_.size());
             disciplines_.push_back(std::visit([&](const auto &rules) { return rules.discipline(site); }, queueing));
@@ -172,7 +173,7 @@ void Simulation::arrive(std::uint32_t link) {
     if (port.link.empty() || pool_[port.link.head].at != now_)
         return; // the packet was lost when the link failed
     if (port.link.head == port.first_waiting)
-        port.settle(pool_, now_);
+        port.begin_first(pool_);
     const auto id = port.link.take_first(pool_);
     if (!port.link.empty())
         queue_.push(pool_[port.link.head].at, arrival_at(link));
@@ -210,7 +211,7 @@ void Simulation::lose(PacketId id, std::uint32_t link) {
 // Sends a packet by a link; it came by the link `before`, unless it comes from the node itself.
 void Simulation::forward(PacketId id, std::uint32_t link, std::uint32_t before) {
     auto &port = ports_[link];
-    if (!port.up || (port.loss > 0 && random_.unit() < port.loss))
+    if (!port.up || (port.lossy && random_.unit() < port.loss))
         return lose(id, link);
     if (port.discipline == no_discipline) {
         const bool was_empty = port.link.empty();
