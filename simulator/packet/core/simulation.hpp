@@ -113,6 +113,7 @@ class Simulation {
     void order_by_start();
     void add_changes();
     void take_paths(Flow &flow, std::uint32_t forward, std::uint32_t backward);
+    void fetch_ahead();
     void happen(Source source);
     void expire(std::uint32_t timer);
     void arrive(std::uint32_t link);
