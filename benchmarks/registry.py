@@ -22,6 +22,7 @@ _FILES = (
     "hedera_anneal",
     "hedera_round",
     "hedera_8192",
+    "packet_growth",
     "packet_vs_ns3",
 )
 
