@@ -72,6 +72,7 @@ def test_every_benchmark_is_registered() -> None:
         "fig4-full",
         "packet-growth",
         "packet-vs-ns3",
+        "packet-vs-htsim",
         *HEDERA,
     }
 
