@@ -36,7 +36,7 @@ inline void fetch(const void *address) {
 
 Simulation::Simulation(Scenario scenario)
     : scenario_(validated(std::move(scenario))), links_(static_cast<std::uint32_t>(scenario_.links.size())),
-      random_(scenario_.seed), queue_(scenario_.seed, links_),
+      random_(scenario_.seed), queue_(scenario_.seed, links_), wide_(links_ > 1024),
       shortest_paths_(scenario_.nodes, scenario_.links, scenario_.hosts),
       forwarding_(std::visit([&](const auto &rules) { return rules.forwarding(shortest_paths_, scenario_.seed); },
                              scenario_.forwarding)),
@@ -131,17 +131,16 @@ void Simulation::take_paths(Flow &flow, std::uint32_t forward, std::uint32_t bac
 
 bool Simulation::run(Time until, std::uint64_t events) {
     for (const auto end = events_ + events; events_ < end; ++events_) {
-        const auto event = queue_.next();
-        if (event.time() == never)
-            return true;
-        if (event.time() > until) {
-            now_ = std::max(now_, until);
+        const auto time = queue_.next_time();
+        if (time > until || time == never) {
+            now_ = std::max(now_, time == never ? now_ : until);
             return true;
         }
-        queue_.pop();
-        fetch_ahead();
-        now_ = event.time();
-        happen(event.source());
+        const auto source = queue_.take();
+        if (wide_)
+            fetch_ahead();
+        now_ = time;
+        happen(source);
     }
     return false;
 }

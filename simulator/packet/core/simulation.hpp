@@ -150,6 +150,7 @@ class Simulation {
     std::uint64_t events_ = 0;
     Random random_;
     EventQueue queue_;
+    bool wide_; // what events touch is too much for the processor's caches
     PacketPool pool_;
     std::vector<Port> ports_;
     std::vector<std::unique_ptr<Discipline>> disciplines_;
