@@ -36,7 +36,8 @@ inline void fetch(const void *address) {
 
 Simulation::Simulation(Scenario scenario)
     : scenario_(validated(std::move(scenario))), links_(static_cast<std::uint32_t>(scenario_.links.size())),
-      random_(scenario_.seed), queue_(scenario_.seed, links_), wide_(links_ > 1024),
+      queue_draws_(scenario_.seed), link_draws_(mixed(scenario_.seed + 0x6c696e6b73)),
+      host_draws_(mixed(scenario_.seed + 0x686f737473)), queue_(scenario_.seed, links_), wide_(links_ > 1024),
       shortest_paths_(scenario_.nodes, scenario_.links, scenario_.hosts),
       forwarding_(std::visit([&](const auto &rules) { return rules.forwarding(shortest_paths_, scenario_.seed); },
                              scenario_.forwarding)),
@@ -254,11 +255,11 @@ void Simulation::lose(PacketId id, std::uint32_t link) {
 void Simulation::forward(PacketId id, std::uint32_t link, std::uint32_t before) {
     trace_.offered(id, link);
     auto &port = ports_[link];
-    if (!port.up || (port.lossy && random_.unit() < port.loss))
+    if (!port.up || (port.lossy && link_draws_.unit() < port.loss))
         return lose(id, link);
     if (port.discipline == no_discipline) {
         const bool was_empty = port.link.empty();
-        if (!port.offer(pool_, id, now_, random_)) {
+        if (!port.offer(pool_, id, now_, queue_draws_)) {
             ++totals_.dropped;
             return drop(id);
         }
@@ -266,7 +267,7 @@ void Simulation::forward(PacketId id, std::uint32_t link, std::uint32_t before) 
             queue_.push(pool_[id].at, arrival_at(link));
         return;
     }
-    Arrival arrival{pool_, port, random_, now_, before == no_hop ? 0 : ports_[before].input};
+    Arrival arrival{pool_, port, queue_draws_, now_, before == no_hop ? 0 : ports_[before].input};
     disciplines_[port.discipline]->offer(id, arrival);
     while (!arrival.dropped.empty()) {
         ++totals_.dropped;

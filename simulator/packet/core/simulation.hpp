@@ -148,7 +148,9 @@ class Simulation {
     std::uint32_t links_;
     Time now_ = 0;
     std::uint64_t events_ = 0;
-    Random random_;
+    Random queue_draws_; // drops and marks, the stream of the seed itself
+    Random link_draws_;  // losses
+    Random host_draws_;  // of transports
     EventQueue queue_;
     bool wide_; // what events touch is too much for the processor's caches
     PacketPool pool_;
