@@ -5,7 +5,7 @@
 
 namespace kuijia::packet {
 
-Random &Host::random() { return simulation_.random_; }
+Random &Host::random() { return simulation_.host_draws_; }
 
 Host::Outgoing Host::make(Way way, Kind kind, std::uint32_t size) {
     auto &flow = simulation_.flows_[flow_];

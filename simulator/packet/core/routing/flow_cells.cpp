@@ -3,7 +3,7 @@
 namespace kuijia::packet {
 
 std::unique_ptr<PathChoice> FlowCellsRules::choice(std::uint64_t seed) const {
-    return std::make_unique<FlowCells>(size, seed);
+    return std::make_unique<FlowCells>(size, mixed(seed + 0x63656c6c73));
 }
 
 std::uint32_t FlowCells::choose(const Packet &packet, std::uint32_t paths) {
