@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.ns3.peer import FlowLine, Outcome, Program
-from benchmarks.ns3.scenes import Measured, Scene, measured
+from benchmarks.ns3.scenes import NS3_CONTROL, Measured, Scene, measured
 from simulator.packet.transports import Congestion
 
 GOODPUT, QUEUE, MEAN, HIGH = "goodput", "mean queue", "mean completion", "99th percentile of completion"
@@ -56,12 +56,12 @@ def scenarios() -> list[Scenario]:
     """Return all scenarios: dumbbells with deep and shallow buffers, and a leaf-spine network with various flows."""
     found = []
     for label, rate, warm_up, until in (("deep", 20.0, 20.0, 80.0), ("shallow", 100.0, 10.0, 40.0)):
-        for congestion in Congestion:
+        for congestion in NS3_CONTROL:
             for flows in (1, 2, 8):
                 scene = _dumbbell(congestion, flows, rate, (warm_up, until))
                 found.append(Scenario(f"{label}-{congestion.value}-{flows}", [scene], (GOODPUT, QUEUE)))
     found.append(Scenario("permutation-dctcp", [permutation(0.02)], (GOODPUT, QUEUE)))
-    for congestion in Congestion:
+    for congestion in (Congestion.NEW_RENO, Congestion.CUBIC, Congestion.DCTCP):
         scenes = [loaded(congestion, seed) for seed in range(1, 9)]
         found += [Scenario(f"load-{congestion.value}", scenes, (MEAN, HIGH))]
     return found

@@ -21,7 +21,14 @@ HEADER = 42
 """Bytes of IP and TCP headers without options, and two of ns-3's point-to-point links."""
 PACKET = 1460 + HEADER
 
-_NS3_CONTROL = {Congestion.NEW_RENO: "TcpNewReno", Congestion.CUBIC: "TcpCubic", Congestion.DCTCP: "BoundedDctcp"}
+NS3_CONTROL = {
+    Congestion.NEW_RENO: "TcpNewReno",
+    Congestion.CUBIC: "TcpCubic",
+    Congestion.DCTCP: "BoundedDctcp",
+    Congestion.VEGAS: "TcpVegas",
+    Congestion.BBR: "TcpBbr",
+}
+"""ns-3's classes; it has no Copa."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,7 @@ class Scene:
         leaves, spines = self.fabric or (0, 0)
         options = {
             "topology": "leaf-spine" if self.fabric else "dumbbell",
-            "control": _NS3_CONTROL[self.congestion],
+            "control": NS3_CONTROL[self.congestion],
             "leaves": leaves,
             "spines": spines,
             "hosts": self.hosts,
