@@ -55,7 +55,7 @@ def test_vegas_keeps_alpha_to_beta_packets_waiting(alpha: float, beta: float) ->
 
 
 def test_vegas_doubles_its_window_every_other_round_trip_until_packets_wait() -> None:
-    simulation = watched(Tcp(congestion=Congestion.VEGAS, initial_window=4), delay=10e-3, limit=300_000)
+    simulation = watched(Tcp(congestion=Congestion.VEGAS, initial_window=4), delay=10e-3, limit=600_000)
     windows = []
     for step in range(8):
         simulation.run(step * 40.5e-3 + 20e-3)
