@@ -55,7 +55,7 @@ def install(setting: Setting) -> Iterator[Comparison]:
     setting.progress.show("counting entries")
     detail = {
         "problem": f"{_NETWORK}, {len(plan.pairs)} pairs, {_TUNNELS} tunnels each, {len(tables)} switches on the dummy "
-        "datapath; ours: from their being told of the controller until all have acknowledged everything",
+        "datapath; ours: from their first connection to the controller until all have acknowledged everything",
         "seconds of ours": ", ".join(f"{seconds:.3f}" for seconds in ours),
         "seconds of the peer": ", ".join(f"{seconds:.3f}" for seconds in peers),
         "switches": [{"switch": switch, **table_size(of_switch).as_json()} for switch, of_switch in tables.items()],

@@ -66,7 +66,7 @@ class ElephantSchedule:
         self._entries.clear()
 
     def forget(self, switch: str) -> None:
-        """Forget the entries of a switch that has lost them, or may have; a switch can have us do so at any rate."""
+        """Forget the entries of a switch that has lost them, or may have; a switch can cause this at any rate."""
         self._forgotten.add(switch)
 
     def run(self, rates: Mapping[FlowKey, float]) -> Round:

@@ -25,8 +25,10 @@ class Links:
         self._is_stale = True
 
     def port_changed(self, switch: str, port: int, *, live: bool) -> None:
-        self._live.setdefault(switch, {})[port] = live
-        self._is_stale = True
+        """Record a change of a port; without effect until the switch has described all its ports."""
+        if switch in self._live:
+            self._live[switch][port] = live
+            self._is_stale = True
 
     def left(self, switch: str) -> None:
         """Record that the switch is no longer connected."""

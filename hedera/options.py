@@ -17,10 +17,10 @@ from te_solver.topology_file import load_topology
 SHORTEST_PERIOD = 0.1
 
 MOST_PORTS = 32
-"""Ports of a fat-tree's switch, half a minute of preparation; in all there are 512 edge switches then."""
+"""Most ports of a fat-tree's switch: 512 edge switches, half a minute of preparation."""
 
 MOST_DISTANCES = MOST_PORTS**5 // 2
-"""Edge switches times directed links between switches: the way to each edge switch is looked for on all of them."""
+"""Most edge switches times directed links between switches: the search to each edge switch crosses all links."""
 
 
 @dataclass(frozen=True)

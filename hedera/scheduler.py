@@ -1,9 +1,9 @@
-"""The Ryu application: ECMP in all switches, and better paths for elephants, chosen anew every few moments.
+"""The Ryu application: ECMP in all switches, and better paths for elephants, chosen anew in each round.
 
 Runs under `ryu-manager --config-file FILE hedera.scheduler` and under `kuijia scheduler`; its options are in the
-section [hedera] of the configuration file. What it decides is decided by pure modules: `hedera.tables` (routes, around
-what has failed), `hedera.polling` (counters to rates), `hedera.elephant_schedule` (rates to entries). When it dies the
-switches keep their tables: ECMP, and the entries of elephants until these end.
+section [hedera] of the configuration file. Pure modules make the decisions: `hedera.tables` (routes around failures),
+`hedera.polling` (counters to rates), `hedera.elephant_schedule` (rates to entries). When it dies, the switches keep
+their tables: ECMP, and the entries of elephants until these end.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ from hedera.messages import SchedulerMessages, readings
 from hedera.options import SchedulerOptions, build
 from hedera.polling import LEAST_PATIENCE, Polls
 from hedera.tables import Cable, Routing
-from kuijia_app.control.flap_damping import FlapDamping
 from kuijia_app.control.openflow_reading import error_name
 from kuijia_app.control.roles import DENIALS
 from kuijia_app.control.switch_application import SwitchApplication
-from kuijia_app.control.switch_connection import ReadBack, is_live
+from kuijia_app.control.switch_connection import ReadBack
 from kuijia_app.framework import event_log
 from kuijia_app.framework.guarded_app import background
 from kuijia_app.framework.seam import (
@@ -55,13 +54,21 @@ OPTION_GROUP = "hedera"
 _DEFAULTS = SchedulerOptions()
 OPTIONS = [
     cfg.IntOpt("fat_tree", default=_DEFAULTS.fat_tree, help="ports of a switch of a fat-tree"),
-    cfg.StrOpt("topology", default=_DEFAULTS.topology, help="instead: a topology file, whose leaves are hosts"),
-    cfg.FloatOpt("nic_rate", default=_DEFAULTS.nic_rate, help="of a fat-tree's links, in Mbit/s"),
+    cfg.StrOpt(
+        "topology",
+        default=_DEFAULTS.topology,
+        help="instead of a fat-tree: a topology file; nodes with one neighbour are hosts",
+    ),
+    cfg.FloatOpt("nic_rate", default=_DEFAULTS.nic_rate, help="rate of all links of the fat-tree, in Mbit/s"),
     cfg.StrOpt("placement", default=_DEFAULTS.placement),
     cfg.FloatOpt("period", default=_DEFAULTS.period, help="seconds between two rounds"),
-    cfg.IntOpt("idle_timeout", default=_DEFAULTS.idle_timeout, help="seconds an entry outlives its flow"),
-    cfg.StrOpt("events", help="file that events are appended to as JSON lines"),
-    cfg.StrOpt("tls_bind", help="file of the certificates that may speak for datapath ids"),
+    cfg.IntOpt(
+        "idle_timeout",
+        default=_DEFAULTS.idle_timeout,
+        help="seconds for which switches keep the entry of a flow that sends nothing",
+    ),
+    cfg.StrOpt("events", help="file to which events are appended as JSON lines"),
+    cfg.StrOpt("tls_bind", help="file that binds certificates to datapath ids"),
 ]
 cfg.CONF.register_opts(OPTIONS, group=OPTION_GROUP)
 cfg.CONF.set_default("echo_request_interval", 1.0)
@@ -71,16 +78,16 @@ TICK = 0.02
 """Seconds between two looks at the clock."""
 
 PATIENCE = 5.0
-"""Seconds after the start from which on a switch that has not connected is routed around."""
+"""Seconds after the start; from then on routes avoid switches that have not connected."""
 
 _PATIENT_POLLS = 3
-"""Periods after which a switch that has not answered is no longer believed to have the flows that it had."""
+"""Periods without an answer after which the flows of a switch are forgotten."""
 
 _OPEN_POLLS = 8
-"""Polls of a switch whose answers are taken, the latest ones: a slow one may answer when it has been asked again."""
+"""Latest polls of a switch whose answers are accepted: a slow switch may answer after the next poll."""
 
 _OWN_IDS = 1 << 30
-"""Transaction ids of the scheduler's own messages count from here, those of `SwitchConnection` from 1."""
+"""First transaction id of the scheduler's own messages; those of `SwitchConnection` count from 1."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +104,7 @@ class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two unt
     """Time has passed.
 
     Attributes:
-        routes: found meanwhile, if any were.
+        routes: the routes found meanwhile, if any.
     """
 
     def __init__(self, routes: Routes | None = None) -> None:
@@ -106,7 +113,7 @@ class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two unt
 
 
 class HederaScheduler(SwitchApplication):
-    """Everything but the clock and the search for routes runs in the application's own thread, one event by one."""
+    """Everything except the clock and the route search runs in the application's thread, one event after another."""
 
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
 
@@ -125,7 +132,6 @@ class HederaScheduler(SwitchApplication):
         self._wiring = self._centre.wiring
         self._edges = self._centre.hosts_of.keys()
         self._links = Links(self._wiring)
-        self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
         self._polls = Polls(self._centre.fabric.nic_rate, max(_PATIENT_POLLS * self._options.period, LEAST_PATIENCE))
         self._routing = _first_routing(self._centre)
         self._tables = self._routing.tables()
@@ -148,7 +154,7 @@ class HederaScheduler(SwitchApplication):
 
     @background
     def _find_routes(self) -> None:
-        # Seconds in a large network, for which no switch waits.
+        # Takes seconds in a large network, so it does not block the event loop.
         while self.is_active:
             self._has_sought.wait(TICK)
             self._has_sought.clear()
@@ -194,19 +200,16 @@ class HederaScheduler(SwitchApplication):
         if not more:
             while polled.popleft() != message.xid:
                 pass
-            # The round comes with the next tick: nothing but the switch's own counters may be changed here.
+            # The next tick starts the round: this handler may change only the switch's own counters.
             self._are_all_read = self._are_all_read or self._awaited == {switch}
             self._awaited.discard(switch)
 
     @on(ofp_event.EventOFPPortStatus, handler.MAIN_DISPATCHER)
     def port_status(self, event: Any) -> None:
-        connection = self._connection(event.msg.datapath)
-        if connection is None:
+        changed = self._changed_port(event)
+        if changed is None:
             return
-        switch, port = connection.switch, event.msg.desc.port_no
-        if port not in self._wiring.ports(switch):
-            return
-        live = event.msg.reason != ofproto.OFPPR_DELETE and is_live(ofproto, event.msg.desc)
+        switch, port, live = changed
         self._note_port(switch, port, live=live, is_damped=self._damping.is_held((switch, port)))
         believed = self._damping.observed((switch, port), time.monotonic(), live=live)
         self._links.port_changed(switch, port, live=believed)
@@ -221,12 +224,12 @@ class HederaScheduler(SwitchApplication):
             connection.error(event.msg)
             return
         if event.msg.xid > self._last_own_id:
-            return  # it refuses what it was never sent
+            return  # the refused message was never sent
         name = error_name(ofproto, event.msg)
         if name in DENIALS:
             self._displaced(connection.switch, name)
             return
-        # An entry that came too late for its group: the next round puts what is wanted then.
+        # The entry came too late for its group: the next round sends the entries wanted then.
         self._schedule.forget(connection.switch)
         self._note_refusal(events.ENTRY_REFUSED, connection.switch, name)
 
@@ -237,6 +240,8 @@ class HederaScheduler(SwitchApplication):
         self._settled.discard(switch)
         self._refused.pop(switch, None)
         self._polled.pop(switch, None)
+        self._polls.gone(switch)
+        self._schedule.forget(switch)
 
     def _ended(self, switch: str) -> None:
         self._settled.discard(switch)
@@ -246,10 +251,10 @@ class HederaScheduler(SwitchApplication):
         self._route_around()
 
     def _answered(self) -> None:
-        """Do nothing: nobody waits for several switches."""
+        """Do nothing: no step here waits for several switches."""
 
     def _group_done(self, switch: str, group: Group) -> None:
-        """Do nothing: nobody is to be told of groups."""
+        """Do nothing: groups here have no events."""
 
     def _switch_read(self, switch: str, has: ReadBack) -> None:
         missing = sorted(set(self._wiring.ports(switch)) - has.ports.keys())
@@ -258,17 +263,16 @@ class HederaScheduler(SwitchApplication):
             problem = f"has no port {', '.join(map(str, missing))}: its links there count as failed"
             self._log.write(event_log.SWITCH_ERROR, switch=switch, error=problem, times=times)
             self.logger.error("switch %s %s (%d times)", switch, problem, times)
-        live = {port: is_up and not self._damping.is_held((switch, port)) for port, is_up in has.ports.items()}
-        self._links.ports_described(switch, live)
+        self._links.ports_described(switch, self._believed_ports(switch, has.ports))
         if self._refused.get(switch) is self._tables[switch]:
-            # It would refuse them again: packets had better avoid it.
+            # It would refuse them again: routes avoid it.
             self._links.left(switch)
         self._route_around()
         if not self._is_routing and self._refused.get(switch) is not self._tables[switch]:
-            self._want([switch])  # otherwise all switches are about to get other tables
+            self._want([switch])  # otherwise all switches get other tables soon
 
-    def _switch_done(self, switch: str) -> None:
-        if switch not in self._settled:
+    def _switch_done(self, switch: str, tables: SwitchTables) -> None:
+        if tables is self._tables[switch] and switch not in self._settled:
             self._settled.add(switch)
             self._refused.pop(switch, None)
             self._begin_counting(switch)
@@ -284,15 +288,16 @@ class HederaScheduler(SwitchApplication):
             switch, [messages.delete_all(), *(each for port in ports for each in messages.count_flows_from(port))]
         )
 
-    def _switch_refused(self, switch: str, reason: str) -> None:
-        self._refused[switch] = self._tables[switch]
+    def _switch_refused(self, switch: str, tables: SwitchTables | None, reason: str) -> None:
+        if tables is not None:
+            self._refused[switch] = tables
         self._note_refusal(event_log.SWITCH_REFUSED, switch, reason)
 
     def _route_around(self) -> None:
-        """Have routes around failed links found, if those are others than before.
+        """Request a search for routes if other links have failed than before.
 
-        One search is made at a time, and afterwards as long a time is left to everything else: the next tick does what
-        is left, for the links as they are then.
+        Only one search runs at a time, and the next one starts only after a pause of the same length. A later tick
+        requests it again, for the links that are down then.
         """
         if self._is_routing or time.monotonic() < self._next_routing:
             return
@@ -303,7 +308,7 @@ class HederaScheduler(SwitchApplication):
             self._has_sought.set()
 
     def _follow(self, routes: Routes, now: float) -> None:
-        """Have all switches head for the routes that have been found."""
+        """Bring all switches to the routes that have been found."""
         self._is_routing = False
         self._next_routing = now + routes.seconds
         self._log.write(events.ROUTES_CHANGED, failed=sorted(sorted(cable) for cable in routes.failed))
@@ -313,7 +318,7 @@ class HederaScheduler(SwitchApplication):
         self._want(self._connections)
 
     def _poll(self, now: float) -> None:
-        """Ask the edge switches that do not owe an answer."""
+        """Poll the edge switches that do not owe an answer."""
         self._awaited = self._settled & self._edges
         for switch in self._awaited:
             if self._polls.ask(switch, now):
@@ -322,7 +327,7 @@ class HederaScheduler(SwitchApplication):
                 self._polled.setdefault(switch, deque(maxlen=_OPEN_POLLS)).append(question.xid)
 
     def _run_round(self) -> None:
-        """Place elephants by what is known, unless a switch has not got the groups yet that entries use."""
+        """Place elephants by the present rates, unless a switch still lacks the groups that entries use."""
         self._awaited, self._are_all_read = set(), False
         if self._is_displaced or not self._settled >= self._connections.keys() - self._refused.keys():
             return
@@ -357,14 +362,17 @@ class HederaScheduler(SwitchApplication):
         return SchedulerMessages(self._connections[switch].datapath)
 
     def _send(self, switch: str, messages: Iterable[Any]) -> None:
+        connection = self._connections[switch]
+        if connection.is_given_up:
+            return  # it is about to be closed, and begins anew
         for message in messages:
             self._last_own_id += 1
             message.set_xid(self._last_own_id)
-            self._connections[switch].datapath.send_msg(message)
+            connection.datapath.send_msg(message)
 
 
 def _first_routing(centre: DataCentre) -> Routing:
-    """Return the routing of the whole network; where that takes long, stderr says how far it is."""
+    """Return the routing of the whole network; if that takes long, show progress on stderr."""
     progress = PatientProgress(sys.stderr)
     try:
         return Routing(centre, progress=lambda done, total: progress.show(f"routes to {done} of {total} edge switches"))

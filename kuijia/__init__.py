@@ -1,1 +1,1 @@
-"""The public face: the command line."""
+"""The command `kuijia`."""

@@ -1,9 +1,9 @@
-"""The Ryu application: keeps the tables of all switches those of the plan, whatever links, switches and plans do.
+"""The Ryu application: keeps the tables of all switches as the plan requires, while links, switches and plans change.
 
 Runs under `ryu-manager --config-file FILE kuijia_app.controller` and under `kuijia controller`. Its options are in the
 section [kuijia] of the configuration file. On SIGHUP it reads the plan file again and replaces the plan in force; on
-SIGUSR1 it withdraws a plan that not all ingresses follow yet.
-`docs/controller.md` has the whole of what it does; what it decides is decided by pure modules.
+SIGUSR1 it withdraws a plan that some ingress does not follow yet.
+`docs/controller.md` describes all of its behaviour; pure modules make the decisions.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kuijia_app.control.flap_damping import FlapDamping, Lasting
+from kuijia_app.control.flap_damping import Lasting
 from kuijia_app.control.liveness import LivenessChange, LivenessTracker
-from kuijia_app.control.plan_source import PlanReading, PlanSource
+from kuijia_app.control.plan_source import WITHDRAWN, PlanReading, PlanSource
 from kuijia_app.control.reoptimisation import Reoptimisation
 from kuijia_app.control.roles import misfit
 from kuijia_app.control.rollout import DEFAULT_DRAIN, Progress, Rollout, Version
 from kuijia_app.control.switch_application import SwitchApplication
-from kuijia_app.control.switch_connection import ReadBack, SwitchConnection, is_live
+from kuijia_app.control.switch_connection import ReadBack, SwitchConnection
 from kuijia_app.framework import event_log
 from kuijia_app.framework.guarded_app import background
 from kuijia_app.framework.seam import FRAMEWORK, Event, EventBase, apart, cfg, handler, ofp_event, ofproto, on, on_own
@@ -48,21 +48,21 @@ OPTIONS = [
     cfg.StrOpt("tagging", default=_WORDS.tagging),
     cfg.StrOpt("pipeline", default=_WORDS.pipeline),
     cfg.StrOpt("liveness", default=_WORDS.liveness),
-    cfg.StrOpt("events", help="file that events are appended to as JSON lines"),
-    cfg.FloatOpt("drain", default=DEFAULT_DRAIN, help="seconds that the paths of a replaced plan are kept"),
-    cfg.BoolOpt("reoptimise", default=False, help="after a failure solve anew on what is left, and apply it"),
-    cfg.StrOpt("tls_bind", help="file of the certificates that may speak for datapath ids"),
+    cfg.StrOpt("events", help="file to which events are appended as JSON lines"),
+    cfg.FloatOpt("drain", default=DEFAULT_DRAIN, help="seconds for which the paths of a replaced plan are kept"),
+    cfg.BoolOpt("reoptimise", default=False, help="after a failure, solve for the remaining network, and apply it"),
+    cfg.StrOpt("tls_bind", help="file that binds certificates to datapath ids"),
 ]
 cfg.CONF.register_opts(OPTIONS, group=OPTION_GROUP)
 
 ECHO_INTERVAL = 1.0
-"""Seconds between two requests for a sign of life of a switch."""
+"""Seconds between two echo requests to a switch."""
 
 UNANSWERED_ECHOES = 10
-"""More requests than these without an answer end a connection; a busy switch may be late with a few."""
+"""Echo requests that may be unanswered; one more ends the connection. A busy switch may be late with a few."""
 
-# Without echo requests a switch that hangs is never given up, and under os-ken not even one that has gone: its thread
-# that waits for something to send does not see that the connection has been closed.
+# Without echo requests a switch that hangs is never given up. Under os-ken this holds even for one that has gone: its
+# thread that waits for something to send does not see that the connection has been closed.
 cfg.CONF.set_default("echo_request_interval", ECHO_INTERVAL)
 cfg.CONF.set_default("maximum_unreplied_echo_requests", UNANSWERED_ECHOES)
 
@@ -70,22 +70,22 @@ TICK = 0.05
 """Seconds between two looks at the clock."""
 
 BFD_SETTLE = 3.5
-"""Seconds that BFD sessions over new paths have to come up before traffic is led there: three packets must arrive, and
-until then their ends send one a second (RFC 5880, 6.8.3)."""
+"""Seconds that BFD sessions over new paths get to come up before traffic uses these paths: three packets must arrive,
+and until then their ends send one a second (RFC 5880, 6.8.3)."""
 
 REOPTIMISED = "reoptimised"
-"""Name of an update to a plan that was solved anew; those of plan files are made of hexadecimal digits."""
+"""Name of an update to a plan that was solved anew; names of updates by plan files have only hexadecimal digits."""
 
 UNNOTICED = 0.2
-"""Seconds after which a first link that is down at its far end alone is taken for one that the ingress cannot see."""
+"""Seconds after which a first link that is down only at its far end counts as a failure that the ingress cannot see."""
 
 
 class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones
     """Time has passed.
 
     Attributes:
-        plan: what was read from the plan file or solved anew meanwhile, if anything was.
-        then: what has waited for a plan to be put into a file, which has been done.
+        plan: the plan that was read from the plan file or solved anew meanwhile, if any.
+        then: action that had to wait until a plan was written to a file.
     """
 
     def __init__(self, plan: PlanReading | None = None, then: Callable[[], object] | None = None) -> None:
@@ -95,9 +95,9 @@ class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two unt
 
 
 class KuijiaController(SwitchApplication):
-    """Keeps every switch that connects at what the rollout wants of it, and the liveness groups of ingresses right.
+    """Keeps every connected switch at the tables that the rollout wants, and the liveness groups of ingresses right.
 
-    Everything but the clock and the making of plans runs in the application's own thread, one event after the other.
+    Everything except the clock and the preparation of plans runs in the application's thread, one event after another.
     """
 
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
@@ -109,7 +109,7 @@ class KuijiaController(SwitchApplication):
             words = {name: getattr(options, name) for name in vars(_WORDS)}
             self._options = pipeline_options(OptionWords(**words))
             if options.reoptimise and self._options.liveness is Liveness.BFD:
-                expected = "liveness controller: nobody makes ports for the sessions over new paths"
+                expected = "liveness controller: nothing creates ports for the sessions over new paths"
                 raise InputError(f"[{OPTION_GROUP}]", "reoptimise", "does not go with liveness bfd", expected)
             self._source = PlanSource(_plan_file(), self._tables_of)
             first = self._source.first()
@@ -127,20 +127,20 @@ class KuijiaController(SwitchApplication):
             self._rollout.left(switch)
         self._wiring = Wiring(first.plan.topology)
         self._tracker = LivenessTracker(first.plan)
-        self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
         self._unnoticed: Lasting[tuple[str, int]] = Lasting(UNNOTICED)
         self._reoptimisation = Reoptimisation(options.reoptimise, apart)
         self._failed_edges = self._tracker.failed_edges
         self._unfiled: list[str] = []
-        self._files: deque[tuple[Callable[[], None], Callable[[], object]]] = deque()
+        self._files: deque[tuple[Callable[[], None] | None, Callable[[], object]]] = deque()
         self._has_files = Event()
         self._live_ports: dict[str, dict[int, bool]] = {}
         self._had: dict[str, SwitchTables] = {}
         self._refused: dict[str, SwitchTables] = {}
         self._left_alone: set[str] = set()
+        self._unfit: set[str] = set()
 
     def start(self) -> None:
-        """Begin to work: called by either framework, in the main thread."""
+        """Register signal handlers and start; either framework calls this in the main thread."""
         signal.signal(signal.SIGHUP, lambda _number, _frame: self._source.ask())
         signal.signal(signal.SIGUSR1, lambda _number, _frame: self._source.ask_to_withdraw())
         super().start()
@@ -151,7 +151,7 @@ class KuijiaController(SwitchApplication):
 
     @background
     def _make_plans(self) -> None:
-        # Reading a plan and building its tables, and putting plans into files, takes seconds, for which nobody waits.
+        # Reading a plan, building its tables and writing plan files take seconds, so they do not block the event loop.
         while self.is_active:
             self._has_files.wait(TICK)
             self._has_files.clear()
@@ -162,10 +162,11 @@ class KuijiaController(SwitchApplication):
                 self.send_event(self.name, Tick(made))
 
     def _filed(self) -> Iterator[Callable[[], object]]:
-        """Put plans into files; yield what has waited for each of them."""
+        """Write plans to files; yield the action that has waited for each of them."""
         while self._files:
             put, then = self._files.popleft()
-            apart(put)
+            if put is not None:
+                apart(put)
             while self._source.problems:
                 self.logger.warning("%s", self._source.problems.pop(0))
             yield then
@@ -199,29 +200,24 @@ class KuijiaController(SwitchApplication):
         if event.then is not None:
             event.then()
         if self._source.take_withdrawal():
-            self._note(self._rollout.refused(), "it was withdrawn")
-        if event.plan is not None and event.plan.is_current(self._rollout):
+            self._note(self._rollout.refused(), WITHDRAWN)
+        if event.plan is not None:
             self._replace_plan(event.plan, now)
-        elif event.plan is not None:
-            (self._reoptimisation if event.plan.name == REOPTIMISED else self._source).ask()
         self._note(self._rollout.passed(now))
         self._follow_rollout()
 
     @on(ofp_event.EventOFPPortStatus, handler.MAIN_DISPATCHER)
     def port_status(self, event: Any) -> None:
-        connection = self._connection(event.msg.datapath)
-        if connection is None:
+        changed = self._changed_port(event)
+        if changed is None:
             return
-        switch, port = connection.switch, event.msg.desc.port_no
-        if port not in self._wiring.ports(switch):
-            return
-        live = event.msg.reason != ofproto.OFPPR_DELETE and is_live(ofproto, event.msg.desc)
+        switch, port, live = changed
         was_held = self._damping.is_held((switch, port))
         self._note_port(switch, port, live=live, is_damped=was_held)
         believed = self._damping.observed((switch, port), time.monotonic(), live=live)
         if self._damping.is_held((switch, port)) and not was_held:
             self._log.write(event_log.PORT_DAMPED, switch=switch, port=port)
-            self.logger.warning("port %d of switch %s flaps: held for down until it calms down", port, switch)
+            self.logger.warning("port %d of switch %s flaps: treated as down until it calms down", port, switch)
         self._port_changed(switch, port, live=believed)
 
     @on(ofp_event.EventOFPErrorMsg, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
@@ -237,6 +233,7 @@ class KuijiaController(SwitchApplication):
     def _begun(self, switch: str) -> None:
         self._refused.pop(switch, None)
         self._left_alone.discard(switch)
+        self._unfit.discard(switch)
         self._had.pop(switch, None)
 
     def _ended(self, switch: str) -> None:
@@ -249,6 +246,7 @@ class KuijiaController(SwitchApplication):
         connection = self._connections[switch]
         problem = misfit(self._wiring, switch, has.ports, is_ours=bool(has.tables.flows))
         if problem is not None:
+            self._unfit.add(switch)
             times = self._reports.occurred((event_log.SWITCH_UNFIT, switch), time.monotonic())
             if times is not None:
                 self._log.write(event_log.SWITCH_UNFIT, switch=switch, problem=problem, times=times)
@@ -261,14 +259,11 @@ class KuijiaController(SwitchApplication):
         self._had.setdefault(switch, SwitchTables(*known))
         if self._tells_ingresses:
             self._tell_ingresses(self._tracker.found_dead(switch, has.emptied))
-        if switch not in self._left_alone:
-            for path_id in self._tracker.dead_path_ids(switch):
-                self._tell(connection, LivenessChange(switch, path_id, alive=False))
+        for path_id in self._tracker.dead_path_ids(switch):
+            self._tell(connection, LivenessChange(switch, path_id, alive=False))
         is_refused = self._is_refused(switch)
-        self._live_ports[switch] = {
-            port: live and not self._damping.is_held((switch, port)) for port, live in has.ports.items()
-        }
-        # Tunnels had better avoid a switch that does not take its tables.
+        self._live_ports[switch] = self._believed_ports(switch, has.ports)
+        # Tunnels should avoid a switch that refuses its tables.
         described = {} if is_refused else self._live_ports[switch]
         self._tell_ingresses(self._tracker.ports_described(switch, described))
         if switch in self._left_alone:
@@ -276,15 +271,17 @@ class KuijiaController(SwitchApplication):
         connection.want(self._had[switch] if is_refused else self._rollout.wanted(switch))
 
     def _is_refused(self, switch: str) -> bool:
-        """Return True if the switch has refused the very tables that it would be given again."""
+        """Return True if the switch has refused exactly the tables that are still wanted."""
         return self._refused.get(switch) is self._rollout.wanted(switch)
 
-    def _switch_done(self, switch: str) -> None:
+    def _switch_done(self, switch: str, tables: SwitchTables) -> None:
         if self._is_refused(switch):
             return
+        self._had[switch] = tables
+        if tables is not self._rollout.wanted(switch):
+            return  # others are wanted by now, and nobody has waited for these
         if self._refused.pop(switch, None) is not None:
             self._tell_ingresses(self._tracker.ports_described(switch, self._live_ports[switch]))
-        self._had[switch] = self._rollout.wanted(switch)
         self._log.write(event_log.SWITCH_READY, switch=switch, framework=FRAMEWORK)
         self.logger.info("switch %s is programmed", switch)
         self._note(self._rollout.acknowledged(switch, time.monotonic()))
@@ -295,17 +292,20 @@ class KuijiaController(SwitchApplication):
             alive = bool(group.buckets)
             self._log.write(event_log.TUNNEL_LIVENESS, ingress=switch, path_id=path_id, alive=alive)
 
-    def _switch_refused(self, switch: str, reason: str) -> None:
+    def _switch_refused(self, switch: str, tables: SwitchTables | None, reason: str) -> None:
         self._note_refusal(event_log.SWITCH_ERROR, switch, reason)
-        given_up = [] if switch in self._refused else self._rollout.refused()
-        if switch in self._refused:
-            # Not even what it had: there is no use in going on.
+        if self._is_refused(switch):
+            # It refuses even what it had: there is no point in going on.
             self._left_alone.add(switch)
-        elif given_up:
+            return
+        if tables is None or tables is not self._rollout.wanted(switch):
+            return  # others are wanted by now, which it is given once it has been read again
+        given_up = self._rollout.refused()
+        if given_up:
             self._note(given_up, f"switch {switch} refused it: {reason}")
         else:
-            # It keeps what it had, and its neighbours are to do without it.
-            self._refused[switch] = self._rollout.wanted(switch)
+            # It keeps what it had, and tunnels avoid it.
+            self._refused[switch] = tables
             self._log.write(event_log.SWITCH_REFUSED, switch=switch, error=reason)
 
     def _port_changed(self, switch: str, port: int, *, live: bool) -> None:
@@ -314,17 +314,17 @@ class KuijiaController(SwitchApplication):
             self._tell_ingresses(self._tracker.port_changed(switch, port, live=live))
 
     def _tell_ingresses(self, changes: Iterable[LivenessChange]) -> None:
-        """Fill or empty liveness groups; an ingress that has not been read yet is told when it has been."""
+        """Fill or empty liveness groups; an ingress that has not been read yet gets its changes afterwards."""
         by_ingress: defaultdict[str, list[LivenessChange]] = defaultdict(list)
         for change in changes:
             by_ingress[change.ingress].append(change)
         for ingress, its_changes in by_ingress.items():
             connection = self._connections.get(ingress)
-            if connection is None or ingress in self._left_alone:
+            if connection is None:
                 continue
             for change in its_changes:
                 self._tell(connection, change)
-            connection.proceed()  # once for all of them, or the third would wait for the answer to the first
+            connection.proceed()  # once for all changes, or the third would wait for the answer to the first
 
     def _tell(self, connection: SwitchConnection, change: LivenessChange) -> None:
         group = emptied_liveness_group(change.path_id)
@@ -335,29 +335,34 @@ class KuijiaController(SwitchApplication):
         return build_tables(plan, self._options)
 
     def _replace_plan(self, reading: PlanReading, now: float) -> None:
-        """Begin with the plan that was read; what it was read for is told what comes of it by its name."""
+        """Begin to roll out the plan that was read; events report its outcome by its name."""
+        if not reading.is_current(self._rollout) and not self._source.is_withdrawn(reading):
+            (self._reoptimisation if reading.name == REOPTIMISED else self._source).ask()
+            return
         self._log.write(event_log.UPDATE_STARTED, update=reading.name)
         try:
-            version = reading.version()
+            version = self._source.version_of(reading)
             given_up = self._rollout.propose(version, now)
         except (KuijiaError, ValueError) as error:
             self._note([Progress(reading.name, "refused")], str(error))
             return
-        self._note(given_up, "another plan came before it was in force")
+        # An update of the same name, to the same plan, goes on as this one.
+        others = [each for each in given_up if each.name != version.name]
+        self._note(others, "another plan came before it was in force")
         self._unfiled.append(version.name)
         self._after_files(partial(self._source.begun, version, self._rollout.in_force.plan), self._unfiled.pop)
         self._tell_ingresses(self._tracker.follow(self._rollout.plans))
 
-    def _after_files(self, put: Callable[[], None], then: Callable[[], object]) -> None:
-        """Have plans put into files, and something done after that, in the order in which it is asked for."""
+    def _after_files(self, put: Callable[[], None] | None, then: Callable[[], object]) -> None:
+        """Schedule the writing of plans to files, and an action after it; in the order of calls."""
         self._files.append((put, then))
         self._has_files.set()
 
     def _note(self, progress: Iterable[Progress], reason: str = "") -> None:
         in_force = self._rollout.in_force
         for each in progress:
-            # Before it is told: who hears of it may look at the plan file at once.
-            put: Callable[[], None] = _nothing
+            # Files come before the event: whoever reads the event may look at the plan file at once.
+            put: Callable[[], None] | None = None
             if each.state == "refused":
                 put = partial(self._source.refused, each.name, in_force.plan)
             elif each.name == in_force.name:
@@ -369,24 +374,20 @@ class KuijiaController(SwitchApplication):
         name, state = progress.name, progress.state
         if state == "refused":
             self._log.write(events[state], update=name, reason=reason)
-            self.logger.error("the new plan is given up, the one before stays in force: %s", reason)
+            self.logger.error("the new plan is given up, the old one stays in force: %s", reason)
         else:
             self._log.write(events[state], update=name)
-            self.logger.info("plan %s is %s", name, "in force" if state == "live" else "alone in force")
+            self.logger.info("plan %s is %s", name, "in force" if state == "live" else "fully rolled out")
 
     def _follow_rollout(self) -> None:
         if self._unfiled:
-            return  # a controller started anew has to find in the files what the switches follow
-        self._chores.add(self._rollout.take_discarded())
+            return  # a restarted controller must find the plan in the files that the switches follow
+        self._sliced_work.add(self._rollout.take_discarded())
         changed = self._rollout.take_changed()
         if changed:
             self._tell_ingresses(self._tracker.follow(self._rollout.plans))
         self._left_alone -= changed
-        self._want(changed)
-
-
-def _nothing() -> None:
-    """Put nothing into files."""
+        self._want(changed - self._unfit)
 
 
 def _plan_file() -> Path:

@@ -1,1 +1,1 @@
-"""The ground floor, for every package: errors, files in and out, option values, progress, parallel work."""
+"""The ground floor, for every package: errors, reading and writing files, option values, progress, parallel work."""

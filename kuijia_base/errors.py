@@ -6,23 +6,23 @@ from pathlib import Path
 
 _SHOWN_CHARACTERS = 60
 _LONGEST_QUOTE = 2 * _SHOWN_CHARACTERS
-"""Characters of a text in quotes, some of which may stand for one that cannot be printed."""
+"""Most characters of a quoted text; several of them may stand for one unprintable character."""
 
 _LONGEST_MESSAGE = 500
-"""Characters of a complaint about an input; what is longer loses the middle of its parts."""
+"""Most characters of a message about an input; in a longer one each part loses its middle."""
 
 _LONGEST_SOURCE, _LONGEST_PLACE, _LONGEST_PROBLEM = 160, 60, 140
-"""Characters of the parts of a complaint that is too long; the rest is for what was expected."""
+"""Characters for each part of a message that is too long; the rest is for the expected input."""
 
 _LONGEST_NAME = 320
-"""Characters of a source: the path of a file with a name as long as names can be."""
+"""Most characters of a source: the path of a file with the longest possible name."""
 
 LONGEST_FAILURE = 2000
-"""Characters of what is said of work that failed."""
+"""Most characters of a message about failed work."""
 
 
 class KuijiaError(Exception):
-    """A failure the user is told of in one line, without a traceback; the command exits with `exit_status`."""
+    """A failure that the user sees in one line, without a traceback; the command exits with `exit_status`."""
 
     exit_status = 1
 
@@ -44,18 +44,18 @@ class InputError(KuijiaError, ValueError):
 
 
 class InterruptedWorkError(KeyboardInterrupt):
-    """Somebody pressed Ctrl-C: the message says in one line what is kept of the work and how it goes on."""
+    """The user pressed Ctrl-C: the message says in one line which results are kept and how to resume."""
 
 
 class SolverError(KuijiaError):
-    """The optimiser gave no usable answer: the message says what it answered instead."""
+    """The optimiser gave no usable answer: the message contains its answer."""
 
 
 class UnsoundError(ValueError):
     """A value that breaks the rules of its type.
 
     `where` leads from the value to the fault: keys and positions, outermost first, empty for the value as a whole.
-    Whoever read the value from a file turns this into an `InputError` that names the file and the line or key.
+    The reader of a file turns this into an `InputError` that names the file and the line or key.
     """
 
     def __init__(self, where: tuple[str | int, ...], problem: str, expected: str) -> None:
@@ -67,12 +67,12 @@ class UnsoundError(ValueError):
 
 
 def key_path(where: tuple[str | int, ...]) -> str:
-    """The way to a value inside nested data as users read it: `pairs[0].tunnels[1].nodes`."""
+    """Return the path to a value inside nested data as users read it: `pairs[0].tunnels[1].nodes`."""
     return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in where).removeprefix(".")
 
 
 def quoted(text: str) -> str:
-    """Return text from outside as a message shows it: in quotes, on one line, shortened when it is long."""
+    """Return text from outside for a message: in quotes, on one line, shortened if it is long."""
     start = text[:_SHOWN_CHARACTERS]
     while len(repr(start)) > _LONGEST_QUOTE:
         start = start[: len(start) // 2]
@@ -80,12 +80,12 @@ def quoted(text: str) -> str:
 
 
 def shown(name: str) -> str:
-    """Return a name from outside as it stands where that is short and printable, otherwise as `quoted` does."""
+    """Return a name from outside unchanged if it is short and printable, otherwise as `quoted` does."""
     return name if name.isprintable() and len(name) <= _SHOWN_CHARACTERS else quoted(name)
 
 
 def one_line(text: str, most: int | None = None) -> str:
-    """Return a message as one printable line: line ends become spaces, what cannot be printed is escaped as in Python.
+    """Return a message as one printable line: line ends become spaces, unprintable characters are escaped as in Python.
 
     A text of more than `most` characters loses its middle.
     """
@@ -107,7 +107,7 @@ def _escaped(letter: str) -> str:
 
 
 def _complaint(source: str, place: str, problem: str, expected: str) -> str:
-    """Return the line that a user gets, within `_LONGEST_MESSAGE`."""
+    """Return the line for the user, of at most `_LONGEST_MESSAGE` characters."""
     whole = _joined(_shown_source(source, _LONGEST_NAME), place, problem, expected)
     if len(whole) <= _LONGEST_MESSAGE:
         return whole
@@ -121,7 +121,7 @@ def _joined(where: str, place: str, problem: str, expected: str) -> str:
 
 
 def _shown_source(source: str, most: int) -> str:
-    """Return the path or name of an input as it stands; in quotes and cut where that would spoil the line."""
+    """Return the path or name of an input unchanged; in quotes and cut if it would spoil the line."""
     if source.isprintable() and len(source) <= most:
         return source
     return f"'{one_line(source, most - 2)}'"

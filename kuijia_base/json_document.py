@@ -1,4 +1,4 @@
-"""Reads JSON from files: finite numbers, texts that can be written again, within limits of size and depth."""
+"""Reads JSON from files within limits of size and depth, with finite numbers and valid Unicode only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kuijia_base.reading import DEEPEST, reading
 from kuijia_base.text import read_text
 
 LARGEST_BYTES = 128 * 2**20
-"""A plan for a network of a thousand nodes has some 100 MB."""
+"""Limit of a file; a plan for a network of a thousand nodes has about 100 MB."""
 
 _HALF_OF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 """Escapes of JSON that stand for no character by themselves (RFC 8259, section 8.2)."""
@@ -23,13 +23,13 @@ def read_json(path: Path, what: str, expected: str, take_constant: Callable[[str
     """Return the data of a JSON file.
 
     Args:
-        path: of the file.
-        what: the file should have been, such as "a plan file".
-        expected: what its text should have been, such as "a plan in JSON".
-        take_constant: gets NaN and Infinity, which are not JSON; by default they are refused as other numbers are.
+        path: path of the file.
+        what: the expected kind of file, such as "a plan file".
+        expected: the expected content, such as "a plan in JSON".
+        take_constant: receives NaN and Infinity, which are not JSON; by default they are refused.
 
     Raises:
-        InputError: the file cannot be read, is larger than `LARGEST_BYTES`, is no JSON (its place is the line), is
+        InputError: the file cannot be read, is larger than `LARGEST_BYTES`, is not JSON (its place is the line), is
             nested deeper than `DEEPEST`, or has numbers that are not finite or text that is not Unicode.
     """
     text = read_text(path, what, LARGEST_BYTES)
@@ -57,7 +57,7 @@ def read_json(path: Path, what: str, expected: str, take_constant: Callable[[str
 
 
 def _is_within(data: object, most: int) -> bool:
-    """Return whether data have no more levels of lists and objects; without recursion."""
+    """Return True if data have at most so many levels of lists and objects; without recursion."""
     level = [data]
     for _ in range(most):
         level = [

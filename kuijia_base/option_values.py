@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def positive_number(text: str) -> float:
-    """Return a finite number greater than zero; raises ArgumentTypeError, as all functions here do."""
+    """Return a finite number greater than zero; raise ArgumentTypeError, as all functions here do."""
     value = parse_number(text)
     if value is None or not (math.isfinite(value) and value > 0):
         raise argparse.ArgumentTypeError(f"{quoted(text)}, expected a finite number greater than zero")
@@ -36,7 +36,7 @@ def positive_number_within(least: float, most: float, expected: str) -> Callable
 def whole_number(
     first: int, last: int | None = None, *, of: str = "", expected: str | None = None
 ) -> Callable[[str], int]:
-    """Return a parser of whole numbers from `first` to `last`; errors say that they count `of`."""
+    """Return a parser of whole numbers from `first` to `last`; errors name their unit `of`."""
 
     def number(text: str) -> int:
         value = parse_whole(text)
@@ -49,7 +49,7 @@ def whole_number(
 
 
 MOST_COUNTED = 1_000_000
-"""Repetitions and the like; more would not come to an end."""
+"""Most repetitions and the like; more would never end."""
 
 positive_count = whole_number(1, MOST_COUNTED)
 
@@ -61,7 +61,7 @@ def different_ones(
 
     Args:
         known: accepted values.
-        parse: returns the value of a word; anything unknown is refused.
+        parse: returns the value of a word; unknown values are refused.
         name: returns the word for a value.
     """
 

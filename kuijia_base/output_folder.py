@@ -1,4 +1,4 @@
-"""The folder an experiment writes into: refused before anything is measured, and every file whole or absent."""
+"""The output folder of an experiment: checked before the measurement; each file is written as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class OutputFolder:
     """A folder that exists and can be written to; `written` names its new files, oldest first.
 
     Raises:
-        InputError: it cannot be made or written to.
+        InputError: it cannot be created or written to.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,7 +34,7 @@ class OutputFolder:
             raise InputError(path, "", f"cannot be written to ({reason_of(error)})", expected) from error
 
     def write_json(self, name: str, data: object) -> None:
-        """Raises InputError when the file cannot be written, as all `write_` methods do."""
+        """Write data as JSON; raise InputError if the file cannot be written, as all `write_` methods do."""
         self.write_text(name, json.dumps(data, indent=1, allow_nan=False) + "\n")
 
     def write_text(self, name: str, text: str) -> None:
@@ -46,7 +46,7 @@ class OutputFolder:
         self._note(name)
 
     def write_with(self, name: str, write: Callable[[Path], None]) -> None:
-        """Let `write` make a file of the same suffix beside it, which then takes the file's place."""
+        """Call `write` with a file of the same suffix in the same folder, which then takes the file's place."""
         target = self._place(name)
         try:
             replace_file(target, write, target.suffix)
@@ -55,19 +55,19 @@ class OutputFolder:
         self._note(name)
 
     def remove_if_empty(self) -> None:
-        """Remove what folders were made for it, if there is nothing in them."""
+        """Remove the folders that were created for it, if they are empty."""
         if self._made and not any(self.path.iterdir()):
             for folder in self._made:
                 folder.rmdir()
             self._made.clear()
 
     def require_names(self, names: Iterable[str]) -> None:
-        """Raise InputError unless the folder can have files of these names; to be called before any is written."""
+        """Raise InputError unless the folder can have files with these names; call this before writing any."""
         for name in names:
             self._place(name)
 
     def _place(self, name: str) -> Path:
-        """Return the path of a file in this folder itself; raises InputError for a name that leads elsewhere."""
+        """Return the path of a file directly in this folder; raise InputError for a name that leads elsewhere."""
         if not is_file_name(name):
             raise InputError(self.path, "", f"a file called {quoted(name)}", "a name without folders")
         return self.path / name

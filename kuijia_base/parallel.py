@@ -23,7 +23,7 @@ Progress = Callable[[int, int], None]
 """Callback of progress, called with the amounts done and in total."""
 
 _AHEAD = 2
-"""Tasks per process that are submitted in advance; more would only fill memory."""
+"""Tasks per process submitted in advance; more would only fill memory."""
 
 
 def processors() -> int:
@@ -81,7 +81,7 @@ _received: list[Any] = []
 
 
 def end_with(process: int) -> None:
-    """End this process as soon as `process`, which uses it, is gone; to be called by a worker once."""
+    """End this process as soon as `process`, which uses it, is gone; a worker calls this once."""
     threading.Thread(target=_end_after, args=(process,), daemon=True).start()
 
 

@@ -1,4 +1,4 @@
-"""Replaces files whole or not at all: the new content is written beside the old, and then takes its place."""
+"""Replaces files as a whole or not at all: a second file gets the new content and then takes the place of the old."""
 
 from __future__ import annotations
 
@@ -7,67 +7,88 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from kuijia_base.errors import InputError
 
 _PARTIAL = re.compile(r"\..+\.(?P<process>\d+)\.partial(\..*)?")
-"""The name of a file while a process, of this number, writes it."""
+"""Name of a file while the process with this id writes it."""
 
 _NAME_KEPT = 40
-"""Characters of a file's name in that of its partial file: no file system's limit is met by what is added."""
+"""Characters of a file's name in that of its partial file, so that the latter is within any file system's limit."""
 
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP)
-"""Answers of file systems that cannot bring a folder to the disk by itself."""
+"""Errors of file systems that cannot flush a folder to the disk."""
 
 
 @contextmanager
 def partial_beside(target: Path, write: Callable[[Path], object], suffix: str = "") -> Iterator[Path]:
-    """Give the path of a file beside `target` that `write` has filled; it is removed after the block.
+    """Yield the path of a file beside `target` that `write` has filled; it is removed after the block.
 
-    Its name tells the process (`remove_partial_files` looks at it) and cannot be guessed; what stands there already is
-    never opened. It has the mode and, as far as this is permitted, the owner of the target; without a target the mode
-    that the umask leaves. Its content is on the disk.
+    Its name contains the process id (for `remove_partial_files`) and cannot be guessed; a file that exists there is
+    never opened. It has the mode of the target and, if permitted, the owner; without a target the mode
+    that the umask allows. Its content is flushed to the disk.
 
     Raises:
-        OSError: the file cannot be made or written.
+        OSError: the file cannot be created or written.
     """
     name = f".{target.name[:_NAME_KEPT]}.{secrets.token_hex(8)}.{os.getpid()}.partial{suffix}"
-    partial = target.with_name(name)
+    beside = target.with_name(name)
     try:
         former = target.stat()
     except FileNotFoundError:
         former = None
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    file = os.open(partial, flags, 0o666 if former is None else 0o600)
+    file = os.open(beside, flags, 0o666 if former is None else 0o600)
     try:
         try:
-            write(partial)
+            write(beside)
             if former is not None:
                 _make_alike(file, former)
             os.fsync(file)
         finally:
             os.close(file)
-        yield partial
+        yield beside
     finally:
-        partial.unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
 
 
 def replace_file(target: Path, write: Callable[[Path], object], suffix: str = "") -> None:
-    """Put what `write` makes in the place of `target`, and both name and content on the disk.
+    """Replace `target` by the file that `write` makes, and flush name and content to the disk.
 
     Raises:
-        OSError: this cannot be done; the target is as it was.
+        OSError: this failed; the target is unchanged.
     """
-    with partial_beside(target, write, suffix) as partial:
-        partial.replace(target)
+    with partial_beside(target, write, suffix) as written:
+        written.replace(target)
         sync_folder(target.parent)
 
 
+def replace_files(contents: Mapping[Path, bytes]) -> None:
+    """Do the same for several files of one folder: all contents are on the disk before the first takes its place.
+
+    Raises:
+        OSError: this cannot be done; unless the disk itself fails, all files are as they were.
+    """
+    with ExitStack() as partials:
+        made: dict[Path, Path] = {}
+        for target, content in contents.items():
+            made[target] = partials.enter_context(partial_beside(target, partial(_write, content)))
+        for target, written in made.items():
+            written.replace(target)
+        for folder in {target.parent for target in made}:
+            sync_folder(folder)
+
+
+def _write(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
+
+
 def _make_alike(file: int, former: os.stat_result) -> None:
-    """Give an open file the owner and mode of another, the owner only as far as this is permitted."""
+    """Give an open file the mode of another and, if permitted, the owner."""
     made = os.fstat(file)
     if former.st_gid != made.st_gid:
         with suppress(PermissionError):
@@ -79,7 +100,7 @@ def _make_alike(file: int, former: os.stat_result) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names of a folder's files to the disk; raises OSError when the disk fails."""
+    """Flush the names of a folder's files to the disk; raise OSError if the disk fails."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -91,7 +112,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_partial_files(folder: Path) -> None:
-    """Remove what processes that no longer live had begun to write into a folder of this machine.
+    """Remove the partial files of dead processes from a folder of this machine.
 
     Raises:
         InputError: a file cannot be removed.

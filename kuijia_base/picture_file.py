@@ -1,4 +1,4 @@
-"""Makes files of pictures: the same picture is the same bytes, whenever it is drawn."""
+"""Makes files of pictures: the same picture gives the same bytes, at any time."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _TIMELESS: dict[str, dict[str, None]] = {".svg": {"Date": None}, ".pdf": {"Creat
 
 
 def picture_bytes(figure: Figure, suffix: str) -> bytes:
-    """The content of a file with this suffix, such as ".svg"; letters that the font lacks are drawn as boxes.
+    """Return the content of a file with this suffix, such as ".svg"; letters that the font lacks are drawn as boxes.
 
     Raises:
-        ValueError: a suffix that matplotlib has no kind of picture for.
+        ValueError: matplotlib does not know the suffix.
     """
     content = BytesIO()
     # Text stays text, which can be searched, copied and read aloud.
@@ -27,5 +27,5 @@ def picture_bytes(figure: Figure, suffix: str) -> bytes:
 
 
 def plain(text: str) -> str:
-    """The text as it is, though dollar signs mean formulas to matplotlib."""
+    """Return the text with dollar signs escaped, which mean formulas to matplotlib."""
     return text.replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""The program `kuijia`, for libraries that start it: they stand below the command line and never import it."""
+"""The program `kuijia`, for libraries that start it: they are below the command line and never import it."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ PACKAGE = "kuijia"
 
 
 def kuijia_command(verb: str, *arguments: str) -> list[str]:
-    """Return the command that runs a verb under this Python, to be started in the folder of our packages."""
+    """Return the command that runs a verb under this Python; start it in the folder of our packages."""
     return [sys.executable, "-m", PACKAGE, verb, *arguments]

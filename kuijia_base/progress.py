@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 PLAIN_INTERVAL = 5.0
-"""Seconds between two state lines where lines cannot be overwritten."""
+"""Seconds between two state lines if lines cannot be overwritten."""
 
 _TO_START_AND_ERASE = "\r\x1b[K"
 
@@ -56,13 +56,13 @@ class Progress:
 
 
 class PatientProgress(Progress):
-    """Progress that is shown once the work has taken `PATIENCE_SECONDS`: short work says nothing."""
+    """Progress that is shown once the work has taken `PATIENCE_SECONDS`: short work shows none."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(stream, clock)
         self._from = clock() + PATIENCE_SECONDS
 
     def show(self, text: str) -> None:
-        """Show the present state in place of the previous one, unless the work has just begun."""
+        """Show the present state in place of the previous one, unless the work has just started."""
         if self._clock() > self._from:
             super().show(text)

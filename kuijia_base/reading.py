@@ -1,4 +1,4 @@
-"""The contract of readers: whatever is wrong with an input ends in one InputError that names it."""
+"""The contract of readers: any fault of an input ends in one InputError that names it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ DEEPEST = 100
 _LONGEST_REASON = 200
 
 _UNREADABLE = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeWarning, TypeError, ValueError)
-"""Exceptions by which libraries, and rules that nobody thought of, refuse what a file holds.
+"""Exceptions by which libraries, and unforeseen rules, refuse the content of a file.
 
-The warnings are numpy's of numbers without meaning; whoever draws what was read has them raised."""
+The warnings are numpy's of meaningless numbers; code that draws the content turns them into exceptions."""
 
 
 @contextmanager
 def reading(source: str | Path, expected: str) -> Iterator[None]:
-    """Turn every failure to read `source`, in the block, into an InputError that says what was `expected`.
+    """Turn every failure to read `source`, in the block, into an InputError with the `expected` input.
 
-    Readers find the faults of their files themselves and name the place. This is the net below them: it catches what
-    a library raises of its own accord. The cause stays attached; interrupts and errors of ours pass unchanged.
-    Cycles of garbage are not collected meanwhile.
+    Readers find the faults of their files themselves and name the place. This is the safety net: it catches
+    exceptions of libraries. The cause stays attached; interrupts and our own errors pass unchanged.
+    Cyclic garbage is not collected meanwhile.
     """
     try:
         with uncollected():
@@ -48,7 +48,7 @@ def reading(source: str | Path, expected: str) -> Iterator[None]:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Keep the garbage collector from walking again and again over much that is made: it takes a third of the time."""
+    """Switch the garbage collector off while many objects are made: its repeated searches take a third of the time."""
     collected = gc.isenabled()
     gc.disable()
     try:
@@ -59,5 +59,5 @@ def uncollected() -> Iterator[None]:
 
 
 def reason_of(error: OSError | RuntimeError | ValueError) -> str:
-    """Return why a file cannot be used, in the words of the system where it has some."""
+    """Return the reason why a file cannot be used, in the system's words if it has some."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__

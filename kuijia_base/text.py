@@ -1,29 +1,29 @@
-"""Files in and out, and the text found in them: every failure becomes one clear InputError."""
+"""Reads and writes files and their text: every failure becomes one clear InputError."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kuijia_base.errors import InputError, quoted
-from kuijia_base.partial_file import replace_file
+from kuijia_base.partial_file import replace_file, replace_files
 from kuijia_base.reading import reason_of
 
 LARGEST_FILE = 64 * 2**20
-"""Bytes of a file that is read as a whole, unless its format says otherwise."""
+"""Most bytes of a file that is read as a whole, unless its format says otherwise."""
 
 LONGEST_LINE = 64 * 2**20
-"""Bytes; a line that a file is read by has to fit into memory."""
+"""Most bytes of a line; each line must fit into memory."""
 
 _WRITABLE = "a path that can be written to"
 
 LONGEST_NAME = 255
-"""Bytes of a file's name, on all file systems that Linux has."""
+"""Most bytes of a file's name, on all file systems of Linux."""
 
 _MOST_DIGITS = 40
-"""Of a whole number: seeds have up to 128 bits, and longer ones than 4,300 digits Python refuses."""
+"""Most digits of a whole number: seeds have up to 128 bits, and Python refuses more than 4,300 digits."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -32,9 +32,9 @@ def read_bytes(path: Path, expected: str, most: int = LARGEST_FILE) -> bytes:
     """Return the content of a file.
 
     Args:
-        path: of the file.
-        expected: what it should have been.
-        most: bytes that are read; a larger file is refused without reading the rest.
+        path: path of the file.
+        expected: the expected content, for the error.
+        most: most bytes to read; a larger file is refused without reading the rest.
 
     Raises:
         InputError: it cannot be read or is too large.
@@ -53,15 +53,15 @@ def read_text(path: Path, expected: str, most: int = LARGEST_FILE) -> str:
     """Return the text of a UTF-8 file, without byte order mark, every line end a newline.
 
     Raises:
-        InputError: the file cannot be read, is not UTF-8 or has more than `most` bytes; `expected` says what it should
-            have been.
+        InputError: the file cannot be read, is not UTF-8 or has more than `most` bytes; the error names the
+            `expected` content.
     """
     content = read_bytes(path, expected, most).removeprefix(_BYTE_ORDER_MARK)
     return _decoded(path, content, first_line=1).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_lines(path: Path, expected: str) -> Iterator[tuple[int, str]]:
-    """The lines of a file as `read_text` would give them, with their numbers, held one at a time.
+    """Yield the lines of a file with their numbers, as in `read_text`; only one is in memory at a time.
 
     Raises:
         InputError: as `read_text`, or a line is longer than `LONGEST_LINE`.
@@ -102,8 +102,20 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, content)
 
 
+def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write several whole files into a folder, by their names, or none of them.
+
+    Raises:
+        InputError: they cannot be written; what stood there before is unchanged.
+    """
+    try:
+        replace_files({folder.resolve() / name: text.encode() for name, text in texts.items()})
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InputError(folder, "", f"cannot be written to ({reason_of(error)})", _WRITABLE) from error
+
+
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a whole file or nothing: what stood there before stays until the new content is complete.
+    """Write a whole file or nothing: the old file stays until the new content is complete.
 
     Devices and pipes, such as /dev/stdout, are written to directly.
 
@@ -120,7 +132,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def _is_device(path: Path) -> bool:
-    """Return whether something other than a file stands there; raises OSError where links lead nowhere."""
+    """Return True if something other than a file is there; raise OSError if links lead nowhere."""
     try:
         return not stat.S_ISREG(path.stat().st_mode)
     except FileNotFoundError:
@@ -128,7 +140,7 @@ def _is_device(path: Path) -> bool:
 
 
 def _write_to_device(path: Path, content: bytes) -> None:
-    """Write to what is no file; a pipe that nobody reads raises OSError instead of waiting without end."""
+    """Write to a device or pipe; a pipe without a reader raises OSError instead of waiting for ever."""
     descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     os.set_blocking(descriptor, True)
     with os.fdopen(descriptor, "wb") as device:
@@ -136,7 +148,7 @@ def _write_to_device(path: Path, content: bytes) -> None:
 
 
 def require_writable(path: Path) -> None:
-    """Find out before long work whether a file can be written afterwards; raises InputError when it cannot."""
+    """Raise InputError if a file cannot be written; call this before long work."""
     try:
         if path.is_dir():
             raise InputError(path, "", "is a folder", _WRITABLE)
@@ -153,13 +165,13 @@ def require_writable(path: Path) -> None:
 
 
 def is_file_name(name: str) -> bool:
-    """Return whether a text can be the name of a file in a given folder: nothing that leads out of it, no controls."""
+    """Return True if a text can be the name of a file in a folder: it does not lead out of it and has no controls."""
     return name.isprintable() and "/" not in name and name not in {"", ".", ".."} and len(name.encode()) <= LONGEST_NAME
 
 
 def parse_number(text: str) -> float | None:
-    """The number a user wrote in plain decimal notation, None when it is none; `nan` and `inf` are numbers."""
-    if "_" in text or not text.isascii():  # float() would take 1_000 and digits of other scripts
+    """Return the number in plain decimal notation, None if it is none; `nan` and `inf` are numbers."""
+    if "_" in text or not text.isascii():  # float() accepts 1_000 and digits of other scripts
         return None
     try:
         return float(text)
@@ -168,12 +180,12 @@ def parse_number(text: str) -> float | None:
 
 
 def parse_whole(text: str) -> int | None:
-    """Return the whole number, zero or more, that a user wrote in digits alone; None when it is none or too long."""
+    """Return the whole number, zero or more, written in digits only; None if it is none or too long."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
 def require_number(text: str, source: str | Path, place: str | int, what: str, expected: str) -> float:
-    """The number that `parse_number` finds; raises InputError, which calls it `what`, when it is none."""
+    """Return the number that `parse_number` finds; raise InputError, which calls it `what`, if it is none."""
     number = parse_number(text)
     if number is None:
         raise InputError(source, place, f"{what} {quoted(text)} is not a number", expected)

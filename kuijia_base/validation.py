@@ -1,4 +1,4 @@
-"""Holds data against a JSON Schema: what conforms is passed quickly, only what may not is looked at by the library."""
+"""Checks data by a JSON Schema: data that plainly conform pass quickly, only the rest goes to the library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 _MOST_FAULTS = 1000
-"""Faults that are compared to name the first one; a broken file may have one in every second byte."""
+"""Most faults compared to find the first one; a broken file may have one in every second byte."""
 
 Schema = Mapping[str, Any]
 _Test = Callable[[object], bool]
@@ -28,9 +28,9 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 
 
 def make_validator(schema: Schema) -> Draft202012Validator:
-    """Return the library's validator (draft 2020-12) for a schema, which skips what plainly conforms.
+    """Return the library's validator (draft 2020-12) for a schema; it skips data that plainly conform.
 
-    It finds the same faults as the library alone: the library looks at everything that is not known to conform.
+    It finds the same faults as the library alone: the library checks everything that is not known to conform.
     """
     quick = _QuickKeywords(schema)
     extended = extend(  # type: ignore[no-untyped-call]  # the stubs leave it open
@@ -41,7 +41,7 @@ def make_validator(schema: Schema) -> Draft202012Validator:
 
 
 class _QuickKeywords:
-    """The keywords that lead from one level of data to the next, which go on only where something may be wrong."""
+    """The keywords that lead from one level of data to the next; they continue only where a fault is possible."""
 
     def __init__(self, root: Schema) -> None:
         self._root = root
@@ -65,18 +65,18 @@ class _QuickKeywords:
                     yield from validator.descend(instance[key], schema, path=key, schema_path=key)
 
     def _test_of(self, schema: Schema) -> _Test:
-        if id(schema) not in self._tests:  # a part lives as long as the whole, which the validator keeps
+        if id(schema) not in self._tests:  # a part lives as long as the whole schema, which the validator keeps
             self._tests[id(schema)] = _test(schema, self._root)
         return self._tests[id(schema)]
 
 
 def first_faults(validator: Draft202012Validator, data: object) -> Iterator[ValidationError]:
-    """Return the faults of data, of very many only those that are found first."""
+    """Return the faults of data; if there are very many, only those found first."""
     return islice(validator.iter_errors(data), _MOST_FAULTS)
 
 
 def _test(schema: Schema, root: Schema) -> _Test:
-    """Return a test that passes only what conforms to a part of a schema; what it refuses may conform as well."""
+    """Return a test that passes only data that conform to a part of a schema; it may refuse conforming data, too."""
     tests: list[_Test] = []
     for keyword, wanted in schema.items():
         if keyword == "description":

@@ -1,4 +1,4 @@
-"""A YAML file as nodes that know their lines, with one clear InputError for whatever is not as it should be."""
+"""A YAML file as nodes that know their lines, with one clear InputError for any fault."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _NULL_TAG = "tag:yaml.org,2002:null"
 _NULL_WORDS = ("", "~", "null", "Null", "NULL")
 
 LARGEST_BYTES = 16 * 2**20
-"""More than the most values of a file usually take."""
+"""Size limit of a file: more than a file with the most values usually has."""
 
 
 class YamlDocument:
-    """The composed nodes of a file; they hold an aliased part once, however often it is used."""
+    """The composed nodes of a file; an aliased part is held once, however often it is used."""
 
     def __init__(self, path: Path, content: str, parts: str) -> None:
-        """`content` says what the file should hold, as in "a topology", `parts` what that is made of."""
+        """Prepare to read; `content` names the expected content, such as "a topology", `parts` its parts."""
         self.path = path
         self._content = content
         self._parts = parts
         self._seen = 0
 
     def root(self) -> yaml.Node:
-        """The outermost node; raises InputError when the file cannot be read or parsed, or is empty."""
+        """Return the outermost node; raise InputError if the file cannot be read or parsed, or is empty."""
         text = read_text(self.path, f"{self._content} file", LARGEST_BYTES)
         expected = f"{self._content} in YAML"
         try:
@@ -81,7 +81,7 @@ class YamlDocument:
         return list(node.value)
 
     def _see(self, node: yaml.CollectionNode) -> None:
-        """Count the parts of a node as often as it is used: aliases must not make a small file a large one."""
+        """Count the parts of a node each time it is used: aliases must not make a small file large."""
         self._seen += len(node.value)
         if self._seen > MOST_VALUES:
             raise self.error(node, "too many values by aliases", f"at most {MOST_VALUES} in a file")
@@ -109,12 +109,12 @@ class YamlDocument:
 
 
 def is_null(node: yaml.Node) -> bool:
-    """Return whether the scalar is YAML's null, by an empty or plain word or by its tag."""
+    """Return True if the scalar is YAML's null, by an empty or plain word or by its tag."""
     if node.tag:
         return bool(node.tag == _NULL_TAG)
     return node.value in _NULL_WORDS and not _is_quoted(node)
 
 
 def _is_quoted(node: yaml.Node) -> bool:
-    """Return True if the scalar is a text even where it looks like something else."""
+    """Return True if the scalar is a text even if it looks like something else."""
     return isinstance(node, yaml.ScalarNode) and node.style is not None

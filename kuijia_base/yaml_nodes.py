@@ -11,14 +11,14 @@ import yaml
 from kuijia_base.reading import DEEPEST
 
 MOST_VALUES = 200_000
-"""Keys, texts, lists and mappings of a file; a topology of twenty thousand links has fewer."""
+"""Most keys, texts, lists and mappings of a file; a topology of twenty thousand links has fewer."""
 
 _QUICK_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Event = Any
-"""An event of either parser: they share a class, but not the one of their marks."""
+"""An event of either parser: both use the same class of events, but different classes of marks."""
 
 _EXPLAINED = 2**15
-"""Characters of a text that PyYAML's own parser, thirty times as slow as libyaml, reads again to say what is wrong."""
+"""Most characters that PyYAML's own parser, thirty times as slow as libyaml, reads again for a better error message."""
 
 
 class TooMuchError(Exception):
@@ -41,7 +41,7 @@ def compose(text: str) -> yaml.Node | None:
     Tags are not resolved: a node has the tag that the text gives it. Nodes have a start mark only.
 
     Raises:
-        yaml.YAMLError: the text is no YAML.
+        yaml.YAMLError: the text is not YAML.
         TooDeepError: it is nested deeper than `DEEPEST`.
         TooMuchError: it has more than `MOST_VALUES`.
     """
@@ -78,7 +78,7 @@ class _Composer:
     anchors: dict[str, yaml.Node] = field(default_factory=dict)
 
     def take(self, event: _Event) -> None:
-        """Add what an event of the parser stands for."""
+        """Add the node of an event of the parser."""
         kind = type(event)
         if kind is yaml.ScalarEvent:
             self._add(yaml.ScalarNode(event.tag or "", event.value, event.start_mark, None, event.style or None), event)

@@ -19,7 +19,7 @@ _EXACT_STEPS = 12_000_000
 """Steps over links after which counting all pairs gives way to a sample."""
 
 _SAMPLE_STEPS = 3_500_000
-"""Links of all searches for a sample together: what half a second is enough for."""
+"""Links of all searches for a sample together: about half a second."""
 
 
 @dataclass(frozen=True)

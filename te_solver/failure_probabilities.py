@@ -88,7 +88,7 @@ def from_names(failures: Sequence[Failure], named: Mapping[str, float], none: fl
     known = {failure.name for failure in failures}
     for name in named:
         if name not in known:
-            raise UnsoundError((name,), f"unknown failure {quoted(name)}", "one of those that are gone through")
+            raise UnsoundError((name,), f"unknown failure {quoted(name)}", "one of the examined failures")
     return FailureProbabilities(none, tuple(named.get(failure.name, 0.0) for failure in failures))
 
 
@@ -96,7 +96,7 @@ def _link_sets(failures: Iterable[Failure]) -> Iterable[frozenset[frozenset[str]
     seen: dict[frozenset[frozenset[str]], str] = {}
     for failure in failures:
         if failure.nodes:
-            problem = f"failure {quoted(failure.name)} takes a node down, whose probability links do not tell"
+            problem = f"failure {quoted(failure.name)} takes a node down: links give it no probability"
             raise UnsoundError((), problem, "failures of links, or probabilities of failures by name")
         links = frozenset(map(frozenset, failure.edges))
         if links in seen:

@@ -100,7 +100,7 @@ def _draw_links(axes: Axes, plan: Plan, positions: Positions, thickness: float, 
     bar = figure.colorbar(
         coloured, ax=axes, orientation="horizontal", shrink=0.5, aspect=40, pad=0.02, format=PercentFormatter(1.0)
     )
-    bar.set_label(f"{what}; traffic keeps to the right, grey is without")
+    bar.set_label(f"{what}; links are drawn on the right of their direction, grey without traffic")
     if len(links) <= _LABELLED_LINKS:
         for line, share in zip(lines[used], utilisation[used], strict=True):
             _label(axes, line, f"{share:.0%}")

@@ -13,6 +13,8 @@ from functools import cache
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from testbed.machine.ovs import kernel_datapath_available
 from testbed.uml import boot
@@ -27,18 +29,51 @@ REAL_PACKETS = ("emulation", "kernel")
 OVS_PROGRAMS = ("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovs-appctl")
 QUIET_RUNNER = pytest.StashKey[QuietRunner]()
 GUEST_OUTCOMES = pytest.StashKey[dict[str, GuestOutcome]]()
+TOGETHER = {"tests/testbed/lab/test_lab_tables.py": "tests/testbed/lab/test_lab.py"}
+"""Files whose tests run one after the other where others run side by side: a new lab removes what a killed one left."""
+LONGEST = (
+    "tests/testbed/lab/test_lab.py",
+    "tests/testbed/lab/test_lab_tables.py",
+    "tests/kuijia_app/framework/test_guarded_apps.py",
+    "tests/kuijia_app/test_controller_updates.py",
+    "tests/kuijia_app/gate/test_hostile_peers.py",
+    "tests/kuijia_app/test_controller.py",
+    "tests/testbed/boxes/test_fleet.py",
+    "tests/hedera/test_scheduler.py",
+    "tests/fuzz/test_openflow_peers.py",
+    "tests/packaging/test_static_checks.py",
+    "tests/simulator/packet/test_fuzz.py",
+    "tests/hedera/test_fuzz.py",
+    "tests/testbed/uml/test_boot.py",
+    "tests/experiments/gscale/test_campaign.py",
+)
+"""Files that take half a minute or more, the longest first; they begin, as no process shall be left with one."""
+
 EMULATION_PROGRAMS = ("iperf3", "ethtool", "ip", "tc", "mnexec", "ping")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("kuijia")
     group.addoption(
-        "--real-packets",
+        "--alone",
         choices=("with", "none", "only"),
         default="with",
-        help="choose by whether a test sends real packets, and so needs a machine of its own",
+        help="choose by whether a test measures real packets, and so has to have the machine for itself",
     )
     group.addoption("--quick", action="store_true", help="leave out tests that are slow or send real packets")
+
+
+class SideBySide(LoadFileScheduling):  # type: ignore[misc]  # xdist is untyped
+    """Give each file to one process, and files that stand together to the same one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        return TOGETHER.get(file, file)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SideBySide | None:
+    """Return what deals out tests to processes, None where another way is asked for."""
+    return SideBySide(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_configure() -> None:
@@ -53,8 +88,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if _is_chosen(item, config)]
-    if config.getoption("real_packets") == "none":  # side by side: no process is left with what is slow
-        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    if config.getoption("alone") == "none":  # side by side
+        items.sort(key=_place)
     for item in items:
         for tier in TIERS:
             if item.get_closest_marker(tier) is None:
@@ -65,12 +100,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 break
 
 
+def _place(item: pytest.Item) -> tuple[int, bool]:
+    """Return what tests are sorted by where they run side by side."""
+    file = item.nodeid.partition("::")[0]
+    return LONGEST.index(file) if file in LONGEST else len(LONGEST), item.get_closest_marker("slow") is None
+
+
 def _is_chosen(item: pytest.Item, config: pytest.Config) -> bool:
-    is_quick, packets = config.getoption("quick"), config.getoption("real_packets")
     sends_packets = any(item.get_closest_marker(tier) is not None for tier in REAL_PACKETS)
-    if is_quick and (sends_packets or item.get_closest_marker("slow")):
+    if config.getoption("quick") and (sends_packets or item.get_closest_marker("slow")):
         return False
-    return bool(packets == "with" or sends_packets == (packets == "only"))
+    alone = config.getoption("alone")
+    needs_machine = sends_packets and item.get_closest_marker("beside") is None
+    return bool(alone == "with" or needs_machine == (alone == "only"))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -143,7 +143,7 @@ class Bench:
         wanted = aggregates_of(lab.plan, case.link)
         cut = Cut(case.link)
         timing = timing_of(case, quick=settings.quick)
-        self._show("looking whether the machine is busy")
+        self._show("checking whether the machine is busy")
         at_rest = load_at_rest(LoadWatch(lab.network.forwarding_process, lab.network.count_box_loads))
         busy = tuple(f"before the run {reason}" for reason in overload(at_rest))
         self._show("calibrating the links")

@@ -115,7 +115,7 @@ class Campaign:
         remove_partial_files(self._output.path)
         missing = [case for case in self._cases if case not in self._results]
         if len(missing) < len(self._cases):
-            self._progress.say(f"{len(self._cases) - len(missing)} of {len(self._cases)} runs are there already")
+            self._progress.say(f"{len(self._cases) - len(missing)} of {len(self._cases)} runs exist already")
         for group in _by_bench(missing):
             self._measure_group(group)
         return CampaignOutcome(
@@ -138,7 +138,7 @@ class Campaign:
                         waiting.remove(case)
             except TestbedError as error:
                 if case not in waiting:
-                    self._progress.say(f"the lab of {case.name} did not end well: {error}")
+                    self._progress.say(f"the lab of {case.name} ended with an error: {error}")
                     continue
                 failures[case] += 1
                 self._note(case, began, "failed", (str(error),))

@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--private-entries",
         action="store_true",
-        help="give each flow entries of its own, changed when a link fails, as in the paper, instead of groups",
+        help="give each flow its own entries and change them when a link fails, as in the paper, instead of groups",
     )
 
 

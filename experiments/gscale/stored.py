@@ -1,4 +1,4 @@
-"""Reads the results on Gscale of a folder: refuses what is no case of the evaluation, and makes all exhibits."""
+"""Reads the results on Gscale in a folder: refuses those that are no case of the evaluation, and makes exhibits."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def figures_of(workload: Workload, history: History) -> dict[str, Any]:
 
 
 def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
-    """Return goodput of the patterns, and what arriving flows get, with the bars of both."""
+    """Return goodput of the patterns and of arriving flows, with the bars of both."""
     hosts, patterns, arrivals = data["hosts"], data["patterns"], data["arrivals"]
     about = (NAME_OF_FIGURE, data["backend"])
     names = (*PLACEMENTS, _CONTROL)

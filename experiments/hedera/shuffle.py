@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=positive_count,
         default=2,
         metavar="N",
-        help="hosts that a host sends to at a time; the authors do not give it (default: %(default)s)",
+        help="hosts to which a host sends at a time; the authors do not state it (default: %(default)s)",
     )
 
 

@@ -1,4 +1,4 @@
-"""Readings of what the authors of the shuffle leave open; pure data."""
+"""Readings of points that the authors of the shuffle leave open; pure data."""
 
 from __future__ import annotations
 

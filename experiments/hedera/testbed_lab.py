@@ -58,7 +58,7 @@ class HederaLab:
             The last measurement, its load, and the reasons not to trust it, empty for a good one.
 
         Raises:
-            TestbedError: the last attempt failed, or the scheduler keeps seeing elephants that nobody sends.
+            TestbedError: the last attempt failed, or the scheduler still reports elephants although none are sent.
         """
         ovs = self.network.ovs
         watch = LoadWatch(ovs.switch_pid() if ovs.datapath is Datapath.USERSPACE else None)

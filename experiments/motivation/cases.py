@@ -1,4 +1,4 @@
-r"""Tables 2 and 3 of the paper: four TCP flows over three tunnels, one of which fails (section 3).
+r"""Tables 2 and 3 of the paper: four TCP flows over three tunnels; one tunnel fails (section 3).
 
           s2                  T1 = s1-s2-s4   f1, f2: victims, go to T2 and T3
         /    \                T2 = s1-s4      f3

@@ -18,7 +18,7 @@ TABLES = {table.name: table for table in (TABLE_2, TABLE_3)}
 
 
 def motivation_exhibit(results: Sequence[Result]) -> Exhibit:
-    """Return the exhibit of results, of which there is at least one, of the same table and backend.
+    """Return the exhibit of one or more results of the same table and backend.
 
     Numbers are means over the valid ones.
     """

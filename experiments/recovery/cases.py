@@ -52,7 +52,7 @@ MODES = {
         Mode("bfd-10", "second or third link, BFD every 10 ms", "bfd", 10, (1, 2), without_controller=True),
         Mode(
             "controller",
-            "second or third link, told by the controller",
+            "second or third link, reported by the controller",
             "controller",
             None,
             (1, 2),

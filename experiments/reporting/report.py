@@ -58,7 +58,7 @@ def report_of(folder: Path) -> Report:
             and backend were not measured alike, so that they cannot be averaged.
     """
     if not folder.is_dir():
-        raise InputError(folder, "", "is no folder", "one that `kuijia run -o` wrote into")
+        raise InputError(folder, "", "is not a folder", "one that `kuijia run -o` wrote into")
     files = tuple(files_in(folder))
     results = [file.result for file in files if file.result is not None]
     saved = [file.exhibit for file in files if file.exhibit is not None]
@@ -77,7 +77,7 @@ def report_of(folder: Path) -> Report:
 
 
 def _read(files: Sequence[StoredFile], experiments: Iterable[Experiment]) -> Iterator[Exhibit]:
-    """Yield what the experiments' readers make of their files."""
+    """Yield the exhibits that the experiments' readers make from their files."""
     for experiment in experiments:
         own = [file for file in files if file.experiment == experiment.name and file.exhibit is None]
         if own and experiment.reader is not None:
@@ -85,7 +85,7 @@ def _read(files: Sequence[StoredFile], experiments: Iterable[Experiment]) -> Ite
 
 
 def _rank(exhibit: Exhibit, rank: Mapping[str, int]) -> int:
-    """Return the place of the exhibit's experiment; what belongs to none comes last.
+    """Return the position of the exhibit's experiment; exhibits without one come last.
 
     An experiment's own exhibit has its name, others have more words behind it.
     """

@@ -71,7 +71,7 @@ def _compared(exhibit: Exhibit) -> Iterator[Finding]:
 def lead_of(exhibits: Sequence[Exhibit], caveats: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return whole sentences, the most important first; measured and computed numbers are kept apart.
 
-    `caveats` has, by exhibit, what a reader of its deviations should know.
+    `caveats` has, by exhibit, a sentence that explains its deviations.
     """
     sentences = [*_bars(exhibits)]
     compared = [exhibit for exhibit in exhibits if exhibit.largest_deviations()]

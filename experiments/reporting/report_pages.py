@@ -143,7 +143,7 @@ def _checked(report: Report) -> int:
 
 
 def _origin(report: Report) -> str:
-    """Return the number and kind of runs, and what they were made with."""
+    """Return the number and kind of runs, and their conditions."""
     runs = ", ".join(f"{count} on {backend}" for backend, count in report.runs.items())
     made_with = ", ".join(f"{name} {value}" for name, value in report.made_with.items())
     sentences = [f"Runs: {runs}." if runs else "", f"The emulation: {made_with}." if made_with else ""]

@@ -1,1 +1,1 @@
-"""Results as data: what was measured, exhibits made of it, published numbers, stored files."""
+"""Results as data: measurements, exhibits, published numbers, stored files."""

@@ -26,12 +26,12 @@ class Point:
     """One number of a line.
 
     Attributes:
-        x: where it stands: a number, such as the demand, or a name, such as a flow's.
-        value: ours, the mean of several runs; None when it was not measured.
-        low, high: the smallest and largest of the runs.
-        runs: how many there are.
-        published: the paper's; None when it has none.
-        at_least: whether our value is a lower bound, as some run was not watched to its end.
+        x: position: a number, such as the demand, or a name, such as a flow's.
+        value: our number, the mean of the runs; None if it was not measured.
+        low, high: the smallest and the largest of the runs.
+        runs: number of runs.
+        published: the paper's number; None if it has none.
+        at_least: True if our value is a lower bound, as some run was not watched to its end.
         spread: standard deviation of the runs, if they are not listed one by one; None if unknown.
     """
 
@@ -54,7 +54,7 @@ class Point:
 
     @property
     def deviation(self) -> float | None:
-        """Ours less the published one."""
+        """Our number minus the published one."""
         return None if self.value is None or self.published is None else self.value - self.published
 
 
@@ -76,14 +76,14 @@ class Exhibit:
 
     Attributes:
         name: such as `fig10`.
-        reproduces: what the paper calls it.
-        backend: what our numbers come from.
-        axis: what `x` is.
-        quantity: what the numbers are, with their unit.
+        reproduces: the paper's name for it.
+        backend: backend that measured our numbers.
+        axis: meaning of `x`.
+        quantity: meaning of the numbers, with their unit.
         lines: all of them.
         published: where the published numbers are from, None when there are none.
-        checks: what our numbers are held against.
-        remarks: how they are defined, and what differs from the paper; whole sentences.
+        checks: bars for our numbers.
+        remarks: definitions, and differences from the paper; whole sentences.
         mixed: True if each column has a unit of its own, named in its heading.
         logarithmic: True if the numbers span orders of magnitude.
     """

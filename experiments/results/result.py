@@ -132,9 +132,9 @@ class Result:
         repetition: counts from 1.
         started_at: when the run began, in seconds since the epoch.
         published: the paper's figures for this scheme, None where it has none.
-        invalid: why the run must not be used; empty for a good one.
-        manifest: what it was measured with: versions, machine, options, calibration, load.
-        parameters: what the experiment varies from run to run, beside the scheme and the failed link.
+        invalid: reasons why the run must not be used; empty for a good one.
+        manifest: conditions of the measurement: versions, machine, options, calibration, load.
+        parameters: values that the experiment varies from run to run, besides the scheme and the failed link.
     """
 
     experiment: str
@@ -169,7 +169,7 @@ def result_to_json(result: Result) -> dict[str, Any]:
         entry["loss"] = flow.loss
     for check, entry in zip(result.checks, data["checks"], strict=True):
         entry["passed"] = check.passed
-    # One pass through JSON turns tuples into lists, so that what is validated is what is written.
+    # One pass through JSON turns tuples into lists, so that the validated data are the written data.
     plain: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, "version": VERSION, **data}, allow_nan=False))
     return plain
 

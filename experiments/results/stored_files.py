@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from experiments.results.exhibit import FORMAT as EXHIBIT_FORMAT
 from experiments.results.exhibit import Exhibit, exhibit_from_json, exhibit_to_json
-from experiments.results.exhibit_limits import refuse_unshowable
+from experiments.results.exhibit_limits import LONGEST_TEXT, refuse_unshowable
 from experiments.results.result import FORMAT as RESULT_FORMAT
 from experiments.results.result import Result, result_from_json
 from kuijia_base.errors import InputError
@@ -20,6 +20,9 @@ from kuijia_base.json_document import read_json
 from kuijia_base.reading import reading
 
 _EXPECTED = "a file that `kuijia run` wrote"
+
+_MOST_ENTRIES = 20_000
+"""Entries of a list. Where a number is expected, `1000 * value` of a longer list or text would fill the memory."""
 
 
 @dataclass(frozen=True)
@@ -89,14 +92,29 @@ def made_of(path: Path, make: Callable[[Any], Iterable[Exhibit]], data: object) 
     """Return the exhibits of the data of a file.
 
     Raises:
-        InputError: the data lack what `make` needs, or have values of other kinds than an exhibit's.
+        InputError: the data lack what `make` needs, have values of other kinds than an exhibit's, or very long ones.
     """
+    _refuse_long_values(data, path)
     with reading(path, _EXPECTED):
         try:
             return tuple(_sound(exhibit, path) for exhibit in make(data))
         except (LookupError, TypeError, AttributeError) as error:
             problem = f"lacks numbers of its experiment ({type(error).__name__})"
             raise InputError(path, "", problem, _EXPECTED) from error
+
+
+def _refuse_long_values(data: object, path: Path) -> None:
+    left = [data]
+    while left:
+        each = left.pop()
+        if isinstance(each, dict):
+            left.extend(each.values())
+        elif isinstance(each, list | tuple):
+            if len(each) > _MOST_ENTRIES:
+                raise InputError(path, "", f"a list of {len(each):,} entries", f"at most {_MOST_ENTRIES:,}")
+            left.extend(each)
+        elif isinstance(each, str) and len(each) > LONGEST_TEXT:
+            raise InputError(path, "", f"a text of {len(each):,} characters", f"at most {LONGEST_TEXT:,}")
 
 
 def _sound(exhibit: Exhibit, path: Path) -> Exhibit:
@@ -124,4 +142,4 @@ def told_apart(found: Iterable[tuple[Path, Exhibit]]) -> Iterator[Exhibit]:
 
 
 def _refuse_constant(path: Path, word: str) -> NoReturn:
-    raise InputError(path, "", f"{word} is no number of JSON", _EXPECTED)
+    raise InputError(path, "", f"{word} is not a number in JSON", _EXPECTED)

@@ -19,7 +19,7 @@ FORMAT = "kuijia-sweep"
 _SYNC_SECONDS = 1.0
 """An added line survives this process at once, and a crash of the machine after this time."""
 
-_ANOTHER_WAY = "the same command as then, another -o, or no such file"
+_ANOTHER_WAY = "the same command as before, another -o, or no such file"
 
 
 class Checkpoint:
@@ -95,7 +95,7 @@ class Checkpoint:
         first, *others = whole.splitlines() or [content]
         told = "; ".join(_differences(self._header(first), json.loads(header)))
         if told and others:
-            raise InputError(self.path, "", f"holds what another run has finished ({told})", _ANOTHER_WAY)
+            raise InputError(self.path, "", f"holds results of another run ({told})", _ANOTHER_WAY)
         if told:
             self._begin(header)
             return
@@ -116,7 +116,7 @@ class Checkpoint:
         except (ValueError, TypeError, RecursionError):
             case, result, sound = None, None, False
         if not sound or type(case) is not int or not 0 <= case < cases:
-            raise InputError(self.path, number, "is no finished case", "a file as a sweep left it, or none")
+            raise InputError(self.path, number, "is not a finished case", "a file as a sweep left it, or none")
         return case, result
 
     def _header(self, line: bytes) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class Checkpoint:
         except (ValueError, RecursionError):
             header = None
         if not isinstance(header, dict) or header.get("format") != FORMAT:
-            raise InputError(self.path, "", "is no checkpoint of a sweep", "another -o, or no such file")
+            raise InputError(self.path, "", "is not a checkpoint of a sweep", "another -o, or no such file")
         return header
 
     def _cut(self, length: int) -> None:
@@ -153,7 +153,7 @@ class Checkpoint:
 
 
 def _checksum(text: str) -> int:
-    """Return a number by which a line that was damaged is known: whoever uses a result trusts its form."""
+    """Return a checksum that reveals a damaged line: users of a result trust its form."""
     return zlib.crc32(text.encode())
 
 

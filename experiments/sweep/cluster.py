@@ -73,7 +73,7 @@ def cluster_answers(
         for future in as_completed(futures, loop=client.loop):
             yield future.result()
     except NoWorkerError as error:
-        raise ClusterError(f"the scheduler at {address} has no workers, expected one at least") from error
+        raise ClusterError(f"the scheduler at {address} has no workers, expected at least one") from error
     except KilledWorker as error:
         raise ClusterError(f"workers of {address} were lost again and again, perhaps for lack of memory") from error
     except FutureCancelledError as error:

@@ -1,4 +1,4 @@
-"""Defines and runs sweeps: results come in the order of the cases, whoever works on them and when."""
+"""Defines and runs sweeps: results come in the order of the cases, for any workers at any time."""
 
 from __future__ import annotations
 
@@ -167,5 +167,5 @@ def _shower(sweep: Sweep[Any, Any, Any], before: int, workers: Workers, progress
 def _kept(sweep: Sweep[Any, Any, Any], done: int, checkpoint: Checkpoint | None) -> str:
     cases = f"{done:,} of {len(sweep.cases):,} cases were finished"
     if checkpoint is None or not done:
-        return f"{cases}, nothing is kept"
-    return f"{cases} and are kept: the same command with -o {checkpoint.path.parent} goes on from there"
+        return f"{cases}, no results are kept"
+    return f"{cases} and are kept: the same command with -o {checkpoint.path.parent} resumes"

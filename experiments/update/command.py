@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("update")
     for name, usual, quick, what in (
         ("updates", UPDATES, QUICK_UPDATES, "plans that replace one another"),
-        ("restarts", RESTARTS, QUICK_RESTARTS, "controllers that are killed and started anew"),
+        ("restarts", RESTARTS, QUICK_RESTARTS, "controllers that are killed and restarted"),
     ):
         help_text = f"{what} under load (default: {usual}, with --quick {quick})"
         group.add_argument(f"--{name}", type=positive_count, metavar="N", help=help_text)

@@ -134,7 +134,7 @@ def unbelievable(phases: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the phases, as JSON data, that must not be used, in words."""
     for phase in phases:
         if phase["invalid"]:
-            yield f"{phase['name']}: not to be believed in {ATTEMPTS} attempts ({'; '.join(phase['invalid'])})"
+            yield f"{phase['name']}: invalid in {ATTEMPTS} attempts ({'; '.join(phase['invalid'])})"
 
 
 def exhibits(phases: Sequence[Mapping[str, Any]], backend: str) -> tuple[Exhibit, ...]:

@@ -49,7 +49,7 @@ BANDS = (
         for number, (low, high) in enumerate(zip((0.0, *STEPS), STEPS, strict=False), start=1)
     ),
 )
-UNTRIED = Band("bx", "not gone through")
+UNTRIED = Band("bx", "not examined")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`kuijia boxes`: physical switches and hosts, checked before anything is changed, changed, and put back."""
+"""`kuijia boxes`: checks physical switches and hosts, sets them up, and restores them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from testbed.network.network_options import NetworkOptions
 HELP = "physical switches and hosts over SSH: check, up, down"
 
 DEFAULT_CAPACITY, DEFAULT_BUFFER_PACKETS = 20.0, 50
-"""Those of the experiments, which then find the boxes as they need them."""
+"""Defaults of the experiments, so that these find the boxes as they need them."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -92,7 +92,7 @@ def _down(args: argparse.Namespace) -> int:
     with Fleet(inventory) as fleet:
         fleet.connect()
         fleet.put_back()
-    print(json.dumps({"down": True}) if args.json else f"{len(inventory.boxes)} boxes are as they were")
+    print(json.dumps({"down": True}) if args.json else f"{len(inventory.boxes)} boxes are restored")
     return 0
 
 
@@ -131,14 +131,14 @@ def _lines(inventory: Inventory, found: Examination, clocks: Mapping[str, ClockO
         rows.append((box.name, box.login.address, *versions, _clock(clocks[box.name])))
     lines = aligned(rows, left=range(len(rows[0])))
     for title, said in (
-        ("what stands in the way", found.faults),
-        ("what `kuijia boxes up` makes anew", found.amiss),
-        ("what was not looked at", found.notes),
+        ("problems", found.faults),
+        ("repaired by `kuijia boxes up`", found.amiss),
+        ("not checked", found.notes),
     ):
         if said:
             lines += ["", f"{title}:", *(f"  {each}" for each in said)]
     if not found.faults:
-        lines += ["", "the boxes are up" if found.built else "nothing stands in the way"]
+        lines += ["", "the boxes are up" if found.built else "no problems"]
     return lines
 
 

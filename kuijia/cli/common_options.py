@@ -1,4 +1,4 @@
-"""The options that every verb has, wherever on the command line they stand."""
+"""The options of every verb, at any place on the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kuijia_base.option_values import whole_number
 
 
 def add_common_options(parser: argparse.ArgumentParser, *, below_another: bool = False) -> None:
-    """Add --json, -v and --seed; `below_another` when a parser above has them too, whose values are then kept."""
+    """Add --json, -v and --seed; with `below_another`, keep the values of the parser above, which has them too."""
 
     def default(value: object) -> object:
         return argparse.SUPPRESS if below_another else value

@@ -1,4 +1,4 @@
-"""`kuijia compile`: a plan's tables as files for `ovs-ofctl`, and how much of a switch they need."""
+"""`kuijia compile`: writes a plan's tables as files for `ovs-ofctl`, and counts entries, fields, groups and buckets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kuijia_app.tables.slots import cut_slots
 from kuijia_app.tables.table_sizes import TableSize, table_size
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.reading import reading, reason_of
-from kuijia_base.text import require_writable, write_text
+from kuijia_base.text import require_writable, write_texts
 
 _SUFFIXES = (".flows", ".groups")
 
@@ -37,15 +37,14 @@ def run(args: argparse.Namespace) -> int:
     built = build(args)
     sizes = {switch: table_size(tables) for switch, tables in built.tables.items()}
     if args.output is not None:
-        files: dict[Path, str] = {}
+        texts: dict[str, str] = {}
         for switch, tables in built.tables.items():
             stem = _stem(args.plan, switch)
-            files[args.output / f"{stem}.groups"] = groups_text(tables)
-            files[args.output / f"{stem}.flows"] = flows_text(tables)
+            texts[f"{stem}.groups"] = groups_text(tables)
+            texts[f"{stem}.flows"] = flows_text(tables)
         _make_folder(args.output)
-        _require_usable(args.output, files)
-        for path, text in files.items():
-            write_text(path, text)
+        _require_usable(args.output, texts)
+        write_texts(args.output, texts)
     total = TableSize.sum_of(sizes.values())
     rounding_error = _largest_rounding_error(built)
     if args.json:
@@ -76,12 +75,12 @@ def _stem(plan: Path, switch: str) -> str:
     return stem
 
 
-def _require_usable(folder: Path, files: Collection[Path]) -> None:
-    """Raise InputError unless all files can be written and no file of another plan would stand among them."""
-    for path in files:
-        require_writable(path)
+def _require_usable(folder: Path, names: Collection[str]) -> None:
+    """Raise InputError unless all files can be written and the folder has no file of another plan."""
+    for name in names:
+        require_writable(folder / name)
     with reading(folder, "a folder to write to"):
-        others = sorted(path.name for path in folder.iterdir() if path.suffix in _SUFFIXES and path not in files)
+        others = sorted(path.name for path in folder.iterdir() if path.suffix in _SUFFIXES and path.name not in names)
     if others:
         raise InputError(folder, others[0], "is a table of another plan", "a folder without such files")
 

@@ -17,11 +17,11 @@ from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_number, whole_number
 from te_solver.plan_file import load_plan
 
-HELP = "run the OpenFlow controller for a plan, until interrupted; SIGHUP has it read the plan file again"
+HELP = "run the OpenFlow controller for a plan, until interrupted; on SIGHUP it reads the plan file again"
 APPLICATION = "kuijia_app.controller"
 SUPERVISION = (
-    "Run it under a supervisor: when its own state may be wrong, or its loop hangs, it says why and exits with status "
-    "70, and one that is started again takes over the tables of the switches without losing a packet. In a shell: "
+    "Run it under a supervisor: when its own state may be wrong, or its loop hangs, it logs the reason and exits with "
+    "status 70. After a restart it takes over the tables of the switches without losing a packet. In a shell: "
     "until kuijia %s ...; s=$?; [ $s -eq 0 ] || [ $s -eq 2 ]; do sleep 1; done. Under systemd: Restart=on-failure and "
     "RestartPreventExitStatus=2. Status 2 means bad input."
 )
@@ -63,7 +63,7 @@ def binding_option(args: argparse.Namespace) -> dict[str, object]:
     """Return the application's option for `--tls-bind`; raises InputError if the file cannot be used."""
     if args.tls_bind is None:
         return {}
-    load_binding(args.tls_bind)  # a bad one is refused here, before there is a framework
+    load_binding(args.tls_bind)  # a bad file is refused here, before the framework starts
     return {"tls_bind": str(args.tls_bind)}
 
 
@@ -77,7 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=positive_number,
         default=DEFAULT_DRAIN,
         metavar="SECONDS",
-        help="time for which a plan's paths are kept once another is in force (default: %(default)g)",
+        help="time for which a replaced plan's paths are kept (default: %(default)g)",
     )
     parser.add_argument(
         "--reoptimise", action="store_true", help="after a failure, solve for the remaining network, and apply it"

@@ -1,4 +1,4 @@
-"""`kuijia crosscheck`: holds the model behind `verify` and `trace` against a real Open vSwitch."""
+"""`kuijia crosscheck`: compares the model behind `verify` and `trace` with a real Open vSwitch."""
 
 from __future__ import annotations
 

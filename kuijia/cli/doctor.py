@@ -44,7 +44,7 @@ def _lines(machine: Machine, others: OtherGrounds) -> list[str]:
         "programs": _versions({name: version for name, version in programs.items() if not name.startswith("ovs")}),
         "frameworks": _versions(machine.frameworks),
         "queues": ", ".join(f"{kind} {_yes(works)}" for kind, works in sorted(machine.qdiscs.items()))
-        or "not tried, this needs root and network namespaces",
+        or "not tried: needs root and network namespaces",
     }
     facts |= {
         "SSH": f"client {others.ssh or 'missing'}, daemon {_yes(others.sshd)}",
@@ -59,7 +59,7 @@ def _lines(machine: Machine, others: OtherGrounds) -> list[str]:
     if machine.obstacles:
         verdict = ["The emulation cannot run here:"]
         verdict += [f"  {problem}; it needs {expected}." for problem, expected in machine.obstacles]
-        verdict.append("What needs no switches, such as `kuijia solve`, works all the same.")
+        verdict.append("Commands without switches, such as `kuijia solve`, work.")
     else:
         verdict = ["The emulation can run here.", *machine.consequences]
     lacking = [name for name, there in _of_the_kernel(machine).items() if not there]
@@ -72,7 +72,7 @@ def _lines(machine: Machine, others: OtherGrounds) -> list[str]:
 
 
 def _section(title: str, sentences: Sequence[str]) -> list[str]:
-    """Lines; none without sentences."""
+    """Return the lines of a paragraph; none without sentences."""
     return ["", title, *(f"  {sentence}" for sentence in sentences)] if sentences else []
 
 

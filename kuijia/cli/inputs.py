@@ -30,7 +30,7 @@ _PATIENCE_SECONDS = 2.0
 _LISTED = 20
 
 _MANY_LINKS = 10_000
-"""From so many on, seconds pass before work on them has a progress to show."""
+"""Links from which on it takes seconds until work on them can show progress."""
 
 
 def add_topology(parser: argparse.ArgumentParser, capacity_option: str = "--capacity") -> None:
@@ -96,7 +96,7 @@ def add_tunnels(parser: argparse.ArgumentParser) -> None:
 def read_topology(args: argparse.Namespace, notes: list[str] | None = None) -> Topology:
     """Return the topology chosen by the options of `add_topology`; raises InputError.
 
-    What was assumed goes to stderr, and into `notes` as well when they are given.
+    Assumptions go to stderr, and into `notes` as well if given.
     """
     name = str(args.topology)
     source = _file(name) or shipped_network(name)
@@ -142,7 +142,7 @@ def read_demands(args: argparse.Namespace, topology: Topology) -> tuple[Demand, 
 
 
 def announce(topology: Topology, progress: Progress) -> None:
-    """Show that work begins on a topology which is so large that its first step takes seconds."""
+    """Show that work starts on a large topology, whose first step takes seconds."""
     if len(topology.links) >= _MANY_LINKS:
         progress.show(f"preparing {len(topology.links):,} links")
 
@@ -154,7 +154,7 @@ def _without(
     kept = [demand for number, demand in enumerate(demands) if number not in apart]
     dropped = [demand for number, demand in enumerate(demands) if number in apart]
     if not kept:
-        raise InputError(source, "", "no demand is between connected nodes", f"one on {topology.name}")
+        raise InputError(source, "", "no demand between connected nodes", f"one on {topology.name}")
     notes.append(f"{counted(len(dropped), 'demand')} between nodes that are not connected left out:")
     notes += [f"  {demand.source} to {demand.target}: {demand.rate:g} Mbit/s" for demand in dropped[:_LISTED]]
     if len(dropped) > _LISTED:
@@ -169,5 +169,5 @@ def _file(name: str) -> str | Path | None:
     path = Path(name)
     try:
         return path if path.exists() or path.name != name or path.suffix else None
-    except OSError:  # whoever reads it says why that is impossible
+    except OSError:  # the reader reports why that is impossible
         return path

@@ -1,4 +1,4 @@
-"""`kuijia lab`: an emulated network that keeps running, to be pinged, loaded and cut by hand."""
+"""`kuijia lab`: runs an emulated network for manual tests: ping it, load it, cut its links."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from testbed.machine.commands import find_program, search_path
 from testbed.machine.run_directory import LAB_VARIABLE
 from testbed.network.bfd import DEFAULT_INTERVAL_MS
 
-HELP = "an emulated network that keeps running: up, status, update, fail, heal, exec, down"
+HELP = "run an emulated network in the background: up, status, update, fail, heal, exec, down"
 
 DEFAULT_CAPACITY = 20.0
 
@@ -66,11 +66,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     up.set_defaults(act=_up)
 
-    actions.add_parser("status", help="controller, links, tunnels and queues").set_defaults(act=_status)
+    actions.add_parser("status", help="show controller, links, tunnels and queues").set_defaults(act=_status)
     update = actions.add_parser("update", help="solve for other demands and replace the plan while traffic flows")
     add_demands(update)
     update.set_defaults(act=_update)
-    for name, what in (("fail", "cut the link between A and B"), ("heal", "restore it")):
+    for name, what in (("fail", "cut the link between A and B"), ("heal", "restore the link between A and B")):
         action = actions.add_parser(name, help=what)
         action.add_argument("a", metavar="A")
         action.add_argument("b", metavar="B")
@@ -96,7 +96,7 @@ def _up(args: argparse.Namespace) -> int:
     words = option_words(args)
     tables = pipeline_options(words)
     require_served(tables.layout, demands, args.demands)
-    # The optimiser takes a second to import, which neither --help nor bad input should cost.
+    # The optimiser takes a second to import; --help and bad input should not wait for it.
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
 
     plan = solve(*_scaled(topology, demands, args.capacity), args.tunnels, source=args.demands)
@@ -160,7 +160,7 @@ def _exec(args: argparse.Namespace) -> int:
         raise InputError("lab", "exec", "no command is given", "one, such as `ping 10.0.4.1`")
     if find_program(args.command[0]) is None:
         raise InputError("lab", args.command[0], "no such program", "one that is installed")
-    # Marked as a process of the lab, with which it ends.
+    # Marked as a process of the lab: it ends with the lab.
     environment = {**os.environ, "PATH": search_path(), LAB_VARIABLE: host["lab"]}
     in_host = ["mnexec", "-a", str(host["namespace_pid"]), *args.command]
     sys.stdout.flush()
@@ -215,7 +215,7 @@ def _status_lines(status: dict[str, Any]) -> list[str]:
         lines += ["", *_session_table(status["sessions"])]
     lines += ["", *_queue_table(status["queues"])]
     if controller["errors"] or status["faults"]:
-        lines += ["", "what went wrong", *status["faults"]]
+        lines += ["", "errors", *status["faults"]]
     for error in controller["errors"]:
         at = time.strftime("%H:%M:%S", time.localtime(error["time"]))
         said = ", ".join(f"{key} {value}" for key, value in error.items() if key not in ("time", "event"))

@@ -1,4 +1,4 @@
-"""`kuijia list`: the experiments there are."""
+"""`kuijia list`: lists the experiments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 from experiments.registry import all_experiments
 from experiments.results.text_table import aligned
 
-HELP = "list the experiments that can be run"
+HELP = "list the experiments of `kuijia run`"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

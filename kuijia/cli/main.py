@@ -17,7 +17,7 @@ from typing import NoReturn, Protocol, TextIO
 
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.notes import notes_held_back
-from kuijia_base.errors import LONGEST_FAILURE, InterruptedWorkError, KuijiaError, one_line
+from kuijia_base.errors import LONGEST_FAILURE, InputError, InterruptedWorkError, KuijiaError, one_line
 
 VERBS = {
     "solve": "kuijia.cli.solve",
@@ -39,7 +39,7 @@ VERBS = {
     "report": "kuijia.cli.report",
     "doctor": "kuijia.cli.doctor",
 }
-"""Verb to the module that does it; only the module of the verb asked for is imported."""
+"""Verbs and their modules; only the module of the requested verb is imported."""
 
 _LONGEST_COMPLAINT = 450
 """Most characters of a message of argparse about an argument."""
@@ -73,6 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status: 0 done, 1 the work failed, 2 bad input."""
     try:
         _open_closed_streams()
+        _require_working_directory()
+        os.environ["MPLBACKEND"] = "agg"  # all pictures are files; a name unknown to matplotlib would end its import
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # names of nodes may have letters that a terminal lacks
                 stream.reconfigure(errors="backslashreplace")
@@ -87,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _complain(one_line(str(stop), LONGEST_FAILURE) if isinstance(stop, InterruptedWorkError) else "interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        _silence_stdout()  # whoever read our output has seen enough
+        _silence_stdout()  # the reader of our output has closed it
         return 0
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
@@ -101,6 +103,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+def _require_working_directory() -> None:
+    try:
+        Path.cwd()
+    except OSError as error:
+        expected = "a folder that exists and may be entered"
+        raise InputError("working directory", "", f"cannot be used ({error.strerror})", expected) from error
+
+
 def _fault(error: Exception) -> str:
     """Return one line on a fault of the program itself: the exception, and where it was raised."""
     at = traceback.extract_tb(error.__traceback__)[-1]
@@ -109,7 +119,7 @@ def _fault(error: Exception) -> str:
 
 
 def _complain(line: str) -> None:
-    """Print a line on stderr; where nothing can be written to it, the exit status alone has to say it."""
+    """Print a line on stderr; if it cannot be written, only the exit status reports the error."""
     try:
         print(line, file=sys.stderr, flush=True)
     except OSError:
@@ -121,7 +131,7 @@ def _silence_stdout() -> None:
 
 
 def _silence(stream: TextIO) -> None:
-    """Keep the interpreter from complaining at exit that it cannot write the rest."""
+    """Prevent the interpreter's error at exit that it cannot write the rest."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

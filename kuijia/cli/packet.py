@@ -1,4 +1,4 @@
-"""`kuijia packet`: flows over a network, packet by packet, under one scheme or several, at one load or several."""
+"""`kuijia packet`: simulates flows over a network packet by packet, at any loads and under any schemes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _OF_SOME_NETWORKS = {"topology_format": "--format", "default_capacity": "--capac
 """Options that not all networks have, by the names of the parsed arguments."""
 
 _NOT_TOLD = ("run", "json", "verbose", "output", "workers", "cluster")
-"""Arguments that say how, not what."""
+"""Arguments that do not change the results."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _complete(args: argparse.Namespace) -> None:
-    """Give options that only a load has their defaults, or refuse them where all flows start at once."""
+    """Set the defaults of options that only a load has, or refuse these options if all flows start at once."""
     for name, default in AT_A_LOAD.items():
         if getattr(args, name) is None:
             setattr(args, name, default)
@@ -139,7 +139,7 @@ def _is_there(name: str) -> bool:
 
 
 def _tcp(args: argparse.Namespace) -> Tcp:
-    """Without a handshake, which would have measured the round trip, no flow waits for a second as RFC 6298 has it."""
+    """Return TCP's settings; only with a handshake the first timeout defaults to RFC 6298's second."""
     shortest = args.min_timeout
     if shortest is None:
         shortest = 0.01 if is_generated(args.topology) else 0.2
@@ -156,7 +156,7 @@ def _tcp(args: argparse.Namespace) -> Tcp:
 
 
 def _refuse(args: argparse.Namespace, names: Sequence[str], expected: str) -> None:
-    """Options of other networks are a mistake."""
+    """Raise InputError for options of other networks."""
     for name in names:
         if getattr(args, name) is not None:
             raise InputError("option", _OF_SOME_NETWORKS[name], f"given for {args.topology}", expected)
@@ -166,7 +166,7 @@ def _refuse(args: argparse.Namespace, names: Sequence[str], expected: str) -> No
 def _results(
     args: argparse.Namespace, study: Study, runs: Sequence[Run], folder: OutputFolder | None, progress: Progress
 ) -> Iterator[list[dict[str, Any]]]:
-    """Yield the results; those of a single run also when it is interrupted."""
+    """Yield the results; those of a single run also if it is interrupted."""
     if len(runs) > 1 or args.cluster is not None:
         with results_of(study, runs, workers_from(args), folder, progress) as results:
             yield results

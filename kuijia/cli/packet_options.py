@@ -17,7 +17,7 @@ from simulator.packet.traffic.load import Reference
 from simulator.packet.transports import Congestion, Tcp
 
 HEADER = Tcp().header
-"""Bytes of a packet that are no payload."""
+"""Bytes of headers in a packet."""
 
 AT_A_LOAD: dict[str, object] = {"load_of": Reference.HOSTS.value, "flows": 1000, "arrivals": "poisson"}
 """Defaults of options without a meaning for flows that all start at once, by the names of the parsed arguments."""
@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--delay",
         type=values.seconds,
         metavar="SECONDS",
-        help="of each link (default: 1e-6); on a topology of hosts' links (default: 0)",
+        help="delay of each link (default: 1e-6); on a topology, delay of hosts' links (default: 0)",
     )
     _add_schemes(parser.add_argument_group("schemes"))
     _add_traffic(parser.add_argument_group("traffic"))
@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--until",
         type=values.seconds,
         metavar="SECONDS",
-        help="simulated time at most (default: until all flows have ended)",
+        help="longest time to simulate (default: until all flows have ended)",
     )
     runs.add_argument(
         "--classes",
@@ -83,14 +83,14 @@ def _add_schemes(group: argparse._ArgumentGroup) -> None:
         type=values.queues,
         default=("drop-tail",),
         metavar="NAMES",
-        help=f"at the outputs of switches, separated by commas: {', '.join(DISCIPLINES)} (default: drop-tail)",
+        help=f"queues at the outputs of switches, separated by commas: {', '.join(DISCIPLINES)} (default: drop-tail)",
     )
     group.add_argument(
         "--buffer",
         type=whole_number(1, 10**9, of=" bytes"),
         default=DEFAULT_BUFFER,
         metavar="BYTES",
-        help="of each output of a switch, however it is divided (default: %(default)s)",
+        help="total buffer of each output of a switch (default: %(default)s)",
     )
     group.add_argument(
         "--mark",
@@ -104,7 +104,7 @@ def _add_schemes(group: argparse._ArgumentGroup) -> None:
         type=values.transports,
         default=(Congestion.CUBIC,),
         metavar="NAMES",
-        help=f"separated by commas: {', '.join(each.value for each in Congestion)} (default: cubic)",
+        help=f"transports, separated by commas: {', '.join(each.value for each in Congestion)} (default: cubic)",
     )
     group.add_argument(
         "--load-balancer",
@@ -138,7 +138,7 @@ def _add_schemes(group: argparse._ArgumentGroup) -> None:
         type=whole_number(HEADER + 1, 65_535, of=" bytes"),
         default=1500,
         metavar="BYTES",
-        help=f"of a full packet with its {HEADER} bytes of headers (default: %(default)s)",
+        help=f"size of a full packet, with its {HEADER} bytes of headers (default: %(default)s)",
     )
 
 
@@ -147,7 +147,7 @@ def _add_traffic(group: argparse._ArgumentGroup) -> None:
         "--sizes",
         default="web-search",
         metavar="WHICH",
-        help=f"of flows: {', '.join(published_names())}, a file of sizes and probabilities, or bytes "
+        help=f"sizes of flows: {', '.join(published_names())}, a file of sizes and probabilities, or bytes "
         "(default: %(default)s)",
     )
     moment = group.add_mutually_exclusive_group()
@@ -173,11 +173,13 @@ def _add_traffic(group: argparse._ArgumentGroup) -> None:
         help=f"at a load: number of flows (default: {AT_A_LOAD['flows']})",
     )
     group.add_argument(
-        "--arrivals", metavar="HOW", help=f"at a load: {values.ARRIVALS} (default: {AT_A_LOAD['arrivals']})"
+        "--arrivals",
+        metavar="HOW",
+        help=f"at a load: gaps between flows: {values.ARRIVALS} (default: {AT_A_LOAD['arrivals']})",
     )
     group.add_argument(
         "--pattern",
         default="random",
         metavar="WHICH",
-        help=f"who sends to whom: {values.PATTERNS}; random:N not within groups of N hosts (default: %(default)s)",
+        help=f"pairs of hosts: {values.PATTERNS}; random:N not within groups of N hosts (default: %(default)s)",
     )

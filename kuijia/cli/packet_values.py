@@ -33,7 +33,7 @@ _MOST_ENTRIES = 1000
 
 
 def loads(text: str) -> tuple[float, ...]:
-    """Numbers greater than zero, separated by commas."""
+    """Return the loads in a text: numbers greater than zero, separated by commas."""
     words = text.split(",")
     if len(words) > _MOST_ENTRIES:
         raise argparse.ArgumentTypeError(f"{len(words)} loads, expected at most {_MOST_ENTRIES}")
@@ -52,7 +52,7 @@ def transports(text: str) -> tuple[Congestion, ...]:
 
 
 def bounds(text: str) -> tuple[int, ...]:
-    """Sizes in bytes that rise, separated by commas; none of an empty text."""
+    """Return the bounds in a text: rising sizes in bytes, separated by commas; none for an empty text."""
     words = [word.strip() for word in text.split(",")] if text else []
     sizes = [parse_whole(word) for word in words[: _MOST_ENTRIES + 1]]
     found = tuple(size for size in sizes if size is not None and 0 < size <= _LARGEST_FLOW)

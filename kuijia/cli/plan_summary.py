@@ -51,7 +51,7 @@ def _allocated(plan: Plan) -> Iterator[str]:
             yield f"  priority {priority}: {_share([pair for pair in plan.pairs if pair.priority == priority])}"
     if plan.upper_bound is not None:
         missing = max(0.0, 1 - plan.objective_value / plan.upper_bound) if plan.upper_bound > 0 else 0.0
-        yield f"at most {missing:.2%} less than the most there is: {plan.upper_bound:g} Mbit/s is an upper bound"
+        yield f"at most {missing:.2%} below the optimum: {plan.upper_bound:g} Mbit/s is an upper bound"
     if plan.objective == MAX_MIN:
         yield f"least allocation of a pair: {plan.objective_value:g} Mbit/s"
     if plan.objective == MIN_MAX_UTILISATION:
@@ -88,7 +88,7 @@ def _link_lines(plan: Plan, listed: int | None) -> Lines:
 
 
 def _unprotected_lines(plan: Plan, listed: int | None) -> Lines:
-    """Pairs that so few failures can cut off that nothing can be promised to them."""
+    """Return lines on the pairs that so few failures can cut off that they get no protected rate."""
     failures = plan.protected_failures
     if not failures:
         return []

@@ -1,4 +1,4 @@
-"""`kuijia report`: all tables and figures that a folder holds, beside the published ones, as one page."""
+"""`kuijia report`: shows all tables and figures in a folder beside the published ones, on one page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,12 @@ HTML, MARKDOWN = "report.html", "report.md"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, metavar="DIR", help="where `kuijia run -o` wrote, or a folder of such")
+    parser.add_argument(
+        "folder",
+        type=Path,
+        metavar="DIR",
+        help="folder that `kuijia run -o` wrote, or a folder of several such folders",
+    )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR", help=f"folder for {HTML}, {MARKDOWN} and pictures (default: DIR)"
     )
@@ -45,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
             progress.close()
         pages = {HTML: html_page(report, pictures), MARKDOWN: markdown_page(report)}
     if len({name.casefold() for name in pictures}) < len(report.exhibits):
-        raise InputError(args.folder, "", "has exhibits whose pictures are one file", "names that differ")
+        raise InputError(args.folder, "", "has exhibits whose pictures have the same name", "different names")
     output = OutputFolder(args.output or args.folder)
     output.require_names(pictures)
     for name, text in pages.items():

@@ -27,7 +27,7 @@ _SWITCH_OPTIONS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("slots", DEFAULT_SLOT_COUNT, ("emulation", "boxes")),
     ("inventory", None, ("boxes",)),
 )
-"""Options for all experiments that say something of switches: name, default, the backends that heed it."""
+"""Options for all experiments about switches: name, default, the backends that use it."""
 
 _IGNORABLE: Mapping[str, object] = {
     "capacity": None,
@@ -35,7 +35,7 @@ _IGNORABLE: Mapping[str, object] = {
     "slots": DEFAULT_SLOT_COUNT,
     "repetitions": None,
 }
-"""Options for all experiments, which some ignore, with their defaults."""
+"""Options for all experiments, with their defaults; some experiments ignore them."""
 
 _NAMED_FILES = 12
 """More are only counted."""
@@ -104,7 +104,9 @@ def run(args: argparse.Namespace) -> int:
             f"one of {', '.join(experiment.backends)}",
         )
     if not experiment.sweeps:
-        refuse_workers(args, f"{experiment.name} is no sweep", [each.name for each in all_experiments() if each.sweeps])
+        refuse_workers(
+            args, f"{experiment.name} is not a sweep", [each.name for each in all_experiments() if each.sweeps]
+        )
     refuse_unheeded(experiment, args)
     _refuse_unmeasured(args, experiment, backend)
     settings = Settings(
@@ -139,7 +141,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _refuse_unmeasured(args: argparse.Namespace, experiment: Experiment, backend: str) -> None:
-    """Raise InputError when an option for all experiments was given a value that would change nothing."""
+    """Raise InputError if an option for all experiments has a value that would change nothing."""
     for name in experiment.ignores:
         if getattr(args, name) != _IGNORABLE[name]:
             problem = f"changes nothing in {experiment.name}"
@@ -154,7 +156,7 @@ def _refuse_unmeasured(args: argparse.Namespace, experiment: Experiment, backend
 
 def _what_is_done(output: OutputFolder) -> str:
     if not output.written:
-        return "no run was complete, nothing is written"
+        return "no run was complete, nothing was written"
     return f"complete and kept in {output.path}: {_named(output.written)}"
 
 

@@ -17,7 +17,7 @@ APPLICATION = "hedera.scheduler"
 _DEFAULTS = SchedulerOptions()
 
 _MANY_SWITCHES = 100
-"""From so many on, their tables take a second or more, and nothing answers meanwhile."""
+"""Switches from which on their tables take a second or more, with no answer meanwhile."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

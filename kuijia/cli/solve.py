@@ -1,4 +1,4 @@
-"""`kuijia solve`: from a topology and demands to a plan."""
+"""`kuijia solve`: makes a plan from a topology and demands."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PATIENCE_SECONDS = 2.0
 """Seconds of solving after which progress is reported."""
 
 _MOST_FAILURES = MAX_TUNNELS_PER_PAIR - 1
-"""More cut off any pair."""
+"""Most failed links of --protect; more would cut off any pair."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +68,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--spread", action="store_true", help="use all tunnels of a pair equally instead of preferring shorter ones"
     )
     parser.add_argument(
-        "--solver", default="HIGHS", metavar="NAME", help="any solver that CVXPY finds installed (default: %(default)s)"
+        "--solver",
+        default="HIGHS",
+        metavar="NAME",
+        help="solver to use, any that CVXPY finds installed (default: %(default)s)",
     )
     parser.add_argument(
         "--reproducible",
@@ -79,7 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--partitions",
         type=whole_number(1, _MOST_PARTS),
         metavar="P",
-        help=f"solve --objective {MAX_THROUGHPUT} in P parts on all processors, and report how much that may lose",
+        help=f"solve --objective {MAX_THROUGHPUT} in P parts on all processors, and report the largest possible loss",
     )
     parser.add_argument("-o", "--output", type=Path, metavar="PLAN", help="write the plan to this file (JSON)")
     parser.add_argument(
@@ -114,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         print("\n".join(plan_summary(plan, args.tunnels, None if args.verbose else _LISTED)))
         if args.partitions is not None and plan.upper_bound is None:
-            print("how much several classes of traffic lose in parts is not known")
+            print("loss by solving in parts: unknown for several classes of traffic")
         for path in contents:
             print(f"wrote {path}")
     return 0
@@ -123,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
 def _plan(topology: Topology, demands: Sequence[Demand], args: argparse.Namespace) -> Plan:
     progress = Progress(sys.stderr)
     announce(topology, progress)
-    # The optimiser takes a second to import, which neither --help nor bad input should cost.
+    # The optimiser takes a second to import; --help and bad input should not wait for it.
     from te_solver.partition import Partitioning  # noqa: PLC0415  # slow to import: NumPy
     from te_solver.programs.partitioned import in_parts  # noqa: PLC0415  # slow to import: CVXPY
     from te_solver.programs.program import Objective, Options  # noqa: PLC0415  # slow to import: CVXPY
@@ -157,14 +160,14 @@ def _plan(topology: Topology, demands: Sequence[Demand], args: argparse.Namespac
 
 
 def _require_usable(args: argparse.Namespace) -> None:
-    """Raise InputError unless the files to write can be written and differ from each other and from those read."""
+    """Raise InputError unless the output files can be written and differ from each other and from the input files."""
     taken = [Path(args.topology), Path(args.demands)]
     for path in (args.output, args.plot):
         if path is None:
             continue
         require_writable(path)
         if any(path.resolve() == other.resolve() for other in taken):
-            raise InputError(path, "", "is another file of this command as well", "a file of its own")
+            raise InputError(path, "", "is used twice by this command", "a different file")
         taken.append(path)
 
 

@@ -1,4 +1,4 @@
-"""Inputs of verbs that work on switch tables: a plan, and the options on making tables from it."""
+"""Inputs of verbs that work on switch tables: a plan, and the options for making tables from it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EXPECTED = ", expected "
 
 @dataclass(frozen=True)
 class Built:
-    """A plan, how its tables were to be made, and the tables by switch."""
+    """A plan, the options of its tables, and the tables by switch."""
 
     plan: Plan
     options: PipelineOptions
@@ -73,12 +73,12 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         "--liveness",
         choices=[each.value for each in Liveness],
         default=Liveness.CONTROLLER.value,
-        help="source of news about failures beyond a tunnel's first link (default: %(default)s)",
+        help="detection of failures beyond a tunnel's first link (default: %(default)s)",
     )
 
 
 def option_words(args: argparse.Namespace) -> OptionWords:
-    """Return the options of `add_table_options` in words that hold in any working directory."""
+    """Return the options of `add_table_options` as words that are valid in any working directory."""
     file = layout_file(args.layout)
     layout = args.layout if file is None else str(file.absolute())
     return OptionWords(args.scheme, args.slots, layout, args.tagging, args.pipeline, args.liveness)

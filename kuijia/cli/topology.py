@@ -20,12 +20,14 @@ from te_solver.topology_summary import TopologySummary, summarise
 HELP = "describe a network, or convert it to YAML: describe, convert"
 
 _LISTED = 8
-"""Different capacities that the description has at most, unless -v asks for all."""
+"""Most different capacities in the description, unless -v asks for all."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    describe = actions.add_parser("describe", help="size, capacities, connectivity, and what was assumed")
+    describe = actions.add_parser(
+        "describe", help="show size, capacities, connectivity, and the assumptions about the file"
+    )
     add_topology(describe)
     describe.set_defaults(act=_describe)
     convert = actions.add_parser("convert", help="write the network as YAML")
@@ -72,7 +74,7 @@ def _convert(args: argparse.Namespace) -> int:
 
 
 def _as_json(summary: TopologySummary) -> dict[str, Any]:
-    """Return the summary as JSON data; keys of JSON are texts, so what is keyed by number becomes a list of pairs."""
+    """Return the summary as JSON data; keys in JSON are texts, so a mapping of numbers becomes a list of pairs."""
     paths = summary.disjoint_paths
     return {
         **asdict(summary),

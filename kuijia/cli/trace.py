@@ -1,4 +1,4 @@
-"""`kuijia trace`: where a packet goes, table by table, whole or after failures."""
+"""`kuijia trace`: follows a packet through a plan's tables, with or without failures."""
 
 from __future__ import annotations
 

@@ -39,13 +39,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=whole_number(256, 65536, of=" MB of memory"),
         default=DEFAULT_MEMORY_MB,
         metavar="MB",
-        help=f"of the guest (default: {DEFAULT_MEMORY_MB})",
+        help=f"memory of the guest (default: {DEFAULT_MEMORY_MB})",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     if not args.command:
-        raise InputError("option", "COMMAND", "there is none", "a command after --, such as `-- kuijia doctor`")
+        raise InputError("option", "COMMAND", "is missing", "a command after --, such as `-- kuijia doctor`")
     guest = Guest(Path.cwd(), tuple(args.writable), args.memory, args.time_limit)
 
     def output(chunk: bytes) -> None:

@@ -71,6 +71,6 @@ def _text(found: Verification, kind: str, seconds: float, listed: int | None) ->
         yield f"and {len(found.violations) - listed:,} more (-v lists all)"
     yield (
         f"{found.header_classes:,} header classes, {found.failures:,} failures ({kind}), {found.cases:,} cases, "
-        f"{found.walks:,} ways followed hop by hop, {seconds:.2f} s"
+        f"{found.walks:,} paths followed hop by hop, {seconds:.2f} s"
     )
     yield "sound: no violation" if found.is_sound else f"not sound: {len(found.violations):,} violations"

@@ -1,4 +1,4 @@
-"""`kuijia whatif`: which failure would hurt whom, under each scheme, by the fluid model."""
+"""`kuijia whatif`: finds the loss of each pair after each failure, under each scheme, by the fluid model."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ HELP = "show which failures of a network hurt which traffic, and what each schem
 _DEFAULT_SCHEMES = ("kuijia", "rescaling", "precomputed", "ffc", "recompute")
 
 _WORST = 5
-"""Failures that the summary names for each scheme, unless -v asks for all."""
+"""Worst failures in the summary of each scheme, unless -v asks for all."""
 
 _WORTH_PROCESSES = 500_000
-"""Tunnels times failures from which on other processes save more time than it takes to start them."""
+"""Tunnels times failures from which on more processes save more time than their start takes."""
 
 _PATIENCE_SECONDS = 2.0
 """Seconds of work after which progress is reported."""
@@ -78,19 +78,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--split",
         choices=("proportional", "failover-order"),
         default="proportional",
-        help="kuijia, rescaling: how victims of several failed tunnels are divided, by the weights of all alive "
-        "tunnels, or as switches do that were programmed beforehand (default: %(default)s)",
+        help="kuijia, rescaling: division of the victims of several failed tunnels, by the weights of all live "
+        "tunnels, or as preprogrammed switches do it (default: %(default)s)",
     )
+    parser.add_argument("--new-tunnels", action="store_true", help="recompute: replace failed tunnels by new ones")
     parser.add_argument(
-        "--new-tunnels", action="store_true", help="recompute: find pairs new tunnels in place of failed ones"
+        "--udp", action="store_true", help="traffic is UDP, which does not slow down on loss, instead of TCP"
     )
-    parser.add_argument("--udp", action="store_true", help="UDP, which does not yield to losses, instead of TCP")
     parser.add_argument(
         "--weighting",
         choices=("equal", "offered"),
         default="equal",
-        help="a tunnel's traffic on a full link: one TCP connection, or as many as it offers Mbit/s "
-        "(default: %(default)s)",
+        help="weight of a tunnel's traffic on a full link: that of one TCP connection, or of one for each Mbit/s that "
+        "it offers (default: %(default)s)",
     )
     parser.add_argument(
         "--probabilities",
@@ -104,7 +104,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    # The optimiser takes a second to import, which neither --help nor bad input should cost.
+    # The optimiser takes a second to import; --help and bad input should not wait for it.
     assumptions: list[str] = []
     topology = read_topology(args, assumptions)
     demands = read_demands(args, topology)
@@ -158,7 +158,7 @@ def _write_report(folder: OutputFolder, study: Study, provenance: Provenance, se
 
 
 def _require_used(args: argparse.Namespace) -> None:
-    """Options of schemes that are not compared are a mistake."""
+    """Raise InputError for options of schemes that are not compared."""
     for option, given, schemes in (
         ("--protect", args.protect is not None, ("ffc",)),
         ("--split", args.split != "proportional", ("kuijia", "rescaling")),
@@ -166,13 +166,13 @@ def _require_used(args: argparse.Namespace) -> None:
     ):
         if given and not set(schemes) & set(args.schemes):
             expected = f"{' or '.join(schemes)} in --schemes"
-            raise InputError("option", option, "no scheme that is compared has this option", expected)
+            raise InputError("option", option, "none of the compared schemes has this option", expected)
 
 
 def _contenders(
     args: argparse.Namespace, topology: Topology, demands: Sequence[Demand], progress: Progress
 ) -> list[Contender]:
-    """Return each scheme with its plan: of the greatest throughput, or of the objective that the scheme needs."""
+    """Return each scheme with its plan: for maximum throughput, or for the objective that the scheme needs."""
     from simulator.flow.what_if import Contender  # noqa: PLC0415  # slow to import: NumPy
     from te_solver.programs.program import Options  # noqa: PLC0415  # slow to import: CVXPY
     from te_solver.resolve import WarmThroughput  # noqa: PLC0415  # slow to import: CVXPY

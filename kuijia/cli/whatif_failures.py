@@ -18,16 +18,16 @@ FAILURES = {"links": single_links, "pairs": link_pairs, "nodes": single_nodes}
 
 
 def chosen_failures(which: str, topology: Topology, sample: int | None, seed: int) -> tuple[Failure, ...]:
-    """Return the failures that `which` names, drawn once, so that all schemes meet the same ones.
+    """Return the failures that `which` names, drawn once, so that all schemes get the same ones.
 
     Args:
         which: names from `FAILURES` separated by commas, or a CSV file.
         topology: the network.
-        sample: how many to draw of each kind, where there are more; None for all.
-        seed: decides which are drawn.
+        sample: most failures of each kind, drawn at random; None for all.
+        seed: seed of the draw.
 
     Raises:
-        InputError: neither that, a kind twice, a file that is no list of failures, or nothing that could fail.
+        InputError: `which` has another form or a kind twice, the file is not a list of failures, or nothing can fail.
     """
     names = which.split(",")
     if set(names) <= FAILURES.keys():
@@ -47,10 +47,10 @@ def chosen_failures(which: str, topology: Topology, sample: int | None, seed: in
 def chosen_probabilities(which: str, topology: Topology, failures: Sequence[Failure]) -> FailureProbabilities:
     """Return the probabilities of failures from `which`: a name from `PUBLISHED` or a CSV file.
 
-    What a file leaves out goes to stderr.
+    Failures without a probability in the file are noted on stderr.
 
     Raises:
-        InputError: neither, or it gives these failures none.
+        InputError: `which` is neither, or has no probability for these failures.
     """
     if which in PUBLISHED:
         try:
@@ -67,7 +67,7 @@ def chosen_probabilities(which: str, topology: Topology, failures: Sequence[Fail
 
 
 def _drawn(failures: tuple[Failure, ...], sample: int | None, seed: int) -> tuple[Failure, ...]:
-    """Some of the failures, each as likely as any other, in their order."""
+    """Return a random sample of the failures, all equally likely, in their order."""
     if sample is None or sample >= len(failures):
         return failures
     positions = sorted(random.Random(seed).sample(range(len(failures)), sample))

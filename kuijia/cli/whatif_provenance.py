@@ -1,4 +1,4 @@
-"""Provenance of a run of `kuijia whatif`: the command line with all that decides the answer, and the versions."""
+"""Provenance of a run of `kuijia whatif`: the command line with all settings that decide the answer, and versions."""
 
 from __future__ import annotations
 

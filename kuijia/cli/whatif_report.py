@@ -1,4 +1,4 @@
-"""Findings of `kuijia whatif`, as lines for people and as JSON and CSV for programs."""
+"""Findings of `kuijia whatif`, as text, JSON and CSV."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def _recoveries(study: Study) -> Iterator[str]:
 def _availability(study: Study, likelihood: Likelihood) -> Iterator[str]:
     chances = likelihood.probabilities
     yield ""
-    yield f"availability by {likelihood.source}: nothing fails {chances.none:.4%}, failures not gone through"
-    yield f"{chances.unlisted:.4%}, which count as everything lost and as nothing lost"
+    yield f"availability by {likelihood.source}: nothing fails {chances.none:.4%}, failures not examined"
+    yield f"{chances.unlisted:.4%}; bounds if these lose everything or nothing"
     for priority in (None, *(study.classes if len(study.classes) > 1 else ())):
         yield "" if priority is None else f"class {priority}"
         heads = ("scheme", "of the demand", "all arrives", "pair, mean", "pair, worst", "99.9% of time")
@@ -109,7 +109,7 @@ def _worst_lines(mine: Sequence[Outcome], worst: int | None) -> Iterator[str]:
         )
     left = len(listed) - len(listed[:worst])
     if left:
-        yield f"  and {left} more that lose something (-v names all)"
+        yield f"  and {left} more with losses (-v lists all)"
     if len(listed) < len(mine):
         yield f"  nothing is lost in {len(mine) - len(listed)} of {len(mine)}"
 

@@ -1,4 +1,4 @@
-"""Ports that go down and up again and again are held down until they calm down; pure, with the time passed in."""
+"""Holds ports down that go down and up again and again, until they calm down; pure, with the time passed in."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 HALF_LIFE = 2.0
-"""Seconds in which half of a port's penalty is forgiven."""
+"""Seconds in which a port's penalty falls by half."""
 
 SUPPRESS = 3.5
-"""A port with a greater penalty is held down; each time it goes down adds one."""
+"""Penalty above which a port is held down; each time it goes down adds one."""
 
 REUSE = 1.5
-"""A port held down is let up again when its penalty has fallen to this."""
+"""Penalty at which a port that is held down is released."""
 
 CEILING = 6.0
 """The greatest penalty: no port is held down longer than it takes to fall from here to `REUSE`, four seconds."""
@@ -30,16 +30,16 @@ class _Port:
 
 
 class FlapDamping(Generic[Name]):
-    """Decides when a port that has come up is to be believed, after the manner of RFC 2439.
+    """Decides when to trust a port that has come up, after RFC 2439.
 
-    Going down is always believed at once, and so is coming up of a port that does not do so often.
+    A port that goes down is trusted at once, and so is one that comes up, unless it has gone down often.
     """
 
     def __init__(self) -> None:
         self._ports: dict[Name, _Port] = {}
 
     def observed(self, port: Name, now: float, *, live: bool) -> bool:
-        """Take in that a port went down or came up; returns whether it is to be held for live."""
+        """Record that a port went down or came up; return True if it counts as live."""
         state = self._ports.setdefault(port, _Port(at=now))
         state.penalty, state.at = _decayed(state, now), now
         if state.live and not live:
@@ -49,8 +49,16 @@ class FlapDamping(Generic[Name]):
         state.held = state.held and state.penalty > REUSE
         return live and not state.held
 
+    def described(self, port: Name, *, live: bool) -> bool:
+        """Take in the state in which the switch describes a port; return whether the port is to be held for live."""
+        state = self._ports.get(port)
+        if state is None:
+            return live
+        state.live = live
+        return live and not state.held
+
     def released(self, now: float) -> list[Name]:
-        """The ports that were held down though they had come up, and are so no longer."""
+        """Release ports whose penalty has fallen; return those that are up."""
         free = []
         for name, state in self._ports.items():
             if state.held and _decayed(state, now) <= REUSE:
@@ -65,14 +73,14 @@ class FlapDamping(Generic[Name]):
 
 
 class Lasting(Generic[Name]):
-    """Tells what has been so for some time from what is so for a moment."""
+    """Finds the conditions that have lasted for some time."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._since: dict[Name, float] = {}
 
     def observed(self, present: frozenset[Name], now: float) -> frozenset[Name]:
-        """Take in what is so now; returns what of it has been so at each look for at least that long."""
+        """Record the conditions that hold now; return those that have held at each look for at least `seconds`."""
         self._since = {name: self._since.get(name, now) for name in present}
         return frozenset(name for name, since in self._since.items() if now - since >= self._seconds)
 

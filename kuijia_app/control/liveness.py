@@ -1,4 +1,4 @@
-"""Dead tunnels, derived from the ports that switches report: the controller's whole memory of failures."""
+"""Derives dead tunnels from the ports that switches report: the controller's whole memory of failures."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from te_solver.plan import Plan
 Edge = frozenset[str]
 Key = TypeVar("Key", bound=Hashable)
 Tunnel = tuple[str, int]
-"""The (ingress, path_id) of a tunnel."""
+"""Ingress and path id of a tunnel."""
 
 
 @dataclass(frozen=True, slots=True)
 class LivenessChange:
-    """At `ingress`, the tunnel with this path id has become alive or dead by something beyond its first link."""
+    """A tunnel of `ingress` has become alive or dead because of something beyond its first link."""
 
     ingress: str
     path_id: int
@@ -28,11 +28,11 @@ class LivenessChange:
 
 @dataclass(frozen=True)
 class PlannedTunnels:
-    """The tunnels of a plan, by what their life hangs on.
+    """The tunnels of a plan, by the links on which their liveness depends.
 
     Attributes:
-        beyond: edge to the tunnels that cross it beyond their first link.
-        first: first link to the tunnels that begin with it.
+        beyond: for each edge, the tunnels that cross it beyond their first link.
+        first: for each link, the tunnels that begin with it.
     """
 
     beyond: Mapping[Edge, frozenset[Tunnel]]
@@ -54,9 +54,9 @@ class PlannedTunnels:
 class LivenessTracker:
     """Merges the port states of both ends of every link: a link is down while either end says so.
 
-    A switch that has not described its ports yet is taken to have them up, except on tunnels of which an ingress was
-    told otherwise before (`found_dead`). A port-status costs as much as the tunnels over its link are many, and one
-    that says nothing new, or is of a port that leads to no switch, costs nothing.
+    Until a switch has described its ports, they count as up, except for tunnels that an earlier controller has declared
+    dead (`found_dead`). The cost of a port-status is proportional to the number of tunnels over its link. One that
+    changes nothing, or whose port leads to no switch, costs nothing.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -74,12 +74,12 @@ class LivenessTracker:
         self._unnoticed: frozenset[Tunnel] = frozenset()
 
     def follow(self, plans: Iterable[Plan]) -> tuple[LivenessChange, ...]:
-        """Watch the tunnels of these plans from now on, all for the same network; path ids mean the same in each."""
+        """Watch the tunnels of these plans from now on; all must have the same network and the same path ids."""
         self._watch(tuple(plans))
         return self._changes()
 
     def learn(self, plan: Plan) -> None:
-        """Look at a plan that is to be followed, which takes long for a large one; another thread may do so."""
+        """Prepare a plan before it is followed, which takes long for a large one; another thread may call this."""
         self._tunnels(plan)
 
     @property
@@ -88,11 +88,11 @@ class LivenessTracker:
         return self._failed_edges
 
     def dead_path_ids(self, ingress: str) -> frozenset[int]:
-        """The tunnels of `ingress` that a failure beyond their first link has broken."""
+        """Return the tunnels of `ingress` that a failure beyond their first link has broken."""
         return frozenset(path_id for switch, path_id in self._dead if switch == ingress)
 
     def port_changed(self, switch: str, port: int, *, live: bool) -> tuple[LivenessChange, ...]:
-        """Take one port-status in; returns what it changed, in a fixed order, nothing when it was known."""
+        """Record a port-status; return the changes in a fixed order, none if it was known."""
         if self._wiring.neighbour_at(switch, port) is None or ((switch, port) not in self._down_ports) == live:
             return ()
         if live:
@@ -103,7 +103,7 @@ class LivenessTracker:
         return self._changes()
 
     def ports_described(self, switch: str, live_by_port: Mapping[int, bool]) -> tuple[LivenessChange, ...]:
-        """Take a switch's whole port list in, replacing what was known of it; a port it lacks counts as down."""
+        """Record the complete port list of a switch in place of its earlier ports; a missing port counts as down."""
         self._undescribed.discard(switch)
         ports = range(1, self._wiring.host_port(switch))
         self._down_ports = {(other, port) for other, port in self._down_ports if other != switch}
@@ -112,7 +112,7 @@ class LivenessTracker:
         return self._changes()
 
     def found_dead(self, ingress: str, path_ids: Iterable[int]) -> tuple[LivenessChange, ...]:
-        """Take in which tunnels an ingress holds for dead, as a controller before this one told it.
+        """Record the tunnels that an earlier controller has declared dead at an ingress.
 
         They stay dead until every switch at their links beyond the first has described its ports.
         """
@@ -121,9 +121,9 @@ class LivenessTracker:
 
     @property
     def first_links_down_beyond(self) -> frozenset[Tunnel]:
-        """The (ingress, path_id) of the tunnels whose first link is down at its far end, but up at the ingress.
+        """The tunnels whose first link is down at its far end, but up at the ingress.
 
-        When both ends of a link fail, which is usual, this is so for a moment only.
+        Usually both ends of a link fail; then this holds only for a moment.
         """
         found: set[Tunnel] = set()
         for far_end, port in self._down_ports:
@@ -133,7 +133,7 @@ class LivenessTracker:
         return frozenset(found)
 
     def first_links_unnoticed(self, tunnels: frozenset[Tunnel]) -> tuple[LivenessChange, ...]:
-        """Take in which tunnels are dead by their first link although their ingress does not see it."""
+        """Record the tunnels that are dead by a failure of their first link that their ingress does not see."""
         if tunnels == self._unnoticed:
             return ()
         self._unnoticed = tunnels
@@ -156,7 +156,7 @@ class LivenessTracker:
     def _tunnels(self, plan: Plan) -> PlannedTunnels:
         known = self._known.get(id(plan))
         if known is None:
-            # The plan is kept with it: another one could get its id.
+            # The plan is kept as well, so that no other object gets its id.
             known = self._known[id(plan)] = plan, PlannedTunnels.of(plan)
         return known[1]
 
@@ -183,7 +183,7 @@ class LivenessTracker:
         return (*died, *revived)
 
     def _undescribed_edges(self) -> frozenset[Edge]:
-        """The links of which at least one end has not described its ports yet."""
+        """Return the links with at least one end that has not described its ports yet."""
         edges = map(frozenset, self._wiring.topology.edges)
         return frozenset(edge for edge in edges if not self._undescribed.isdisjoint(edge))
 

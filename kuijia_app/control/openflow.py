@@ -1,4 +1,4 @@
-"""Rules to OpenFlow 1.3 messages: the only module that knows a message library's parser."""
+"""Builds OpenFlow 1.3 messages from rules: the only module that uses a library's message classes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Messages:
         self._parser = datapath.ofproto_parser
 
     def change(self, change: Change) -> Any:
-        """The message that makes one change to the switch's tables."""
+        """Return the message that makes one change to the switch's tables."""
         ofproto = self._ofproto
         match change:
             case AddGroup(group):
@@ -57,7 +57,7 @@ class Messages:
                 return self._delete_flow(key)
 
     def can_name(self, key: FlowKey) -> bool:
-        """Return True when a message can name the entry with this key; a switch may describe what none can."""
+        """Return True if a message can name the entry with this key; a switch may describe entries that none can."""
         try:
             message = self._delete_flow(key)
             message.set_xid(0)
@@ -70,7 +70,7 @@ class Messages:
         return self._parser.OFPBarrierRequest(self._datapath)
 
     def claim_role(self, generation: int) -> Any:
-        """Ask to be the one controller that may change anything (OpenFlow 1.3.5, 6.3.4)."""
+        """Return the request for the role of master, which alone may change anything (OpenFlow 1.3.5, 6.3.4)."""
         return self._parser.OFPRoleRequest(self._datapath, self._ofproto.OFPCR_ROLE_MASTER, generation)
 
     def port_descriptions(self) -> Any:
@@ -80,7 +80,7 @@ class Messages:
         return self._parser.OFPGroupDescStatsRequest(self._datapath, 0)
 
     def own_flows(self) -> Any:
-        """Ask for the flow entries of all tables that carry our cookie."""
+        """Return the request for the flow entries of all tables with our cookie."""
         ofproto = self._ofproto
         return self._parser.OFPFlowStatsRequest(
             self._datapath,
@@ -101,7 +101,7 @@ class Messages:
         return self._bundle_control(bundle_id, self._ofproto.ONF_BCT_DISCARD_REQUEST)
 
     def in_bundle(self, bundle_id: int, message: Any) -> Any:
-        """Put a message into an open bundle instead of having it done at once (ONF EXT-230)."""
+        """Return the message that adds another to an open bundle (ONF EXT-230)."""
         return self._parser.ONFBundleAddMsg(self._datapath, bundle_id, self._bundle_flags, message, [])
 
     @property

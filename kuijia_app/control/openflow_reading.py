@@ -1,6 +1,6 @@
-"""OpenFlow 1.3 messages back to rules: what a switch says it has, and the names of the errors it answers with.
+"""Reads rules and error names from OpenFlow 1.3 messages of a switch.
 
-A switch may say anything. What the parser has made an object of is read without an exception: it is one of our rules,
+A switch may send anything. Every object of the parser is read without an exception: the result is one of our rules,
 or None.
 """
 
@@ -52,11 +52,11 @@ _CODE_PREFIXES = {
 
 
 class _UnknownError(ValueError):
-    """Something that none of our rules has."""
+    """The switch has something that none of our rules has."""
 
 
 def read_group(ofproto: Any, description: Any) -> Group | None:
-    """The group of one entry of a group description reply; None when it is none of our rules."""
+    """Return the group in one entry of a group description reply; None if it is not one of our rules."""
     kinds = {ofproto.OFPGT_SELECT: GroupType.SELECT, ofproto.OFPGT_FF: GroupType.FAST_FAILOVER}
     try:
         kind = kinds[description.type]
@@ -68,7 +68,7 @@ def read_group(ofproto: Any, description: Any) -> Group | None:
 
 
 def read_flow(ofproto: Any, statistics: Any) -> tuple[FlowKey, FlowEntry | None]:
-    """The flow entry of one entry of a flow statistics reply; None for what is none of our rules, beside its key."""
+    """Return key and flow entry from one entry of a flow statistics reply; the latter is None if it is not our rule."""
     try:
         match = _match(statistics.match)
     except _UnknownError:
@@ -98,7 +98,7 @@ def is_ours(statistics: Any) -> bool:
 
 
 def error_name(ofproto: Any, error: Any) -> str:
-    """The error of an error message as the specification names it, such as OFPET_BAD_REQUEST/OFPBRC_IS_SLAVE."""
+    """Return the specification's name of an error, such as OFPET_BAD_REQUEST/OFPBRC_IS_SLAVE."""
     if error.type == ofproto.OFPET_EXPERIMENTER:
         names = {value: name for name, value in vars(ofproto).items() if name.startswith("ONFERR_ET_")}
         return f"OFPET_EXPERIMENTER/{names.get(error.exp_type, error.exp_type)}"

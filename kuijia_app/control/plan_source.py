@@ -1,4 +1,4 @@
-"""The plan file of a controller: read at its start and whenever asked, and kept at what the switches carry."""
+"""The plan file of a controller: read at the start and on request, and kept at the plan that the switches follow."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gc
 import hashlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kuijia_app.control.plan_update import renumber, require_same_network
@@ -18,10 +18,12 @@ from kuijia_base.text import read_bytes
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, plan_text, save_plan
 
+WITHDRAWN = "it was withdrawn"
+
 _EXPECTED = "a plan in JSON"
 
 _NEVER = 2**30
-"""Searches through younger objects before one through all."""
+"""Searches for garbage among younger objects before one among all."""
 
 BuildTables = Callable[[Plan], AllTables]
 
@@ -31,16 +33,18 @@ class PlanReading:
     """The outcome of reading a plan: a version that can be proposed, or the reason why there is none.
 
     Attributes:
-        name: of the update: the beginning of the SHA-256 of the file, or a word.
-        against: the plans in use that its path ids were chosen for.
+        name: name of the update: the beginning of the file's SHA-256, or a word.
+        against: the plans in use when its path ids were chosen.
+        request: number of the latest request that it answers; 0 if nobody asked for it.
     """
 
     name: str
     found: Version | KuijiaError | ValueError
     against: tuple[Plan, ...]
+    request: int = 0
 
     def is_current(self, rollout: Rollout) -> bool:
-        """Return True while its path ids are still the right ones."""
+        """Return True while its path ids are still right."""
         return list(map(id, self.against)) == list(map(id, rollout.plans))
 
     def version(self) -> Version:
@@ -51,10 +55,12 @@ class PlanReading:
 
 
 class PlanSource:
-    """The plan file at `path`; signal handlers may call `ask` and `ask_to_withdraw`, one thread at a time all else.
+    """The plan file at `path`.
+
+    Signal handlers may call `ask` and `ask_to_withdraw`; only one thread at a time may call the other methods.
 
     Attributes:
-        problems: with files that could not be written, to be logged and removed by whoever calls.
+        problems: messages about files that could not be written; the caller logs and removes them.
     """
 
     def __init__(self, path: Path, build_tables: BuildTables) -> None:
@@ -63,14 +69,16 @@ class PlanSource:
         self._build_tables = build_tables
         self._is_asked = False
         self._is_withdrawn = False
+        self._requests = 0
+        self._withdrawn_requests = 0
         self._pending: str | None = None
         self._own: str | None = None
 
     def first(self) -> Version:
-        """The plan to begin with.
+        """Return the plan at the start.
 
         Raises:
-            ValueError: the file is none, or no tables can be made of it.
+            ValueError: the file is not a plan, or no tables can be made from it.
         """
         with _uncollected():
             self._own, plan = self._read()
@@ -79,11 +87,13 @@ class PlanSource:
         return version
 
     def ask(self) -> None:
-        """Have the file read at the next occasion."""
+        """Request that the file is read soon."""
+        self._requests += 1
         self._is_asked = True
 
     def ask_to_withdraw(self) -> None:
-        """Have the update under way given up at the next occasion."""
+        """Request that the update under way is withdrawn soon, also one whose file is still to be read."""
+        self._withdrawn_requests = self._requests
         self._is_withdrawn = True
 
     @property
@@ -91,30 +101,40 @@ class PlanSource:
         return self._is_asked
 
     def take_withdrawal(self) -> bool:
-        """Return True if that was requested since the last call."""
+        """Return True if a withdrawal was requested since the last call."""
         is_withdrawn, self._is_withdrawn = self._is_withdrawn, False
         return is_withdrawn
 
-    def read_if_asked(self, rollout: Rollout) -> PlanReading | None:
-        """The plan in the file, if it was asked for since the last call.
+    def is_withdrawn(self, reading: PlanReading) -> bool:
+        """Return True if what the plan was read for has been withdrawn since."""
+        return 0 < reading.request <= self._withdrawn_requests
 
-        None as well while an update is under way and the file holds what was put there at its beginning.
+    def version_of(self, reading: PlanReading) -> Version:
+        """Return the version that was read; raises what prevented it, or ValueError if it has been withdrawn since."""
+        if self.is_withdrawn(reading):
+            raise ValueError(WITHDRAWN)
+        return reading.version()
+
+    def read_if_asked(self, rollout: Rollout) -> PlanReading | None:
+        """Return the plan in the file if it was requested since the last call, else None.
+
+        Return None also during an update while the file holds the plan that was written at its beginning.
         """
         if not self._is_asked:
             return None
         self._is_asked = False
-        name, against = "unreadable", rollout.plans
+        request, name, against = self._requests, "unreadable", rollout.plans
         try:
             name = file_name_of_update(self._path)
             if self._pending is not None and name == self._own:
                 return None
             name, plan = self._read()
-            return self._numbered(name, plan, rollout)
+            return replace(self._numbered(name, plan, rollout), request=request)
         except Exception as error:  # noqa: BLE001  # the plan in force stays, whatever the file holds
-            return PlanReading(name, self._refusal(error), against)
+            return PlanReading(name, self._refusal(error), against, request)
 
     def prepared(self, name: str, plan: Plan, rollout: Rollout) -> PlanReading:
-        """The same for a plan that did not come from the file."""
+        """Return the same for a plan that did not come from the file."""
         against = rollout.plans
         try:
             return self._numbered(name, plan, rollout)
@@ -122,7 +142,7 @@ class PlanSource:
             return PlanReading(name, self._refusal(error), against)
 
     def _refusal(self, error: Exception) -> KuijiaError | ValueError:
-        """Return the error in one line if it is one that readers raise, else one that names what was raised."""
+        """Return the error itself if readers raise it, else a one-line error that names its class."""
         if isinstance(error, KuijiaError | ValueError):
             return error
         if isinstance(error, OSError):
@@ -130,10 +150,10 @@ class PlanSource:
         return ValueError(f"{self._path}: cannot be used: {type(error).__name__} {quoted(str(error))}")
 
     def begun(self, version: Version, in_force: Plan) -> None:
-        """An update has begun: until it is live its plan is in a file beside, with `.pending` added to its name.
+        """Write the plan of an update that has begun to a second file, with `.pending` added to the name.
 
-        So a controller that is started anew finds in the plan file what the switches follow. These files are left as
-        they are when they cannot be written, and the plan file also when it holds another plan than the one read.
+        The plan file gets the plan in force, so that a restarted controller finds the plan that the switches follow.
+        A file that cannot be written stays unchanged; so does a plan file that was replaced since it was read.
         """
         self._pending = version.name
         with self._warning():
@@ -141,7 +161,7 @@ class PlanSource:
         self._put(in_force, version.name)
 
     def live(self, version: Version) -> None:
-        """All ingresses follow the version."""
+        """Write the version to the plan file, as all ingresses follow it."""
         self._put(version.plan, version.name)
         if self._pending == version.name:
             self._pending = None
@@ -149,7 +169,7 @@ class PlanSource:
                 self._beside("pending").unlink(missing_ok=True)
 
     def refused(self, name: str, in_force: Plan) -> None:
-        """An update of this name is given up: its plan goes to a file with `.refused` added to its name."""
+        """Move the plan of an update that is given up to a file with `.refused` added to the name."""
         with self._warning():
             if self._pending == name:
                 self._pending = None
@@ -159,7 +179,7 @@ class PlanSource:
         self._put(in_force, name)
 
     def _read(self) -> tuple[str, Plan]:
-        """The plan file and its name, read again if it was replaced in between."""
+        """Return the name and the plan in the file; read again if it was replaced in between."""
         while True:
             name = self._name_of_file()
             plan = load_plan(self._path)
@@ -170,7 +190,7 @@ class PlanSource:
         return file_name_of_update(self._path) if self._path.exists() else None
 
     def _put(self, plan: Plan, name: str) -> None:
-        """Write the plan file, unless it holds what neither the update of this name nor this object has put there."""
+        """Write the plan file, unless somebody else has replaced its content."""
         with self._warning():
             if not self._holds(plan):
                 self._replace({name, self._own}, plan)
@@ -207,9 +227,9 @@ class PlanSource:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Keep what is made in the block, for good, from searches for cyclic garbage, which stop all threads.
+    """Exclude objects made in the block permanently from searches for cyclic garbage, which stop all threads.
 
-    Tables of thousands of tunnels are millions of objects, without a cycle; a search takes half a second.
+    Tables of thousands of tunnels have millions of objects without a cycle; a search takes half a second.
     """
     young, middle, old = gc.get_threshold()
     gc.set_threshold(young, middle, _NEVER)
@@ -221,20 +241,20 @@ def _uncollected() -> Iterator[None]:
 
 
 def require_regular(path: Path) -> None:
-    """Raise InputError if something other than a file is there: a plan file is read again, and replaced."""
+    """Raise InputError if something other than a file is there: a plan file will be read again and replaced."""
     try:
         is_other = path.exists() and not path.is_file()
     except (OSError, ValueError) as error:  # ValueError: the path has a NUL
         raise InputError(path, "", f"cannot be read ({reason_of(error)})", _EXPECTED) from error
     if is_other:
-        raise InputError(path, "", "is no regular file", _EXPECTED)
+        raise InputError(path, "", "is not a regular file", _EXPECTED)
 
 
 def file_name_of_update(path: Path) -> str:
-    """Return what the events of an update to the plan in this file are named by.
+    """Return the name, in events, of an update to the plan in this file.
 
     Raises:
-        InputError: it cannot be read, or has no end, as a pipe that nobody writes to, or is too large.
+        InputError: it cannot be read, is not a regular file or is too large.
     """
     require_regular(path)
     return _name_of(read_bytes(path, _EXPECTED))

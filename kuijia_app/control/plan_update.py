@@ -20,12 +20,12 @@ def renumber(new: Plan, old: Plan, unavailable: AbstractSet[int] = frozenset()) 
     Classes of a pair share their tunnels, and so their ids.
 
     Args:
-        new: the plan to be renumbered; its own ids do not matter.
+        new: the plan to renumber; its own ids do not matter.
         old: the plan on the switches.
         unavailable: ids of earlier plans, which packets or switches may still use.
 
     Raises:
-        UnsoundError: the ids do not suffice.
+        UnsoundError: there are not enough ids.
     """
     kept = {tunnel.nodes: tunnel.path_id for tunnel in old.tunnels}
     taken = set(kept.values()) | unavailable

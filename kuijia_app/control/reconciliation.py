@@ -13,7 +13,7 @@ from kuijia_app.tables.rules import Bucket, FlowEntry, Group, Match, SwitchTable
 Rule = TypeVar("Rule", Group, FlowEntry)
 
 UnknownMatch = tuple[tuple[str, object], ...]
-"""Fields and values of a match that no rule of ours has."""
+"""Fields and values of a match that none of our rules has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class FlowKey:
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # Kept, as a plan's keys are looked up again and again, and a match takes microseconds.
+        # Kept, as a plan's keys are looked up many times, and hashing a match takes microseconds.
         object.__setattr__(self, "_hash", hash((self.table_id, self.priority, self.match)))
 
     def __hash__(self) -> int:
@@ -60,7 +60,7 @@ class DeleteGroup:
 
 @dataclass(frozen=True, slots=True)
 class PutFlow:
-    """Add an entry, or replace the one with the same key, which may be given if it is known: to make it takes long."""
+    """Add an entry, or replace the one with the same key; pass the key if it is known, as making it takes long."""
 
     entry: FlowEntry
     known_key: FlowKey | None = field(default=None, compare=False, repr=False)
@@ -81,9 +81,9 @@ Change = AddGroup | ModifyGroup | DeleteGroup | PutFlow | DeleteFlow
 
 
 class IndexedTables(SwitchTables):
-    """Tables of a switch, whose groups and entries are found by what identifies them; that is worked out once.
+    """Tables of a switch, with groups by id and entries by key; both dictionaries are made once.
 
-    Dictionaries are compared and merged without a look into keys and values that are the same objects.
+    Dictionaries are compared and merged fast, because Python skips keys and values that are the same objects.
     """
 
     @classmethod
@@ -92,7 +92,7 @@ class IndexedTables(SwitchTables):
 
     @classmethod
     def from_index(cls, groups: dict[int, Group], flows: dict[FlowKey, FlowEntry]) -> IndexedTables:
-        """Return the tables of these groups and entries, whose order they keep."""
+        """Return the tables of these groups and entries, in the same order."""
         made = cls(tuple(groups.values()), tuple(flows.values()))
         vars(made).update(group_of=groups, entry_of=flows)
         return made
@@ -108,11 +108,11 @@ class IndexedTables(SwitchTables):
         return {FlowKey.of(entry): entry for entry in self.flows}
 
     def is_same(self, other: IndexedTables) -> bool:
-        """Return True if both are the same for a switch: the order does not matter."""
+        """Return True if both mean the same to a switch: the order does not matter."""
         return self is other or (self.group_of == other.group_of and self.entry_of == other.entry_of)
 
     def sharing_with(self, other: IndexedTables) -> IndexedTables:
-        """Return equal tables that have in common with `other`, as the same objects, all that is equal there."""
+        """Return equal tables that share all equal objects with `other`."""
         keys = dict(zip(other.entry_of, other.entry_of, strict=True))
         groups = {group_id: _same(other.group_of.get(group_id), group) for group_id, group in self.group_of.items()}
         flows = {keys.get(key, key): _same(other.entry_of.get(key), entry) for key, entry in self.entry_of.items()}
@@ -122,7 +122,7 @@ class IndexedTables(SwitchTables):
 
 @dataclass
 class Tables:
-    """Known groups and flow entries of a switch; None stands for one that is not one of our rules."""
+    """Known groups and flow entries of a switch; None stands for one that is not our rule."""
 
     groups: dict[int, Group | None] = field(default_factory=dict)
     flows: dict[FlowKey, FlowEntry | None] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class Tables:
     def apply(self, change: Change) -> None:
         """Apply a change as a switch does; deleting a group deletes the entries that use it.
 
-        From the first group that is deleted on, nothing but this may change the tables.
+        After the first deleted group, only this method may change the tables.
         """
         match change:
             case AddGroup(group) | ModifyGroup(group):
@@ -188,7 +188,7 @@ def difference(present: Tables, wanted: SwitchTables) -> list[Change]:
 
 
 def _are_equal(one: Group | FlowEntry | None, other: Group | FlowEntry) -> bool:
-    """Return the same as `==`, at once for one and the same object, which data classes compare field by field."""
+    """Return the same as `==`, but at once for the same object, which data classes compare field by field."""
     return one is other or one == other
 
 

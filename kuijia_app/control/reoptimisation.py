@@ -1,4 +1,4 @@
-"""After a failure, a plan for what is left of the network, solved in a process of its own."""
+"""Solves a plan for the remaining network after a failure, in a separate process."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from te_solver.plan_file import plan_from_json, plan_to_json
 from te_solver.topology import Topology
 
 SETTLE = 1.0
-"""Seconds without another failure or healing before it is begun."""
+"""Seconds without another failure or healing before solving starts."""
 
 Edges = frozenset[frozenset[str]]
 
 
 class Reoptimisation:
-    """Solves anew whenever failures have changed and stay so for `SETTLE` seconds; off, it never does.
+    """Solves a new plan whenever failures have changed and then not for `SETTLE` seconds; does nothing while off.
 
-    The demands are those of the plan in force; a pair that the failures cut off keeps the tunnels that it had. What
-    goes wrong with the other process is logged, and the plan in force stays. That process ends with this one, and
-    what the two tell each other is in files without a name, so that nothing is left when either is killed.
+    The demands are those of the plan in force. A pair that the failures cut off keeps its tunnels. Faults of
+    the solver's process are logged, and the plan in force stays. That process ends with this one. The two
+    communicate by files without a name, so nothing is left when either is killed.
     """
 
     def __init__(self, is_on: bool, apart: Callable[[Callable[[], Any]], Any] = lambda work: work()) -> None:  # noqa: FBT001
-        """`apart` returns what a function returns, while other threads go on: plans are large."""
+        """Start idle; `apart` calls a function and returns its result while other threads go on: plans are large."""
         self.is_on = is_on
         self._apart = apart
         self._answered: Edges | None = frozenset()
@@ -47,17 +47,17 @@ class Reoptimisation:
         self._answer: IO[bytes] | None = None
 
     def ask(self) -> None:
-        """Have it solve anew, even if it has for the failures as they are; any thread may call this."""
+        """Request a new plan, even if there was one for the present failures; any thread may call this."""
         self._answered = None
 
     def look(self, plan: Plan, failed: Edges, now: float, *, is_free: bool) -> Plan | None:
-        """Return a plan when one has been found for the failures as they are; to be called again and again.
+        """Return a plan once one has been found for the present failures; call this at regular intervals.
 
         Args:
             plan: the one in force.
             failed: the node pairs whose link is down.
             now: seconds of any clock.
-            is_free: whether a plan may be found now; else the next one waits.
+            is_free: True if a plan may be returned now; otherwise it waits.
         """
         if not self.is_on:
             return None
@@ -74,7 +74,7 @@ class Reoptimisation:
                 self._answered = failed
                 self._begin(plan, failed)
         except Exception:  # whatever it is, failover goes on without a new plan
-            logging.getLogger(__name__).exception("no plan is solved anew, the one in force stays")
+            logging.getLogger(__name__).exception("no new plan: the one in force stays")
             self._abandon()
         return None
 
@@ -117,15 +117,15 @@ class Reoptimisation:
 
 
 def reoptimised(plan: Plan, failed: Edges) -> Plan:
-    """The plan for the same demands without the failed edges; its topology remains the whole one.
+    """Return a plan for the same demands without the failed edges; its topology remains complete.
 
     A pair that is cut off keeps its tunnels: they may heal.
 
-    Tunnels of the plan keep their path ids, others get ids that it does not use.
+    Tunnels of the plan keep their path ids; new ones get ids that it does not use.
 
     Raises:
         SolverError: the optimiser gave up.
-        UnsoundError: the path ids do not suffice.
+        UnsoundError: there are not enough path ids.
     """
     from te_solver.solve import solve  # noqa: PLC0415  # half a second, which only the other process has
 
@@ -144,7 +144,7 @@ def reoptimised(plan: Plan, failed: Edges) -> Plan:
 
 
 def main() -> int:
-    """`python -m kuijia_app.control.reoptimisation PARENT`: read what to solve from stdin and write the plan to stdout.
+    """Run as `python -m kuijia_app.control.reoptimisation PARENT`: read the problem on stdin, write the plan to stdout.
 
     PARENT is the id of the process that waits for the answer: this one ends with it.
     """

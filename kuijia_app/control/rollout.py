@@ -48,7 +48,7 @@ class Version:
         return self.indexed.get(switch, NOTHING)
 
     def index(self) -> None:
-        """Work out now what is needed later of all tables, which takes seconds for large ones."""
+        """Index all tables now, which takes seconds for large ones."""
         for tables in self.indexed.values():
             _ = tables.group_of, tables.entry_of, _transit(tables)
 
@@ -76,24 +76,24 @@ class Progress:
 
 
 class _Compositions:
-    """The tables of the plan in force together with those of others, each made once while its parts are in use."""
+    """The tables of the plan in force combined with those of others; each is made once while its parts are in use."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[int, ...], tuple[IndexedTables, Sequence[IndexedTables]]] = {}
 
     def of(self, parts: Sequence[IndexedTables]) -> IndexedTables:
-        """Return the tables of the first part with what `together` takes of the others; any thread may call this."""
+        """Return the tables of the first part plus those that `together` takes from the others; for any thread."""
         identity = tuple(dict.fromkeys(map(id, parts)))
         if len(identity) == 1:
             return parts[0]
         found = self._made.get(identity)
         if found is None:
-            # The parts are kept with it: others could get their ids.
+            # The parts are kept as well, so that no other objects get their ids.
             found = self._made[identity] = together(parts[0], parts[1:]), parts
         return found[0]
 
     def keep(self, parts: Collection[IndexedTables]) -> Iterator[None]:
-        """Return a walk that forgets what has other parts than these, one after the other."""
+        """Return a task that forgets combinations with other parts than these, one at each step."""
         kept = set(map(id, parts))
         for identity in [each for each in list(self._made) if not kept.issuperset(each)]:
             self._made.pop(identity, None)
@@ -106,7 +106,7 @@ class Rollout:
     `wanted` returns the wanted tables of a switch, `take_changed` the switches for which they changed. Report each
     switch that has reached its wanted tables by `acknowledged`. Times are seconds of any clock.
 
-    What takes long for large plans can be done beforehand, by `prepared`, in another thread than all the rest.
+    `prepared` does the work that takes long for large plans in advance; another thread may call it.
     """
 
     def __init__(self, first: Version, drain: float = DEFAULT_DRAIN, settle: float = 0.0) -> None:
@@ -150,7 +150,7 @@ class Rollout:
     def prepared(self, version: Version) -> Version:
         """Return the version, ready to be proposed while the same plans are in use; another thread may call this.
 
-        Its tables share what is equal with those that switches have, and those of all stages are made.
+        Its tables share equal objects with those of the switches, and the tables of all stages are made.
 
         Raises:
             UnsoundError: as `propose` does.
@@ -168,7 +168,7 @@ class Rollout:
         return version
 
     def take_discarded(self) -> Iterator[None]:
-        """Return a walk that drops the tables of plans that are past, a switch at a time: all at once takes long."""
+        """Return a task that drops the tables of past plans, one switch at each step: all at once takes long."""
         discarded, self._discarded = self._discarded, []
         in_use = [*self._versions, *self._cleared[:1]]
         yield from self._compositions.keep([tables for version in in_use for tables in version.indexed.values()])
@@ -229,7 +229,7 @@ class Rollout:
         return progress
 
     def left(self, switch: str) -> list[Progress]:
-        """Record that a switch is away: it removes old tables on its return, and nobody waits for that."""
+        """Record that a switch is away: it removes old tables on its return, and no update waits for that."""
         self._away.add(switch)
         return self._retired(switch)
 
@@ -311,7 +311,7 @@ def together(in_force: IndexedTables, others: Sequence[IndexedTables]) -> Indexe
 
 
 def _merged(mappings: Sequence[Mapping[Key, Value]]) -> dict[Key, Value]:
-    """Return all items in order, of those with equal keys the first."""
+    """Return all items in order; of items with equal keys only the first."""
     merged: dict[Key, Value] = {}
     for mapping in mappings:
         merged.update(mapping)  # for the order, in which groups come after those that they use
@@ -334,7 +334,7 @@ def _require_no_clash(version: Version, in_use: Sequence[Version]) -> None:
 
 
 def _transit(tables: IndexedTables) -> dict[FlowKey, FlowEntry]:
-    """Return the entries that lead no traffic into groups; found out once."""
+    """Return the entries that lead no traffic into groups; computed once."""
     known: dict[FlowKey, FlowEntry] | None = vars(tables).get("transit")
     if known is None:
         known = {key: entry for key, entry in tables.entry_of.items() if not _is_ingress(entry)}

@@ -37,7 +37,7 @@ class Batch:
 
 
 class Sender:
-    """Leads one switch to its wanted tables, which may change at any time.
+    """Brings one switch to its wanted tables, which may change at any time.
 
     A change of a later phase is not sent before all earlier ones are acknowledged, and never more than `IN_FLIGHT`
     batches await an answer, besides as many urgent ones. The changes are recomputed whenever the wanted tables change;
@@ -96,6 +96,11 @@ class Sender:
             self._urgent[group_id] = None
 
     @property
+    def wanted(self) -> SwitchTables | None:
+        """The wanted tables, as they were given last."""
+        return self._wanted
+
+    @property
     def is_done(self) -> bool:
         """True if the switch has acknowledged all wanted tables."""
         return self._wanted is not None and not self._left and not self._unacknowledged
@@ -150,7 +155,7 @@ class Sender:
         self._urgent_in_flight.discard(number)
 
     def _taken(self, changes: tuple[Change, ...]) -> Batch:
-        """Return a batch of changes that are no longer left, which the switch is taken to have from now on."""
+        """Remove changes from those left and return them as a batch; from now on they count as applied."""
         for change in changes:
             self.present.apply(change)
         batch = Batch(next(self._numbers), changes)

@@ -1,4 +1,4 @@
-"""Replaces a file that others write as well, so that nothing they put there is lost, at whatever moment they do."""
+"""Replaces a file that others write as well, without losing what they write, at whatever moment."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def replace_if(
     path: Path, content: bytes, may_replace: Callable[[bytes], bool], replaced_as: Path | None = None
 ) -> bool:
-    """Put `content` into a file that is missing or holds what may be replaced; tells whether that was so.
+    """Write `content` to a file that is missing or whose content may be replaced; return True if it was written.
 
-    The two are exchanged (renameat2(2)) and what comes out is looked at: had somebody put something else there since
-    it was looked at first, that is exchanged back. File systems without that operation leave a gap of microseconds.
+    The old and the new file are exchanged (renameat2(2)), and the old one is checked again: if somebody has replaced it
+    since the first check, the two are exchanged back. File systems without this operation leave a gap of microseconds.
 
     Args:
-        path: of the file; a symbolic link stays one.
-        content: the new one.
-        may_replace: of what the file holds; what has no end, or more than `LARGEST_FILE` bytes, stays unasked.
-        replaced_as: where what was replaced goes; it is dropped by default.
+        path: path of the file; a symbolic link stays one.
+        content: the new content.
+        may_replace: returns True for content that may be replaced; what is not a regular file, or has more than
+            `LARGEST_FILE` bytes, is never replaced.
+        replaced_as: where to keep the old file; by default it is dropped.
 
     Raises:
-        OSError: the file cannot be read or written, or what was replaced cannot be kept.
+        OSError: the file cannot be read or written, or the old one cannot be kept.
     """
     target = path.resolve()
     if target.exists() and not _allows(target, may_replace):
@@ -58,12 +59,12 @@ def _allows(path: Path, may_replace: Callable[[bytes], bool]) -> bool:
 
 
 def _put_back(taken: Path, target: Path, put: int) -> None:
-    """Exchange again, until what comes out is what was put there last, and so the newest is in its place.
+    """Exchange the files again until the newest one is at `target`: the file that comes out is the last one put there.
 
     Args:
-        taken: what stood in its place.
+        taken: the file that was at `target`.
         target: the place.
-        put: the inode number of what was put there.
+        put: inode number of the file that was put there.
     """
     while True:
         put_next = taken.stat().st_ino
@@ -94,7 +95,7 @@ def _exchanged(one: Path, other: Path) -> bool:
 
 
 def _renamed_in_turn(one: Path, other: Path) -> bool:
-    """The same by three renames, between which others find no file, and may put one that is lost."""
+    """Do the same by three renames; in between others find no file, and a file that they write is lost."""
     between = one.with_name(f"{one.name}.other")
     try:
         other.replace(between)

@@ -1,4 +1,4 @@
-"""One connected switch: reads back what it has and sends what it lacks, at the pace of its acknowledgements."""
+"""One connected switch: reads back its tables and sends what it lacks, at the pace of its acknowledgements."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from itertools import chain, islice
 from typing import Any
 
 from kuijia_app.control import openflow_reading as reading
-from kuijia_app.control.chores import at_once
 from kuijia_app.control.openflow import Messages
 from kuijia_app.control.reconciliation import AddGroup, Change, IndexedTables, ModifyGroup, Tables
 from kuijia_app.control.roles import DENIALS
 from kuijia_app.control.sender import BATCH, Batch, Sender
-from kuijia_app.framework.switch_limits import MOST_ENTRIES, MOST_STRANGERS, Patience, SwitchFaultError
+from kuijia_app.control.sliced_work import at_once
+from kuijia_app.framework.switch_limits import MOST_ENTRIES, MOST_UNKNOWN_ENTRIES, Patience, SwitchFaultError
 from kuijia_app.tables.identifiers import path_id_of_liveness_group
 from kuijia_app.tables.rules import Group, Match, SwitchTables
 
@@ -25,8 +25,8 @@ class ReadBack:
     """Tables that a switch reports.
 
     Attributes:
-        ports: number of each of its ports to whether it is live.
-        emptied: the path ids of the tunnels whose liveness groups are there, but empty.
+        ports: for the number of each port, whether it is live.
+        emptied: path ids of the tunnels whose liveness groups exist, but are empty.
     """
 
     tables: Tables = field(default_factory=Tables)
@@ -36,16 +36,16 @@ class ReadBack:
 
 @dataclass
 class _Reading:
-    """A description of the switch that is under way: its parts so far, and the ids of the questions.
+    """An unfinished description of the switch: its parts so far, and the transaction ids of the requests.
 
-    The framework asks for ports, too, and the answer to either question serves.
+    The framework asks for ports, too; the answer to either request is used.
     """
 
     found: ReadBack = field(default_factory=ReadBack)
     groups_xid: int = 0
     flows_xid: int = 0
     entries: int = 0
-    strangers: int = 0
+    unknown: int = 0
 
 
 @dataclass(frozen=True)
@@ -53,27 +53,28 @@ class Reports:
     """Calls to the owner of a connection.
 
     Attributes:
-        read: the switch has said what it has; the tables that are wanted of it may be given.
-        done: it has acknowledged to have what is wanted.
-        group_done: it has acknowledged this change of one group, or to have got it empty.
-        refused: it has refused a message, for the reason named; it is read again.
-        displaced: another controller is its master now, for the reason named; nothing more is sent.
+        read: the switch has described its tables; `want` takes effect from now on.
+        done: it has acknowledged these tables, the last that were given to `want`; others may be wanted by now.
+        group_done: it has acknowledged a change of one group, or a new group without buckets.
+        refused: it has refused a message on its way to these tables, for the given reason, and is read again; None if
+            it was given no tables.
+        displaced: another controller is its master now, for the given reason; nothing more is sent.
     """
 
     read: Callable[[ReadBack], None]
-    done: Then
+    done: Callable[[SwitchTables], None]
     group_done: Callable[[Group], None]
-    refused: Callable[[str], None]
+    refused: Callable[[SwitchTables | None, str], None]
     displaced: Callable[[str], None]
 
 
 class SwitchConnection:
-    """A connection of either framework. All methods are to be called in the application's own thread.
+    """A connection of either framework. Call all methods in the application's thread.
 
     Attributes:
         switch: its name.
         datapath: the framework's connection.
-        is_given_up: nothing is heard or sent any more, as it is about to be closed.
+        is_given_up: True when it is about to be closed; messages are neither handled nor sent.
     """
 
     def __init__(
@@ -90,10 +91,10 @@ class SwitchConnection:
         Args:
             datapath: the framework's connection.
             switch: its name.
-            reports: whom to tell what.
+            reports: the owner's callbacks.
             expected: the tables that the switch will probably have.
             most_entries: ports, groups and entries that the switch may describe at a time.
-            later: takes walks of long work in short steps, which go on as there is time, in order.
+            later: takes tasks of long work in short steps, and runs them in order as time permits.
         """
         self.switch = switch
         self.datapath = datapath
@@ -105,7 +106,7 @@ class SwitchConnection:
         self._answers = 0
         self._messages = Messages(datapath)
         self._reports = reports
-        # Ids of our own: those of the framework may repeat, as several threads count them up.
+        # Not the framework's ids: they may repeat, as several threads increment them.
         self._last_id = 0
         self._waiting: dict[int, Then] = {}
         self._reading: _Reading | None = None
@@ -117,22 +118,22 @@ class SwitchConnection:
         self._was_done = False
 
     def hears(self, datapath: Any) -> bool:
-        """Return True when this is the framework's connection, and it is not given up."""
+        """Return True if this is the framework's connection, and it is not given up."""
         return self.datapath is datapath and not self.is_given_up
 
     def give_up(self) -> None:
-        """Hear and send nothing any more: the connection is about to be closed."""
+        """Stop handling and sending messages: the connection is about to be closed."""
         self.is_given_up = True
         self._reading = self._sender = self._next_wanted = None
         self._waiting.clear()
 
     def lost_patience(self, now: float) -> str | None:
-        """Return in words what the switch owes for too long, None while it does not; to be asked again and again."""
+        """Return in words what the switch has owed for too long, None if nothing; call this at regular intervals."""
         is_owed = bool(self._waiting)
         return self._patience.lost(now, self._answers, is_owed=is_owed, is_reading=self._reading is not None)
 
     def start(self, generation: int) -> None:
-        """Become the switch's master, find out whether it knows bundles, and read it."""
+        """Become the switch's master, find out whether it has bundles, and read its tables."""
         self._send([self._messages.claim_role(generation)])
         probe = self._messages.open_bundle(self._next_id())
         self._bundle_probe = probe.bundle_id
@@ -141,7 +142,7 @@ class SwitchConnection:
         self._read()
 
     def want(self, tables: SwitchTables) -> None:
-        """Head for these tables; without effect until the switch has been read."""
+        """Bring the switch to these tables; without effect until the switch has been read."""
         if self._sender is not None:
             self._was_done = False
             is_waiting, self._next_wanted = self._next_wanted is not None, tables
@@ -154,22 +155,29 @@ class SwitchConnection:
             self._sender.want_instead(group_id, group)
 
     def acknowledged(self, xid: int) -> bool:
-        """Take in the reply to a barrier; return False, and do nothing, for one that was never sent."""
+        """Handle the reply to a barrier; return False, and do nothing, for one that was never sent."""
         then = self._waiting.pop(xid, None)
         if then is not None:
             self._answers += 1
             then()
         return then is not None
 
+    def port_changed(self, port: int, *, live: bool, is_there: bool) -> None:
+        """Take in that a port has changed, which a description that is under way may have come too early for."""
+        if self._reading is not None and is_there:
+            self._reading.found.ports[port] = live
+        elif self._reading is not None:
+            self._reading.found.ports.pop(port, None)
+
     def ports_described(self, ports: Sequence[Any]) -> None:
-        """Take in a part of the switch's port list; raise SwitchFaultError when all parts are too much."""
+        """Handle a part of the switch's port list; raise SwitchFaultError if the list is too long."""
         if self._reading is not None:
             self._count(self._reading, ports)
             found = ((port.port_no, is_live(self.datapath.ofproto, port)) for port in ports)
             self._reading.found.ports.update(found)
 
     def groups_described(self, xid: int, descriptions: Sequence[Any]) -> None:
-        """Take in a part of the answer to our question for groups; raise SwitchFaultError when it is too much."""
+        """Handle a part of the answer to our request for groups; raise SwitchFaultError if it is too long."""
         if self._reading is None or xid != self._reading.groups_xid:
             return
         self._count(self._reading, descriptions)
@@ -183,24 +191,24 @@ class SwitchConnection:
                 found.emptied.add(path_id)
 
     def flows_described(self, xid: int, statistics: Sequence[Any]) -> None:
-        """Take in a part of the answer to our question for entries; raise SwitchFaultError when it is too much."""
+        """Handle a part of the answer to our request for entries; raise SwitchFaultError if it is too long."""
         if self._reading is None or xid != self._reading.flows_xid:
             return
         self._count(self._reading, statistics)
         for each in filter(reading.is_ours, statistics):
             key, entry = reading.read_flow(self.datapath.ofproto, each)
             if not isinstance(key.match, Match):
-                self._reading.strangers += 1
-                if self._reading.strangers > MOST_STRANGERS:
-                    raise SwitchFaultError(f"it describes more than {MOST_STRANGERS} entries that no rule of ours is")
+                self._reading.unknown += 1
+                if self._reading.unknown > MOST_UNKNOWN_ENTRIES:
+                    raise SwitchFaultError(f"it describes more than {MOST_UNKNOWN_ENTRIES} entries unlike our rules")
                 if not self._messages.can_name(key):
                     continue
             expected = self._expected.get(key)
-            # The same object is compared with what is wanted in no time.
+            # The expected object makes the comparison with the wanted tables fast.
             self._reading.found.tables.flows[key] = expected if expected == entry else entry
 
     def error(self, message: Any) -> None:
-        """The switch has refused a message; nothing comes of one that was never sent."""
+        """Handle a refusal of a message; ignore one of a message that was never sent."""
         if not 0 < message.xid <= self._last_id:
             return
         name = reading.error_name(self.datapath.ofproto, message)
@@ -212,9 +220,10 @@ class SwitchConnection:
                 self._sender = self._next_wanted = None
                 self._reports.displaced(name)
         elif self._sender is not None:
-            # What it has now is uncertain: it did some of what it was asked.
+            # Its tables are uncertain now: it may have applied some of the changes.
+            headed_for = self._sender.wanted
             self._sender = self._next_wanted = None
-            self._reports.refused(name)
+            self._reports.refused(headed_for, name)
             self._read()
 
     def _read(self) -> None:
@@ -237,12 +246,12 @@ class SwitchConnection:
 
     def _count(self, under_way: _Reading, part: Sequence[Any]) -> None:
         self._answers += 1
-        under_way.entries += max(1, len(part))  # also an empty part could be followed by others without an end
+        under_way.entries += max(1, len(part))  # empty parts count, too: there could be any number of them
         if under_way.entries > self._most_entries:
             raise SwitchFaultError(f"it describes more than {self._most_entries} ports, groups and entries")
 
     def proceed(self) -> None:
-        """Send what may be sent now."""
+        """Send the messages that may be sent now."""
         sender = self._sender
         if sender is None:
             return
@@ -252,15 +261,16 @@ class SwitchConnection:
             return
         while (batch := self._next_batch(sender)) is not None:
             self._later(self._sending(sender, batch))
-        if sender.is_done and not self._was_done:
+        if sender.is_done and sender.wanted is not None and not self._was_done:
             self._was_done = True
-            self._reports.done()
+            self._reports.done(sender.wanted)
 
     def _next_batch(self, sender: Sender) -> Batch | None:
-        return sender.all_at_once() if self._bundles and sender.left > 1 else sender.next_batch()
+        # Also a single change waits for a bundle: it would be done before what is still to be committed.
+        return sender.all_at_once() if self._bundles else sender.next_batch()
 
     def _heading(self, sender: Sender) -> Iterator[None]:
-        """Head for the tables that are wanted once it is time for that."""
+        """Return the task that starts towards the tables given to `want`."""
         if sender is self._sender and self._next_wanted is not None:
             tables, self._next_wanted = self._next_wanted, None
             sender.want(tables)
@@ -269,7 +279,7 @@ class SwitchConnection:
                 self.proceed()
 
     def _taking(self, sender: Sender, batch: Batch) -> Then:
-        """Return what is to be done once the switch has acknowledged a batch."""
+        """Return the action after the switch has acknowledged a batch."""
 
         def done() -> None:
             if sender is self._sender:
@@ -287,7 +297,7 @@ class SwitchConnection:
         return self._sending_part(sender, messages, done)
 
     def _sending_part(self, sender: Sender, messages: Iterable[Any], then: Then) -> Iterator[None]:
-        """Send messages, each made when it is its turn; call `then` once the switch has acknowledged all of them."""
+        """Send messages, each built in its turn; call `then` once the switch has acknowledged all of them."""
         for message in messages:
             if sender is not self._sender:
                 return
@@ -297,12 +307,12 @@ class SwitchConnection:
             self._send([], then=then)
 
     def _report_group(self, change: Change) -> None:
-        # A new group that has buckets is nothing that anybody was to be told.
+        # A new group with buckets is no change of liveness, so it is not reported.
         if isinstance(change, ModifyGroup) or (isinstance(change, AddGroup) and not change.group.buckets):
             self._reports.group_done(change.group)
 
     def _sending_in_bundle(self, sender: Sender, messages: Iterator[Any], count: int, done: Then) -> Iterator[None]:
-        """Have the switch do all or nothing; it is given no more at a time than it has acknowledged to have got."""
+        """Send a bundle, which the switch applies as a whole, in parts: each after the one before is acknowledged."""
         bundle = self._next_id()
         added = (self._messages.in_bundle(bundle, message) for message in messages)
 
@@ -322,7 +332,7 @@ class SwitchConnection:
             self._transmit(message, self._next_id())
         if then is not None:
             xid = self._next_id()
-            # Registered before it is sent: the reply may overtake us on another thread.
+            # Registered before it is sent: the reply may arrive first, on another thread.
             self._waiting[xid] = then
             self._transmit(self._messages.barrier(), xid)
 

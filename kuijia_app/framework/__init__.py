@@ -1,1 +1,1 @@
-"""The edge to the controller framework: applications that outlive faults, their start, log and end."""
+"""Interface to the controller framework: start, faults, log and end of applications."""

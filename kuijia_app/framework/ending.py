@@ -1,4 +1,4 @@
-"""Ends the whole process for sure, with its last words, so that whoever supervises it starts it anew."""
+"""Ends the whole process in any case, after its last messages, so that a supervisor restarts it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Callable
 from typing import NoReturn
 
 EXIT_STATUS = os.EX_SOFTWARE
-"""70 (sysexits.h): the program itself failed, and starting it anew is right."""
+"""70 (sysexits.h): the program itself failed, and a restart is right."""
 
 LAST_WORDS = 1.0
-"""Seconds for the last words; the kernel ends the process by SIGALRM when they take longer, as on a full pipe."""
+"""Seconds for the last messages; if they take longer, as on a full pipe, the kernel ends the process by SIGALRM."""
 
 
 def end_process(say: Callable[[], None]) -> NoReturn:
-    """Call `say`, then exit with `EXIT_STATUS`, whatever becomes of `say`.
+    """Call `say`, then exit with `EXIT_STATUS`, even if `say` fails or hangs.
 
-    May be called in any thread. Other threads are neither waited for nor unwound: one of them may be what hangs. All
-    that this process writes is either unbuffered (events, logs) or put in place whole (plan files).
+    May be called in any thread. Other threads are neither awaited nor unwound: one of them may hang. Everything
+    that this process writes is either unbuffered (events, logs) or put in place as a whole (plan files).
     """
     signal.setitimer(signal.ITIMER_REAL, LAST_WORDS)
     try:

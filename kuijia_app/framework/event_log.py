@@ -1,4 +1,4 @@
-"""The controller's actions with their times, one JSON object a line, for testbeds to wait for and to measure."""
+"""Log of the controller's actions with their times, one JSON object a line; testbeds wait for them and measure them."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ UPDATE_LIVE: Final = "update-live"
 UPDATE_DONE: Final = "update-done"
 UPDATE_REFUSED: Final = "update-refused"
 SWITCH_DROPPED: Final = "switch-dropped"
-"""The controller has ended a switch's connection, for the reason named; the switch is read anew when it is back."""
+"""The controller has ended a switch's connection for the given reason; it reads the switch anew when it is back."""
 
 FAILURE: Final = "failure"
-"""Code of the application raised or hung: where, why, and what was given up for it."""
+"""Code of the application raised or hung: the place, the reason, and whether connection or process was given up."""
 
 LONGEST_TEXT = 1000
 """Characters of a text in an event; peers choose some of them."""
 
 
 class EventLog:
-    """Appends events to a file, each with its wall-clock time in seconds; without a path it keeps silent.
+    """Appends events to a file, each with its wall-clock time in seconds; without a path it writes nothing.
 
-    A file that can no longer be written, as its disk is full, is given up: failover must go on without it. So is a pipe
-    whose reader does not keep up.
+    When a write fails, for example on a full disk or to a pipe whose reader is too slow, the file is given up:
+    failover must go on.
 
     Raises:
         InputError: the file cannot be written, or is a pipe that nobody reads.

@@ -1,8 +1,8 @@
-"""An application none of whose handlers and threads can end or hang unnoticed, under either framework.
+"""Base of applications that notices when a handler or thread raises, ends or hangs, under either framework.
 
-The frameworks let an exception end the event loop (os-ken, silently) or go on as if nothing had happened (Ryu). Here a
-failure is logged with the event that was handled, and then what it may have left in disorder is given up: the
-connection, which the switch makes anew, or the process, which a supervisor starts anew (`kuijia_app.framework.ending`).
+Under os-ken an exception ends the event loop silently; Ryu goes on as if nothing had happened. Here a failure
+is logged with the event being handled. Then everything that it may have left inconsistent is given up: the
+connection (the switch connects again) or the process (a supervisor restarts it, see `kuijia_app.framework.ending`).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _STDERR = 2
 _EXITS = f"exits with status {EXIT_STATUS}"
 
 _COLLECTIONS = 1000
-"""Searches for cyclic garbage among younger objects before one among all, by default 10: while large tables are made
-messages of there are a million objects, and a search stops all threads for a third of a second."""
+"""Searches for cyclic garbage among younger objects before one among all; Python's default is 10. While messages are
+made from large tables there are a million objects, and a search stops all threads for a third of a second."""
 
 _EVENT_LOOP = "event loop"
 _GATE = "gate"
@@ -50,9 +50,9 @@ def background(body: _Body) -> _Body:
 
 
 class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two untyped ones
-    """Guards every handler that is registered and every thread; the frameworks call what is overridden here.
+    """Guards every handler and every thread, by overriding the methods that the frameworks call.
 
-    `_log`, to be set by the application, takes every failure besides the logger.
+    Every failure goes to the logger and to `_log`, which the application sets.
     """
 
     def __init__(self, **contexts: object) -> None:
@@ -65,7 +65,7 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
         self._loop_greenlets: dict[str, Any] = {}
 
     def start(self) -> None:
-        """Begin to work: called by either framework, in the main thread."""
+        """Start the threads; either framework calls this in the main thread."""
         # Under Ryu an interrupt would be raised in whichever green thread runs, perhaps in a handler.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)  # the last resort of `end_process`
@@ -76,29 +76,29 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
         native_threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
 
     def stop(self) -> NoReturn:
-        """Exit: a framework stops its applications when it listens no longer, and then nobody would hear switches."""
-        self._exit("framework", "listens for switches no longer")
+        """Exit: a framework stops its applications when it no longer listens, so no switch could connect."""
+        self._exit("framework", "no longer listens for switches")
 
     def register_handler(self, event_class: Any, handler: Callable[[Any], None]) -> None:
         """Register a handler, guarded."""
         super().register_handler(event_class, self._guarded(handler))
 
     def gate_turned(self) -> None:
-        """Note that the gate's loop has turned; to be called by that loop, each time."""
+        """Note that the gate's loop has turned; that loop calls this in each turn."""
         if _GATE not in self._loop_threads:
             self._note_loop(_GATE)
         self._watchdog.beat(_GATE)
 
     def gate_failed(self, error: Exception) -> NoReturn:
-        """Exit, as the gate's loop has raised: nobody would hear switches."""
+        """Exit, as the gate's loop has raised: no switch would be served."""
         self._exit(_GATE, "has failed", error)
 
     @abstractmethod
     def _drop(self, datapath: Any, reason: str) -> None:
-        """End a switch's connection, and hear nothing of it any more; it may be none of a switch that is known."""
+        """End a connection and ignore its further events; its switch may be unknown."""
 
     def _close(self, datapath: Any) -> None:
-        """End a connection from a thread of its own: closing sends us an event, and our queue may be full."""
+        """End a connection in a separate thread: closing sends this application an event, and its queue may be full."""
         hub.spawn(self._run, "closing a connection", datapath.close)
 
     def _guarded(self, handle: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -133,7 +133,7 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
         self._run_for_ever(_EVENT_LOOP, super()._event_loop)
 
     def _note_loop(self, loop: str) -> None:
-        """Note in which thread a loop runs, to be called in it."""
+        """Note the current thread as that of a loop."""
         if SHARES_ONE_THREAD:
             self._loop_greenlets[loop] = hub.getcurrent()
         self._loop_threads[loop] = native_threading.get_ident()
@@ -168,7 +168,7 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
         self._exit_natively(loop, f"has not turned for {seconds:g} s", "and then\n".join(stacks))
 
     def _exit_natively(self, part: str, problem: str, trace: str) -> NoReturn:
-        """Exit from a thread that eventlet does not know, and whose locks, as those of loggers, it cannot wait for."""
+        """Exit from a thread of the operating system, which cannot wait for eventlet's locks, as those of loggers."""
 
         def say() -> None:
             self._log.write(event_log.FAILURE, part=part, error=problem, given_up="process", at=trace[-_LONGEST_ERROR:])
@@ -179,12 +179,12 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
 
 
 def _datapath(event: Any) -> Any:
-    """Return the connection that an event is of, None for an event of our own."""
+    """Return the connection of an event, None for an event that the application sent to itself."""
     return getattr(getattr(event, "msg", event), "datapath", None)
 
 
 def _described(event: Any) -> str:
-    """Return an event's class and, if it is a switch's, which switch's it is and the message's transaction id."""
+    """Return an event's class and, for an event of a switch, its datapath id, address and transaction id."""
     words = [type(event).__name__]
     datapath, message = _datapath(event), getattr(event, "msg", None)
     if datapath is not None:
@@ -195,7 +195,7 @@ def _described(event: Any) -> str:
 
 
 def _text(error: BaseException) -> str:
-    """Return an exception in one line with the place that raised it, cut when it is long."""
+    """Return an exception on one line with the place that raised it, cut if it is long."""
     said = " ".join("".join(traceback.format_exception_only(error)).split())
     said = said if len(said) <= _LONGEST_ERROR else f"{said[:_LONGEST_ERROR]}..."
     places = traceback.extract_tb(error.__traceback__)
@@ -203,7 +203,7 @@ def _text(error: BaseException) -> str:
 
 
 def _trace(error: BaseException) -> str:
-    """Return an exception's traceback; its message may hold what a peer said, so the beginning goes if it is long."""
+    """Return an exception's traceback, without its beginning if it is long: its message may hold a peer's data."""
     return "".join(traceback.format_exception(error))[-_LONGEST_TRACE:]
 
 

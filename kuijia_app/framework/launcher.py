@@ -1,4 +1,4 @@
-"""Runs an application on os-ken, which comes without a launcher of its own."""
+"""Runs an application on os-ken, which has no launcher."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def run_application(
     """Serve switches until the process is ended.
 
     `application` is the name of a module, such as `kuijia_app.controller`; `options` are those of the section that its
-    OPTION_GROUP names. With `tls`, switches connect by TLS alone. To be called in the main thread. An interrupt
-    (SIGINT) ends the process at once: the framework has no way to end its threads, which would keep it alive.
+    OPTION_GROUP names. With `tls`, switches connect by TLS only. Call this in the main thread. An interrupt
+    (SIGINT) ends the process at once: the framework cannot end its threads, which would keep the process alive.
 
-    When the framework stops to listen, or cannot start, the process exits with
-    `kuijia_app.framework.ending.EXIT_STATUS`, as its threads would keep it alive.
+    If the framework stops listening or cannot start, the process exits with
+    `kuijia_app.framework.ending.EXIT_STATUS`, for the same reason.
 
     Raises:
-        InputError: the address cannot be listened on, or the files are no key and certificates.
+        InputError: listening on the address is not possible, or the files are not a key and certificates.
     """
     require_free(listen_host, listen_port)  # the framework listens in a thread whose failure nobody sees
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     logging.getLogger("os_ken").setLevel(logging.WARNING)
-    group = import_module(application).OPTION_GROUP  # which also registers the options
+    group = import_module(application).OPTION_GROUP  # the import also registers the options
     words = [f"--ofp-listen-host={listen_host}", f"--ofp-tcp-listen-port={listen_port}"]
     if tls is not None:
         require_usable(tls)
@@ -53,9 +53,9 @@ def run_application(
     cfg.CONF(words, project="kuijia", default_config_files=[])
     for name, value in options.items():
         cfg.CONF.set_override(name, value, group=group)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # before there are threads that would outlive this one
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # before any thread starts that would outlive this one
     manager = AppManager.get_instance()
-    # Only the main thread can handle a signal, and it would not wake up for one that another thread has taken. What
+    # Only the main thread can handle a signal, and it would not wake up for one that another thread has received. What
     # is blocked here is so in all threads that are started now or by those.
     signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
     manager.load_apps([application])

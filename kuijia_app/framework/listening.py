@@ -1,4 +1,4 @@
-"""Addresses that a controller can listen on, found out before there is one."""
+"""Checks the address and the TLS files of a controller before it starts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def address_of(host: str, port: int) -> tuple[int, tuple[Any, ...]]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "no name of a host"
+        reason = error.strerror if isinstance(error, OSError) else "not the name of a host"
         raise InputError("host", "", f"{quoted(host)} cannot be found ({reason})", _EXPECTED) from error
     family, _, _, _, address = found[0]
     if ip_address(str(address[0]).partition("%")[0]).is_unspecified and not _is_address(host):
@@ -33,13 +33,13 @@ def address_of(host: str, port: int) -> tuple[int, tuple[Any, ...]]:
 
 
 def cannot_listen(host: str, port: int, error: OSError) -> InputError:
-    """Return the error that says why nobody can listen there."""
+    """Return the error that says why listening there is not possible."""
     shown = host if len(host) <= _LONGEST_HOST else quoted(host)
     return InputError(f"{shown}:{port}", "", f"cannot listen: {error.strerror}", "a free port")
 
 
 def require_free(host: str, port: int) -> None:
-    """Raises InputError when nobody can listen there; port 0 stands for any that is free."""
+    """Raise InputError if listening there is not possible; port 0 stands for any free one."""
     family, address = address_of(host, port)
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -50,9 +50,9 @@ def require_free(host: str, port: int) -> None:
 
 
 def require_usable(tls: TlsFiles, passphrase: str | None = None) -> None:
-    """Raises InputError when the files are no key and certificates.
+    """Raise InputError if the files are not a key and certificates.
 
-    A key that is encrypted is tried with the passphrase; without one, OpenSSL asks for it at the terminal.
+    An encrypted key is tried with the passphrase; without one, OpenSSL asks for it at the terminal.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
@@ -74,4 +74,4 @@ def _is_address(host: str) -> bool:
 
 
 _LONGEST_HOST = 60
-"""Characters of a name that are shown."""
+"""Characters of a name shown in messages."""

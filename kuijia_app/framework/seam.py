@@ -1,7 +1,7 @@
-"""The one place that chooses the controller framework: Ryu when `ryu-manager` loaded us, else os-ken.
+"""The one place that chooses the controller framework: Ryu if `ryu-manager` loads the application, else os-ken.
 
-Both carry the same classes under different package names; `ryu-manager` has imported Ryu's application manager by the
-time it loads an application, and nothing else of ours does.
+Both have the same classes under different package names. `ryu-manager` has imported Ryu's application manager before
+it loads an application; nothing in this project imports it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BaseApp: Any = getattr(import_module(f"{_PACKAGE}.base.app_manager"), _BASE_CLAS
 
 app_manager: Any = import_module(f"{_PACKAGE}.base.app_manager")
 
-# Registers the options on listening and on connections; not to be imported before the application manager.
+# Registers the options on listening and on connections; must be imported after the application manager.
 controller: Any = import_module(f"{_PACKAGE}.controller.controller")
 
 parse_message: Any = import_module(f"{_PACKAGE}.ofproto.ofproto_v1_3_parser").msg_parser
@@ -34,7 +34,7 @@ parse_message: Any = import_module(f"{_PACKAGE}.ofproto.ofproto_v1_3_parser").ms
 
 
 def replace_listening(listening: Callable[[], Callable[[], None]]) -> None:
-    """Have the framework make and call `listening()` in the place of its own loop that accepts connections."""
+    """Make the framework create and call `listening()` instead of its own loop that accepts connections."""
     ofp_handler: Any = import_module(f"{_PACKAGE}.controller.ofp_handler")
     ofp_handler.OpenFlowController = listening
 
@@ -48,7 +48,7 @@ def wait_readable(descriptor: int, timeout: float) -> None:
 
 
 def unpatched(module: str) -> Any:
-    """Return a module of the standard library as it is, without what eventlet makes of it."""
+    """Return a module of the standard library without eventlet's patches."""
     return import_module("eventlet.patcher").original(module) if SHARES_ONE_THREAD else import_module(module)
 
 
@@ -74,13 +74,13 @@ native_threading: Any = unpatched("threading")
 native_time: Any = unpatched("time")
 
 Event: Callable[[], Any] = hub.Event if SHARES_ONE_THREAD else native_threading.Event
-"""Makes an event with `set`, `clear` and `wait`; os-ken's own knows no time-outs without eventlet."""
+"""Makes an event with `set`, `clear` and `wait`; os-ken's own has no time-outs without eventlet."""
 
 _Handler = TypeVar("_Handler", bound=Callable[..., None])
 
 
 class Harm(Enum):
-    """Part that a handler may leave in disorder when it raises."""
+    """Part that a handler may leave inconsistent if it raises."""
 
     CONNECTION = "connection"
     APPLICATION = "application"
@@ -89,8 +89,8 @@ class Harm(Enum):
 def on(event: Any, *phases: str, harms: Harm = Harm.APPLICATION) -> Callable[[_Handler], _Handler]:
     """Mark a method of the application as the handler of `event` while a switch is in one of `phases`.
 
-    `harms` says what `GuardedApp` gives up when the method raises: CONNECTION only if the method changes nothing but
-    what is known of that connection.
+    `harms` decides what `GuardedApp` gives up if the method raises: CONNECTION only if the method changes nothing
+    but the state of that connection.
     """
     decorator: Callable[[_Handler], _Handler] = handler.set_ev_cls(event, list(phases))
 
@@ -102,6 +102,6 @@ def on(event: Any, *phases: str, harms: Harm = Harm.APPLICATION) -> Callable[[_H
 
 
 def on_own(event: Any) -> Callable[[_Handler], _Handler]:
-    """Mark a method of the application as the handler of an event that it sends to itself."""
+    """Mark a method as the handler of an event that the application sends to itself."""
     decorator: Callable[[_Handler], _Handler] = handler.set_ev_handler(event)
     return decorator

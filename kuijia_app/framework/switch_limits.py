@@ -1,4 +1,4 @@
-"""Limits on what a switch may send before its connection is given up, and on how often that is reported; pure."""
+"""Limits beyond which a switch's connection is given up, and on how often that is reported; pure."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 MOST_ENTRIES = 100_000
-"""Entries of one description: ports, groups and flow entries of ours, or flows that are counted. A switch of a larger
-plan may have `ENTRIES_PER_WANTED` times as many as are wanted of it, as plans before are on it, too."""
+"""Entries that a switch may describe at a time: ports, groups and our flow entries, or counted flows. A switch of a
+larger plan may have `ENTRIES_PER_WANTED` times its wanted number, because it may still hold earlier plans."""
 
 ENTRIES_PER_WANTED = 4
 
-MOST_STRANGERS = 10_000
-"""Flow entries of one description that carry our cookie but match by fields that no rule of ours has: each takes half
-a millisecond to find out whether a message can name it."""
+MOST_UNKNOWN_ENTRIES = 10_000
+"""Described flow entries with our cookie and match fields that none of our rules has: for each the check whether a
+message can name it takes half a millisecond."""
 
 ANSWER_WITHIN = 10.0
-"""Seconds without any progress after which a switch that owes answers is given up, like one that owes echoes."""
+"""Seconds without progress after which a switch that owes answers is given up, like one that owes echo replies."""
 
 READ_WITHIN = 60.0
-"""Seconds after which a switch is given up that goes on describing itself without an end."""
+"""Seconds after which a switch is given up that does not finish its description."""
 
 FIRST_PAUSE = 10.0
 LONGEST_PAUSE = 3600.0
-"""Seconds between two reports of the same trouble: the first pause, which doubles, and the longest."""
+"""Seconds between two reports of the same fault: the first interval, which doubles, and the longest."""
 
 _LONGEST_STEP = 0.5
-"""Seconds that one look may add: when more have passed it was this process that stood still."""
+"""Seconds that one look may add: if more have passed, it was this process that stood still."""
 
 
 class SwitchFaultError(Exception):
-    """A switch does what no switch may do: its connection is dropped, and nothing of ours is at fault."""
+    """A switch breaks the rules: its connection is dropped; the application is not at fault."""
 
 
 class Patience:
-    """Decide when an answer has been owed for too long, from looks taken again and again."""
+    """Decides when a switch has owed an answer for too long, from looks at regular intervals."""
 
     def __init__(self) -> None:
         self._looked_at: float | None = None
@@ -43,13 +43,13 @@ class Patience:
         self._reading_for = 0.0
 
     def lost(self, now: float, progress: int, *, is_owed: bool, is_reading: bool) -> str | None:
-        """Take one look; return in words what has taken too long, None while nothing has.
+        """Take one look; return the fault of the switch in words, None while it is in time.
 
         Args:
             now: seconds of any clock.
             progress: a number that changes with every answer.
-            is_owed: whether an answer is owed.
-            is_reading: whether what is owed is the description of a switch.
+            is_owed: True while the switch owes an answer.
+            is_reading: True while it owes parts of its description.
         """
         step = 0.0 if self._looked_at is None else min(now - self._looked_at, _LONGEST_STEP)
         self._looked_at = now
@@ -59,7 +59,7 @@ class Patience:
         if self._silent_for >= ANSWER_WITHIN:
             return f"has owed an answer for {ANSWER_WITHIN:g} s"
         if self._reading_for >= READ_WITHIN:
-            return f"has not ended its description of itself within {READ_WITHIN:g} s"
+            return f"has not finished the description of its tables within {READ_WITHIN:g} s"
         return None
 
 
@@ -71,9 +71,9 @@ class _Trouble:
 
 
 class BackOff:
-    """Decide which occurrences of a trouble to report: the first at once, more at intervals that double.
+    """Decides which occurrences of a fault to report: the first at once, later ones at intervals that double.
 
-    A trouble that has not occurred for twice its pause begins anew. At most `_MOST` troubles are remembered.
+    A fault that has not occurred for twice its interval counts as new. At most `_MOST` faults are remembered.
     """
 
     _MOST = 1000
@@ -82,7 +82,7 @@ class BackOff:
         self._troubles: dict[Hashable, _Trouble] = {}
 
     def occurred(self, name: Hashable, now: float) -> int | None:
-        """Return how many occurrences this report stands for, itself included; None when it is too soon for one."""
+        """Return the occurrences since the last report, this one included; None if it is too early for a report."""
         trouble = self._troubles.get(name)
         if trouble is None or now >= trouble.due_at + 2 * trouble.pause:
             unreported = 0 if trouble is None else trouble.unreported

@@ -1,4 +1,4 @@
-"""The key and certificates by which a controller and its switches know each other under TLS."""
+"""Key and certificates by which a controller and its switches identify each other under TLS."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class TlsFiles:
-    """Files in PEM: the controller's private key, its certificate, those of who signs the switches' certificates."""
+    """Files in PEM: the controller's private key, its certificate, and the authority of the switches' certificates."""
 
     key: Path
     certificate: Path

@@ -1,4 +1,4 @@
-"""Notices from a thread of its own that a loop of the application, or of the gate before it, no longer turns."""
+"""Notices from a separate thread that a loop of the application or of the gate hangs."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ LOOK = 0.1
 """Seconds between two looks."""
 
 LIMIT = 2.0
-"""Seconds within which a loop has to turn: a clock sees to it that each has something to do many times a second."""
+"""Seconds within which a loop must turn; a clock gives each loop something to do many times a second."""
 
 LONG_LIMIT = 120.0
-"""The same while work is done that is known to take long."""
+"""The same during work that is known to take long."""
 
 
 class Stall:
-    """Counts looks at which nothing had moved since the one before; pure.
+    """Counts looks without progress since the one before; pure.
 
     Time is counted in looks, not read from a clock: when the whole process stands still, as after SIGSTOP or on a
-    machine that swaps, there are no looks either, and that is nobody's fault.
+    machine that swaps, there are no looks either, and no loop is to blame.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Stall:
         self._still_in_long_work = 0
 
     def look(self, beats: int, *, in_long_work: bool) -> float | None:
-        """Take one look; return the limit in seconds for which `beats` has not changed, None before that."""
+        """Take one look; return the limit in seconds once `beats` has not changed for so long, else None."""
         if beats != self._beats:
             self._beats, self._still, self._still_in_long_work = beats, 0, 0
         elif in_long_work:
@@ -42,10 +42,10 @@ class Stall:
 
 
 class Watchdog:
-    """Calls `stalled` with the name of a loop and a number of seconds once it has not called `beat` for that long.
+    """Calls `stalled` with the name of a loop and a number of seconds once it has not called `beat` for so long.
 
-    `watch` is the body of a thread, which has to be one of the operating system's own and to have its `sleep`: a green
-    thread would stand still together with the loop.
+    `watch` is the body of a thread. The thread and `sleep` must be the operating system's: a green thread would
+    stand still together with the loop.
     """
 
     def __init__(self, stalled: Callable[[str, float], None], sleep: Callable[[float], None]) -> None:
@@ -59,12 +59,12 @@ class Watchdog:
         self._beats[loop] = 0
 
     def beat(self, loop: str) -> None:
-        """Note that a loop has turned; it is watched from the first time on. One thread for each loop may call this."""
+        """Note that a loop has turned, and watch it from now on. One thread for each loop may call this."""
         self._beats[loop] = self._beats.get(loop, 0) + 1
 
     @contextmanager
     def long_work(self) -> Iterator[None]:
-        """Grant all loops `LONG_LIMIT` while the block runs: one may wait for another."""
+        """Allow all loops `LONG_LIMIT` while the block runs: one may wait for another."""
         self._long_works += 1
         try:
             yield
@@ -72,7 +72,7 @@ class Watchdog:
             self._long_works -= 1
 
     def watch(self) -> None:
-        """Look again and again, and never return."""
+        """Look at regular intervals; never return."""
         stalls: defaultdict[str, Stall] = defaultdict(Stall)
         while True:
             self._sleep(LOOK)

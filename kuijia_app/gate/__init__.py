@@ -1,1 +1,1 @@
-"""The gate in front of the framework's parser: every socket of a switch, under limits, and what may pass from it."""
+"""The gate in front of the framework's parser: reads the sockets of switches within limits, and checks messages."""

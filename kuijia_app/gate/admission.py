@@ -1,4 +1,4 @@
-"""The connections that may stay: half-open ones, known switches, strangers; pure, with the time passed in."""
+"""Decides which connections may stay: half-open, of known and unknown switches; pure, with the time passed in."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Verdict(Enum):
     """Decision about a connection whose switch has named its datapath id."""
 
     KNOWN = auto()
-    STRANGER = auto()
+    UNKNOWN = auto()
     DUPLICATE = auto()
-    TOO_MANY_STRANGERS = auto()
+    TOO_MANY_UNKNOWN = auto()
     TOO_OFTEN = auto()
 
 
@@ -31,10 +31,10 @@ class _HalfOpen:
 
 
 class Admission(Generic[Key]):
-    """Counts connections, each called by a key of its own.
+    """Counts connections, each identified by a key.
 
-    Switches that the application knows (`is_known`) are never counted against a limit, as there is one for each id; but
-    each may connect only so often.
+    Switches that the application knows (`is_known`) do not count towards a limit, as each id has only one connection.
+    The rate at which each may connect is limited.
     """
 
     def __init__(self, is_known: Callable[[int], bool], now: float, limits: Limits = LIMITS) -> None:
@@ -44,9 +44,9 @@ class Admission(Generic[Key]):
         self._half_open_at: Counter[str] = Counter()
         self._holders: dict[int, Key] = {}
         self._named: dict[Key, tuple[int, str]] = {}
-        self._strangers: Counter[str] = Counter()
+        self._unknown: Counter[str] = Counter()
         self._returns: dict[tuple[int, str], Allowance] = {}
-        self._announcements = Allowance(limits.strangers_rate, limits.strangers_rate, now)
+        self._announcements = Allowance(limits.unknown_rate, limits.unknown_rate, now)
 
     @property
     def half_open(self) -> int:
@@ -57,7 +57,7 @@ class Admission(Generic[Key]):
         return self._holders.get(datapath_id)
 
     def arrived(self, key: Key, address: str, deadline: float) -> Key | None:
-        """Take a new connection in, half-open; return the one to be dropped for it, if there are too many."""
+        """Add a new half-open connection; if there are too many, return the one to drop."""
         self._half_open[key] = _HalfOpen(address, deadline)
         self._half_open_at[address] += 1
         if self._half_open_at[address] > self._limits.half_open_of_address:
@@ -67,20 +67,20 @@ class Admission(Generic[Key]):
         return None
 
     def prolonged(self, key: Key, deadline: float) -> None:
-        """Give a half-open connection until another time."""
+        """Give a half-open connection another deadline."""
         if key in self._half_open:
             self._half_open[key] = _HalfOpen(self._half_open[key].address, deadline)
 
     def oldest(self, count: int) -> list[Key]:
-        """Return the half-open connections that have been there the longest, at most so many."""
+        """Return the oldest half-open connections, at most so many."""
         return [key for key, _ in zip(self._half_open, range(count), strict=False)]
 
     def overdue(self, now: float) -> list[Key]:
-        """Return the half-open connections whose time is over."""
+        """Return the half-open connections whose deadline has passed."""
         return [key for key, connection in self._half_open.items() if connection.deadline <= now]
 
     def named(self, key: Key, datapath_id: int, now: float) -> Verdict:
-        """Decide about a half-open connection that says its datapath id; it is half-open no longer if it may stay."""
+        """Decide about a half-open connection that names its datapath id; if it may stay, it is no longer half-open."""
         if datapath_id in self._holders:
             return Verdict.DUPLICATE
         address = self._half_open[key].address
@@ -89,26 +89,26 @@ class Admission(Generic[Key]):
             return Verdict.TOO_OFTEN
         if not known:
             limits = self._limits
-            full = self._strangers.total() >= limits.strangers
-            if full or self._strangers[address] >= limits.strangers_of_address or not self._announcements.take(now):
-                return Verdict.TOO_MANY_STRANGERS
-            self._strangers[address] += 1
+            full = self._unknown.total() >= limits.unknown
+            if full or self._unknown[address] >= limits.unknown_of_address or not self._announcements.take(now):
+                return Verdict.TOO_MANY_UNKNOWN
+            self._unknown[address] += 1
         self._forget_half_open(key)
         self._holders[datapath_id] = key
         self._named[key] = (datapath_id, "" if known else address)
-        return Verdict.KNOWN if known else Verdict.STRANGER
+        return Verdict.KNOWN if known else Verdict.UNKNOWN
 
     def left(self, key: Key) -> None:
-        """Forget a connection that has ended; nothing happens when it is forgotten already."""
+        """Forget a connection that has ended; has no effect a second time."""
         self._forget_half_open(key)
         if key in self._named:
             datapath_id, address = self._named.pop(key)
             del self._holders[datapath_id]
             if address:
-                self._less(self._strangers, address)
+                self._less(self._unknown, address)
 
     def _may_return(self, datapath_id: int, address: str, now: float) -> bool:
-        """Count for each address by itself, or who comes too often would keep out the switch whose name it uses."""
+        """Count for each address separately, or one that connects too often would block the switch whose id it uses."""
         limits = self._limits
         allowance = self._returns.pop((datapath_id, address), None)
         if allowance is None:

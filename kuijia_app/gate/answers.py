@@ -1,7 +1,7 @@
-"""Answers of a switch to questions for its ports, groups and flow entries, if it was asked, cut into short parts; pure.
+"""Matches a switch's descriptions of ports, groups and flow entries with requests, and cuts them into parts; pure.
 
-Parsing a message of 64 KB takes tens of milliseconds, for which other switches would wait. So a long part of an answer
-goes on as several short ones, which OpenFlow allows for (OpenFlow 1.3.5, 7.3.5).
+Parsing a message of 64 KB takes tens of milliseconds, and other switches would have to wait. So a long part of an
+answer is passed on as several short ones, which OpenFlow allows (OpenFlow 1.3.5, 7.3.5).
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _PART_BYTES: Final = 2048
 _PASSED_ON: Final = frozenset(Multipart)
 
 _UNNAMED: Final = struct.pack("!I", 0xFFFFFFFF)
-"""An experimenter that no parser knows."""
+"""An experimenter unknown to all parsers."""
 
 _BODY: Final = HEADER.size + MULTIPART_HEADER.size
 
 
 class Answers:
-    """The questions that one switch has been asked, and how much it has answered to each.
+    """The requests sent to one switch, and the size of its answers so far.
 
-    The asking and the taking may happen on two threads.
+    Two different threads may send requests and take answers.
     """
 
     def __init__(self, limits: Limits = LIMITS) -> None:
@@ -40,7 +40,7 @@ class Answers:
         self._taken: dict[tuple[int, int], int] = {}
 
     def asked(self, message: bytes | bytearray) -> None:
-        """Note a message that is sent to the switch, in case it is a question."""
+        """Note a message that is sent to the switch, in case it is a request."""
         if message[1] == Kind.MULTIPART_REQUEST and len(message) >= _BODY:
             (xid,) = struct.unpack_from("!I", message, 4)
             (kind,) = struct.unpack_from("!H", message, HEADER.size)
@@ -51,14 +51,14 @@ class Answers:
                     del self._taken[next(iter(self._taken))]
 
     def parts(self, frame: Frame) -> Iterator[Frame]:
-        """Check a multipart reply while it is cut into short ones, in order; nothing comes of one that was not asked.
+        """Check a multipart reply and yield it in short parts, in order; yield nothing if it was not requested.
 
-        Actions of experimenters lose the experimenter's name, so that no parser of theirs sees them: no application
-        of ours knows any.
+        Actions of experimenters lose the experimenter's name, so that no parser for them runs: no application here
+        uses any.
 
         Raises:
             MalformedError: a length in it is wrong.
-            RefusedError: the answer does not end.
+            RefusedError: the answer is too long.
         """
         kind, flags = elements.multipart_type(frame)
         limit = self._limits.answer_ports if kind == Multipart.PORT_DESC else self._limits.answer_entries

@@ -1,4 +1,4 @@
-"""The application behind the gate, as far as the gate knows it, and the events that the gate has it write down."""
+"""Interface of the gate to the application behind it, with the events that the application logs for the gate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kuijia_app.gate.binding import Binding
 
 
 class Report(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones
-    """Something for the application's event log about a datapath id: a name from `event_log`, and details."""
+    """An entry for the application's event log about a datapath id: a name from `event_log`, and details."""
 
     def __init__(self, name: str, datapath_id: int, details: dict[str, object]) -> None:
         super().__init__()
@@ -22,13 +22,13 @@ class Report(EventBase):  # type: ignore[misc]  # the base class is one of two u
 
 @dataclass(frozen=True)
 class Application:
-    """The application that switches are let in to.
+    """The application to which switches are admitted.
 
     Attributes:
-        is_known: whether it has a switch of this datapath id; may be called on any thread.
-        backlog: how many events wait for it.
+        is_known: returns True if it has a switch with this datapath id; any thread may call it.
+        backlog: returns the number of events that wait for it.
         report: takes a name, a datapath id and details for its event log.
-        binding: the certificates that may speak for datapath ids; without it all may that the authority has signed.
+        binding: the certificates that may use each datapath id; None allows all that the authority has signed.
     """
 
     is_known: Callable[[int], bool]
@@ -38,7 +38,7 @@ class Application:
 
 
 def application_of(app: Any, is_known: Callable[[int], bool], binding: Binding | None) -> Application:  # noqa: ANN401  # an application of either framework
-    """Return a framework's application as the gate sees it."""
+    """Return the gate's interface to a framework's application."""
 
     def report(name: str, datapath_id: int, details: dict[str, object]) -> None:
         app.send_event(app.name, Report(name, datapath_id, details))

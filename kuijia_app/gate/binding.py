@@ -1,4 +1,4 @@
-"""Certificates and the datapath ids that they may speak for, from a file."""
+"""Reads from a file which certificates may use which datapath ids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kuijia_base.errors import InputError, quoted
 from kuijia_base.text import read_text
 
 Binding = Mapping[int, frozenset[str]]
-"""The SHA-256 fingerprints of the certificates that may speak for a datapath id."""
+"""For each datapath id, the SHA-256 fingerprints of the certificates that may use it."""
 
 _EXPECTED: Final = "lines `DATAPATH-ID SHA256-FINGERPRINT`"
 _EXPECTED_ID: Final = "a datapath id, as 1 or 0x0000000000000001"
@@ -24,17 +24,17 @@ _LARGEST_ID: Final = 2**64 - 1
 
 
 def load_binding(path: Path) -> Binding:
-    """Read a file with a datapath id and a fingerprint a line, which may come more than once; # begins a comment.
+    """Read a file with a datapath id and a fingerprint on each line; both may occur repeatedly; # begins a comment.
 
     Raises:
-        InputError: it cannot be read, or a line is none of these.
+        InputError: it cannot be read, or a line has another form.
     """
     try:
         size = path.stat().st_size
     except OSError as error:
         raise InputError(path, "", f"cannot be read ({error.strerror})", _EXPECTED) from error
     if size > _MOST_BYTES or not path.is_file():
-        raise InputError(path, "", "is no file or too long", f"{_EXPECTED}, at most {_MOST_BYTES} bytes")
+        raise InputError(path, "", "is not a file or too long", f"{_EXPECTED}, at most {_MOST_BYTES} bytes")
     found: defaultdict[int, set[str]] = defaultdict(set)
     for number, line in enumerate(read_text(path, _EXPECTED).split("\n"), start=1):
         words = line.partition("#")[0].split()

@@ -1,4 +1,4 @@
-"""Channels for messages over a connection, plain or by TLS, which is worked on in memory; bytes in, bytes out."""
+"""Channels for messages over a connection, plain or with TLS in memory; bytes in, bytes out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PIECE = 64 * 1024
 
 
 class Channel(Protocol):
-    """One side of a connection. One call at a time."""
+    """One side of a connection; only one thread at a time may call it."""
 
     @property
     def is_open(self) -> bool:
@@ -25,13 +25,13 @@ class Channel(Protocol):
         ...
 
     def received(self, data: bytes) -> bytes:
-        """Return the messages in what came over the wire; raises RefusedError when that is nonsense."""
+        """Return the messages in bytes from the wire; raise RefusedError if they cannot be decrypted."""
         ...
 
     def sent(self, data: bytes) -> bytes:
-        """Return what to put on the wire for these messages, and for what the channel itself has to say.
+        """Return the bytes for the wire: those of these messages and of the channel itself.
 
-        Raises RefusedError when the other side has left the channel in a state in which nothing can be sent.
+        Raises RefusedError if the other side has left the channel in a state in which nothing can be sent.
         """
         ...
 
@@ -66,7 +66,7 @@ class TlsChannel:
 
     def received(self, data: bytes) -> bytes:
         if self._is_over:
-            raise RefusedError("it sends more after the end of TLS")  # which nobody would ever read out of memory
+            raise RefusedError("it sends more after the end of TLS")  # such bytes would stay in memory for ever
         self._incoming.write(data)
         messages = bytearray()
         try:

@@ -1,4 +1,4 @@
-"""A connected switch as the framework and applications see it: the framework's class on a wire that never blocks."""
+"""A connected switch for the framework and applications: the framework's class on a wire that never blocks."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from kuijia_app.gate.frames import REPLY_MORE, Frame, Kind, Multipart
 from kuijia_app.gate.wire import EndedError, Wire
 
 _FIRST_XID: Final = 1 << 31
-"""Transaction ids of the gate and of the framework count from here, so that they are none of an application's."""
+"""First transaction id of the gate and the framework, so that these differ from an application's."""
 
 
 class GatedDatapath(controller.Datapath):  # type: ignore[misc]  # the base class is one of two untyped ones
-    """Inherits what applications use: `send_msg`, `set_xid`, `ofproto`, `ofproto_parser`.
+    """Inherits the interface of applications: `send_msg`, `set_xid`, `ofproto`, `ofproto_parser`.
 
-    The framework's own handlers of messages are never called: what they do is done here, within limits.
+    The framework's own message handlers are never called: this class does their work, within limits.
     """
 
     def __init__(self, wire: Wire, answers: Answers, address: tuple[Any, ...], datapath_id: int) -> None:
@@ -40,7 +40,7 @@ class GatedDatapath(controller.Datapath):  # type: ignore[misc]  # the base clas
         return bool(self.state == handler.MAIN_DISPATCHER)
 
     def send(self, buf: bytes | bytearray, close_socket: bool = False) -> bool:  # noqa: FBT001, FBT002  # inherited
-        """Send a message or keep it until the switch reads; return False when the connection has ended."""
+        """Send a message, or keep it until the switch reads; return False if the connection has ended."""
         self._answers.asked(buf)
         is_sent = self._wire.send(bytes(buf))
         if close_socket:
@@ -48,20 +48,20 @@ class GatedDatapath(controller.Datapath):  # type: ignore[misc]  # the base clas
         return is_sent
 
     def close(self) -> None:
-        """Have the connection closed, soon; applications hear of it as when the switch ends it."""
+        """Request that the connection is closed soon; applications get the same event as when the switch closes it."""
         self._wire.fail(EndedError())
 
     def ended(self) -> None:
-        """Tell applications that the connection has been closed; they hear of it once."""
+        """Inform applications, once, that the connection has been closed."""
         self.is_active = False
         self.set_state(handler.DEAD_DISPATCHER)
 
     def ask_for_ports(self) -> None:
-        """Put the question whose answer ends the first phase of a connection."""
+        """Send the request whose answer ends the first phase of a connection."""
         self.send_msg(self.ofproto_parser.OFPPortDescStatsRequest(self, 0))
 
     def pass_on(self, frame: Frame) -> None:
-        """Give a message that has been checked to applications; raises what the framework's parser does."""
+        """Pass a checked message to applications; raises the errors of the framework's parser."""
         message = parse_message(self, frame.version, frame.kind, len(frame.data), frame.xid, frame.data)
         if self.ofp_brick is not None:
             self.ofp_brick.send_event_to_observers(ofp_event.ofp_msg_to_ev(message), self.state)

@@ -1,7 +1,7 @@
 """Lengths inside messages of OpenFlow 1.3, checked in one pass before a parser trusts them; pure.
 
-Every element is at least as long as its fixed part, ends inside the one that holds it, and is a multiple of 8 bytes
-where the specification says so; so a parser that goes from one to the next by these lengths always gets on.
+Every element is at least as long as its fixed part, ends inside the element that contains it, and is a multiple of 8
+bytes where the specification says so. So a parser that steps by these lengths always makes progress.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LENGTH: Final = struct.Struct("!H")
 _OXM: Final = struct.Struct("!HBB")
 
 _EXPERIMENTER: Final = 0xFFFF
-"""Type of an error, an action or an instruction, and class of a match field, that an experimenter has made."""
+"""Experimenter type of an error, an action or an instruction, and experimenter class of a match field."""
 
 _FIXED_LENGTHS: Final[dict[int, int]] = {Kind.FEATURES_REPLY: 32, Kind.PORT_STATUS: 80, Kind.BARRIER_REPLY: 8}
 """OpenFlow 1.3.5, 7.3.1, 7.4.3, 7.3.8."""
@@ -96,8 +96,8 @@ def entries(frame: Frame) -> Iterator[tuple[int, int, tuple[int, ...]]]:
     """Check the entries of a multipart reply one after the other, of one of the types in `Multipart`.
 
     Yields:
-        Where each begins and ends in the message, and where in it stands the name of the experimenter of each
-        experimenter's action.
+        Start and end of each in the message, and the positions of the experimenter's name in each experimenter's
+        action.
 
     Raises:
         MalformedError: a length is wrong.
@@ -109,7 +109,7 @@ def entries(frame: Frame) -> Iterator[tuple[int, int, tuple[int, ...]]]:
         if kind == Multipart.PORT_DESC:
             length = _PORT_LENGTH
             if position + length > end:
-                raise MalformedError("a port that goes beyond its message", frame.data[position:])
+                raise MalformedError("a port that extends beyond its message", frame.data[position:])
         elif kind == Multipart.GROUP_DESC:
             length = _length(frame, position, end, _GROUP_LENGTH, "group")
             _check_buckets(frame, position + _GROUP_LENGTH, position + length, named)
@@ -135,7 +135,7 @@ def _check_flow(frame: Frame, start: int, end: int, named: list[int]) -> None:
             raise MalformedError("an instruction of no known type and length", frame.data[position:])
         position += length
     if position != end:
-        raise MalformedError("a match whose padding goes beyond its flow entry", frame.data[start:])
+        raise MalformedError("a match whose padding extends beyond its flow entry", frame.data[start:])
 
 
 def _check_buckets(frame: Frame, position: int, end: int, named: list[int]) -> None:
@@ -188,7 +188,7 @@ def _field_length(frame: Frame, position: int, end: int) -> int:
 
 
 def _length(frame: Frame, position: int, end: int, least: int, what: str) -> int:
-    """Return the length that an element begins with, a multiple of 8."""
+    """Return the length at the start of an element, a multiple of 8."""
     if position + least > end:
         raise MalformedError(f"a {what} that goes beyond what holds it", frame.data[position:])
     (length,) = _LENGTH.unpack_from(frame.data, position)
@@ -198,7 +198,7 @@ def _length(frame: Frame, position: int, end: int, least: int, what: str) -> int
 
 
 def _head(frame: Frame, position: int, end: int, least: int, what: str) -> tuple[int, int]:
-    """Return type and length that an element begins with."""
+    """Return type and length at the start of an element."""
     if position + least > end:
         raise MalformedError(f"a {what} that goes beyond what holds it", frame.data[position:])
     kind, length = _TYPE_AND_LENGTH.unpack_from(frame.data, position)

@@ -1,4 +1,4 @@
-"""The reason to end a connection."""
+"""Errors that end a connection."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _SHOWN_BYTES = 32
 
 
 class RefusedError(Exception):
-    """A connection is to be ended for `reason`, one of few; `detail` is about this case, printable and short."""
+    """A connection must end for `reason`, one of a few texts; `detail` describes this case, printable and short."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         self.reason = reason

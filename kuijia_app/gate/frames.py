@@ -1,4 +1,4 @@
-"""A stream of bytes cut into the messages of OpenFlow 1.3, each with a header whose length can be; pure."""
+"""Cuts a stream of bytes into the messages of OpenFlow 1.3, each with a possible length in its header; pure."""
 
 from __future__ import annotations
 
@@ -90,14 +90,14 @@ class Splitter:
 
     @property
     def has_frame(self) -> bool:
-        """True when the next message is there in whole, or its header cannot be one."""
+        """True when the next message is complete, or its header is invalid."""
         if len(self._buffer) < HEADER.size:
             return False
         length = HEADER.unpack_from(self._buffer)[2]
         return not HEADER.size <= length <= self.longest or len(self._buffer) >= length
 
     def take(self) -> Frame | None:
-        """Return the next message, or None while it is not there in whole.
+        """Return the next message, or None while it is incomplete.
 
         Raises:
             MalformedError: the length in its header is below the header's own or above the longest.

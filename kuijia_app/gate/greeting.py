@@ -1,4 +1,4 @@
-"""The first messages of a connection, until the switch has named its datapath id (OpenFlow 1.3.5, 6.3.1); pure."""
+"""Handles the messages of a connection until its datapath id is known (OpenFlow 1.3.5, 6.3.1); pure."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Greeting:
     """Takes the messages of one connection until it knows the datapath id.
 
     Attributes:
-        reply: what to send the switch, to be emptied by who sends it; also when a message is refused.
-        datapath_id: from the switch's description of its features, once that has come.
+        reply: bytes for the switch, also when a message is refused; the sender empties it.
+        datapath_id: the id in the switch's features reply, None before it.
     """
 
     def __init__(self, limits: Limits = LIMITS) -> None:
@@ -37,10 +37,10 @@ class Greeting:
         self._agreed = False
 
     def take(self, frame: Frame) -> None:
-        """Take one message.
+        """Handle one message.
 
         Raises:
-            RefusedError: the switch breaks the protocol, does not speak OpenFlow 1.3 or says too much.
+            RefusedError: the switch breaks the protocol, does not speak OpenFlow 1.3 or sends too much.
         """
         if not self._left:
             raise RefusedError("too many messages before its features")
@@ -53,7 +53,7 @@ class Greeting:
         if frame.kind == Kind.HELLO and not self._agreed:
             self._agree(frame)
         elif not self._agreed:
-            raise MalformedError("another message in the place of a hello", frame.data)
+            raise MalformedError("another message in place of a hello", frame.data)
         elif frame.kind == Kind.ECHO_REQUEST:
             self.reply += message(Kind.ECHO_REPLY, frame.xid, frame.data[HEADER.size :])
         elif frame.kind == Kind.FEATURES_REPLY:

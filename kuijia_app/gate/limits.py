@@ -1,4 +1,4 @@
-"""Limits on what switches, and whoever pretends to be one, may cost; `docs/controller.md` lists them."""
+"""Limits on the resources that a switch, real or pretended, may use; `docs/controller.md` lists them."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ from typing import Final
 class Limits:
     """Times in seconds, sizes in bytes, rates per second.
 
-    A connection is half-open until its switch has named its datapath id. A *stranger* is a switch whose datapath id the
-    application does not know: it is left alone, connected.
+    A connection is half-open until its switch has named its datapath id. A switch is *unknown* if the application
+    does not know its datapath id: it is left alone, connected.
 
     Attributes:
-        half_open: half-open connections; with more, the oldest of the address that has the most is dropped.
+        half_open: half-open connections; above it, the oldest from the address with the most is dropped.
         half_open_of_address: the same for one address.
-        returns_rate: how often a second one known switch may connect from one address; above that it is refused.
-        returns_burst: how often at once.
-        returns_remembered: switches and addresses for which that is counted; with more, those seen longest ago are not.
-        strangers: strangers that stay connected; more are refused.
-        strangers_of_address: the same for one address.
-        strangers_rate: strangers that are announced to the application a second.
+        returns_rate: connections of one known switch from one address; above it they are refused.
+        returns_burst: such connections at once.
+        returns_remembered: counted pairs of switch and address; above it the pair seen longest ago is forgotten.
+        unknown: unknown switches that stay connected; more are refused.
+        unknown_of_address: the same for one address.
+        unknown_rate: unknown switches that are announced to the application.
         tls_handshake: time for the handshake of TLS.
         handshake: time from there, or from the connection, until the datapath id is known.
         description: time from there until the ports are described.
         greeting_frames: messages before the datapath id is known.
         greeting_length: the longest message before the datapath id is known.
-        frames_rate: messages, or parts of long ones, taken from one switch; above that it waits. A long one counts for
-            one more for each `frame_share` bytes.
-        frames_burst: how many it may be ahead of its rate.
-        frame_share: see above.
-        stranger_frames_rate: the same for a stranger.
-        turn_frames: messages or parts taken from one switch before the next one has its turn.
-        turn_frame_time: time for one switch before the next one has its turn.
+        frames_rate: messages, or parts of long ones, handled for one switch; above it the switch waits. A long one
+            counts one more for each `frame_share` bytes.
+        frames_burst: messages at once.
+        frame_share: bytes, see above.
+        unknown_frames_rate: the same for an unknown switch.
+        turn_frames: messages or parts handled for one switch in one turn.
+        turn_frame_time: time for one switch in one turn.
         turn_time: time for all half-open connections before known switches have their turn again.
         turn_accepting: time for accepting connections before known switches have their turn again.
-        accepted_rate: connections accepted; more wait to be.
-        accepted_burst: how many may come at once.
+        accepted_rate: connections accepted; more have to wait.
+        accepted_burst: connections accepted at once.
         answer_ports: bytes of all parts of one description of ports.
         answer_entries: bytes of all parts of one description of groups or flow entries.
         entry: bytes of one group or flow entry in such a description.
-        asked: questions that may be unanswered; with more, the oldest is forgotten.
+        asked: requests without an answer; above it the oldest is forgotten.
         unsent: bytes that wait for a switch to read them.
         unread_echoes: bytes of answers to echo requests among them.
-        stalled: time without the switch reading any of what waits for it.
+        stalled: time in which a switch reads nothing although bytes wait for it.
         silence: time without a sign of life after which another connection may take a switch's datapath id.
-        backlog: events that wait for the application, above which no switch is read.
+        backlog: events that wait for the application; above it no switch is read.
     """
 
     half_open: int = 256
@@ -54,9 +54,9 @@ class Limits:
     returns_rate: float = 1.0
     returns_burst: float = 10.0
     returns_remembered: int = 10_000
-    strangers: int = 64
-    strangers_of_address: int = 16
-    strangers_rate: float = 10.0
+    unknown: int = 64
+    unknown_of_address: int = 16
+    unknown_rate: float = 10.0
     tls_handshake: float = 5.0
     handshake: float = 5.0
     description: float = 10.0
@@ -65,7 +65,7 @@ class Limits:
     frames_rate: float = 4000.0
     frames_burst: float = 16000.0
     frame_share: int = 256
-    stranger_frames_rate: float = 10.0
+    unknown_frames_rate: float = 10.0
     turn_frames: int = 16
     turn_frame_time: float = 0.002
     turn_time: float = 0.002

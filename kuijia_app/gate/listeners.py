@@ -1,4 +1,4 @@
-"""The sockets that switches connect to, which go on when descriptors run out."""
+"""The sockets to which switches connect; they keep working when descriptors run out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class NoRoomError(Exception):
 
 
 def listen(family: int, address: tuple[Any, ...]) -> socket.socket:
-    """Return a socket that listens there and never blocks; raises OSError when it cannot."""
+    """Return a socket that listens there and never blocks; raise OSError if it cannot."""
     sockets = unpatched("socket")
     listening: socket.socket = sockets.socket(family, sockets.SOCK_STREAM)
     try:
@@ -34,7 +34,7 @@ def listen(family: int, address: tuple[Any, ...]) -> socket.socket:
 
 
 class Listener:
-    """One listening socket. A descriptor is kept in reserve, to turn a connection away when there is no other left."""
+    """One listening socket, with a spare descriptor that lets it turn a connection away when no other is left."""
 
     def __init__(self, listening: socket.socket, poller: Poller) -> None:
         self._listening = listening
@@ -46,10 +46,10 @@ class Listener:
         self._keep_reserve()
 
     def accept(self) -> tuple[socket.socket, tuple[Any, ...]] | None:
-        """Return the next connection and its address, None when there is none.
+        """Return the next connection and its address, None if there is none.
 
         Raises:
-            NoRoomError: there is one, which had to be turned away.
+            NoRoomError: a connection had to be turned away.
         """
         try:
             connected, address = self._listening.accept()
@@ -63,7 +63,7 @@ class Listener:
         return connected, address
 
     def watch(self, *, reads: bool) -> None:
-        """Begin or cease to wait for connections."""
+        """Start or stop waiting for connections."""
         if reads != self._reads:
             self._reads = reads
             self._poller.modify(self.fd, READABLE if reads else 0)

@@ -1,4 +1,4 @@
-"""The one loop that reads and writes all connections: known switches first, everybody else in turns that are short."""
+"""The one loop that reads and writes all connections: known switches first, all others in short turns."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _TICK: Final = 0.1
 """Seconds between two looks at the clock."""
 
 _BREATH: Final = 0.001
-"""Seconds that an application that has much to do is left alone for."""
+"""Seconds for which the loop leaves a busy application alone."""
 
 _SWITCH_INTERVAL: Final = 0.0005
-"""Seconds after which a thread that computes lets another one go on: Python's own 0.005 would add to every reaction."""
+"""Seconds after which a computing thread lets another one run: Python's default, 0.005, would add to every reaction."""
 
 _READ_SIZE: Final = 64 * 1024
 _GREETING_READ_SIZE: Final = 4 * 1024
 _ROOM: Final = 16
-"""Half-open connections that are dropped when descriptors have run out."""
+"""Half-open connections dropped when descriptors have run out."""
 
 
 def _end(error: Exception) -> NoReturn:
@@ -44,9 +44,9 @@ def _end(error: Exception) -> NoReturn:
 
 
 class Loop:
-    """Serves the connections of `listening` sockets until the process ends; with `tls`, by TLS alone.
+    """Serves the connections of `listening` sockets until the process ends; with `tls`, by TLS only.
 
-    `turned` is called after each turn, of which there are ten a second at least, `failed` to end the process.
+    The loop calls `turned` after each turn, at least ten times a second, and `failed` to end the process.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Loop:
         self._lines = BackOff()
 
     def __call__(self) -> None:
-        """Run; when the loop itself fails, the process ends, as nobody would hear a switch any more."""
+        """Run; if the loop itself fails, the process ends, as no switch would be served any more."""
         sys.setswitchinterval(_SWITCH_INTERVAL)
         try:
             while True:
@@ -82,7 +82,7 @@ class Loop:
             self._failed(error)
 
     def turn(self) -> None:
-        """Wait until something is to be done, and do some of it."""
+        """Wait for work, and do some of it."""
         is_busy = bool(self._unfinished)
         events = self._readiness.wait(0.0 if is_busy else max(self._next_tick - time.monotonic(), 0.0))
         now = time.monotonic()
@@ -90,7 +90,7 @@ class Loop:
         for peer, mask in known.items():
             self._serve(peer, mask, now)
         if known and (others or listeners):
-            hub.sleep(_BREATH)  # or the application would have to fight for its turn
+            hub.sleep(_BREATH)  # otherwise the application would have to compete for its turn
         until = time.monotonic() + self._limits.turn_time
         for peer, mask in others.items():
             if time.monotonic() >= until:
@@ -104,7 +104,7 @@ class Loop:
             hub.sleep(_BREATH)
 
     def _sorted(self, events: list[tuple[int, int]]) -> tuple[dict[Peer, int], dict[Peer, int], list[Listener]]:
-        """Return what is to be served: known switches, others, and sockets with new connections."""
+        """Return the descriptors to serve: known switches, others, and sockets with new connections."""
         ready = dict.fromkeys(self._unfinished, 0)
         listeners = []
         for fd, mask in events:
@@ -168,7 +168,7 @@ class Loop:
         self._reception.arrived(Peer(wire, address, now, self._limits), now)
 
     def _hurry(self) -> None:
-        """Have the clock looked at now, as a wire has failed; any thread may."""
+        """Make the loop check its connections now, as a wire has failed; any thread may call this."""
         self._next_tick = 0.0
         self._readiness.wake()
 

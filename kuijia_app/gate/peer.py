@@ -1,4 +1,4 @@
-"""One connection as the gate sees it: its messages cut and counted, its signs of life."""
+"""One connection to the gate: cuts and counts its messages, and watches its signs of life."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Peer:
     """The other side of one connection.
 
     Attributes:
-        greeting: until the datapath id is known.
-        datapath: from then on, if the application knows the switch.
-        is_stranger: the application does not know it.
-        is_leaving: it has been refused, and is given a moment to read why.
+        greeting: handles messages until the datapath id is known.
+        datapath: the switch from then on.
+        is_unknown: True if the application does not know the switch.
+        is_leaving: True if it has been refused, and has a moment to read the reason.
         rival: another connection that claims the same datapath id, and waits.
-        claim: the description of features of a rival.
-        rivals_refused: how many there were.
-        heard_at: when something came from it last, in seconds.
-        named_at: when it named its datapath id.
-        is_greeted: our hello has been sent.
-        is_paused: it has said more than it may, or waits as a rival: nothing is read for now.
+        claim: the features reply of a rival.
+        rivals_refused: number of refused rivals.
+        heard_at: time of the last bytes from it, in seconds.
+        named_at: time when it named its datapath id.
+        is_greeted: True once our hello has been sent.
+        is_paused: True while nothing is read: it has sent more than it may, or waits as a rival.
     """
 
     def __init__(self, wire: Wire, address: tuple[Any, ...], now: float, limits: Limits = LIMITS) -> None:
@@ -47,7 +47,7 @@ class Peer:
         self.greeting: Greeting | None = Greeting(limits)
         self.answers = Answers(limits)
         self.datapath: GatedDatapath | None = None
-        self.is_stranger = False
+        self.is_unknown = False
         self.is_leaving = False
         self.rival: Peer | None = None
         self.claim: Frame | None = None
@@ -68,36 +68,36 @@ class Peer:
 
     @property
     def is_known(self) -> bool:
-        """True when it is a switch of the application's."""
-        return self.datapath is not None and not self.is_stranger
+        """True if it is a switch that the application knows."""
+        return self.datapath is not None and not self.is_unknown
 
     @property
     def has_frame(self) -> bool:
-        """True when there is something to take already."""
+        """True if a message is already there."""
         return self._has_parts or self._splitter.has_frame
 
     def fed(self, data: bytes, now: float) -> None:
-        """Take bytes in that came from it."""
+        """Add bytes that came from it."""
         self.heard_at = now
         self._splitter.feed(data)
 
-    def named(self, datapath: GatedDatapath, now: float, *, is_stranger: bool) -> None:
-        """Pass from the greeting to what follows it."""
+    def named(self, datapath: GatedDatapath, now: float, *, is_unknown: bool) -> None:
+        """End the greeting, as the datapath id is known."""
         self.datapath = datapath
-        self.is_stranger = is_stranger
+        self.is_unknown = is_unknown
         self.greeting = None
         self.claim = None
         self.named_at = self._next_echo = now
         self._splitter.longest = LONGEST
-        if is_stranger:
-            rate = self._limits.stranger_frames_rate
+        if is_unknown:
+            rate = self._limits.unknown_frames_rate
             self._allowance = Allowance(rate, 2 * rate, now)
 
     def may_speak(self, now: float) -> bool:
         return self._allowance.has_any(now)
 
     def take(self, now: float) -> Frame | None:
-        """Return the next message, short ones made of a long answer, or None while there is none; counts it."""
+        """Return the next message and count it, or None; a long answer comes in short messages."""
         part = next(self._parts, None)
         if part is None:
             self._has_parts = False
@@ -107,21 +107,21 @@ class Peer:
         return part
 
     def passed(self, frame: Frame) -> Frame | None:
-        """Return the message if it is one for applications; others are answered here, dropped or refused.
+        """Return the message if it is one for applications; answer, drop or refuse others.
 
         Raises:
-            MalformedError: a length is wrong, or a switch may send no such message.
-            RefusedError: an answer does not end.
+            MalformedError: a length is wrong, or a switch may not send such a message.
+            RefusedError: an answer is too long.
         """
         if frame.version != VERSION:
             raise MalformedError("a message of another version than OpenFlow 1.3", frame.data)
         if frame.kind in _CHECKED:
             elements.check(frame)
-            return None if self.is_stranger else frame
+            return None if self.is_unknown else frame
         if frame.kind == Kind.MULTIPART_REPLY:
             if self._has_parts:
                 return frame
-            if not self.is_stranger:
+            if not self.is_unknown:
                 self._parts = self.answers.parts(frame)
                 self._has_parts = True
         elif frame.kind == Kind.ECHO_REQUEST:
@@ -129,11 +129,11 @@ class Peer:
         elif frame.kind == Kind.ECHO_REPLY:
             self._echoes.pop(frame.xid, None)
         elif frame.kind not in _DROPPED:
-            raise MalformedError("a message that no switch may send", frame.data)
+            raise MalformedError("a message that switches may not send", frame.data)
         return None
 
     def _echo(self, request: Frame) -> None:
-        """Answer a question for a sign of life; who reads slowly may not have us keep answers without an end."""
+        """Answer an echo request; refuse a peer that reads so slowly that answers pile up."""
         if not self.wire.unsent:
             self._unread_echoes = 0
         self._unread_echoes += len(request.data)
@@ -142,35 +142,35 @@ class Peer:
         self.wire.send(message(Kind.ECHO_REPLY, request.xid, request.data[HEADER.size :]))
 
     def probe(self, now: float) -> None:
-        """Ask it for a sign of life (OpenFlow 1.3.5, 6.3.5)."""
+        """Send an echo request (OpenFlow 1.3.5, 6.3.5)."""
         xid = next(self._echo_ids)
         self._echoes[xid] = now
         self.wire.send(message(Kind.ECHO_REQUEST, xid))
 
     def tend(self, now: float, interval: float) -> None:
-        """Ask for signs of life each `interval` seconds."""
+        """Send an echo request each `interval` seconds."""
         if now >= self._next_echo:
             self._next_echo = now + interval
             self.probe(now)
 
     @property
     def unanswered(self) -> int:
-        """Return how many questions for a sign of life wait for an answer."""
+        """Number of echo requests without an answer."""
         return len(self._echoes)
 
     def silent_for(self, now: float) -> float:
-        """Return for how many seconds it has given no sign of life although it was asked for one."""
+        """Return the seconds without a sign of life since an unanswered echo request."""
         asked_at = next(iter(self._echoes.values()), now)
         return now - max(asked_at, self.heard_at)
 
     def is_late(self, now: float) -> bool:
-        """Return True when it should have described its ports long ago."""
+        """Return True if the deadline for the description of its ports has passed."""
         late = now - self.named_at > self._limits.description
         return late and self.datapath is not None and self.is_known and not self.datapath.is_described
 
     @property
     def datapath_id(self) -> int | None:
-        """The datapath id it has, or claims."""
+        """The datapath id that it has or claims."""
         if self.datapath is not None:
             return int(self.datapath.id)
         return None if self.claim is None else int(struct.unpack_from("!Q", self.claim.data, HEADER.size)[0])

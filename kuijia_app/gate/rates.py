@@ -1,4 +1,4 @@
-"""A bound on how much happens in a time, with short bursts; pure, with the time passed in."""
+"""A limit on a rate, with short bursts; pure, with the time passed in."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Allowance:
         self._at = now
 
     def take(self, now: float, cost: float = 1.0) -> bool:
-        """Use one, unless none is left; return True when there was one. What costs more is paid for afterwards."""
+        """Use one and return True; return False if none is left. A cost above one is paid off afterwards."""
         if not self.has_any(now):
             return False
         self._left -= cost

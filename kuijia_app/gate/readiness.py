@@ -1,4 +1,4 @@
-"""Waiting for sockets under either framework: epoll itself, or epoll while other green threads run."""
+"""Waits for sockets under either framework: by epoll, or by epoll while other green threads run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kuijia_app.gate.wire import READABLE, Poller
 
 
 class Readiness:
-    """Descriptors that can be read or written. `wake` is for any thread, the rest for one."""
+    """Watches descriptors. Any thread may call `wake`, only one thread the rest."""
 
     def __init__(self) -> None:
         self._epoll = unpatched("select").epoll()
@@ -22,11 +22,11 @@ class Readiness:
         return poller
 
     def wake(self) -> None:
-        """Have `wait` return soon."""
+        """Make `wait` return soon."""
         os.eventfd_write(self._wake, 1)
 
     def wait(self, timeout: float) -> list[tuple[int, int]]:
-        """Return the descriptors that are ready, each with what for, as soon as one is, or `timeout` seconds later."""
+        """Return the ready descriptors with their epoll events, as soon as there is one, or after `timeout` seconds."""
         if FRAMEWORK == "os-ken":
             ready: list[tuple[int, int]] = self._epoll.poll(timeout)
         else:

@@ -1,4 +1,4 @@
-"""Reception of connections: takes their messages, lets in by the limits, and closes those that break the rules."""
+"""Handles the messages of connections, admits them within the limits, and closes those that break the rules."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from kuijia_app.gate.peer import Peer
 from kuijia_app.gate.wire import EndedError
 
 _LEAVING: Final = 1.0
-"""Seconds that a refused connection has for reading why."""
+"""Seconds for which a refused connection can read the reason."""
 
 _SHOWN_CHARACTERS: Final = 80
 
-_SILENT: Final = "it gives no sign of life while another connection claims its datapath id"
+_SILENT: Final = "it shows no sign of life while another connection claims its datapath id"
 _NO_ANSWER: Final = "it does not answer echo requests"
 _DUPLICATE: Final = "its datapath id is in use"
 _TOO_OFTEN: Final = "its switch connects too often"
@@ -33,8 +33,8 @@ _TOO_OFTEN: Final = "its switch connects too often"
 class Reception:
     """Holds all connections. All methods are for the loop's thread.
 
-    `echo_interval` is in seconds; more than `unanswered` echo requests without an answer end a connection, 0 asks for
-    none.
+    `echo_interval` is in seconds, 0 sends no echo requests; more than `unanswered` of them without an answer end a
+    connection.
     """
 
     def __init__(
@@ -60,15 +60,15 @@ class Reception:
         return self._peers.get(fd)
 
     def is_here(self, peer: Peer) -> bool:
-        """Return True while a connection has not been closed."""
+        """Return True until a connection is closed."""
         return self._peers.get(peer.wire.fd) is peer
 
     def is_congested(self) -> bool:
-        """Return True while the application has more to do than it should wait for."""
+        """Return True while more events wait for the application than the limit."""
         return self._application.backlog() >= self._limits.backlog
 
     def arrived(self, peer: Peer, now: float) -> None:
-        """Take a new connection in."""
+        """Add a new connection."""
         self._peers[peer.wire.fd] = peer
         limit = self._limits.handshake if peer.wire.is_open else self._limits.tls_handshake
         dropped = self._admission.arrived(peer, peer.host, now + limit)
@@ -77,7 +77,7 @@ class Reception:
         self._greet(peer)
 
     def received(self, peer: Peer, data: bytes, now: float) -> None:
-        """Take in what a connection has sent."""
+        """Read the bytes that a connection has sent."""
         peer.fed(data, now)
         if not peer.is_greeted and peer.wire.is_open:
             self._admission.prolonged(peer, now + self._limits.handshake)
@@ -86,9 +86,9 @@ class Reception:
             self._refuse_duplicate(peer.rival, now)
 
     def serve(self, peer: Peer, now: float) -> None:
-        """Give a connection its turn: so many of its messages are taken, the rest waits.
+        """Give a connection its turn: handle a limited number of its messages.
 
-        Whatever goes wrong concerns this connection alone, which is dropped.
+        Any fault affects only this connection, which is dropped.
         """
         until = time.monotonic() + self._limits.turn_frame_time
         with self._concerning(peer, now):
@@ -103,7 +103,7 @@ class Reception:
                     return
 
     def drop(self, peer: Peer, why: RefusedError | EndedError, now: float) -> None:
-        """Close a connection; one that is refused is logged, and reported when it was a switch of the application's."""
+        """Close a connection; log a refused one, and report it if it was a known switch."""
         if not self.is_here(peer):
             return
         if isinstance(why, RefusedError) and not peer.is_leaving:
@@ -124,15 +124,15 @@ class Reception:
                 self._admit(rival, now)
 
     def tend(self, now: float) -> None:
-        """Look at the clock: ask for signs of life, and drop those whose time is over."""
+        """Check the time: send echo requests, and drop connections whose deadline has passed."""
         for peer in self._admission.overdue(now):
             if peer.is_leaving:
                 self.drop(peer, EndedError(), now)
             elif peer.claim is not None:
                 self._refuse_duplicate(peer, now)
             else:
-                what = "its features" if peer.wire.is_open else "TLS"
-                self.drop(peer, RefusedError(f"no end of {what} in time"), now)
+                what = "its features did not come" if peer.wire.is_open else "its TLS handshake did not end"
+                self.drop(peer, RefusedError(f"{what} in time"), now)
         is_congested = self.is_congested()
         for peer in list(self.peers):
             if self.is_here(peer):
@@ -145,7 +145,7 @@ class Reception:
 
     @contextmanager
     def _concerning(self, peer: Peer, now: float) -> Iterator[None]:
-        """Drop a connection whose messages raise anything."""
+        """Drop a connection if handling its messages raises an exception."""
         try:
             yield
         except RefusedError as error:
@@ -202,23 +202,23 @@ class Reception:
         verdict = self._admission.named(peer, datapath_id, now)
         if verdict is Verdict.DUPLICATE:
             self._dispute(peer, datapath_id, now)
-        elif verdict is Verdict.TOO_MANY_STRANGERS:
+        elif verdict is Verdict.TOO_MANY_UNKNOWN:
             self.drop(peer, RefusedError("too many switches that the application does not know"), now)
         elif verdict is Verdict.TOO_OFTEN:
             self.drop(peer, RefusedError(_TOO_OFTEN), now)
         else:
-            self._let_in(peer, peer.claim, datapath_id, now, is_stranger=verdict is Verdict.STRANGER)
+            self._let_in(peer, peer.claim, datapath_id, now, is_unknown=verdict is Verdict.UNKNOWN)
 
-    def _let_in(self, peer: Peer, features: Frame, datapath_id: int, now: float, *, is_stranger: bool) -> None:
+    def _let_in(self, peer: Peer, features: Frame, datapath_id: int, now: float, *, is_unknown: bool) -> None:
         self._pause(peer, paused=False)
         datapath = GatedDatapath(peer.wire, peer.answers, peer.address, datapath_id)
-        peer.named(datapath, now, is_stranger=is_stranger)
+        peer.named(datapath, now, is_unknown=is_unknown)
         datapath.pass_on(features)
-        if not is_stranger:
+        if not is_unknown:
             datapath.ask_for_ports()
 
     def _dispute(self, peer: Peer, datapath_id: int, now: float) -> None:
-        """Two connections have one datapath id: the first keeps it if it gives a sign of life."""
+        """Handle two connections with one datapath id: the first keeps it if it shows a sign of life."""
         holder = self._admission.holder(datapath_id)
         assert holder is not None
         if holder.rival is not None and self.is_here(holder.rival):
@@ -229,7 +229,7 @@ class Reception:
         self._pause(peer, paused=True)
         if holder.silent_for(now) > self._limits.silence:
             self.drop(holder, RefusedError(_SILENT), now)
-        elif not holder.unanswered:  # or whoever claims often enough would make it one that owes too many answers
+        elif not holder.unanswered:  # otherwise many claims would make it owe too many answers
             holder.probe(now)
 
     def _refuse_duplicate(self, rival: Peer, now: float) -> None:
@@ -253,7 +253,7 @@ class Reception:
         elif peer.datapath is None:
             return
         elif peer.is_paused or is_congested:
-            peer.heard_at = now  # it may have spoken: nobody listens
+            peer.heard_at = now  # it may have sent something that was not read
             if peer.is_paused and peer.may_speak(now):
                 self._pause(peer, paused=False)
         elif peer.is_late(now):
@@ -266,7 +266,7 @@ class Reception:
             peer.tend(now, self._echo_interval)
 
     def _show_out(self, peer: Peer, now: float) -> None:
-        """Tell a refused connection why, and close it soon."""
+        """Send a refused connection the reason, and close it soon."""
         self._greet(peer)
         peer.wire.finish()
         peer.is_leaving = True
@@ -284,7 +284,7 @@ class Reception:
             self._logger.warning("connection of %s%s ended: %s%s", peer.host, named, why, more)
 
     def _report(self, event: str, peer: Peer, datapath_id: int, now: float, **details: object) -> None:
-        """Have an event written; those of one kind about one switch, or about unknown ones, come ever less often."""
+        """Report an event; events of one kind about one switch, or about unknown ones, come ever less often."""
         is_known = self._application.is_known(datapath_id)
         times = self._events.occurred((event, datapath_id if is_known else None, details.get("reason")), now)
         if times is not None:

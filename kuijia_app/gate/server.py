@@ -1,4 +1,4 @@
-"""The gate set up from the framework's options, in the place of the framework's own listening."""
+"""Sets up the gate from the framework's options, in place of the framework's own listening."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from kuijia_app.gate.reception import Reception
 from kuijia_base.errors import InputError
 
 DEFAULT_PORTS: Final = (6653, 6633)
-"""The ports of OpenFlow, new and old, on which the frameworks listen when they are given none."""
+"""The ports of OpenFlow, new and old, on which the frameworks listen by default."""
 
 _SHARE_OF_DESCRIPTORS: Final = 4
-"""The part of the process's descriptors, one in so many, that half-open connections may take."""
+"""Half-open connections may use one in so many of the process's descriptors."""
 
 
 def stand_before(app: GuardedApp, is_known: Callable[[int], bool], tls_bind: str | None) -> None:
-    """Let switches in to `app` through the gate alone; to be called before the framework begins to listen.
+    """Admit switches to `app` only through the gate; call this before the framework starts to listen.
 
-    `is_known` says of a datapath id whether the application has such a switch. `tls_bind` is the path of a file as
-    `load_binding` reads it.
+    `is_known` returns True if the application has a switch with a datapath id. `tls_bind` is the path of a file for
+    `load_binding`.
 
     Raises:
         InputError: the file cannot be used, or switches do not connect by TLS.
@@ -100,7 +100,7 @@ def _tls_context() -> ssl.SSLContext | None:
 
 
 def _within_descriptors(limits: Limits) -> Limits:
-    """Return the limits, less half-open connections where the process may have few descriptors."""
+    """Return the limits, with fewer half-open connections if the process may have few descriptors."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most == resource.RLIM_INFINITY:
         return limits

@@ -1,4 +1,4 @@
-"""The socket of one switch: read by the loop, written by any thread without ever waiting."""
+"""The socket of one switch: the loop reads it, any thread may write to it without waiting."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Poller(Protocol):
 
 
 class EndedError(Exception):
-    """The other side has ended the connection, or the network has."""
+    """The other side or the network has ended the connection."""
 
 
 class Wire:
     """A connected socket that never blocks, its channel and the bytes that wait to be sent.
 
-    `failed` is called once, on the thread that finds out, when what waits can no longer be sent; the loop is to close
-    the wire then. `clock` gives the time in seconds.
+    `failed` is called once, on the thread that finds out, when the waiting bytes can no longer be sent; the loop must
+    then close the wire. `clock` returns the time in seconds.
     """
 
     def __init__(
@@ -85,11 +85,11 @@ class Wire:
         return self._failure
 
     def read(self, size: int) -> bytes:
-        """Return messages that have come, nothing when none have.
+        """Return the messages that have arrived, if any.
 
         Raises:
             EndedError: the connection has ended.
-            RefusedError: what has come is no TLS.
+            RefusedError: the bytes are not TLS.
         """
         try:
             data = self._socket.recv(size)
@@ -103,13 +103,13 @@ class Wire:
             try:
                 return self._channel.received(data)
             except RefusedError as error:
-                self._failure = self._failure or error  # or who sends before the loop closes it would use the channel
+                self._failure = self._failure or error  # so that no other thread uses the channel any more
                 raise
             finally:
                 self._put(self._channel.sent(b""))
 
     def send(self, data: bytes) -> bool:
-        """Send as much as goes, keep the rest in order; return False when the wire is closed or fails."""
+        """Send as much as possible, keep the rest in order; return False if the wire is closed or fails."""
         failed = False
         with self._lock:
             if self._closed or self._failure is not None:
@@ -124,7 +124,7 @@ class Wire:
         return not failed
 
     def flush(self) -> None:
-        """Send what waits, as far as it goes."""
+        """Send as many of the waiting bytes as possible."""
         with self._lock:
             if self._unsent and not self._closed:
                 with memoryview(self._unsent) as unsent:
@@ -133,24 +133,24 @@ class Wire:
                 self._note_unsent(sent)
 
     def watch(self, *, reads: bool) -> None:
-        """Begin or cease to wait for what comes."""
+        """Start or stop waiting for bytes."""
         with self._lock:
             self._reads = reads
             self._watch()
 
     def fail(self, failure: RefusedError | EndedError) -> None:
-        """Have the loop close the wire; any thread may."""
+        """Request that the loop closes the wire; any thread may call this."""
         with self._lock:
             self._failure = self._failure or failure
         self._failed()
 
     def is_stalled(self, now: float) -> bool:
-        """Return True when the other side has read nothing of what waits for too long."""
+        """Return True if bytes wait and the other side has read nothing for too long."""
         since = self._waits_since
         return since is not None and now - since > self._limits.stalled
 
     def finish(self) -> None:
-        """Tell the other side that nothing more will come."""
+        """Inform the other side that nothing more will come."""
         self._shut(socket.SHUT_WR)
 
     def close(self) -> None:

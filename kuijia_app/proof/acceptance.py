@@ -48,7 +48,7 @@ def _group_problems(group: Group, present: set[int]) -> Iterator[str]:
     for position, bucket in enumerate(group.buckets):
         problems = [problem for action in bucket.actions for problem in _action_problems(action, present)]
         if bucket.watch_group is not None and bucket.watch_group not in present:
-            problems.append(f"group {bucket.watch_group} does not exist by then")
+            problems.append(f"group {bucket.watch_group} does not exist yet")
         watches = bucket.watch_port is not None or bucket.watch_group is not None
         if group.group_type is GroupType.FAST_FAILOVER and not watches:
             problems.append("watches nothing")
@@ -67,7 +67,7 @@ def _action_problems(action: Action, present: set[int]) -> Iterator[str]:
     match action:
         case ToGroup(group_id):
             if group_id not in present:
-                yield f"group {group_id} does not exist by then"
+                yield f"group {group_id} does not exist yet"
         case PushLabel(label, traffic_class):
             yield from _too_large({"mpls_label": label, "mpls_tc": traffic_class})
         case SetDscp(dscp):

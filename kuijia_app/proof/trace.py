@@ -67,7 +67,7 @@ def parse_packet(text: str, topology: Topology, options: PipelineOptions) -> Ask
     for word in words:
         name, value = _word(word, options)
         if name in values:
-            raise InputError("packet", "", f"{quoted(word)} says the {name} again", PACKET_SYNTAX)
+            raise InputError("packet", "", f"{quoted(word)} gives the {name} a second time", PACKET_SYNTAX)
         values[name] = value
     return AskedPacket(source, target, values.get("slot", 0), values.get("dscp", 0), values.get("ecn", 0))
 

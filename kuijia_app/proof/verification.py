@@ -156,7 +156,7 @@ class Verifier:
                 walk = self._network.walk(source, Packet(in_port, host, address, code_point, ecn))
                 if walk.hops[0].forwarding.sent or walk.choices:
                     about = f"{source} -> {address}, dscp {code_point}, ecn {ecn}"
-                    problem = f"planned for nobody, but not dropped at {place(walk.hops[0])}"
+                    problem = f"traffic of no pair, but not dropped at {place(walk.hops[0])}"
                     self._found.violations.append(Violation("stray", NO_FAILURE.name, about, (), problem))
 
     def _check_sessions(self) -> None:
@@ -243,7 +243,7 @@ class Verifier:
         """
         for number, choice in enumerate(walk.choices):
             if number or choice.switch != traffic.source or not traffic.is_split:
-                yield "choice", f"group {choice.group.group_id} of {choice.switch} chooses by the hash once more"
+                yield "choice", f"group {choice.group.group_id} of {choice.switch} hashes: only the ingress may, once"
             elif len(choice.group.buckets) != self._slot_count:
                 count = f"{len(choice.group.buckets)} buckets, expected {self._slot_count}"
                 yield "choice", f"group {choice.group.group_id} of {choice.switch} has {count}"
@@ -268,10 +268,10 @@ class Verifier:
             present = self._network.switch(name).groups
             for group_id in sorted(groups.keys() | present.keys()):
                 if groups.get(group_id) != present.get(group_id):
-                    problem = f"after healing, group {group_id} of {name} is not what it was"
+                    problem = f"after healing, group {group_id} of {name} differs from before"
                     self._found.violations.append(Violation("healed", failure.name, "", (), problem))
         for switch, port in sorted(self._network.dead_ports ^ self._dead_ports):
-            problem = f"after healing, port {port} of {switch} is not what it was"
+            problem = f"after healing, port {port} of {switch} differs from before"
             self._found.violations.append(Violation("healed", failure.name, "", (), problem))
 
     def _walk(self, traffic: Traffic, slot: int) -> Walk:

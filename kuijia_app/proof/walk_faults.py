@@ -1,4 +1,4 @@
-"""The faults of one way through the model network, held against what is due to its traffic; pure."""
+"""Finds the faults of one walk through the model network: differences from the treatment due to its traffic; pure."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _faults_anyway(walk: Walk) -> Iterator[tuple[str, str]]:
         if hop.forwarding.sent and hop.forwarding.problem is not None:
             yield "ambiguous", f"{hop.forwarding.problem} at {place(hop)}"
     if walk.end is End.LOOPED:
-        yield "loop", f"goes round for ever from {place(walk.hops[-1])}: {way_text(walk)}"
+        yield "loop", f"loops for ever from {place(walk.hops[-1])}: {way_text(walk)}"
     if walk.end is End.COPIED:
         ports = ", ".join(str(port) for port, _ in walk.hops[-1].forwarding.sent)
         yield "copy", f"sent out of ports {ports} at {place(walk.hops[-1])}"

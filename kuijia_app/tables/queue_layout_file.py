@@ -21,7 +21,7 @@ _WHOLE = "a whole number, zero or more"
 
 
 def load_layout(path: Path) -> QueueLayout:
-    """The layout in a YAML file.
+    """Return the layout in a YAML file.
 
     The file holds `queues`, in the strict order in which they are served, each with the `id` that switches know it by,
     a `name`, the `traffic_class` that labels carry, perhaps the `ecn` bits for tagging dscp-ecn and the share of the
@@ -45,8 +45,8 @@ class _Reader:
         root = document.root()
         keys = document.mapping(root, "the file", _KEYS, required=("queues", "control", "classes"))
         name = document.text(keys["name"], "name") if "name" in keys else document.path.stem
-        queue_nodes = document.sequence(keys["queues"], "queues", _QUEUES, "one queue at least")
-        class_nodes = document.sequence(keys["classes"], "classes", _CLASSES, "one class at least")
+        queue_nodes = document.sequence(keys["queues"], "queues", _QUEUES, "at least one queue")
+        class_nodes = document.sequence(keys["classes"], "classes", _CLASSES, "at least one class")
         queues = tuple(self._queue(node) for node in queue_nodes)
         by_name = {queue.name: queue for queue in queues}
         classes = tuple(self._class(node, by_name) for node in class_nodes)
@@ -77,7 +77,7 @@ class _Reader:
         keys = self._document.mapping(node, "a class", _CLASS_KEYS, required=("priority", "normal", "victim"))
         code_points: tuple[int, ...] = ()
         if "code_points" in keys:
-            marks = self._document.sequence(keys["code_points"], "code_points", "a list of DSCP values", "one at least")
+            marks = self._document.sequence(keys["code_points"], "code_points", "a list of DSCP values", "at least one")
             code_points = tuple(self._whole(mark, "a code point") for mark in marks)
         return TrafficClass(
             self._whole(keys["priority"], "priority"),
@@ -100,5 +100,5 @@ class _Reader:
 
 
 def _value(item: yaml.Node, key: str) -> yaml.Node:
-    """The value of a key that `mapping` has found, the item itself where the key is left out."""
+    """Return the value of a key that `mapping` has found, the item itself if the key is missing."""
     return next((value for name, value in item.value if name.value == key), item)

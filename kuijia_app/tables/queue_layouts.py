@@ -51,7 +51,7 @@ def named_layout(name: str) -> QueueLayout:
         return LAYOUTS[name]
     path = layout_file(name)
     if path is None:
-        raise InputError("layout", "", f"there is none called {quoted(name)}", f"{', '.join(LAYOUTS)} or a YAML file")
+        raise InputError("layout", "", f"{quoted(name)} is unknown", f"{', '.join(LAYOUTS)} or a YAML file")
     return load_layout(path)
 
 

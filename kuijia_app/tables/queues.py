@@ -106,7 +106,7 @@ def require_sound(layout: QueueLayout) -> None:
             expected = f"{position}: priorities count from 0, the most important, without gaps"
             raise UnsoundError((*where, "priority"), f"priority {each.priority}", expected)
         if not each.code_points and position < len(layout.classes) - 1:
-            expected = "one at least: only the last class has what is not marked"
+            expected = "at least one: only the last class has unmarked packets"
             raise UnsoundError((*where, "code_points"), f"class {each.priority} has no code points", expected)
         if layout.queues.index(each.victim) <= layout.queues.index(each.normal):
             problem = f"victims of class {each.priority} wait in {quoted(each.victim.name)}"

@@ -33,7 +33,7 @@ class PushLabel:
 
 @dataclass(frozen=True, slots=True)
 class PopLabel:
-    """Pop the MPLS header; what is under it is an IPv4 packet."""
+    """Pop the MPLS header; an IPv4 packet is under it."""
 
 
 @dataclass(frozen=True, slots=True)

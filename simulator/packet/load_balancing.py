@@ -28,6 +28,15 @@ class Flowlets:
 
 
 @dataclass(frozen=True)
+class LabelSwitched:
+    """Each switch looks the label of a packet, the number of its path, up in a table of its own (as in RFC 3031).
+
+    Tables have the paths of all flows; `Simulation.set_label_table` replaces them. A packet ends where its label is
+    unknown, and after 255 switches, as tables may have loops.
+    """
+
+
+@dataclass(frozen=True)
 class FixedPath:
     """All packets of a flow take its path."""
 
@@ -49,7 +58,7 @@ class RandomPaths:
     """Any shortest path, at random, for each packet (Dixit et al., INFOCOM 2013)."""
 
 
-Forwarding = SourceRouted | SwitchEcmp | Flowlets
+Forwarding = SourceRouted | SwitchEcmp | Flowlets | LabelSwitched
 PathChoice = FixedPath | FlowCells | RandomPaths
 
 
@@ -59,8 +68,8 @@ class LoadBalancer:
 
     Attributes:
         what: description for users.
-        forwarding: what switches do; if they are not `SourceRouted`, they ignore the paths of flows.
-        choice: what senders do.
+        forwarding: choice by switches; those that choose the way themselves ignore the paths of flows.
+        choice: choice by senders.
     """
 
     what: str = "every flow keeps one path, by hash"
@@ -75,12 +84,13 @@ class LoadBalancer:
     @property
     def at_switches(self) -> bool:
         """True if switches choose the way of packets."""
-        return not isinstance(self.forwarding, SourceRouted)
+        return not isinstance(self.forwarding, SourceRouted | LabelSwitched)
 
 
 LOAD_BALANCERS: Mapping[str, LoadBalancer] = {
     "fixed": LoadBalancer(),
     "ecmp": LoadBalancer("each switch hashes flows anew", SwitchEcmp()),
+    "labels": LoadBalancer("as fixed, by the label tables of the switches", LabelSwitched()),
     "flowlets": LoadBalancer("switches choose at random after a pause of 100 us", Flowlets()),
     "round-robin": LoadBalancer("senders take the next path with each packet", choice=FlowCells()),
     "cells": LoadBalancer("senders take the next path every 64 KB", choice=FlowCells(65_536)),

@@ -83,12 +83,17 @@ class FlowStates:
 
 @dataclass(frozen=True)
 class Totals:
-    """Packets of all kinds: `made` is `arrived` + `dropped` (by queues) + `lost` (by failed links) + `in_flight`."""
+    """Packets of all kinds: `made` is `arrived` + `dropped` (by queues) + `lost` + `in_flight`.
+
+    Links lose packets when they have failed or are lossy, and switches those that they cannot forward: `unroutable`
+    counts the latter, and each of them also counts as lost by the link that it came by.
+    """
 
     made: int
     arrived: int
     dropped: int
     lost: int
+    unroutable: int
     in_flight: int
     data_arrived: int
     allocated: int

@@ -63,6 +63,19 @@ class RouteTable:
         self.taken[flow] = self._set([there]), self._set([back])
         return self.taken[flow]
 
+    def number(self, path: Sequence[int]) -> int:
+        """Return the index of a path, which is added if it is not in the table.
+
+        Raises:
+            UnsoundError: its links do not lead from one to the next.
+        """
+        where, links = ("path",), self._network.links
+        if not path or not 0 <= path[0] < len(links):
+            problem = f"there is no link {path[0]}" if path else "it has no links"
+            raise UnsoundError(where, problem, f"links from 0 to {len(links) - 1}")
+        self._follow(path, links[path[0]].source, where)
+        return self._places.setdefault(tuple(path), len(self._places))
+
     def reroute(self, failed: AbstractSet[int]) -> list[tuple[int, int, int]]:
         """Reroute flows around failed links; return each changed flow with the indices of its paths there and back.
 
@@ -112,15 +125,17 @@ class RouteTable:
         if flow.path is None:
             return
         for path, first, last in zip(flow.path, (flow.source, flow.target), (flow.target, flow.source), strict=True):
-            node = first
-            for link in path:
-                if not 0 <= link < len(self._network.links) or self._network.links[link].source != node:
-                    raise UnsoundError(
-                        ("flows", number, "path"), f"link {link} does not leave node {node}", "a link that does"
-                    )
-                node = self._network.links[link].target
-            if node != last:
-                raise UnsoundError(("flows", number, "path"), f"ends at node {node}", f"node {last}")
+            where = ("flows", number, "path")
+            if (end := self._follow(path, first, where)) != last:
+                raise UnsoundError(where, f"ends at node {end}", f"node {last}")
+
+    def _follow(self, path: Sequence[int], node: int, where: tuple[str | int, ...]) -> int:
+        """Return the node at the end of a path that begins at this node."""
+        for link in path:
+            if not 0 <= link < len(self._network.links) or self._network.links[link].source != node:
+                raise UnsoundError(where, f"link {link} does not leave node {node}", "a link that does")
+            node = self._network.links[link].target
+        return node
 
 
 def _ends(group: Flows) -> list[_Ends]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +78,7 @@ class Simulation:
         """
         moment = int(picoseconds(time))
         if moment < self._core.now:
-            raise UnsoundError(("at",), f"{time:g} s is over", f"{self.now:g} s or later")
+            raise UnsoundError(("at",), f"{time:g} s is in the past", f"{self.now:g} s or later")
         self._called += 1
         heapq.heappush(self._calls, (moment, self._called, call))
 
@@ -89,7 +90,9 @@ class Simulation:
         """
         check_sizes(self.network, [flows])
         if flows.count and picoseconds(flows.start).min() < self._core.now:
-            raise UnsoundError(("flows", "start"), f"{flows.start.min():g} s is over", f"{self.now:g} s or later")
+            raise UnsoundError(
+                ("flows", "start"), f"{flows.start.min():g} s is in the past", f"{self.now:g} s or later"
+            )
         routes, sets = (table[0].size - 1 for table in (self._table.arrays(), self._table.sets()))
         first = len(self._table.taken)
         self._table.extend([flows], around)
@@ -114,8 +117,47 @@ class Simulation:
         self._add_paths(routes, sets)
         self._core.move_flow(flow, forward, backward)
 
+    def label(self, path: Sequence[int]) -> int:
+        """Return the label of packets that senders send on this path, given as numbers of links.
+
+        A path that no flow has had is put into the tables of its switches.
+
+        Raises:
+            UnsoundError: its links do not lead from one to the next.
+        """
+        routes, sets = (table[0].size - 1 for table in (self._table.arrays(), self._table.sets()))
+        number = self._table.number(path)
+        if number == routes:
+            self._add_paths(routes, sets)
+        return number
+
+    def label_table(self, switch: int) -> dict[int, int]:
+        """Return the link by which a switch sends the packets with each label.
+
+        Raises:
+            UnsoundError: the node is no switch, or switches do not forward by labels.
+        """
+        with _refusals():
+            labels, links = self._core.label_table(switch)
+        return dict(zip(labels.tolist(), links.tolist(), strict=True))
+
+    def set_label_table(self, switch: int, table: Mapping[int, int]) -> None:
+        """Replace a switch's label table from now on; paths that senders take later come to it.
+
+        Raises:
+            UnsoundError: as for `label_table`, or a link does not leave the switch, or a label is not below 2^24.
+        """
+        labels = sorted(table)
+        for what, numbers, end in (("labels", table, 1 << 24), ("links", table.values(), len(self.network.links))):
+            if (wrong := next((number for number in numbers if not 0 <= number < end), None)) is not None:
+                raise UnsoundError((what,), f"{wrong} is none", f"0 to {end - 1}")
+        with _refusals():
+            self._core.set_label_table(
+                switch, np.array(labels, np.uint32), np.array([table[label] for label in labels], np.uint32)
+            )
+
     def fail(self, link: int, *, known: bool = True) -> None:
-        """Fail a link now: what waits for it or is on it is lost, and so is what comes.
+        """Fail a link now: packets that wait for it, are on it or come later are lost.
 
         Args:
             link: its number.
@@ -127,12 +169,21 @@ class Simulation:
         """Repair a link now; arguments as of `fail`."""
         self._set_link(link, up=True, known=known)
 
-    def port_counters(self) -> dict[str, NDArray[np.uint64]]:
+    def port_counters(self) -> dict[str, NDArray[Any]]:
         """Return views, not copies, of the packets and bytes counted at each link, as in `LinkResults`; read-only.
 
-        They change when the simulation runs; call again after a run, as packets are counted when somebody asks.
+        The bytes that wait in the link's queue are `queued`, their maximum `queued_peak`. The values change when the
+        simulation runs; call this again after a run, as packets are counted only on request.
         """
         return self._core.port_counters()
+
+    def flow_counters(self) -> dict[str, NDArray[Any]]:
+        """Return views, not copies, of the numbers counted for each flow, as in `FlowResults`; read-only.
+
+        They change when the simulation runs; call again after a run, as transports hand over their counters when
+        somebody asks. Views from before `add_flows` may keep the values that they had then.
+        """
+        return self._core.flow_counters()
 
     def _set_link(self, link: int, *, up: bool, known: bool) -> None:
         with _refusals():

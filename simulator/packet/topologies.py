@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from simulator.packet.network import Network
 from simulator.packet.queues import Queueing
+from te_solver.topology import Topology
 
 
 def single_switch(hosts: int, rate: float, delay: float, queueing: Queueing) -> Network:
@@ -114,6 +116,27 @@ def fat_tree(ports: int, rate: float, delay: float, queueing: Queueing) -> Netwo
         for aggregation, group in zip(aggregations, cores, strict=True):
             for core in group:
                 link(aggregation, core)
+    return network
+
+
+def of_graph(topology: Topology, hosts: Sequence[str], queueing: Queueing, *, delay: float = 0.0) -> Network:
+    """Return the network of a graph, as the flow simulator and Hedera's scheduler have it: links keep their numbers.
+
+    Args:
+        topology: the graph; rates are its capacities.
+        hosts: nodes at which flows begin and end, numbered in this order from 0; the other nodes follow in theirs.
+        queueing: at all outputs of switches.
+        delay: seconds of every link beside its own.
+    """
+    network = _with_hosts(len(hosts))
+    numbers = {name: number for number, name in enumerate(hosts)}
+    for node in topology.nodes:
+        if node not in numbers:
+            numbers[node] = network.add_switch()
+    for link in topology.links:
+        source = numbers[link.source]
+        of_switch = None if source < len(hosts) else queueing
+        network.connect((source, numbers[link.target]), link.capacity, delay + link.delay, queueing=of_switch)
     return network
 
 

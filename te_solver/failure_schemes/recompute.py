@@ -1,4 +1,4 @@
-"""Solving anew for what is left of the network."""
+"""Recompute: a new plan for the remaining network."""
 
 from __future__ import annotations
 

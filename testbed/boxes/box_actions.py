@@ -119,7 +119,7 @@ class BoxActions:
         self, flows: Sequence[Sequence[Any]], seconds: float, ignored: Sequence[int]
     ) -> list[tuple[int, int, int]]:
         """Return the flows seen, as position, label and traffic class."""
-        assert self._observer is not None, "watched after it was begun"
+        assert self._observer is not None, "no observation was started"
         keys = [FlowKey(*flow) for flow in flows]
         seen = self._observer.watch(keys, seconds, frozenset(ignored))
         return [

@@ -19,7 +19,7 @@ _NOT_OURS = frozenset({"mtu", "stable_secret"})
 
 
 def own_queues(interface: str) -> list[str]:
-    """Return the kinds of queueing disciplines that somebody configured, including those for ingress."""
+    """Return the kinds of queueing disciplines other than the defaults, including those for ingress."""
     found = json.loads(run_command(["tc", "-json", "qdisc", "show", "dev", interface]))
     return [
         each["kind"]

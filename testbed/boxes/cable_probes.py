@@ -68,7 +68,7 @@ def _listen(
                 continue
             try:
                 said_token, box, interface = json.loads(frame[14:])
-            except ValueError:  # somebody else's experiment
+            except ValueError:  # another experiment's
                 continue
             if said_token == token:
                 heard[sockets[each]].add((str(box), str(interface)))
@@ -87,7 +87,7 @@ def _open(interface: str, stack: ExitStack) -> socket.socket:
     each = stack.enter_context(closing(socket.socket(socket.AF_PACKET, socket.SOCK_RAW)))
     # For all protocols: the kernel's datapath takes frames before receivers of a single one.
     each.bind((interface, _ETH_P_ALL))
-    # A network card accepts frames only to groups that somebody has joined; struct packet_mreq in packet(7).
+    # A network card accepts frames only to groups that have been joined; struct packet_mreq in packet(7).
     membership = struct.pack("iHH8s", socket.if_nametoindex(interface), _PACKET_MR_MULTICAST, len(_GROUP), _GROUP)
     each.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, membership)
     return each

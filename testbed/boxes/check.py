@@ -54,13 +54,13 @@ def amiss(box: Box, facts: Facts) -> Iterator[str]:
     """Yield the recorded changes of a box that are no longer in effect."""
     if isinstance(box, HostBox):
         if box.interface in facts["interfaces"]:
-            yield f"{box.interface} is not in its own namespace"
+            yield f"{box.interface} is not in the host's namespace"
         return
     ports = facts.get("switch", {}).get("bridges", {}).get(box.bridge, ())
     for name in box.interfaces:
         found = facts["interfaces"].get(name)
         if name not in ports:
-            yield f"{name} is no port of {box.bridge}"
+            yield f"{name} is not a port of {box.bridge}"
         elif found is None:
             yield f"there is no interface {name}"
         elif not found["up"]:
@@ -74,7 +74,7 @@ def cable_faults(cables: Iterable[Cable], heard: Heard, asleep: Iterable[tuple[s
 
     Args:
         cables: expected cables.
-        heard: received frames.
+        heard: the received probe frames.
         asleep: box and interface of ends that were down; their cables are not judged.
     """
     sleeping = set(asleep)
@@ -86,7 +86,7 @@ def cable_faults(cables: Iterable[Cable], heard: Heard, asleep: Iterable[tuple[s
             found = [(str(box), str(interface)) for box, interface in heard[here[0]][here[1]]]
             if found != [there]:
                 seen = ", ".join(" ".join(each) for each in found) or "nothing"
-                faults.append(f"{' '.join(here)} hears {seen} instead of {' '.join(there)}")
+                faults.append(f"{' '.join(here)} receives from {seen} instead of {' '.join(there)}")
     return faults
 
 
@@ -105,11 +105,11 @@ def _program_faults(box: Box, facts: Facts) -> Iterator[str]:
 def _management_faults(box: Box, facts: Facts) -> Iterator[str]:
     reached_by = facts["reached_by"]
     if reached_by is None:
-        yield "the interface that SSH comes in by is unknown, so it cannot be left alone"
+        yield "the interface of the SSH connection is unknown, so it cannot be left alone"
     elif reached_by != box.management:
-        yield f"SSH comes in by {reached_by}, the inventory says that {box.management} is for management"
+        yield f"SSH uses {reached_by}, but the management interface in the inventory is {box.management}"
     if reached_by in box.interfaces:
-        yield f"{reached_by} is cabled in the inventory, and SSH comes in by it"
+        yield f"{reached_by} is cabled in the inventory, but SSH uses it"
 
 
 def _interface_faults(name: str, mtu: int, facts: Facts) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _interface_faults(name: str, mtu: int, facts: Facts) -> Iterator[str]:
     if found["carries"]:
         yield f"{name} is in use: {', '.join(found['carries'])} is built on it"
     if found["own_queues"]:
-        yield f"{name} has queues that somebody configured ({', '.join(found['own_queues'])})"
+        yield f"{name} already has queues ({', '.join(found['own_queues'])})"
     if found["up"] and not found["carrier"]:
         yield f"{name} has no carrier"
     if 0 < found["max_mtu"] < mtu:

@@ -64,4 +64,4 @@ def call_controller(host: str, port: int, word: str, seconds: float) -> str | No
         return error.strerror or str(error)
     if not heard:
         return "the connection is closed without an answer"
-    return None if heard == word.encode() else "somebody else answers there"
+    return None if heard == word.encode() else "another program answers there"

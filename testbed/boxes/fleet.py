@@ -104,7 +104,7 @@ class Fleet:
     def ask(
         self, action: str, arguments: Callable[[Box], dict[str, object] | None], seconds: float = _CHANGE_SECONDS
     ) -> dict[str, Any]:
-        """Have the connected boxes execute an action at the same time.
+        """Execute an action on the connected boxes at the same time.
 
         Args:
             action: of the agent.
@@ -184,11 +184,11 @@ class Fleet:
         found = self.examine(target, claimed=True)
         _require_none(found.faults)
         if found.untried:
-            report(f"it is not known {found.untried}")
+            report(f"not checked: {found.untried}")
         if found.built:
             return False
         if found.recorded:
-            report("putting back what the boxes were before")
+            report("restoring the boxes")
             self.put_back()
             found = self.examine(target, claimed=True)
             _require_none(found.faults)
@@ -257,7 +257,7 @@ class Fleet:
         return self.ask("probe_cables", arguments)
 
     def _ways_to_controller(self) -> tuple[list[str], str | None]:
-        """Return faults of switches that do not reach the controller, and why nobody can listen in its place, if so."""
+        """Return faults of switches that do not reach the controller, and why listening in its place fails, if so."""
         host, port = self.inventory.controller.host, self.inventory.controller.port
 
         def arguments(box: Box) -> dict[str, object] | None:

@@ -314,7 +314,7 @@ class _Reader:
             exists = path.is_file()
         except (OSError, RuntimeError) as error:  # RuntimeError: there is no such home
             reason = error.strerror if isinstance(error, OSError) else error
-            raise self._document.error(node, f"file {quoted(text)} cannot be looked for ({reason})", "one") from error
+            raise self._document.error(node, f"file {quoted(text)} cannot be found ({reason})", "one") from error
         if not exists:
             raise self._document.error(node, f"there is no file {path}", "one")
         return path.absolute()

@@ -75,7 +75,7 @@ class Record:
         """Keep others from changing the box, or these interfaces under another of its names, during a block.
 
         Raises:
-            TestbedError: somebody else has claimed it.
+            TestbedError: another user has claimed it.
         """
         self.path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         require_trusted(self.path.parent)
@@ -160,7 +160,7 @@ class Record:
 
     def _complaint(self) -> str:
         return (
-            f"{self.path} has lines that cannot be read, and what they record is not put back: a restart of the box "
+            f"{self.path} has unreadable lines, and the changes that they record are not undone: a restart of the box "
             "undoes all but a bridge; then delete the file"
         )
 

@@ -49,14 +49,14 @@ _MOST_CHATTER = 200
 _LONGEST_CHATTER = 4096
 """Bytes of such a line; a longer one counts as several."""
 
-_NOT_STARTED = "does not start what is to be run there"
+_NOT_STARTED = "does not start the agent"
 
 SEND_SECONDS = 30.0
 """Seconds that a box may take to take an order, or the agent."""
 
 _PATIENCE_SECONDS = 0.5
 _COMPLAINT_SECONDS = 1.0
-"""Seconds in which the last words of an SSH that has ended are to be had."""
+"""Seconds to wait for the last output of an SSH that has ended."""
 
 
 class BoxError(TestbedError):
@@ -101,11 +101,11 @@ class Connection:
     """A box that answers, from construction until `close` or its death.
 
     Args:
-        name: what messages call the box.
-        login: how it is reached.
+        name: the name of the box in messages.
+        login: address and credentials.
 
     Raises:
-        DeadBoxError: there is no connection; the message says what SSH said.
+        DeadBoxError: there is no connection; the message quotes SSH.
     """
 
     def __init__(self, name: str, login: Login) -> None:
@@ -214,9 +214,9 @@ class Connection:
                     if ready:
                         left = left[os.write(descriptor, left) :]
                     elif time.monotonic() > deadline or self._is_closing.is_set():
-                        raise self._dead(f"does not take what it is sent for {SEND_SECONDS:g} s")
+                        raise self._dead(f"has not read its orders for {SEND_SECONDS:g} s")
         except BlockingIOError as error:  # less room than a pipe promises
-            raise self._dead("does not take what it is sent") from error
+            raise self._dead("does not read its orders") from error
         except (BrokenPipeError, ValueError) as error:  # it is closed already
             raise self._dead() from error
 
@@ -226,7 +226,7 @@ class Connection:
         except Empty as error:
             raise self._dead(f"does not answer for {seconds:g} s") from error
         if isinstance(answer, str):
-            self._answers.put(answer)  # for whoever asks next
+            self._answers.put(answer)  # for the next caller
             raise self._dead(answer)
         return answer
 
@@ -239,7 +239,7 @@ class Connection:
         assert self._ssh.stdout is not None
         fault = self._fault = self._heard(self._ssh.stdout)
         self._answers.put(fault)
-        if fault:  # nothing that still comes is listened to, and SSH must not wait for somebody who takes it
+        if fault:  # later output is not read, and SSH must not wait for a reader
             self._ssh.kill()
 
     def _heard(self, said: IO[bytes]) -> str:
@@ -258,9 +258,9 @@ class Connection:
                 return f"sends a line of more than {LONGEST_OUTPUT} bytes"
             answer = _answer(line)
             if answer is None:
-                return "has closed the connection, or sends what is no answer"
+                return "has closed the connection, or sends no valid answer"
             if answer["id"] not in self._awaited:
-                return "answers what it was not asked"
+                return "answers an order that was not sent"
             self._awaited.remove(answer["id"])
             self._answers.put(answer)
         return ""
@@ -275,7 +275,7 @@ class Connection:
         how = how or self._fault or self._end()
         said = self._complaints.text(_COMPLAINT_SECONDS).strip().splitlines()
         if any(_OTHER_HOST_KEY in line for line in said):
-            how += ": its host key is another than the one that is known"
+            how += ": its host key differs from the known one"
         earlier = [line.strip().rstrip(".") for line in said[:-1] if any(fault in line for fault in _KEY_FAULTS)]
         reasons = [*earlier, *(line.strip() for line in said[-1:])]
         return DeadBoxError(f"{self.name} {how}" + (f": {one_line('; '.join(reasons))}" if reasons else ""))

@@ -101,7 +101,7 @@ def _interface(link: dict[str, Any], links: Sequence[dict[str, Any]]) -> dict[st
         "mac": link["address"] if link["link_type"] == "ether" else None,
         "gso_max_segs": link.get("gso_max_segs", 65535),
         "master": link.get("master"),
-        # Addresses that the kernel assigns itself do not show that somebody uses the interface.
+        # Addresses that the kernel assigns itself do not show that the interface is in use.
         "addresses": [each["local"] for each in link["addr_info"] if each["scope"] != "link"],
         # The other end of a virtual cable is reported in the same field as the device below a device.
         "carries": [

@@ -31,6 +31,9 @@ LISTEN_PORT = 6653
 START_TIMEOUT = 60.0
 _STOP_TIMEOUT = 5.0
 _POLL_INTERVAL = 0.005
+_START_POLL_INTERVAL = 0.03
+"""Longer, as the kernel takes milliseconds to list its sockets, and the process needs that time to start."""
+
 _LONGEST_EVENT = 1 << 20
 _LAST_WORDS = 1 << 16
 """Bytes of the log, in which they are looked for."""
@@ -106,7 +109,8 @@ class ApplicationProcess(ABC):
                 start_new_session=True,
             )
         pid = self._process.pid
-        if not self.wait_for(lambda _: owns_socket(pid, LISTENING, self._listening.port), START_TIMEOUT):
+        port = self._listening.port
+        if not self.wait_for(lambda _: owns_socket(pid, LISTENING, port), START_TIMEOUT, _START_POLL_INTERVAL):
             self.kill()
             raise TestbedError(f"the controller does not listen after {START_TIMEOUT:g} s; see {self._output_file}")
 
@@ -135,8 +139,10 @@ class ApplicationProcess(ABC):
                 f" {self._output_file}"
             )
 
-    def wait_for(self, condition: Callable[[list[Event]], bool], timeout: float) -> bool:
-        """Return True if `condition` holds for the events within `timeout` seconds.
+    def wait_for(
+        self, condition: Callable[[list[Event]], bool], timeout: float, interval: float = _POLL_INTERVAL
+    ) -> bool:
+        """Return True if `condition` holds for the events within `timeout` seconds, looking at them every `interval`.
 
         Raises:
             TestbedError: the controller died first.
@@ -147,7 +153,7 @@ class ApplicationProcess(ABC):
                 raise TestbedError(f"the controller has died: {self._last_words()}")
             if time.monotonic() > deadline:
                 return False
-            time.sleep(_POLL_INTERVAL)
+            time.sleep(interval)
         return True
 
     def events(self) -> list[Event]:
@@ -167,7 +173,7 @@ class ApplicationProcess(ABC):
             event = None
         if not isinstance(event, dict) or "event" not in event:
             raise TestbedError(
-                f"{self._events_file} has a line that is no event: {quoted(line.decode(errors='replace'))}"
+                f"{self._events_file} has a line that is not an event: {quoted(line.decode(errors='replace'))}"
             )
         return event
 
@@ -231,4 +237,4 @@ class ApplicationProcess(ABC):
         with self._output_file.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_WORDS))
             lines = file.read(_LAST_WORDS).decode(errors="replace").strip().splitlines()
-        return one_line(lines[-1]) if lines else "it said nothing"
+        return one_line(lines[-1]) if lines else "without a message"

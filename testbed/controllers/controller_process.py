@@ -74,7 +74,7 @@ class ControllerProcess(ApplicationProcess):
                 `timeout` seconds and is withdrawn; the previous plan stays in force.
         """
         if self._process is None or not self.is_alive:
-            raise TestbedError("the controller is dead: nobody can update the switches")
+            raise TestbedError("the controller is dead: the switches cannot be updated")
         known = len(self.events())
         save_plan(plan, self._plan_file)
         name = file_name_of_update(self._plan_file)

@@ -94,7 +94,7 @@ class DummyNetwork:
     def settle(self) -> None:
         """Return when the switches go by the states that their ports have now.
 
-        The daemon takes a port's state in on one turn of its main loop and goes by it from the next one on; it needs
+        The daemon reads a port's state in one turn of its main loop and uses it from the next one on; it needs
         a turn for each change of its configuration, for which `ovs-vsctl` waits.
         """
         for turn in ("one", "two"):

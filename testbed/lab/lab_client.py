@@ -76,7 +76,7 @@ def start_lab(order: Order, report: Callable[[str], None]) -> dict[str, Any]:
             else:
                 status: dict[str, Any] = message["ready"]
                 return status
-    except BaseException:  # an interrupt, or nobody is left who reads the report
+    except BaseException:  # an interrupt, or the reader of the report is gone
         service.terminate()
         service.wait()
         raise
@@ -131,4 +131,4 @@ def _result(lab: str, line: bytes) -> Any:  # noqa: ANN401  # JSON
             raise LabRefusedError(error, exit_status)
         case {"result": result}:
             return result
-    raise TestbedError(f"lab {lab} gave no answer of the form expected, but {len(line)} bytes of something else")
+    raise TestbedError(f"lab {lab} did not send a valid answer, but {len(line)} other bytes")

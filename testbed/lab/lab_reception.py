@@ -1,8 +1,8 @@
 """The clients at the lab service's socket: lets in so many at a time, reads a line from each, sends each its answer.
 
 Clients are served in the order in which their lines are complete. None keeps the others waiting: each has
-`PATIENCE` seconds to say all it wants, and as many to take the answer. The time that requests take to carry out
-counts against nobody.
+`PATIENCE` seconds to send its request, and as many to read the answer. The time for carrying out requests does not
+count.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Reception:
 
     Args:
         listener: the socket.
-        refusal: makes the answer for a client that said too much, or too slowly, of the problem and what is expected.
+        refusal: makes the answer for a client that sends too much or too slowly, from problem and expectation.
         patience: seconds.
-        most_clients: let in at a time.
+        most_clients: most clients at a time.
         longest_request: bytes.
     """
 
@@ -100,7 +100,7 @@ class Reception:
         return self._finished.popleft()
 
     def answer(self, client: Client, answer: bytes) -> None:
-        """Send what the client takes at once; the rest follows while others are waited for."""
+        """Send as much as the client reads at once; the rest follows later."""
         client.answer = memoryview(answer)
         client.state = _State.LISTENS
         client.deadline = time.monotonic() + self._patience
@@ -108,7 +108,7 @@ class Reception:
         self._send(client)
 
     def finish(self) -> None:
-        """Send what is left of the answers, to those that take them in time."""
+        """Send the rest of the answers to the clients that read them in time."""
         while any(client.state is _State.LISTENS for client in self._clients):
             self._turn(accepting=False)
 
@@ -118,7 +118,7 @@ class Reception:
         self._selector.close()
 
     def _turn(self, *, accepting: bool) -> None:
-        """Wait until a client can be heard, answered or given up, and do so."""
+        """Wait until a client can be read, answered or given up, and do so."""
         self._watch_listener(accepting and len(self._clients) + len(self._finished) < self._most_clients)
         left = min((client.deadline for client in self._clients), default=None)
         timeout = None if left is None else max(0.0, left - time.monotonic())

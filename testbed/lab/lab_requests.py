@@ -169,5 +169,5 @@ def _shown(value: object) -> str:
     try:
         text = repr(value)
     except RecursionError:
-        return "what is nested too deep to be shown"
+        return "data nested too deeply to be shown"
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."

@@ -6,8 +6,8 @@ request per connection: {"do": "status" | "topology" | "down"}, {"do": "fail" | 
 {"do": "update", "demands": [[SOURCE, TARGET, RATE, PRIORITY], ...], "source": ...} or {"do": "enter", "node": ...} is
 answered by {"result": ...} or {"error": ..., "exit_status": ...}.
 
-No request ends the service but "down", with one exception: a change of the lab that fails for a reason that nobody
-foresaw. Then the lab's state is not known; the service takes the lab down, says so to the client, to its log and to
+Only the request "down" ends the service, with one exception: a change of the lab that fails for an unforeseen
+reason. Then the lab's state is unknown; the service takes the lab down, says so to the client, to its log and to
 the system's log, and exits with status 1.
 """
 
@@ -49,7 +49,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class BrokenLabError(TestbedError):
-    """A change has left the lab in a state that nobody knows; it has been taken down."""
+    """A change has left the lab in an unknown state; it has been taken down."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Order:
         return json.dumps(asdict(self))
 
     def read(self) -> tuple[Plan, LabOptions]:
-        """Return what the order stands for; raises InputError when it stands for nothing."""
+        """Return the parsed order; raise InputError if it is invalid."""
         types = {field.name: type(field.default) for field in fields(LabOptions) if field.default is not MISSING}
         for name, value in self.options.items():
             wanted = types.get(name)
@@ -95,7 +95,7 @@ def main() -> int:
             _signal_when_parent_dies(None)
             _tell(ready=status)
             _detach(sys.stdout, Path(os.devnull))
-            # Nobody reads what is said from now on; whoever started us must not wait for more of it.
+            # No output is read from now on; the process that started this one must not wait for more.
             _detach(sys.stderr, lab.directory / LOG_NAME)
             while answer_one(lab, reception):
                 pass
@@ -123,7 +123,7 @@ def _read_order(file: TextIO) -> tuple[Plan, LabOptions]:
         if isinstance(error, InputError):
             raise
         raise InputError("order", "", "it is not JSON", "a plan and options") from error
-    raise InputError("order", "", "it is no order", "a JSON object with the members plan and options")
+    raise InputError("order", "", "it is not an order", "a JSON object with the members plan and options")
 
 
 def _listener(path: Path) -> socket.socket:
@@ -175,7 +175,7 @@ def answer_one(lab: Lab, reception: Reception) -> bool:
     """Carry one request out and answer it, or see a client off that made none; False after the last request.
 
     Raises:
-        BrokenLabError: a change failed for a reason that nobody foresaw; the lab has been taken down.
+        BrokenLabError: a change failed for an unforeseen reason; the lab has been taken down.
     """
     client = reception.next()
     if client is None:

@@ -38,7 +38,7 @@ class ProbeSender:
 
     def __init__(self, interface: str, traffic_class: int, skb_priority: int | None) -> None:
         self.sent = 0
-        addresses = bytes.fromhex("02ffffffffff020000000000")  # to nobody
+        addresses = bytes.fromhex("02ffffffffff020000000000")  # no host's address
         header = addresses + struct.pack("!HI", _ETH_P_MPLS_UC, _label_entry(traffic_class))
         self._frame = header.ljust(FRAME_BYTES, b"\0")
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)

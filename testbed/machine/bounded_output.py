@@ -26,7 +26,7 @@ class OutputTooLongError(TestbedError):
 def require_short(length: int, name: str, longest: int = LONGEST_OUTPUT) -> None:
     """Raise OutputTooLongError, which names the source, for more than `longest` bytes."""
     if length > longest:
-        raise OutputTooLongError(f"{name} has more than {longest} bytes to say")
+        raise OutputTooLongError(f"{name} wrote more than {longest} bytes")
 
 
 def one_line(text: str) -> str:
@@ -109,7 +109,7 @@ class Tail:
 
 
 def _written(stream: IO[bytes], data: memoryview) -> int:
-    """Write what the stream takes; all of it counts as written where nobody reads it any more."""
+    """Write as much as the stream takes; without a reader everything counts as written."""
     try:
         return os.write(stream.fileno(), data[:_CHUNK])
     except BlockingIOError:

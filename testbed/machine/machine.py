@@ -128,7 +128,7 @@ class Machine:
         if self.openvswitch_module and self.qdiscs.get("netem", False):
             delays = "Links have the delays of their topology file (netem)."
         else:
-            delays = "Links have no delay: what a topology file says needs the openvswitch module and netem."
+            delays = "Links have no delay: delays of a topology file need the openvswitch module and netem."
         found = [datapath, delays]
         if self.cpu_count < 2:
             found.append("With one CPU, switches and hosts hold each other up: take links of 10 Mbit/s.")

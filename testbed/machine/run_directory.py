@@ -78,7 +78,7 @@ class RunDirectory:
         return run
 
     def note(self, objects: Iterable[MachineObject]) -> None:
-        """Write down what is about to be made in the machine's own namespace. To be called before it is made."""
+        """Record an object in the machine's own namespace. Call this before it is created."""
         lines = "".join(json.dumps(asdict(item)) + "\n" for item in objects)
         with (self.path / _JOURNAL_FILE).open("a") as journal:
             journal.write(lines)
@@ -177,7 +177,7 @@ def owner_of(directory: Path) -> ProcessIdentity | None:
 
 
 def labs(root: Path = ROOT) -> list[Path]:
-    """Directories of all labs, live or left over."""
+    """Return the directories of all labs, live or left over."""
     if not root.is_dir():
         return []
     return sorted(
@@ -186,13 +186,13 @@ def labs(root: Path = ROOT) -> list[Path]:
 
 
 def delete_lab(directory: Path) -> None:
-    """Delete a lab's directory so that nobody ever sees a part of it; only to be called under `lock_labs`."""
+    """Delete a lab's directory atomically, so that no part of it is ever seen; call this only under `lock_labs`."""
     hidden = directory.with_name(f"{_UNFINISHED}{directory.name}")
     directory.rename(hidden)
     shutil.rmtree(hidden)
 
 
 def delete_unfinished_labs(root: Path = ROOT) -> None:
-    """Delete what is left of labs that died being created or deleted; only to be called under `lock_labs`."""
+    """Delete the remains of labs that died while created or deleted; call this only under `lock_labs`."""
     for directory in root.glob(f"{_UNFINISHED}*"):
         shutil.rmtree(directory)

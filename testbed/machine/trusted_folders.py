@@ -1,4 +1,4 @@
-"""Folders and files that nobody but their owner, or root, can have laid: checked before they are gone by."""
+"""Checks that only their owner, or root, can have created files and folders, before these are trusted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def fault_of_folder(folder: Path) -> str | None:
     """Return why a folder is not to be trusted, None when it is: ours or root's, and theirs alone to write."""
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode):
-        return "is no folder"
+        return "is not a folder"
     if found.st_uid not in (0, os.geteuid()):
         return f"belongs to user {found.st_uid}"
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -24,7 +24,7 @@ def fault_of_folder(folder: Path) -> str | None:
 
 
 def require_trusted(folder: Path) -> None:
-    """Raise TestbedError when others may have laid what is in a folder; OSError when it cannot be looked at."""
+    """Raise TestbedError if others may have created files in a folder, OSError if it cannot be inspected."""
     fault = fault_of_folder(folder)
     if fault is not None:
         raise TestbedError(
@@ -38,7 +38,7 @@ def read_record(path: Path) -> bytes:
     Raises:
         OSError: it cannot be read, or a link stands there.
     """
-    # Not blocking: somebody may have laid a pipe there.
+    # Not blocking: there may be a pipe.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         return file.read(LONGEST_RECORD)

@@ -20,7 +20,7 @@ class ControlSocket:
     """One connection; JSON-RPC 1.0 (RFC 7047, section 4, has the framing: objects that simply follow each other)."""
 
     def __init__(self, path: Path) -> None:
-        """Connect; raises TestbedError if nobody listens there."""
+        """Connect; raise TestbedError if no daemon listens there."""
         self._path = path
         self._ids = count()
         self._socket = socket.socket(socket.AF_UNIX)
@@ -29,7 +29,7 @@ class ControlSocket:
             self._socket.connect(str(path))
         except OSError as error:
             self._socket.close()
-            raise TestbedError(f"nobody answers at {path}: {error.strerror or error}") from error
+            raise TestbedError(f"no daemon answers at {path}: {error.strerror or error}") from error
 
     def __enter__(self) -> ControlSocket:
         return self

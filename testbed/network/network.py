@@ -64,7 +64,7 @@ _PROBE_TIMING = ProbeTiming(settle=0.1, measure=0.4)
 _DEFAULT_OPTIONS = NetworkOptions()
 
 HARMLESS_FRAME = "02ffffffffff02000000000088b5" + "00" * 46
-"""Frame to nobody, with an EtherType for local experiments (IEEE 802)."""
+"""Frame to no host, with an EtherType for local experiments (IEEE 802)."""
 
 
 class Network:

@@ -4,7 +4,7 @@ One tree per port: a root class with the port's capacity and one leaf per queue.
 may borrow up to the whole capacity; HTB lends to the leaves in order of `prio`, which makes them strict priorities.
 
 The class numbers are those of Open vSwitch's own `linux-htb` (queue n is class 1:n+1 below 1:fffe). On the kernel
-datapath `set_queue` names that class in the packet's priority, whoever built the tree. On the userspace datapath
+datapath `set_queue` writes that class into the packet's priority, whatever built the tree. On the userspace datapath
 `set_queue` reaches no qdisc, and u32 filters that read the packet's tag take its place. Open vSwitch does not build the
 tree itself, as its root class could not have a burst: a port would lose the rate that late timers cost it, a tenth on a
 slow machine.

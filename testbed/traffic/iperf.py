@@ -67,7 +67,7 @@ class IperfFlow:
 
     def client_command(self, address: str, seconds: float, interval: float) -> list[str]:
         command = ["iperf3", "-4", "-c", address, "-p", str(self.server_port), "--cport", str(self.source_port)]
-        # A TCP sender reports the bytes that its socket accepted: nobody uses that.
+        # A TCP sender reports the bytes that its socket accepted: not used.
         reported = f"{interval:g}" if self.protocol == "udp" else "1"
         command += ["-t", str(max(1, round(seconds))), "-i", reported, "--connect-timeout", "5000", "--json"]
         if self.source_address is not None:

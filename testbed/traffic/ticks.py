@@ -108,7 +108,7 @@ class TickFlow:
             time.sleep(_POLL_SECONDS)
         heard = program.output().strip()
         if heard != said:
-            raise TestbedError(f"the steady flow's program on {host.name} failed: {heard or 'it said nothing'}")
+            raise TestbedError(f"the steady flow's program on {host.name} failed: {heard or 'without a message'}")
 
     def _end(self, program: Program, host: SiteHost) -> dict[str, list[int]]:
         program.terminate()

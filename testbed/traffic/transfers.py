@@ -91,7 +91,7 @@ def _start(host: Host, arguments: list[str], said: str) -> subprocess.Popen[byte
     assert program.stdout is not None
     line = program.stdout.readline(LONGEST_MESSAGE).decode(errors="replace").strip()
     if line != said:
-        raise TestbedError(f"the program that transfers data on {host.name} failed: {line or 'it said nothing'}")
+        raise TestbedError(f"the program that transfers data on {host.name} failed: {line or 'without a message'}")
     return program
 
 

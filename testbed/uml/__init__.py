@@ -1,1 +1,1 @@
-"""A Linux kernel that runs as a program of this machine, for what the machine's own kernel lacks."""
+"""A Linux kernel that runs as a program of this machine, with features that the machine's own kernel lacks."""

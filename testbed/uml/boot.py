@@ -38,6 +38,9 @@ _LOG_LINES = 3
 _KEPT_VARIABLES = ("LANG", "LC_ALL", "TZ", "TERM", "COLUMNS")
 _NULL_CONSOLE = "null"
 
+LEAST_FREE_MB = 64
+"""MB that a guest needs to boot."""
+
 GRACE = 10.0
 """Seconds that a command has to end by itself once it is interrupted."""
 
@@ -91,13 +94,14 @@ def run_in_guest(
 
     Args:
         argv: the command; programs of this Python's environment are found before others.
-        guest: what it gets of the machine.
-        output: is given what the command writes to standard output, as it comes.
+        guest: its resources from the machine.
+        output: receives the command's standard output as it comes.
         errors: likewise for standard error.
 
     Raises:
         InputError: there is no such kernel here, or a folder is none or one that the guest has of its own.
-        TestbedError: the kernel did not boot or ended before the command did, or the time limit was reached.
+        TestbedError: its memory has no room, the kernel did not boot or ended before the command did, or the time
+            limit was reached.
         KeyboardInterrupt: the command was interrupted, too.
 
     Nothing is left of the guest in any case. What the command has written is not lost when it is interrupted, neither
@@ -109,6 +113,7 @@ def run_in_guest(
     hindrance = obstacle()
     if hindrance is not None:
         raise InputError("user-mode Linux", "", hindrance, "a kernel that can be booted")
+    _require_room()
     with ExitStack() as undo:
         channel = undo.enter_context(channel_folder())
         _fill(channel, argv, guest, folders)
@@ -129,9 +134,9 @@ def run_in_guest(
 
 
 def _require_usable(folder: Path) -> None:
-    """Raises InputError when the guest cannot have a folder of the machine to write to."""
+    """Raise InputError if the guest cannot have a folder of the machine to write to."""
     if not folder.is_dir():
-        raise InputError("user-mode Linux", str(folder), "this is no folder", "one the guest may write to")
+        raise InputError("user-mode Linux", str(folder), "is not a folder", "one the guest may write to")
     # `/` has no parents; of anything else the nearest of the guest's own places decides.
     around = next((own for own in folder.parents if own in _OWN_IN_GUEST), None)
     if folder in _OWN_IN_GUEST or around in _KERNELS_IN_GUEST:
@@ -139,8 +144,21 @@ def _require_usable(folder: Path) -> None:
         raise InputError("user-mode Linux", str(folder), problem, "a folder elsewhere, or one in /tmp or /run")
 
 
+def _require_room() -> None:
+    """Raise TestbedError where the guest's memory has no room: user-mode Linux keeps it in a file.
+
+    The kernel itself picks the folder in this way (`find_tempdir` in its arch/um/os-Linux/mem.c), and dies of a signal
+    where the file system is full.
+    """
+    named = (os.environ.get(name) for name in ("TMPDIR", "TMP", "TEMP"))
+    folder = next((path for path in named if path and os.access(path, os.R_OK | os.W_OK | os.X_OK)), "/dev/shm")  # noqa: S108 - the kernel's own choice
+    free_mb = shutil.disk_usage(folder).free / 1e6
+    if free_mb < LEAST_FREE_MB:
+        raise TestbedError(f"{folder} has {free_mb:.1f} MB free, the guest's memory needs at least {LEAST_FREE_MB}")
+
+
 def _fill(channel: Path, argv: Sequence[str], guest: Guest, folders: Mapping[Path, str]) -> None:
-    """Put what the guest reads into the channel folder."""
+    """Write the guest's input files into the channel folder."""
     shutil.copy(_INIT, channel / "init")
     seen = dict.fromkeys((MODULES, Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()), "ro")
     hidden = {folder: mode for folder, mode in seen.items() if any(map(folder.is_relative_to, _EMPTY_IN_GUEST))}
@@ -232,4 +250,4 @@ def _status(channel: Path) -> int:
     except (FileNotFoundError, ValueError) as error:
         said = (channel / "log").read_text(errors="replace").splitlines()
         last = "; ".join(line.strip() for line in said[-_LOG_LINES:] if line.strip())
-        raise TestbedError(f"the guest ended before its command did: {last or 'it said nothing'}") from error
+        raise TestbedError(f"the guest ended before its command did: {last or 'without a message'}") from error

@@ -64,7 +64,7 @@ def test_a_plan_whose_path_ids_are_no_labels_is_refused(tmp_path: Path) -> None:
 
 def test_a_layout_that_is_none_is_refused(plan_file: Path) -> None:
     result = kuijia_controller(str(plan_file), "--layout", "fuor")
-    expected = "error: layout: there is none called 'fuor', expected plain, eight, four or a YAML file\n"
+    expected = "error: layout: 'fuor' is unknown, expected plain, eight, four or a YAML file\n"
     assert (result.returncode, result.stderr) == (2, expected)
 
 
@@ -137,5 +137,5 @@ def test_a_pipe_is_refused_in_the_place_of_a_plan_file(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     os.mkfifo(path)
     result = kuijia_controller(str(path), "--port", str(free_port()))
-    expected = f"error: {path}: is no regular file, expected a plan in JSON\n"
+    expected = f"error: {path}: is not a regular file, expected a plan in JSON\n"
     assert (result.returncode, result.stderr) == (2, expected)

@@ -85,7 +85,7 @@ def test_a_machine_that_cannot_is_told_what_it_lacks(
     assert status == 1
     assert "The emulation cannot run here:" in output
     assert "not running as root; it needs root, for namespaces and queues." in output
-    assert "not tried, this needs root" in output
+    assert "not tried: needs root" in output
 
 
 def test_the_same_can_be_had_as_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import time
@@ -113,6 +114,24 @@ def test_outputs_that_cannot_be_written_are_one_line(
     (tmp_path / "two").symlink_to(tmp_path / "one")
     for output in (tmp_path / "one", tmp_path, tmp_path / "no" / "folder", tmp_path / ("x" * 300), Path("/dev/full")):
         complaint([*verb, "-o", str(output)], capsys)
+
+
+def test_a_working_directory_that_has_been_removed_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "removed").mkdir()
+    monkeypatch.chdir(tmp_path / "removed")
+    (tmp_path / "removed").rmdir()
+    told = complaint(["solve", "fig1", "fig1"], capsys)
+    assert told.startswith("error: working directory: cannot be used (No such file or directory), expected ")
+
+
+def test_a_backend_that_matplotlib_lacks_keeps_no_picture_from_being_drawn(tmp_path: Path) -> None:
+    command = [*kuijia_command("solve"), "fig1", "fig1", "-o", "plan.json", "--plot", "plan.svg"]
+    environment = {**os.environ, "MPLBACKEND": "nonsense"}
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert (tmp_path / "plan.svg").exists()
 
 
 def test_a_fault_of_the_program_is_one_line_that_says_so(

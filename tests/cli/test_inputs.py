@@ -63,7 +63,7 @@ def test_when_none_is_left_there_is_nothing_to_do(folder: Path) -> None:
     args = parsed("parts.yaml", "far.csv", "--drop-unreachable")
     with pytest.raises(InputError) as raised:
         read_demands(args, read_topology(args))
-    assert str(raised.value) == "far.csv: no demand is between connected nodes, expected one on parts"
+    assert str(raised.value) == "far.csv: no demand between connected nodes, expected one on parts"
 
 
 def test_options_reach_the_readers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,6 +64,15 @@ def test_load_balancers_by_name_have_results_of_their_own(capsys: pytest.Capture
         packet(*SMALL, "--load-balancer", "unknown")
 
 
+def test_an_output_fills_more_than_its_own_buffer_where_a_switch_has_one_memory(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    incast = ("single-switch:8", "--pattern", "incast:7", "--at-once", "--sizes", "100000", "--buffer", "30000")
+    assert packet(*incast, "--queue", "drop-tail,drop-thresholds,shared-buffer", "--json", "--workers", "1") == 0
+    peaks = [run["queues"]["peak"] for run in json.loads(capsys.readouterr().out)["runs"]]
+    assert peaks[0] == peaks[1] <= 30_000 < peaks[2] <= 8 * 30_000 / 2 + 1_500
+
+
 def test_a_run_alone_is_that_of_a_sweep(folder: Path) -> None:
     assert packet(*SMALL, "--load", "0.5,0.8", "--workers", "1", "-o", "both") == 0
     assert packet(*SMALL, "--load", "0.8", "-o", "alone") == 0

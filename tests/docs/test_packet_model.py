@@ -10,14 +10,15 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("name", ["drop_thresholds.hpp", "drop_thresholds.cpp"])
-def test_the_example_of_a_discipline_is_the_code(name: str) -> None:
+@pytest.mark.parametrize("kind", ["queues/drop_thresholds", "routing/switch_ecmp"])
+@pytest.mark.parametrize("ending", ["hpp", "cpp"])
+def test_the_examples_of_kinds_are_the_code(kind: str, ending: str) -> None:
     page = (ROOT / "docs" / "packet_model.md").read_text(encoding="utf-8")
-    code = (ROOT / "simulator" / "packet" / "core" / "queues" / name).read_text(encoding="utf-8")
+    code = (ROOT / "simulator" / "packet" / "core" / f"{kind}.{ending}").read_text(encoding="utf-8")
     assert f"```cpp\n{code}```\n" in page
 
 
-@pytest.mark.parametrize(("name", "examples"), [("packet_model.md", 17), ("packet_traffic.md", 5)])
+@pytest.mark.parametrize(("name", "examples"), [("packet_model.md", 30), ("packet_traffic.md", 5)])
 def test_the_examples_print_what_they_say(name: str, examples: int) -> None:
     page = ROOT / "docs" / name
     outcome = doctest.testfile(str(page), module_relative=False)

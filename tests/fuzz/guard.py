@@ -52,6 +52,7 @@ class Guard:
         Changes elsewhere fail: for lack of permission where they may be `asked` for by the case, else as a fault.
         """
         self.faults = []
+        sys.dont_write_bytecode = folder is not None  # of a module that the case is the first to import
         self._asked = asked
         self._folder = None if folder is None else f"{os.path.realpath(folder)}/"
 

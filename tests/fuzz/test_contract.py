@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import subprocess
@@ -84,6 +85,17 @@ def test_a_normal_end_and_a_short_refusal_keep_the_contract(tmp_path: Path) -> N
 
     report = found(act, tmp_path, cases=20)
     assert (report.cases["one"], report.failures) == (20, [])
+
+
+def test_the_bytecode_of_a_module_that_a_case_is_the_first_to_import_is_not_its_doing(tmp_path: Path) -> None:
+    (tmp_path / "late_module.py").write_text("")
+
+    def act(_folder: Path) -> None:
+        sys.path.insert(0, str(tmp_path))
+        importlib.import_module("late_module")
+
+    report = found(act, tmp_path / "cases", cases=1)
+    assert (report.cases["one"], report.failures) == (1, [])
 
 
 @pytest.mark.parametrize(

@@ -62,3 +62,9 @@ def test_a_switch_that_never_came_is_gone_once_all_are_expected() -> None:
     assert links.take_changed() is None
     links.expect_all()
     assert links.take_changed() == frozenset({frozenset({"c3", f"p{pod}a1"}) for pod in range(4)})
+
+
+def test_a_change_of_a_port_says_nothing_of_a_switch_that_has_described_none() -> None:
+    links = Links(WIRING)
+    links.port_changed("p0e0", WIRING.port("p0e0", "p0a0"), live=True)
+    assert links.take_changed() is None

@@ -32,6 +32,7 @@ def _refuse(_: None, task: int) -> int:
     return task
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2, 3])
 def test_results_come_in_the_order_of_the_tasks(processes: int) -> None:
     assert list(in_processes(_sum, 10, range(20), processes)) == list(range(10, 30))

@@ -241,6 +241,7 @@ def test_the_environment_of_other_pythons_stays_outside(clone: Clone) -> None:
         "kuijia",
         PYTHONPATH="/elsewhere",
         PYTHONHOME="/elsewhere",
+        PYTHONDONTWRITEBYTECODE="/elsewhere",
         VIRTUAL_ENV="/elsewhere",
         PIP_TARGET="/elsewhere",
         PIP_USER="1",

@@ -77,6 +77,7 @@ def test_a_pair_that_gets_nothing_has_equal_weights() -> None:
     assert [tunnel.weight for tunnel in pair.tunnels] == [1 / 3] * 3
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.data(), objectives, st.booleans())
 def test_every_plan_is_feasible_and_the_same_bytes_again(data: st.DataObject, objective: str, spread: bool) -> None:  # noqa: FBT001
@@ -91,6 +92,7 @@ def test_every_plan_is_feasible_and_the_same_bytes_again(data: st.DataObject, ob
     assert untimed(solved(topology, demands, tunnels, objective, spread=spread)) == untimed(plan)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.data(), objectives)
 def test_less_important_traffic_changes_nothing_for_the_more_important(data: st.DataObject, objective: str) -> None:
@@ -104,6 +106,7 @@ def test_less_important_traffic_changes_nothing_for_the_more_important(data: st.
         assert rates == [[tunnel.rate for tunnel in pair.tunnels] for pair in alone.pairs]
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.data(), st.integers(1, 2))
 def test_all_classes_together_survive_the_failures_that_a_plan_protects_against(
@@ -266,6 +269,7 @@ def test_an_answer_of_the_solver_that_breaks_a_bound_makes_no_plan() -> None:
     )
 
 
+@pytest.mark.slow
 def test_more_priorities_than_programs_are_solved_for_are_refused() -> None:
     topology = Topology("net", ("a", "b"), (Link("a", "b", 1.0),))
     demands = [Demand("a", "b", 1.0, priority) for priority in range(101)]

@@ -130,6 +130,7 @@ def test_the_way_back_has_the_same_tunnels_where_links_go_both_ways_at_the_same_
         assert tuple(path[::-1] for path in back) == finder.tunnels(source, target, count)
 
 
+@pytest.mark.slow
 @given(choices() | wide_areas(), st.integers(1, 4), st.randoms(use_true_random=False))
 def test_as_many_tunnels_are_disjoint_as_a_maximum_flow_allows_and_no_cheaper_set_is(
     choice: Choice, count: int, random: Random

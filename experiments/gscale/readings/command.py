@@ -16,7 +16,7 @@ _QUICK, _CAMPAIGNS, _FULL = 1, 10, 67
 
 @experiment(
     "gscale-readings",
-    title="losses on Gscale under other readings of what the paper leaves open",
+    title="losses on Gscale under other readings of points that the paper leaves open",
     reproduces="Figures 10-13",
     backends=("flow",),
     configure=no_options,

@@ -87,25 +87,54 @@ py::dict link_columns(Simulation &simulation) {
     return columns;
 }
 
-// Returns views of the counters of all ports, which stay where they are; they are up to date until the run goes on.
+// Returns a column that is not copied: numbers of the simulation `owner`, so many bytes from each to the next.
+template <typename Value>
+py::array view(const py::object &owner, const Value *first, std::size_t rows, std::size_t stride) {
+    py::array_t<Value> array({at(rows)}, {at(stride)}, first, owner);
+    array.attr("flags").attr("writeable") = false;
+    return array;
+}
+
+// Returns views of the counters of all flows, which stay where they are; they are up to date until the run goes on.
+py::dict flow_counters(const py::object &owner) {
+    const auto records = owner.cast<Simulation &>().records();
+    py::dict views;
+    const auto add = [&](const char *name, const auto FlowRecord::*member) {
+        const auto *first = records.first != nullptr ? &(records.first->*member) : nullptr;
+        views[name] = view(owner, first, records.flows, records.stride);
+    };
+    add("goodput", &FlowRecord::goodput);
+    add("sent", &FlowRecord::sent_packets);
+    add("arrived", &FlowRecord::arrived_packets);
+    add("dropped", &FlowRecord::dropped_packets);
+    add("marked", &FlowRecord::marked_packets);
+    add("retransmitted", &FlowRecord::retransmitted);
+    add("timeouts", &FlowRecord::timeouts);
+    add("recoveries", &FlowRecord::recoveries);
+    return views;
+}
+
+// Returns the same of the counters of all ports and of what waits there.
 py::dict port_counters(const py::object &owner) {
     auto &simulation = owner.cast<Simulation &>();
     for (std::size_t link = 0; link < simulation.links(); ++link)
         simulation.port(link);
     py::dict views;
-    const auto view = [&](const char *name, const std::uint64_t PortCounters::*member) {
-        const auto rows = at(simulation.links());
-        const auto *first = rows > 0 ? &(simulation.port(0).counters.*member) : nullptr;
-        py::array_t<std::uint64_t> array({rows}, {at(sizeof(Port))}, first, owner);
-        array.attr("flags").attr("writeable") = false;
-        views[name] = array;
+    const auto add = [&](const char *name, const auto &number) {
+        const auto *first = simulation.links() > 0 ? &number(simulation.port(0)) : nullptr;
+        views[name] = view(owner, first, simulation.links(), sizeof(Port));
     };
-    view("sent_packets", &PortCounters::sent_packets);
-    view("sent_bytes", &PortCounters::sent_bytes);
-    view("dropped_packets", &PortCounters::dropped_packets);
-    view("dropped_bytes", &PortCounters::dropped_bytes);
-    view("marked_packets", &PortCounters::marked_packets);
-    view("lost_packets", &PortCounters::lost_packets);
+    const auto counter = [](const std::uint64_t PortCounters::*member) {
+        return [member](const Port &port) -> const std::uint64_t & { return port.counters.*member; };
+    };
+    add("sent_packets", counter(&PortCounters::sent_packets));
+    add("sent_bytes", counter(&PortCounters::sent_bytes));
+    add("dropped_packets", counter(&PortCounters::dropped_packets));
+    add("dropped_bytes", counter(&PortCounters::dropped_bytes));
+    add("marked_packets", counter(&PortCounters::marked_packets));
+    add("lost_packets", counter(&PortCounters::lost_packets));
+    add("queued", [](const Port &port) -> const std::int64_t & { return port.backlog.bytes(); });
+    add("queued_peak", [](const Port &port) -> const std::int64_t & { return port.backlog.peak(); });
     return views;
 }
 
@@ -116,6 +145,7 @@ py::dict totals(const Simulation &simulation) {
     values["arrived"] = of.arrived;
     values["dropped"] = of.dropped;
     values["lost"] = of.lost;
+    values["unroutable"] = of.unroutable;
     values["data_arrived"] = of.data_arrived;
     values["in_flight"] = simulation.packets_in_flight();
     values["allocated"] = simulation.packets_allocated();
@@ -207,7 +237,24 @@ PYBIND11_MODULE(_core, module) {
         .def("set_link", &Simulation::set_link, py::arg("link"), py::arg("up"))
         .def("set_known", &Simulation::set_known, py::arg("link"), py::arg("up"))
         .def("move_flow", &Simulation::move_flow, py::arg("flow"), py::arg("forward"), py::arg("backward"))
+        .def(
+            "label_table",
+            [](const Simulation &simulation, std::uint32_t node) {
+                const auto &[labels, links] = simulation.label_table(node);
+                return py::make_tuple(column(labels.size(), [&](std::size_t row) { return labels[row]; }),
+                                      column(links.size(), [&](std::size_t row) { return links[row]; }));
+            },
+            py::arg("node"))
+        .def(
+            "set_label_table",
+            [](Simulation &simulation, std::uint32_t node, const Array<std::uint32_t> &labels,
+               const Array<std::uint32_t> &links) {
+                simulation.set_label_table(node, {{labels.data(), labels.data() + labels.size()},
+                                                  {links.data(), links.data() + links.size()}});
+            },
+            py::arg("node"), py::arg("labels"), py::arg("links"))
         .def("port_counters", &port_counters)
+        .def("flow_counters", &flow_counters)
         .def_property_readonly("now", &Simulation::now)
         .def_property_readonly("unfinished", &Simulation::unfinished)
         .def("flows", &flow_columns)

@@ -22,17 +22,23 @@ Host::Outgoing Host::make(Way way, Kind kind, std::uint32_t size) {
     packet.level = flow.rules.level;
     flow.record.sent_packets += kind == Kind::data;
     packet.hop = packet.backward ? flow.backward : flow.forward;
-    if (simulation_.path_choice_ != nullptr) {
+    if (simulation_.path_choice_ != nullptr || simulation_.forwarding_ != nullptr) {
         const auto &scenario = simulation_.scenario_;
         const auto &paths = scenario.paths[packet.backward ? flow.rules.backward : flow.rules.forward];
-        const auto chosen = simulation_.path_choice_->choose(packet, static_cast<std::uint32_t>(paths.size()));
-        packet.hop = simulation_.first_hop_[paths[chosen]];
+        const auto count = static_cast<std::uint32_t>(paths.size());
+        const auto route = paths[simulation_.path_choice_ ? simulation_.path_choice_->choose(packet, count) : 0];
+        packet.hop = simulation_.forwarding_ ? route : simulation_.first_hop_[route];
     }
     ++simulation_.totals_.made;
     return {id, packet};
 }
 
-void Host::send(PacketId id) { simulation_.forward(id, simulation_.hops_[simulation_.pool_[id].hop], no_hop); }
+void Host::send(PacketId id) {
+    simulation_.trace_.sent(id);
+    const auto hop = simulation_.pool_[id].hop;
+    const auto first = simulation_.forwarding_ ? simulation_.first_hop_[hop] : hop;
+    simulation_.forward(id, simulation_.hops_[first], no_hop);
+}
 
 void Host::wake_at(unsigned timer, Time time) {
     const auto &flow = simulation_.flows_[flow_];

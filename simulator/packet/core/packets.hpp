@@ -29,7 +29,7 @@ struct alignas(64) Packet {
     Time at;           // arrival at the far end of the link that it waits for or is on
     Time sent;         // when it was sent; an acknowledgement carries the time of the data it answers
     PacketId next;     // the next packet in its list
-    std::uint32_t hop; // position of its link in the table of routes; of its first link if switches forward it
+    std::uint32_t hop; // position of its link in the table of routes; the number of its route if switches forward it
     std::uint32_t flow;
     std::uint32_t number;    // data: number of the segment; acknowledgement: first missing segment
     std::uint32_t size : 24; // bytes on the wire

@@ -38,6 +38,14 @@ FlowRecord Simulation::record(std::size_t number) const {
     return record;
 }
 
+RecordsView Simulation::records() {
+    for (std::size_t number = 0; number < flows_.size(); ++number)
+        if (flows_[number].transport != nullptr)
+            flows_[number].record = record(number);
+    viewed_ = true;
+    return {flows_.empty() ? nullptr : &flows_.front().record, flows_.size(), sizeof(Flow)};
+}
+
 TransportCounters Simulation::counters(std::size_t number) const {
     const auto &transport = flows_[number].transport;
     return transport == nullptr ? TransportCounters{} : transport->counters();

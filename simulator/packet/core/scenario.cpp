@@ -25,6 +25,7 @@ template <typename Rows> void require_each(const Rows &rows, const char *what) {
 void Scenario::validate() const {
     require(nodes < 1u << 30 && links.size() < 1u << 30 && flows.size() < 1u << 30, "scenario", seed,
             "nodes, links and flows must be fewer than 2^30");
+    require(routes.size() < most_routes, "scenario", seed, "routes must be fewer than 2^24");
     require_each(queueings, "queueing");
     require_each(links, "link");
     require_each(transports, "transport");

@@ -34,6 +34,8 @@ struct LinkRules {
     }
 };
 
+inline constexpr std::size_t most_routes = std::size_t{1} << label_bits;
+
 struct LinkChange {
     Time time;
     std::uint32_t link;

@@ -80,6 +80,8 @@ void Simulation::add_hops(const std::vector<std::uint32_t> &route) {
     first_hop_.push_back(static_cast<std::uint32_t>(hops_.size()));
     hops_.insert(hops_.end(), route.begin(), route.end());
     hops_.push_back(no_hop);
+    if (forwarding_ != nullptr)
+        forwarding_->add_route(static_cast<std::uint32_t>(first_hop_.size() - 1), route);
 }
 
 // Puts the flows that have not started into the order of their starts, and wakes for the first.
@@ -188,17 +190,17 @@ void Simulation::arrive(std::uint32_t link) {
 
 // Lets the node at the end of a link forward a packet, or keep it if it is for this node.
 void Simulation::relay(PacketId id, std::uint32_t link) {
-    const auto &packet = pool_[id];
+    auto &packet = pool_[id];
     const auto &flow = flows_[packet.flow];
     const auto node = scenario_.links[link].target;
     const auto target = packet.backward ? flow.source : flow.target;
     if (node == target)
         return deliver(id);
     const auto next = forwarding_->next(node, target, packet, now_);
-    if (next == no_link)
-        lose(id, link);
-    else
-        forward(id, next, link);
+    if (next != no_link)
+        return forward(id, next, link);
+    ++totals_.unroutable;
+    lose(id, link);
 }
 
 void Simulation::lose(PacketId id, std::uint32_t link) {
@@ -209,6 +211,7 @@ void Simulation::lose(PacketId id, std::uint32_t link) {
 
 // Sends a packet by a link; it came by the link `before`, unless it comes from the node itself.
 void Simulation::forward(PacketId id, std::uint32_t link, std::uint32_t before) {
+    trace_.offered(id, link);
     auto &port = ports_[link];
     if (!port.up || (port.loss > 0 && random_.unit() < port.loss))
         return lose(id, link);
@@ -275,6 +278,7 @@ void Simulation::drop(PacketId id) {
 
 void Simulation::deliver(PacketId id) {
     const auto packet = pool_[id];
+    trace_.received(id, packet);
     pool_.give_back(id);
     ++totals_.arrived;
     auto &flow = flows_[packet.flow];

@@ -7,6 +7,7 @@
 #include "queues/discipline.hpp"
 #include "random.hpp"
 #include "scenario.hpp"
+#include "trace.hpp"
 #include "transports/transport.hpp"
 
 #include <cstdint>
@@ -31,9 +32,17 @@ struct FlowRecord {
 struct PacketTotals {
     std::uint64_t made = 0;
     std::uint64_t arrived = 0;
-    std::uint64_t dropped = 0; // by queues
-    std::uint64_t lost = 0;    // by links
+    std::uint64_t dropped = 0;    // by queues
+    std::uint64_t lost = 0;       // by links, or by switches that know no way
+    std::uint64_t unroutable = 0; // of the lost ones: by switches
     std::uint64_t data_arrived = 0;
+};
+
+// The records of all flows where they are, so many bytes from each to the next.
+struct RecordsView {
+    const FlowRecord *first;
+    std::size_t flows;
+    std::size_t stride;
 };
 
 inline constexpr std::uint32_t no_hop = 0xffffffff;
@@ -62,11 +71,14 @@ class Simulation {
     void advance(Time time);                             // to a time before the next event
     void set_link(std::uint32_t link, bool up);
     void set_known(std::uint32_t link, bool up); // routing of the switches learns of it
+    const LabelTable &label_table(std::uint32_t node) const;
+    void set_label_table(std::uint32_t node, LabelTable table);
     void move_flow(std::uint32_t flow, std::uint32_t forward, std::uint32_t backward); // packets sent stay on theirs
 
     // The state at `now`.
     FlowRecord record(std::size_t flow) const;
     TransportCounters counters(std::size_t flow) const; // all zero unless the flow lives
+    RecordsView records(); // readable as long as the simulation, up to date until it runs or gets more flows
     Port &port(std::size_t link);
     std::uint32_t on_link(std::size_t link); // packets in transmission or on the wire
     std::size_t flows() const { return flows_.size(); }
@@ -108,6 +120,7 @@ class Simulation {
     Source source_of(std::uint32_t timer) const { return 2 * links_ + timer; }
 
     void add_ports();
+    void make_room(std::size_t flows);
     void add_flow(const FlowRules &rules, std::uint32_t timers);
     void add_hops(const std::vector<std::uint32_t> &route);
     void order_by_start();
@@ -146,6 +159,8 @@ class Simulation {
     std::unique_ptr<Forwarding> forwarding_;  // null if packets keep to the route that their sender chose
     std::unique_ptr<PathChoice> path_choice_; // null if this is always the first of the flow's paths
     std::vector<Flow> flows_;
+    bool viewed_ = false;                          // somebody reads the records
+    std::vector<std::vector<Flow>> viewed_before_; // what is left of flows that moved while somebody read them
     std::vector<Timer> timers_;
     std::uint32_t own_timers_; // the first of the simulation's own
     std::vector<std::uint32_t> by_start_;
@@ -156,6 +171,7 @@ class Simulation {
     std::vector<Time> probe_times_;
     std::vector<std::int64_t> probed_bytes_;
     PacketTotals totals_;
+    [[no_unique_address]] Trace trace_;
 };
 
 } // namespace kuijia::packet

@@ -2,6 +2,7 @@
 #include "simulation.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -24,6 +25,7 @@ void Simulation::add_transport(TransportRules rules) {
 
 void Simulation::add_paths(const std::vector<std::vector<std::uint32_t>> &routes,
                            const std::vector<std::vector<std::uint32_t>> &paths) {
+    require(routes.size() < most_routes - first_hop_.size(), "routes must be fewer than 2^24");
     for (std::size_t place = 0; place < routes.size(); ++place)
         scenario_.validate_route(routes[place], first_hop_.size() + place);
     for (std::size_t place = 0; place < paths.size(); ++place)
@@ -35,12 +37,26 @@ void Simulation::add_paths(const std::vector<std::vector<std::uint32_t>> &routes
     scenario_.paths.insert(scenario_.paths.end(), paths.begin(), paths.end());
 }
 
+// Keeps the flows where they were, without their transports, for those who have views of their records.
+void Simulation::make_room(std::size_t flows) {
+    if (flows <= flows_.capacity())
+        return;
+    std::vector<Flow> larger;
+    larger.reserve(std::max(flows, 2 * flows_.capacity()));
+    std::move(flows_.begin(), flows_.end(), std::back_inserter(larger));
+    flows_.swap(larger);
+    if (viewed_)
+        viewed_before_.push_back(std::move(larger));
+    viewed_ = false;
+}
+
 void Simulation::add_flows(const std::vector<FlowRules> &flows) {
     require(flows.size() < (1u << 30) - flows_.size(), "flows must be fewer than 2^30");
     for (std::size_t place = 0; place < flows.size(); ++place) {
         scenario_.validate_flow(flows[place], flows_.size() + place);
         require(flows[place].start >= now_, "flow " + std::to_string(flows_.size() + place) + ": it starts before now");
     }
+    make_room(flows_.size() + flows.size());
     for (const auto &rules : flows) {
         const auto timers = static_cast<std::uint32_t>(timers_.size());
         for (unsigned number = 0; number < near_timers; ++number)
@@ -68,6 +84,16 @@ void Simulation::set_link(std::uint32_t link, bool up) {
 void Simulation::set_known(std::uint32_t link, bool up) {
     require(link < ports_.size(), "link " + std::to_string(link) + " does not exist");
     shortest_paths_.set_known(link, up);
+}
+
+const LabelTable &Simulation::label_table(std::uint32_t node) const {
+    require(forwarding_ != nullptr, Forwarding::no_tables);
+    return forwarding_->table(node);
+}
+
+void Simulation::set_label_table(std::uint32_t node, LabelTable table) {
+    require(forwarding_ != nullptr, Forwarding::no_tables);
+    forwarding_->set_table(node, std::move(table));
 }
 
 void Simulation::move_flow(std::uint32_t flow, std::uint32_t forward, std::uint32_t backward) {

@@ -96,6 +96,7 @@ def test_a_scheme_is_in_the_first_racks_or_above_them() -> None:
     assert deployed("cq", 4) == TwoTiers(("cq",) * 4 + ("oq",) * 20, "oq")
 
 
+@pytest.mark.slow
 def test_an_experiment_has_published_numbers_beside_ours_and_says_what_was_missed(tmp_path: Path) -> None:
     settings = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
     output = OutputFolder(tmp_path)

@@ -71,7 +71,7 @@ def test_a_checkpoint_of_another_seed_is_refused_and_one_of_this_is_used_up(
     checkpoint = tmp_path / "fig4.checkpoint"
     kept = checkpoint.read_bytes()
     assert main([*command, "--seed", "2"]) == 2
-    assert "fig4.checkpoint: holds what another run has finished (seed was 1, is 2)" in capsys.readouterr().err
+    assert "fig4.checkpoint: holds results of another run (seed was 1, is 2)" in capsys.readouterr().err
     assert checkpoint.read_bytes() == kept
     monkeypatch.setattr(fig4_run, "losses_of", works)
     assert main(command) in {0, 1}
@@ -79,6 +79,7 @@ def test_a_checkpoint_of_another_seed_is_refused_and_one_of_this_is_used_up(
     assert {path.name for path in tmp_path.iterdir()} == {"fig4.json", "fig4.txt", "fig4.svg"}
 
 
+@pytest.mark.slow
 def test_curves_are_the_same_whatever_the_number_of_workers() -> None:
     of_workers = []
     for processes in (1, 2):

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.emulation
 
 TRAFFICS = ("tcp", "udp")
 SCHEMES = ("kuijia", "rescaling")
-OPTIONS = ("--quick", "--traffic", ",".join(TRAFFICS))
+OPTIONS = ("--quick", "--capacity", "10", "--traffic", ",".join(TRAFFICS))
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ def test_a_case_outside_the_evaluation_is_refused(values: tuple[object, ...]) ->
         Case(*values)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_pairs_are_the_same_for_a_repetition_and_seed_and_differ_between_them() -> None:
     drawn = {pairs_of(repetition, seed) for repetition, seed in product((1, 2), (1, 2))}
     assert len(drawn) == 4

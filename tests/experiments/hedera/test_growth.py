@@ -15,6 +15,7 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 
 
+@pytest.mark.slow
 def test_every_size_is_told_with_its_time_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_run, "ITERATIONS", 200)
     monkeypatch.setattr(large_run, "FLOW_ITERATIONS", 200)

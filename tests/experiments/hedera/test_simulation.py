@@ -98,6 +98,7 @@ def test_flows_that_lose_packets_to_a_newcomer_climb_by_a_segment_in_each_round_
     assert history.mean_goodput(ended + climbed + 0.3, 40) == pytest.approx(ALONE, rel=1e-3)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.sampled_from([None, Ramp(0.001), Ramp(0.02)]), st.sampled_from([0.01, 0.05]))
 @settings(max_examples=15, deadline=None)
 def test_whatever_comes_and_goes_all_bytes_arrive_and_no_interface_sends_more_than_it_can(

@@ -102,7 +102,7 @@ def test_the_table_has_a_row_for_each_mode() -> None:
         [],
     ]
     assert "3 cuts count; 0 false alarms of BFD" in text
-    assert "controller: second or third link, told by the controller; 1 cuts count" in text
+    assert "controller: second or third link, reported by the controller; 1 cuts count" in text
     assert "ok    bfd-30: median gap in s: 0.09, expected at most 0.13" in text
     assert "clock" not in text
 

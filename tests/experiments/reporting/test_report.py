@@ -258,7 +258,7 @@ def test_a_folder_that_is_not_there_is_refused_in_one_line(tmp_path: Path, capsy
     assert main(["report", str(tmp_path / "none")]) == 2
     assert (
         capsys.readouterr().err
-        == f"error: {tmp_path / 'none'}: is no folder, expected one that `kuijia run -o` wrote into\n"
+        == f"error: {tmp_path / 'none'}: is not a folder, expected one that `kuijia run -o` wrote into\n"
     )
 
 

@@ -29,7 +29,7 @@ from tests.experiments.sample_results import FIGURE_4, TABLE_2_KUIJIA, result
         ({"loss": {"kuijia": ["x"], "precomputed": [0.02]}}, ":loss.kuijia[0]: breaks the schema, expected "),
         ({"demands": [0.8, 1.0]}, ":loss.kuijia: has 1 numbers, expected one for each of 2 demands"),
         ({"largest_gap": None}, ":largest_gap: breaks the schema, expected a number"),
-        ({"largest_gap": math.nan}, ": NaN is no number of JSON, expected a file that `kuijia run` wrote"),
+        ({"largest_gap": math.nan}, ": NaN is not a number in JSON, expected a file that `kuijia run` wrote"),
     ],
 )
 def test_a_damaged_figure_4_is_refused_in_one_line_with_its_key(

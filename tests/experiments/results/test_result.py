@@ -80,6 +80,7 @@ def test_the_loss_of_udp_is_that_of_the_packets_sent_after_the_failure() -> None
         (("flows", 1, "tunnel_after"), "s1", "flows[1].tunnel_after"),
         (("failure", "link"), ["s1"], "failure.link"),
         (("checks", 0, "measured"), None, "checks[0].measured"),
+        (("checks", 0, "low"), None, "checks[0]"),
         (("surprise",), 1, ""),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 from experiments.registry import all_experiments
 from experiments.reporting.report import report_of
 from kuijia.cli.main import main
+from kuijia_base.errors import InputError
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs" / "results" / "hedera"
 
@@ -90,3 +91,24 @@ def test_every_experiment_has_a_place_of_its_own() -> None:
     orders = [each.order for each in all_experiments()]
     assert len(set(orders)) == len(orders)
     assert orders == sorted(orders)
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("x" * 500_000, "a text of 500,000 characters, expected at most 2,000"),
+        ([1] * 300_000, "a list of 300,000 entries, expected at most 20,000"),
+    ],
+    ids=["text", "list"],
+)
+def test_a_long_value_in_place_of_a_number_is_refused_before_it_is_multiplied(
+    tmp_path: Path, value: object, problem: str
+) -> None:
+    path = copy("hedera-8192.json", tmp_path)
+    data = json.loads(path.read_text())
+    for each in data["arrivals"].values():
+        each["mean seconds"] = dict.fromkeys(each["mean seconds"], value)
+    path.write_text(json.dumps(data))
+    with pytest.raises(InputError) as caught:
+        report_of(tmp_path)
+    assert str(caught.value) == f"{path}: {problem}"

@@ -72,7 +72,7 @@ def test_another_run_s_is_refused_and_stays(path: Path, change: dict[str, object
 def test_what_is_no_checkpoint_is_refused_and_stays(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "fig4.checkpoint"
     path.write_bytes(content)
-    with pytest.raises(InputError, match="is no checkpoint of a sweep"):
+    with pytest.raises(InputError, match="is not a checkpoint of a sweep"):
         Checkpoint(path, SWEEP)
     assert path.read_bytes() == content
 
@@ -80,7 +80,7 @@ def test_what_is_no_checkpoint_is_refused_and_stays(tmp_path: Path, content: byt
 @pytest.mark.parametrize("line", [b"\0\0\0", b"7", b"[3, 1]", b"[0]", b'["a", 1]', b"[-1, 1]"])
 def test_a_damaged_line_is_named(path: Path, line: bytes) -> None:
     path.write_bytes(path.read_bytes() + line + b"\n")
-    with pytest.raises(InputError, match=r"fig4.checkpoint:4: is no finished case"):
+    with pytest.raises(InputError, match=r"fig4.checkpoint:4: is not a finished case"):
         Checkpoint(path, SWEEP)
 
 
@@ -137,7 +137,7 @@ class HalfFull:
 def test_a_result_that_was_damaged_is_named(path: Path, found: bytes, put: bytes) -> None:
     header, *lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(header + b"".join(lines).replace(found, put))
-    with pytest.raises(InputError, match=r"fig4.checkpoint:[23]: is no finished case"):
+    with pytest.raises(InputError, match=r"fig4.checkpoint:[23]: is not a finished case"):
         Checkpoint(path, SWEEP)
 
 
@@ -145,5 +145,5 @@ def test_a_result_that_was_damaged_is_named(path: Path, found: bytes, put: bytes
 def test_a_file_that_parsers_stumble_over_is_refused(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "fig4.checkpoint"
     path.write_bytes(line + b"\n")
-    with pytest.raises(InputError, match="is no checkpoint of a sweep"):
+    with pytest.raises(InputError, match="is not a checkpoint of a sweep"):
         Checkpoint(path, SWEEP)

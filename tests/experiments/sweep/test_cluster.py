@@ -85,7 +85,7 @@ def test_a_scheduler_that_does_not_answer_is_refused_in_one_line(monkeypatch: py
 
 def test_a_scheduler_without_workers_is_told_in_one_line(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_WORKER_SECONDS", 0.2)
-    with pytest.raises(ClusterError, match="has no workers, expected one at least"):
+    with pytest.raises(ClusterError, match="has no workers, expected at least one"):
         run(Workers(1, address))
 
 

@@ -86,10 +86,12 @@ def test_an_error_for_the_user_names_the_case_and_keeps_the_others(processes: in
     assert (tmp_path / "sevens.checkpoint").read_text().count("\n") > 1
 
 
+@pytest.mark.slow
 def test_what_a_killed_worker_had_is_given_to_another(tmp_path: Path) -> None:
     assert run(Sweep("once", {}, tmp_path, as_it_is, die_once, range(20)), 2) == list(range(20))
 
 
+@pytest.mark.slow
 def test_workers_that_are_killed_again_and_again_end_the_sweep_in_one_line(tmp_path: Path) -> None:
     output = OutputFolder(tmp_path)
     with pytest.raises(WorkersKilledError, match="killed 3 times in a row, perhaps for lack of memory"):
@@ -97,6 +99,7 @@ def test_workers_that_are_killed_again_and_again_end_the_sweep_in_one_line(tmp_p
     assert (tmp_path / "deadly.checkpoint").exists()
 
 
+@pytest.mark.slow
 def test_a_killed_sweep_goes_on_with_the_rest_and_ends_with_the_same_bytes(tmp_path: Path) -> None:
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     killed.mkdir()
@@ -132,14 +135,14 @@ def test_ctrl_c_ends_the_workers_and_says_how_to_go_on(tmp_path: Path) -> None:
             process.kill()
     assert all(gone(number) for _, number in worked(tmp_path))
     told = (
-        f"stopped; 12 of 30 cases were finished and are kept: the same command with -o {tmp_path / 'results'} goes on"
+        f"stopped; 12 of 30 cases were finished and are kept: the same command with -o {tmp_path / 'results'} resumes"
     )
     assert told in errors
 
 
 def test_ctrl_c_while_files_are_written_keeps_the_cases_and_says_so(tmp_path: Path) -> None:
     sweep = Sweep("products", {}, 0.1, times, product, range(3))
-    told = f"^stopped; 3 of 3 cases were finished and are kept: the same command with -o {tmp_path} goes on from there$"
+    told = f"^stopped; 3 of 3 cases were finished and are kept: the same command with -o {tmp_path} resumes$"
     with (
         pytest.raises(InterruptedWorkError, match=told),
         swept(sweep, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO())),

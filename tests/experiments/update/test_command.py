@@ -44,7 +44,7 @@ def test_a_loss_counts_unless_nothing_was_changed() -> None:
 
 def test_what_is_not_to_be_believed_is_told() -> None:
     phase = asdict(result("update", 0, ("busy",)))
-    assert list(unbelievable([phase])) == ["update: not to be believed in 3 attempts (busy)"]
+    assert list(unbelievable([phase])) == ["update: invalid in 3 attempts (busy)"]
 
 
 def test_the_table_has_a_line_for_each_phase_and_each_update() -> None:

@@ -50,6 +50,7 @@ def outcomes(
         return found
 
 
+@pytest.mark.slow
 def test_outcomes_are_those_of_what_if_whatever_the_number_of_workers() -> None:
     asked = questions()
     expected = list(what_if(asked.contenders, asked.failures))

@@ -1,16 +1,23 @@
-"""Makes a controller without connections, whose handlers tests call."""
+"""Makes a controller or a scheduler without connections, whose handlers tests call."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
-from kuijia_app.control.chores import Chores
+from hedera import scheduler
+from hedera.scheduler import HederaScheduler
+from kuijia_app.control.sliced_work import SlicedWork
 from kuijia_app.controller import OPTION_GROUP, KuijiaController
 from kuijia_app.framework.seam import cfg
 from te_solver.plan import Plan
 from te_solver.plan_file import save_plan
+from te_solver.topology import Topology
+from te_solver.topology_file import save_topology
+
+Application: TypeAlias = KuijiaController | HederaScheduler
 
 
 @contextmanager
@@ -21,8 +28,23 @@ def application_of(plan: Plan, folder: Path) -> Iterator[KuijiaController]:
     cfg.CONF.set_override("plan", str(folder / "plan.json"), group=OPTION_GROUP)
     cfg.CONF.set_override("events", str(folder / "events.jsonl"), group=OPTION_GROUP)
     made = KuijiaController()
-    made._chores = Chores(lambda: 0.0, lambda: None)  # no slice is ever over: nobody sends ticks
+    made._sliced_work = SlicedWork(lambda: 0.0, lambda: None)  # no slice is ever over: nobody sends ticks
     yield made
     cfg.CONF.reset()
     for option in ("plan", "events"):
         cfg.CONF.clear_override(option, group=OPTION_GROUP)
+
+
+@contextmanager
+def scheduler_of(topology: Topology, folder: Path) -> Iterator[HederaScheduler]:
+    """Make the scheduler of a network, whose leaves are hosts, with the events in the folder as `events.jsonl`."""
+    save_topology(topology, folder / "topology.yaml")
+    cfg.CONF([], project="kuijia", default_config_files=[])
+    cfg.CONF.set_override("topology", str(folder / "topology.yaml"), group=scheduler.OPTION_GROUP)
+    cfg.CONF.set_override("events", str(folder / "events.jsonl"), group=scheduler.OPTION_GROUP)
+    made = HederaScheduler()
+    made._sliced_work = SlicedWork(lambda: 0.0, lambda: None)
+    yield made
+    cfg.CONF.reset()
+    for option in ("topology", "events"):
+        cfg.CONF.clear_override(option, group=scheduler.OPTION_GROUP)

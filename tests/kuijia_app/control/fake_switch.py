@@ -9,13 +9,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from kuijia_app.controller import KuijiaController
 from kuijia_app.framework.seam import ofproto
+from tests.kuijia_app.control.applications import Application
 
 PARSER = import_module("os_ken.ofproto.ofproto_v1_3_parser")
 T1 = 16
 S1, S2 = 1, 2
 """Datapath ids."""
+
+MOST_MESSAGES = 1000
+"""Of one connection."""
 
 EMPTYING = (ofproto.OFPGC_ADD, ofproto.OFPGC_MODIFY)
 
@@ -26,7 +29,7 @@ class FakeSwitch:
     ofproto = ofproto
     ofproto_parser = PARSER
 
-    def __init__(self, application: KuijiaController, datapath_id: int) -> None:
+    def __init__(self, application: Application, datapath_id: int) -> None:
         self._application = application
         self._datapath_id = datapath_id
         self._answered = 0
@@ -53,17 +56,10 @@ class FakeSwitch:
         """Answer what it was sent, also what is sent meanwhile."""
         end = self._answered + at_most
         while self._answered < min(len(self.sent), end):
-            assert self._answered < 1000, "it is sent messages without end"
+            assert self._answered < MOST_MESSAGES, "it is sent messages without end"
             message = self.sent[self._answered]
             self._answered += 1
-            if isinstance(message, PARSER.OFPBarrierRequest):
-                self._application.barrier_replied(self._event(xid=message.xid))
-            elif isinstance(message, PARSER.OFPPortDescStatsRequest):
-                self._describe_ports()
-            elif isinstance(message, PARSER.ONFBundleCtrlMsg):
-                self.refuse(message, ofproto.OFPET_BAD_REQUEST, ofproto.OFPBRC_BAD_EXPERIMENTER)
-            elif self.refuses is not None and isinstance(message, self.refuses):
-                self.refuse(message, ofproto.OFPET_GROUP_MOD_FAILED, ofproto.OFPGMFC_OUT_OF_GROUPS)
+            self._reply(message)
 
     def refuse(self, message: Any, error_type: int, code: int) -> None:  # noqa: ANN401
         self._application.switch_answered_with_an_error(self._event(xid=message.xid, type=error_type, code=code))
@@ -82,6 +78,17 @@ class FakeSwitch:
             for message in self.sent
             if isinstance(message, PARSER.OFPGroupMod) and not message.buckets and message.command in EMPTYING
         ]
+
+    def _reply(self, message: object) -> None:
+        """Do as one message says, and answer it."""
+        if isinstance(message, PARSER.OFPBarrierRequest):
+            self._application.barrier_replied(self._event(xid=message.xid))
+        elif isinstance(message, PARSER.OFPPortDescStatsRequest):
+            self._describe_ports()
+        elif isinstance(message, PARSER.ONFBundleCtrlMsg):
+            self.refuse(message, ofproto.OFPET_BAD_REQUEST, ofproto.OFPBRC_BAD_EXPERIMENTER)
+        elif self.refuses is not None and isinstance(message, self.refuses):
+            self.refuse(message, ofproto.OFPET_GROUP_MOD_FAILED, ofproto.OFPGMFC_OUT_OF_GROUPS)
 
     def _describe_ports(self) -> None:
         numbers = list(self.ports)
@@ -103,7 +110,7 @@ def events(tmp_path: Path, *kinds: str) -> list[dict[str, Any]]:
     return [event for event in map(json.loads, lines) if event["event"] in kinds]
 
 
-def connected(application: KuijiaController, datapath_id: int) -> FakeSwitch:
+def connected(application: Application, datapath_id: int) -> FakeSwitch:
     switch = FakeSwitch(application, datapath_id)
     switch.connect()
     switch.answer()

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kuijia_app.control.chores import SLICE, Chores
+from kuijia_app.control.sliced_work import SLICE, SlicedWork
 from kuijia_app.controller import KuijiaController, Tick
 from kuijia_app.framework import event_log
 from kuijia_app.framework.seam import ofproto
@@ -241,7 +241,7 @@ def test_between_slices_of_a_large_programming_events_have_their_turn(
     application: KuijiaController, tmp_path: Path
 ) -> None:
     looks = count()
-    application._chores = Chores(lambda: next(looks) * SLICE, lambda: None)
+    application._sliced_work = SlicedWork(lambda: next(looks) * SLICE, lambda: None)
     other = connected(application, S2)
     switch = connected(application, S1)
     wanted = application._rollout.wanted("s1")
@@ -265,16 +265,16 @@ def test_work_put_off_for_a_connection_that_has_ended_is_not_done(
 ) -> None:
     switch = connected(application, S1)
     looks = count()
-    chores = application._chores = Chores(lambda: next(looks) * SLICE, lambda: None)
-    application._connections["s1"]._later = chores.add
-    with chores.gathered():
+    work = application._sliced_work = SlicedWork(lambda: next(looks) * SLICE, lambda: None)
+    application._connections["s1"]._later = work.add
+    with work.gathered():
         application._want(["s1"])
     if comes_back:
         FakeSwitch(application, S1).connect()
     else:
         application.switch_disconnected(SimpleNamespace(datapath=switch))
     sent, ready = len(switch.sent), events(tmp_path, event_log.SWITCH_READY)
-    while chores._left:
+    while work._left:
         application.time_passed(Tick())
     assert len(switch.sent) == sent
     assert events(tmp_path, event_log.SWITCH_READY) == ready
@@ -284,13 +284,13 @@ def test_no_switch_is_taken_to_have_tables_that_it_has_not_been_compared_with(ap
     switch = connected(application, S1)
     connection = application._connections["s1"]
     looks = count()
-    application._chores = Chores(lambda: next(looks) * SLICE, lambda: None)
-    connection._later = application._chores.add
+    application._sliced_work = SlicedWork(lambda: next(looks) * SLICE, lambda: None)
+    connection._later = application._sliced_work.add
     before = application._rollout.wanted("s1")
     wanted = SwitchTables(before.groups, before.flows[:-1])
     done: list[SwitchTables] = []
-    connection._reports = replace(connection._reports, done=lambda: done.append(wanted))
-    with application._chores.gathered():
+    connection._reports = replace(connection._reports, done=done.append)
+    with application._sliced_work.gathered():
         connection.want(before)
         connection.want(wanted)
     switch.answer()

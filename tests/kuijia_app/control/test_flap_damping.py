@@ -73,3 +73,12 @@ def test_lasting_is_what_is_so_at_every_look() -> None:
     assert lasting.observed(frozenset("a"), 0.9) == frozenset()
     assert lasting.observed(frozenset("ab"), 1.0) == {"a"}
     assert lasting.observed(frozenset("ab"), 2.0) == {"a", "b"}
+
+
+def test_a_held_port_is_let_up_as_its_switch_describes_it_last() -> None:
+    damping: FlapDamping[tuple[str, int]] = FlapDamping()
+    flap(damping, 30, 0.0)
+    assert not damping.described(PORT, live=True)
+    assert not damping.described(PORT, live=False)
+    assert damping.released(60.0) == []
+    assert damping.described(PORT, live=True)

@@ -95,6 +95,7 @@ def test_the_changes_lead_there_and_no_entry_ever_uses_a_group_that_is_missing(
     assert difference(present, new) == []
 
 
+@pytest.mark.slow
 @given(old=tables(), new=tables())
 def test_a_group_is_added_after_those_it_uses_and_deleted_before_them(old: SwitchTables, new: SwitchTables) -> None:
     present = Tables.of(old)

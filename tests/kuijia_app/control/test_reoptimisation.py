@@ -46,6 +46,7 @@ def test_a_pair_that_is_cut_off_keeps_its_tunnels() -> None:
     assert [tunnel.nodes for tunnel in new.pairs[1].tunnels] == [("a", "b")]
 
 
+@pytest.mark.slow
 def test_it_waits_until_failures_have_settled_and_solves_in_a_process_of_its_own() -> None:
     plan = solvable(motivation_plan())
     reoptimisation = Reoptimisation(is_on=True)
@@ -77,6 +78,7 @@ def test_a_pair_that_is_cut_off_shares_no_path_id_with_those_solved_anew() -> No
     require_sound_tunnels(new)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(plan=plans() | class_plans(3), data=st.data())
 def test_whatever_fails_the_new_plan_is_sound_and_switches_can_be_led_to_it(plan: Plan, data: st.DataObject) -> None:
@@ -136,9 +138,10 @@ def looked_until_logged(reoptimisation: Reoptimisation, caplog: pytest.LogCaptur
         assert reoptimisation.look(plan, CUT, now, is_free=True) is None
         time.sleep(0.01)
     assert reoptimisation.look(plan, CUT, now + 10, is_free=True) is None
-    return caplog.messages == ["no plan is solved anew, the one in force stays"]
+    return caplog.messages == ["no new plan: the one in force stays"]
 
 
+@pytest.mark.slow
 def test_an_answer_for_a_plan_that_is_no_longer_in_force_is_not_taken() -> None:
     plan, other = solvable(motivation_plan()), solvable(motivation_plan((0.2, 0.3, 0.5)))
     reoptimisation = Reoptimisation(is_on=True)

@@ -287,6 +287,7 @@ def test_of_updates_in_short_succession_each_is_told_of_once_under_its_name() ->
     assert sorted(progress, key=str) == sorted(expected, key=str)
 
 
+@pytest.mark.slow
 @given(plan=plans(), data=st.data())
 def test_whichever_switch_is_first_every_label_an_ingress_may_use_has_its_entries(
     plan: Plan, data: st.DataObject

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -115,6 +116,7 @@ def test_a_group_that_nobody_wants_cannot_be_wanted_instead() -> None:
     assert sender.is_done
 
 
+@pytest.mark.slow
 @given(old=tables(), steps=st.lists(st.one_of(tables(), st.just("acknowledge")), max_size=6), last=tables())
 def test_whatever_is_wanted_meanwhile_the_switch_ends_with_what_was_wanted_last(
     old: SwitchTables, steps: list[SwitchTables | str], last: SwitchTables

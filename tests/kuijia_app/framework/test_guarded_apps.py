@@ -201,7 +201,7 @@ def test_a_process_that_listens_no_longer_ends(
         assert until(lambda: running.status() is not None)
         assert running.status() == EXIT_STATUS
         assert any(
-            words in running.log() for words in ("stopped listening", "listens for switches no longer", "has failed")
+            words in running.log() for words in ("stopped listening", "no longer listens for switches", "has failed")
         )
 
 

@@ -44,6 +44,7 @@ def ryu_manager(folder: Path, plan_file: Path, options: str) -> list[str]:
     return [str(manager), "--config-file", str(configuration), "kuijia_app.controller"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [

@@ -1,4 +1,4 @@
-"""Limits on connections keep strangers and half-open ones few, and never a switch of the application's out."""
+"""Limits on connections keep unknown switches and half-open connections few, and never keep a known switch out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def admission(**limits: float) -> Admission[int]:
 
 
 def test_a_whole_network_of_one_address_gets_in_however_small_the_limits() -> None:
-    gate = admission(half_open=2, half_open_of_address=2, strangers=0)
+    gate = admission(half_open=2, half_open_of_address=2, unknown=0)
     for key in KNOWN:
         assert gate.arrived(key, HERE, 5.0) is None
         assert gate.named(key, key, 0.0) is Verdict.KNOWN
@@ -88,9 +88,9 @@ def test_a_datapath_id_belongs_to_who_names_it_first_until_that_one_leaves() -> 
 @pytest.mark.parametrize(
     ("limits", "let_in"),
     [
-        ({"strangers": 3.0}, 3),
-        ({"strangers_of_address": 2.0}, 2),
-        ({"strangers_rate": 4.0}, 4),
+        ({"unknown": 3.0}, 3),
+        ({"unknown_of_address": 2.0}, 2),
+        ({"unknown_rate": 4.0}, 4),
     ],
 )
 def test_strangers_are_few_and_come_slowly(limits: dict[str, float], let_in: int) -> None:
@@ -99,26 +99,27 @@ def test_strangers_are_few_and_come_slowly(limits: dict[str, float], let_in: int
     for key in range(10):
         gate.arrived(key, HERE, 5.0)
         verdicts.append(gate.named(key, 5000 + key, 0.0))
-    assert verdicts == [Verdict.STRANGER] * let_in + [Verdict.TOO_MANY_STRANGERS] * (10 - let_in)
+    assert verdicts == [Verdict.UNKNOWN] * let_in + [Verdict.TOO_MANY_UNKNOWN] * (10 - let_in)
 
 
-def test_the_place_of_a_stranger_that_left_is_free() -> None:
-    gate = admission(strangers=1)
+def test_the_place_of_an_unknown_switch_that_left_is_free() -> None:
+    gate = admission(unknown=1)
     for key in range(3):
         gate.arrived(key, HERE, 5.0)
-        assert gate.named(key, 5000, 0.0) is Verdict.STRANGER
+        assert gate.named(key, 5000, 0.0) is Verdict.UNKNOWN
         gate.left(key)
         gate.left(key)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.data())
 def test_limits_hold_whatever_comes_and_goes(data: st.DataObject) -> None:
-    limits = Limits(half_open=5, half_open_of_address=3, strangers=4, strangers_of_address=3, strangers_rate=1e9)
+    limits = Limits(half_open=5, half_open_of_address=3, unknown=4, unknown_of_address=3, unknown_rate=1e9)
     gate: Admission[int] = Admission(KNOWN.__contains__, 0.0, limits)
     keys = count()
     half_open: dict[int, str] = {}
-    strangers: dict[int, str] = {}
+    unknown: dict[int, str] = {}
     for _ in range(data.draw(st.integers(1, 60))):
         match data.draw(st.sampled_from(["arrive", "name", "leave"])):
             case "arrive":
@@ -132,19 +133,19 @@ def test_limits_hold_whatever_comes_and_goes(data: st.DataObject) -> None:
             case "name" if half_open:
                 key = data.draw(st.sampled_from(sorted(half_open)))
                 verdict = gate.named(key, data.draw(st.integers(995, 1010)), 0.0)
-                if verdict in (Verdict.KNOWN, Verdict.STRANGER):
+                if verdict in (Verdict.KNOWN, Verdict.UNKNOWN):
                     address = half_open.pop(key)
-                    if verdict is Verdict.STRANGER:
-                        strangers[key] = address
-            case "leave" if half_open or strangers:
-                key = data.draw(st.sampled_from(sorted([*half_open, *strangers])))
+                    if verdict is Verdict.UNKNOWN:
+                        unknown[key] = address
+            case "leave" if half_open or unknown:
+                key = data.draw(st.sampled_from(sorted([*half_open, *unknown])))
                 half_open.pop(key, None)
-                strangers.pop(key, None)
+                unknown.pop(key, None)
                 gate.left(key)
             case _:
                 continue
         assert gate.half_open == len(half_open) <= limits.half_open
-        assert len(strangers) <= limits.strangers
+        assert len(unknown) <= limits.unknown
         for address in (HERE, THERE):
             assert list(half_open.values()).count(address) <= limits.half_open_of_address
-            assert list(strangers.values()).count(address) <= limits.strangers_of_address
+            assert list(unknown.values()).count(address) <= limits.unknown_of_address

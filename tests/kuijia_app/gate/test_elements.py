@@ -63,6 +63,7 @@ def test_what_the_frameworks_write_passes_and_means_the_same_in_parts(seed: int,
     assert all(len(part.data) <= 2048 + 16 or len(parsed(part).body) == 1 for part in parts)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(st.integers(0, 2**32), st.sampled_from(REPLIES), st.integers(1, 6), st.integers(0, 1))
 def test_whatever_passes_is_parsed_in_time_and_little_memory(

@@ -178,7 +178,7 @@ def test_a_peer_that_never_reads_holds_nobody_up_and_is_dropped(rig: Rig) -> Non
 
 
 def test_a_switch_of_another_network_is_left_alone_connected_but_not_so_many(rig: Rig) -> None:
-    strangers = [ImitatedSwitch(rig.port, 1000 + number) for number in range(LIMITS.strangers_of_address + 8)]
+    strangers = [ImitatedSwitch(rig.port, 1000 + number) for number in range(LIMITS.unknown_of_address + 8)]
     try:
         wait_until(lambda: sum(each.has_ended for each in strangers) >= 8, "those above the limit are sent away")
         wait_until(lambda: bool(rig.events(event_log.SWITCH_UNKNOWN)), "the others are told of")

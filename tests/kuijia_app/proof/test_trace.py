@@ -44,7 +44,7 @@ def test_a_packet_is_its_ends_and_what_is_said_of_it(text: str, packet: AskedPac
         ("c->a-b dscp=x", "packet:dscp: 'x', expected a whole number from 0 to 63"),
         ("c->a-b class=9", "packet:class: 9, expected one that the layout eight serves: 0, 1, 2, 3, 4"),
         ("c->a-b size=9", "packet:size: is unknown, expected SOURCE->TARGET"),
-        ("c->a-b dscp=1 class=1", "packet: 'class=1' says the dscp again, expected SOURCE->TARGET"),
+        ("c->a-b dscp=1 class=1", "packet: 'class=1' gives the dscp a second time, expected SOURCE->TARGET"),
     ],
 )
 def test_what_is_no_packet_is_refused_in_a_line(text: str, message: str) -> None:

@@ -83,6 +83,7 @@ OWN_LAYOUTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", OWN_LAYOUTS.values(), ids=OWN_LAYOUTS)
 @pytest.mark.parametrize("tagging", Tagging)
 def test_what_the_pipeline_builds_with_a_users_own_layout_is_sound(layout: QueueLayout, tagging: Tagging) -> None:

@@ -172,6 +172,7 @@ def test_every_route_is_followed_hop_by_hop_in_every_class_and_never_leaves_its_
                 assert tuple(visited) == route.nodes
 
 
+@pytest.mark.slow
 @given(plan=plans())
 def test_the_first_bucket_of_a_slot_is_its_tunnel_untagged_and_every_other_tunnel_follows_once(plan: Plan) -> None:
     tables = build_tables(plan)

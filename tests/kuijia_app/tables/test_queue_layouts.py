@@ -93,7 +93,7 @@ FAULTS = {
     ("[46, 40]", "[48]"): "9: code point 48 is that of control traffic, expected another one",
     ("[46, 40]", "[64]"): "9: code point 64, expected 0 to 63",
     ("code_points: [46, 40], ", ""): (
-        "9: class 0 has no code points, expected one at least: only the last class has what is not marked"
+        "9: class 0 has no code points, expected at least one: only the last class has unmarked packets"
     ),
     ("victim: scavenger", "victim: voice"): (
         "10: victims of class 1 wait in 'voice', expected a queue that is served after its normal one, 'data'"
@@ -139,7 +139,7 @@ def test_a_layout_without_classes_is_refused(tmp_path: Path) -> None:
     path.write_text(OWN[: OWN.index("classes:")] + "classes: []\n")
     with pytest.raises(InputError) as raised:
         named_layout(str(path))
-    assert str(raised.value) == f"{path}:8: classes is empty, expected one class at least"
+    assert str(raised.value) == f"{path}:8: classes is empty, expected at least one class"
 
 
 def test_more_queues_than_tags_are_refused() -> None:
@@ -152,4 +152,4 @@ def test_more_queues_than_tags_are_refused() -> None:
 def test_a_name_that_is_none_is_refused() -> None:
     with pytest.raises(InputError) as raised:
         named_layout("fuor")
-    assert str(raised.value) == "layout: there is none called 'fuor', expected plain, eight, four or a YAML file"
+    assert str(raised.value) == "layout: 'fuor' is unknown, expected plain, eight, four or a YAML file"

@@ -189,6 +189,7 @@ def test_under_kuijia_aboriginal_traffic_of_a_plan_within_capacity_loses_nothing
     assert_allclose(found.goodput[aboriginal], found.rerouting.offered[aboriginal], rtol=ROUNDING, atol=ROUNDING)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_kuijia_and_rescaling_lose_the_same_to_the_failure(data: st.DataObject) -> None:
     traffic = PlannedTraffic.of(data.draw(plans()))
@@ -198,6 +199,7 @@ def test_kuijia_and_rescaling_lose_the_same_to_the_failure(data: st.DataObject) 
     assert (ours.failure_loss == others.failure_loss).all()
 
 
+@pytest.mark.slow
 @given(plans())
 def test_without_a_failure_nothing_changes(plan: Plan) -> None:
     traffic = PlannedTraffic.of(plan)

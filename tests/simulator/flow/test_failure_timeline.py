@@ -86,6 +86,7 @@ def test_a_recomputation_needs_its_answer() -> None:
         story(FailureModel(traffic), Kuijia().reroute(traffic, CUT), SCRIPT)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_each_stage_comes_to_what_the_failure_model_says_of_it(data: st.DataObject) -> None:
     traffic = PlannedTraffic.of(data.draw(plans()))

@@ -37,6 +37,7 @@ def test_a_failure_has_its_loss_its_churn_and_its_overloaded_links() -> None:
     assert set(found.overloaded) == {("s1", "s4"), ("s1", "s3"), ("s3", "s4")}
 
 
+@pytest.mark.slow
 @given(plans(), st.booleans())
 def test_the_classes_together_are_what_arrives(plan: Plan, elastic: bool) -> None:  # noqa: FBT001  # hypothesis passes it
     traffic = PlannedTraffic.of(plan)

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
+#include <variant>
 
 namespace {
 
@@ -26,11 +28,14 @@ class Generator {
         scenario.nodes = 1 + below(4);
         for (auto count = 1 + below(3); count-- > 0;)
             scenario.queueings.push_back(drawn<QueueingRules>(random_));
+        const bool busy = once_in(2); // much arrives, and may overtake
         for (auto count = 1 + below(8); count-- > 0;)
-            scenario.links.push_back({one_of<std::int64_t>({10'000, 3'333'333, 1'000'000'000, fastest}),
-                                      one_of<Time>({0, 1, 50'000'000, second}), one_of({0.0, 0.0, 0.01, 1.0}),
-                                      below(scenario.queueings.size()), below(scenario.nodes), below(scenario.nodes),
-                                      below(5)});
+            scenario.links.push_back(
+                {busy ? one_of<std::int64_t>({100'000'000, 1'000'000'000})
+                      : one_of<std::int64_t>({10'000, 3'333'333, 1'000'000'000, fastest}),
+                 busy ? one_of<Time>({0, 1, 50'000'000, second / 1000}) : one_of<Time>({0, 1, 50'000'000, second}),
+                 busy ? 0.0 : one_of({0.0, 0.0, 0.01, 1.0}), below(scenario.queueings.size()), below(scenario.nodes),
+                 below(scenario.nodes), below(5)});
         for (auto count = 1 + below(5); count-- > 0;) {
             auto &route = scenario.routes.emplace_back();
             for (auto length = 1 + below(4); length-- > 0;)
@@ -117,6 +122,7 @@ void check(Simulation &simulation, Time before) {
             throw std::logic_error(fault);
     };
     require(simulation.now() >= before, "time goes back");
+    require(totals.unroutable <= totals.lost, "more packets had no way than were lost");
     require(totals.made == totals.arrived + totals.dropped + totals.lost + simulation.packets_in_flight(),
             "packets have vanished or appeared");
     std::uint64_t dropped = 0;
@@ -175,6 +181,19 @@ void run(const Scenario &scenario) {
     compare(simulation, again);
 }
 
+// Gives the switch at the head of a link a table in which labels lead to this link, and to nothing else.
+void change_labels(Simulation &simulation, const Scenario &scenario, std::uint32_t link, Generator &generator) {
+    const auto node = scenario.links[link].source;
+    if (std::find(scenario.hosts.begin(), scenario.hosts.end(), node) != scenario.hosts.end())
+        return;
+    LabelTable table;
+    for (std::uint32_t label = generator.below(3); label < scenario.routes.size(); label += 1 + generator.below(2)) {
+        table.labels.push_back(label);
+        table.links.push_back(link);
+    }
+    simulation.set_label_table(node, std::move(table));
+}
+
 // Steers a run between its steps, in any way that is allowed.
 void steer(const Scenario &scenario, Generator &generator) {
     Simulation simulation(scenario);
@@ -184,7 +203,7 @@ void steer(const Scenario &scenario, Generator &generator) {
         check(simulation, before);
         const auto link = generator.below(simulation.links());
         const auto path = generator.below(scenario.paths.size());
-        switch (generator.below(4)) {
+        switch (generator.below(5)) {
         case 0:
             simulation.set_link(link, generator.once_in(2));
             break;
@@ -194,6 +213,10 @@ void steer(const Scenario &scenario, Generator &generator) {
         case 2:
             if (simulation.flows() > 0)
                 simulation.move_flow(generator.below(simulation.flows()), path, path);
+            break;
+        case 3:
+            if (std::holds_alternative<LabelSwitchedRules>(scenario.forwarding))
+                change_labels(simulation, scenario, link, generator);
             break;
         default:
             simulation.add_flows({{0, generator.below(scenario.transports.size()), path, path,

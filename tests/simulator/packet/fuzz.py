@@ -13,7 +13,7 @@ CORE = HERE.parents[3] / "simulator" / "packet" / "core"
 
 def fuzz(cases: int) -> str:
     """Return the driver's output; raise CalledProcessError on a fault."""
-    return run_sanitized(HERE.with_suffix(".cpp"), CORE, cases)
+    return run_sanitized(HERE.with_suffix(".cpp"), CORE, cases, ['-DKUIJIA_PACKET_TRACE="order.hpp"'])
 
 
 if __name__ == "__main__":

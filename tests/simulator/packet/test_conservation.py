@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 
 from simulator.packet.simulation import Simulation
 from tests.simulator.packet.scenes import require_conserved, simulations
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(simulations())
 def test_every_packet_arrives_is_dropped_or_is_on_its_way(simulation: Simulation) -> None:
@@ -18,6 +20,7 @@ def test_every_packet_arrives_is_dropped_or_is_on_its_way(simulation: Simulation
         require_conserved(simulation)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(simulations())
 def test_tcp_delivers_every_byte_once_links_are_back(simulation: Simulation) -> None:

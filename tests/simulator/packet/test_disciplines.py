@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
-from simulator.packet.queues import Crosspoints, DropThresholds, Fifo, HashedCredits, Queueing, SharedBuffer, Threshold
+from simulator.packet.queues import (
+    Crosspoints,
+    DropThresholds,
+    Fifo,
+    HashedCredits,
+    Queueing,
+    SharedBuffer,
+    Threshold,
+    TokenBucket,
+)
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Simulation
 from simulator.packet.transports import Packets
@@ -151,6 +160,7 @@ def test_a_shared_buffer_does_as_the_reference_does(
     assert simulated(queueing, packets, seed) == referred(queueing, packets, seed)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     buffers(),
@@ -209,3 +219,17 @@ def test_a_flow_keeps_its_order_through_hashed_credits() -> None:
     for flow in range(4):
         left = [packet.left for packet in packets if packet.number == flow and packet.left is not None]
         assert left == sorted(left)
+
+
+def test_a_flow_keeps_its_order_when_the_first_of_two_queues_waits_for_tokens() -> None:
+    """Packets with credits spend the tokens of one queue; those behind them find a full bucket in the other one."""
+    sizes = 1_000 + np.arange(8)
+    queue = Fifo(shaping=TokenBucket(10.0, 1_500))
+    flow = Flows.of(0, INPUTS, Packets(np.linspace(0.0, 1e-5, 8), sizes))
+    simulation = Simulation(switch(HashedCredits(queue, bins=1, credits=3)), [flow])
+    goodput = [0]
+    for until in np.linspace(0.0, 0.01, 200):
+        simulation.run(until)
+        goodput.append(int(simulation.flow_results().goodput[0]))
+    arrived = np.diff(goodput)
+    assert arrived[arrived > 0].tolist() == sizes.tolist()

@@ -120,6 +120,52 @@ def test_a_controller_polls_counters_that_are_not_copied() -> None:
         views["sent_bytes"][0] = 0
 
 
+FLOW_COUNTERS = ("goodput", "sent", "arrived", "dropped", "marked", "retransmitted", "timeouts", "recoveries")
+
+
+def test_a_controller_polls_flows_and_queues_that_are_not_copied() -> None:
+    simulation = Simulation(network(), [flows(1, 0.0)])
+    of_flows, of_ports = simulation.flow_counters(), simulation.port_counters()
+    assert set(of_flows) == set(FLOW_COUNTERS)
+    waiting = 0
+    for until in np.linspace(1e-4, 3e-3, 30):
+        simulation.run(until)
+        again = simulation.flow_counters(), simulation.port_counters()
+        results, links = simulation.flow_results(), simulation.link_results()
+        for name in FLOW_COUNTERS:
+            assert of_flows[name].tolist() == getattr(results, name).tolist()
+            assert np.shares_memory(of_flows[name], again[0][name])
+        for name in ("queued", "queued_peak"):
+            assert of_ports[name].tolist() == getattr(links, name).tolist()
+            assert np.shares_memory(of_ports[name], again[1][name])
+        waiting += int(of_ports["queued"].sum())
+    assert waiting > 0
+    with pytest.raises(ValueError, match="read-only"):
+        of_flows["sent"][0] = 0
+
+
+def test_views_of_flows_stay_readable_when_flows_are_added_and_when_the_simulation_is_gone() -> None:
+    simulation = Simulation(network(), [flows(1, 0.0)])
+    simulation.run(5e-4)
+    before = simulation.flow_counters()["sent"]
+    expected = before.tolist()
+    assert sum(expected) > 0
+    for start in (6e-4, 7e-4, 8e-4):
+        simulation.add_flows(flows(2, start))
+    simulation.run()
+    after = simulation.flow_counters()["sent"]
+    assert after.tolist() == simulation.flow_results().sent.tolist()
+    assert (before.size, after.size) == (20, 80)
+    assert before.tolist() == expected
+    del simulation
+    assert before.tolist() == expected
+    assert after.sum() > sum(expected)
+
+
+def test_a_simulation_without_flows_has_no_flow_counters() -> None:
+    assert [counter.size for counter in Simulation(network(), []).flow_counters().values()] == [0] * 8
+
+
 def test_views_outlive_their_simulation() -> None:
     simulation = Simulation(network(), [flows(1, 0.0)])
     simulation.run()
@@ -138,7 +184,7 @@ def test_a_function_is_called_at_its_time_even_if_nothing_else_happens() -> None
     assert seen == [1.0]
     simulation.run()
     assert seen == [1.0, 2.0]
-    with pytest.raises(UnsoundError, match=r"at: 0.5 s is over, expected 2 s or later"):
+    with pytest.raises(UnsoundError, match=r"at: 0.5 s is in the past, expected 2 s or later"):
         simulation.at(0.5, lambda: None)
 
 
@@ -158,7 +204,7 @@ def test_flows_can_be_added_under_every_load_balancer(name: str) -> None:
 def test_flows_that_cannot_be_added_change_nothing() -> None:
     simulation = Simulation(network(), [flows(1, 0.0)])
     simulation.run(1e-3)
-    with pytest.raises(UnsoundError, match=r"flows.start: 0 s is over"):
+    with pytest.raises(UnsoundError, match=r"flows.start: 0 s is in the past"):
         simulation.add_flows(Flows.of(0, 1, TCP))
     with pytest.raises(UnsoundError, match="two different hosts"):
         simulation.add_flows(Flows.of(3, 3, TCP, start=1.0))

@@ -85,6 +85,7 @@ def test_labels_that_are_not_unique_get_their_id() -> None:
     ]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.text(max_size=4), st.none() | st.text("AB (1)\n\x00", max_size=6)), unique_by=lambda x: x[0])
 )

@@ -42,6 +42,7 @@ def most_without_harm(case: Case, allocated: list[float], pair: int) -> float:
     return rows.maximum(case.owned(pair))
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(cases(), st.booleans())
 def test_no_pair_can_get_more_without_one_that_has_no_more_getting_less(case: Case, spread: bool) -> None:  # noqa: FBT001

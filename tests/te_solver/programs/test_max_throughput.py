@@ -35,6 +35,7 @@ def reference(case: Case) -> tuple[float, float]:
     return throughput, rows.minimum(case.hops)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many_tunnels", [MANY_TUNNELS, 0], ids=["dual simplex", "primal simplex"])
 @settings(max_examples=60)
 @given(case=cases())
@@ -46,6 +47,7 @@ def test_the_throughput_is_that_of_an_independent_program_by_the_fewest_hops(cas
     assert rates @ case.hops == pytest.approx(hops, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(cases())
 def test_no_bound_is_exceeded_and_the_same_problem_has_the_same_answer(case: Case) -> None:

@@ -24,6 +24,7 @@ def rows_of(case: Case, carried: Vector, utilisation: list[float], bound: float)
     return rows
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(cases(), st.data())
 def test_the_utilisation_is_that_of_an_independent_program_by_the_fewest_hops(case: Case, data: st.DataObject) -> None:

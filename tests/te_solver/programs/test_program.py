@@ -31,6 +31,7 @@ def worth(name: str, case: Case, program: Program, factor: float) -> float:
     return float(allocation.granted.sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", objective_names())
 @settings(max_examples=15)
 @given(case=cases(max_nodes=6), factors=st.lists(st.floats(1e-5, 1e3), min_size=2, max_size=4))

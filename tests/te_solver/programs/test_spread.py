@@ -23,6 +23,7 @@ def allocations(case: Case) -> tuple[list[float], list[float]]:
     return plain, spread
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(cases(max_nodes=6))
 def test_pairs_keep_what_they_have_and_it_is_divided_as_evenly_as_an_independent_program_does(case: Case) -> None:

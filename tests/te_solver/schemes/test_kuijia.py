@@ -54,6 +54,7 @@ def test_victims_of_a_class_come_before_all_of_the_next() -> None:
     assert found == [(0, 1, 50), (1, 0, 50), (2, 3, 5), (3, 2, 5)]
 
 
+@pytest.mark.slow
 @given(plans(), st.data())
 def test_every_tunnel_is_offered_its_renormalised_weight_of_what_its_pair_sends(
     plan: Plan, data: st.DataObject

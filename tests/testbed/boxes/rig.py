@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import select
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -31,6 +33,7 @@ CONTROLLER_WITH_TLS = {
 """Inventory entry of a controller that uses TLS."""
 
 _START_SECONDS = 60.0
+_END_SECONDS = 60.0
 _CONTAINER = ["unshare", "--net", "--mount", "--pid", "--uts", "--fork", "--mount-proc", "--kill-child"]
 _OVS = "/run/openvswitch"
 _IN_SWITCH = ["env", *(f"OVS_{each}DIR={_OVS}" for each in ("RUN", "LOG", "DB", "SYSCONF"))]
@@ -61,8 +64,17 @@ class TestBox:
         return run_command(["nsenter", "--target", str(self.init), "--all", *argv])
 
     def kill(self) -> None:
-        self.holder.kill()
-        self.holder.wait()
+        """End everything in it; return when nothing runs there any more, some time after its holder has ended."""
+        if self.holder.poll() is not None:
+            return
+        init = os.pidfd_open(self.init)
+        try:
+            self.holder.kill()
+            self.holder.wait()
+            ended, _, _ = select.select([init], [], [], _END_SECONDS)
+        finally:
+            os.close(init)
+        assert ended, f"{self.name} still runs after {_END_SECONDS:g} s"
 
     def lose_connections(self) -> None:
         """End the sessions of SSH, but not the daemon that accepts new ones."""

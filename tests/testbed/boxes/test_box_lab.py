@@ -100,7 +100,7 @@ def test_swapped_cables_are_found_before_anything_is_changed(
         boxes.wake()
         assert main(["boxes", "check", str(boxes.inventory), str(star)]) == 1
         said = capsys.readouterr().out
-        assert "switch a to-b hears switch c to-a instead of switch b to-a" in said
+        assert "switch a to-b receives from switch c to-a instead of switch b to-a" in said
         assert "switch a to-host" not in said
         assert main(["boxes", "up", str(boxes.inventory), str(star)]) == 1
         assert boxes.records() == ""

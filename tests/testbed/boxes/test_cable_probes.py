@@ -25,6 +25,7 @@ def add_macvlan(name: str, cable: str) -> None:
 
 
 @pytest.mark.emulation
+@pytest.mark.beside
 def test_frames_are_heard_where_groups_have_to_be_joined() -> None:
     with private_network():
         run_command(["ip", "link", "add", "name", "cable0", "type", "veth", "peer", "name", "cable1"])

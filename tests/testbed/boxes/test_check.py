@@ -54,9 +54,9 @@ def test_boxes_as_they_should_be_have_no_faults() -> None:
         ({"is_root": False}, "the user is not root"),
         ({"python": "3.9.2"}, "Python 3.9.2 is older than 3.10"),
         ({"programs": {**FACTS["programs"], "tc": None}}, "tc not found"),
-        ({"reached_by": None}, "the interface that SSH comes in by is unknown"),
-        ({"reached_by": "eth1"}, "eth1 is cabled in the inventory, and SSH comes in by it"),
-        ({"reached_by": "eth7"}, "SSH comes in by eth7"),
+        ({"reached_by": None}, "the interface of the SSH connection is unknown"),
+        ({"reached_by": "eth1"}, "eth1 is cabled in the inventory, but SSH uses it"),
+        ({"reached_by": "eth7"}, "SSH uses eth7"),
         ({"interfaces": {}}, "there is no interface eth1"),
         (
             {"interfaces": {"eth1": {**IDLE, "addresses": ["192.0.2.9"]}}},
@@ -64,7 +64,7 @@ def test_boxes_as_they_should_be_have_no_faults() -> None:
         ),
         ({"interfaces": {"eth1": {**IDLE, "mac": None}}}, "eth1 has no Ethernet address"),
         ({"interfaces": {"eth1": {**IDLE, "master": "bond0"}}}, "eth1 is in use: it is a port of bond0"),
-        ({"interfaces": {"eth1": {**IDLE, "own_queues": ["htb"]}}}, "eth1 has queues that somebody configured (htb)"),
+        ({"interfaces": {"eth1": {**IDLE, "own_queues": ["htb"]}}}, "eth1 already has queues (htb)"),
         ({"interfaces": {"eth1": {**IDLE, "carries": ["eth1.7"]}}}, "eth1 is in use: eth1.7 is built on it"),
         ({"interfaces": {"eth1": {**IDLE, "carrier": False}}}, "eth1 has no carrier"),
         ({"interfaces": {"eth1": {**IDLE, "max_mtu": 1500}}}, "eth1 carries packets of 1500 bytes at most"),
@@ -125,7 +125,7 @@ UP: dict[str, Any] = {**IDLE, "own_queues": ["htb"]}
     ("ports", "interface", "said"),
     [
         (["eth1", "kuijia-none"], {"eth1": UP}, []),
-        (["kuijia-none"], {"eth1": UP}, ["eth1 is no port of kuijia"]),
+        (["kuijia-none"], {"eth1": UP}, ["eth1 is not a port of kuijia"]),
         (["eth1"], {}, ["there is no interface eth1"]),
         (["eth1"], {"eth1": {**UP, "up": False}}, ["eth1 is down"]),
         (["eth1"], {"eth1": IDLE}, ["eth1 has lost its queues"]),
@@ -138,7 +138,7 @@ def test_what_is_not_as_it_was_made_is_told(ports: list[str], interface: dict[st
 
 def test_a_host_is_as_it_was_made_where_its_interface_is_out_of_sight() -> None:
     assert list(amiss(HOST, {**FACTS, "interfaces": {}})) == []
-    assert list(amiss(HOST, FACTS)) == ["eth1 is not in its own namespace"]
+    assert list(amiss(HOST, FACTS)) == ["eth1 is not in the host's namespace"]
 
 
 def test_swapped_cables_are_found_at_all_their_ends() -> None:
@@ -149,10 +149,10 @@ def test_swapped_cables_are_found_at_all_their_ends() -> None:
         "switch c": {"eth1": []},
     }
     assert cable_faults(cables, heard) == [
-        "switch a eth1 hears switch c eth1 instead of switch b eth1",
-        "switch b eth1 hears switch a eth2 instead of switch a eth1",
-        "switch a eth2 hears switch b eth1 instead of switch c eth1",
-        "switch c eth1 hears nothing instead of switch a eth2",
+        "switch a eth1 receives from switch c eth1 instead of switch b eth1",
+        "switch b eth1 receives from switch a eth2 instead of switch a eth1",
+        "switch a eth2 receives from switch b eth1 instead of switch c eth1",
+        "switch c eth1 receives from nothing instead of switch a eth2",
     ]
     assert cable_faults(cables[1:], heard, [("switch c", "eth1")]) == []
 

@@ -96,7 +96,7 @@ def test_somebody_else_at_the_controllers_place_is_told_from_it() -> None:
         host, port = other.getsockname()
         assert call_controller(host, port, "word", 0.05) == "no answer within 0.05 s"
     with stand_in(host, port):
-        assert call_controller(host, port, "another word", 5.0) == "somebody else answers there"
+        assert call_controller(host, port, "another word", 5.0) == "another program answers there"
 
 
 def test_a_place_where_connections_are_taken_and_closed_is_not_the_controllers() -> None:

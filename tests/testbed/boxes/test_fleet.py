@@ -30,7 +30,7 @@ from tests.testbed.boxes.box_state import state_of
 from tests.testbed.boxes.rig import Rig, TestBox, needs_sshd, rig
 from tests.testbed.emulated import topology
 
-pytestmark = [pytest.mark.emulation, needs_sshd, pytest.mark.slow]
+pytestmark = [pytest.mark.emulation, needs_sshd, pytest.mark.beside, pytest.mark.slow]
 
 NETWORK = topology([("a", "b")])
 
@@ -186,7 +186,7 @@ def test_what_somebody_has_on_our_interfaces_is_not_touched(boxes: Rig, capsys: 
     assert main(["boxes", "up", str(boxes.inventory), str(boxes.topology_file)]) == 1
     said = capsys.readouterr().err
     assert "switch a: to-host is in use: vlan7 is built on it" in said
-    assert "switch a: to-b has queues that somebody configured (ingress)" in said
+    assert "switch a: to-b already has queues (ingress)" in said
     assert "host a: there is a network namespace kuijia-1 already" in said
     assert {name: state_of(box) for name, box in boxes.boxes.items()} == before
     a.run("tc", "qdisc", "delete", "dev", "to-b", "ingress")
@@ -295,7 +295,7 @@ def test_the_interface_that_ssh_comes_in_by_is_never_ours(boxes: Rig) -> None:
     ]
     with Fleet(read_inventory(boxes.edit(hosts=hosts))) as fleet:
         fleet.connect()
-        with pytest.raises(TestbedError, match="host a: mgmt0 is cabled in the inventory, and SSH comes in by it"):
+        with pytest.raises(TestbedError, match="host a: mgmt0 is cabled in the inventory, but SSH uses it"):
             fleet.build(_target(boxes.edit(hosts=hosts)), print)
     assert "kuijia" not in boxes.boxes["host-a"].run("ip", "netns", "list")
 
@@ -309,7 +309,7 @@ def test_a_host_key_that_is_not_the_known_one_is_refused(boxes: Rig) -> None:
     with Fleet(read_inventory(boxes.edit(ssh=ssh))) as fleet:
         fleet.connect()
         assert set(fleet.unreached) == {"switch a", "switch b", "host a", "host b"}
-        assert "its host key is another than the one that is known" in fleet.unreached["switch a"]
+        assert "its host key differs from the known one" in fleet.unreached["switch a"]
         assert fleet.unreached["switch b"].endswith("cannot be reached: Host key verification failed.")
     assert b not in known.read_text()
 

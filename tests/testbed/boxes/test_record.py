@@ -206,7 +206,7 @@ def test_a_damaged_line_is_told_and_keeps_nothing_else_from_being_undone(
     assert result.print_of_changes() is None
     for _ in range(2):
         (fault,) = result.put_back()
-        assert fault.startswith(f"{result.path} has lines that cannot be read")
+        assert fault.startswith(f"{result.path} has unreadable lines")
     assert diary.read_text().split("\n")[:-1] == ["a", "b", "c", "not c", "not a"]
 
 

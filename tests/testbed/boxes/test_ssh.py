@@ -154,7 +154,7 @@ def test_why_a_key_was_not_used_is_said(ssh_stand_in: Path) -> None:
 def test_a_host_key_that_has_changed_is_told_from_one_that_nobody_knows(ssh_stand_in: Path) -> None:
     banner = "@@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed."
     ssh_stand_in.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{banner}\nEND\nexit 255\n")
-    with pytest.raises(DeadBoxError, match="its host key is another than the one that is known: Host key verification"):
+    with pytest.raises(DeadBoxError, match="its host key differs from the known one: Host key verification"):
         Connection("switch a", Login("box"))
 
 
@@ -183,14 +183,14 @@ while True:
         ),
         (
             "import sys\nwhile True: sys.stdout.write('x' * 65536)",
-            r"^switch a does not start what is to be run there, but",
+            r"^switch a does not start the agent, but",
         ),
-        ("print('Welcome!', flush=True)\nwhile True: print('Welcome!')", r"^switch a does not start what is to be run"),
-        (ANSWERS_FOR_EVER % 1, r"^switch a answers what it was not asked$"),
-        (ANSWERS_FOR_EVER % 7, r"^switch a answers what it was not asked$"),
+        ("print('Welcome!', flush=True)\nwhile True: print('Welcome!')", r"^switch a does not start the agent"),
+        (ANSWERS_FOR_EVER % 1, r"^switch a answers an order that was not sent$"),
+        (ANSWERS_FOR_EVER % 7, r"^switch a answers an order that was not sent$"),
         (
             f"print({GREETING!r}); print('[' * 100000)",
-            r"^switch a has closed the connection, or sends what is no answer$",
+            r"^switch a has closed the connection, or sends no valid answer$",
         ),
         (f'print({GREETING!r}); print(\'{{"id": [], "value": 1}}\')', r"^switch a has closed the connection, or sends"),
         (
@@ -221,14 +221,14 @@ def test_a_box_that_is_given_up_before_it_is_asked_is_given_the_reason(ssh_stand
         deadline = time.monotonic() + 30
         while connection.is_alive and time.monotonic() < deadline:
             time.sleep(0.01)
-        with pytest.raises(DeadBoxError, match=r"^switch a answers what it was not asked$"):
+        with pytest.raises(DeadBoxError, match=r"^switch a answers an order that was not sent$"):
             connection.call("clock")
 
 
 def test_complaints_without_end_fill_no_disk(ssh_stand_in: Path) -> None:
     program = "import sys\nfor _ in range(2000): sys.stderr.write('x' * 65536)\nsys.exit('\\nthe last word')"
     ssh_stand_in.write_text(f"#!/bin/sh\nexec {SYSTEM_PYTHON} -c {shlex.quote(program)}\n")
-    with pytest.raises(DeadBoxError, match=r"^switch a does not start what is to be run there: the last word$"):
+    with pytest.raises(DeadBoxError, match=r"^switch a does not start the agent: the last word$"):
         Connection("switch a", Login("box"))
 
 
@@ -236,7 +236,7 @@ def test_a_box_that_takes_nothing_is_dead(ssh_stand_in: Path, monkeypatch: pytes
     monkeypatch.setattr("testbed.boxes.ssh.SEND_SECONDS", 0.1)
     monkeypatch.setattr("testbed.boxes.ssh.bundle", lambda: bytes(1 << 20))  # more than pipes hold
     ssh_stand_in.write_text("#!/bin/sh\nexec sleep 60\n")
-    with pytest.raises(DeadBoxError, match=r"^switch a does not take what it is sent for 0\.1 s$"):
+    with pytest.raises(DeadBoxError, match=r"^switch a has not read its orders for 0\.1 s$"):
         Connection("switch a", Login("box"))
 
 
@@ -259,7 +259,5 @@ def test_an_idle_connection_gives_signs_of_life(ssh_stand_in: Path, monkeypatch:
 
 def test_an_old_python_is_named(ssh_stand_in: Path) -> None:
     ssh_stand_in.write_text('#!/bin/sh\necho "Python 3.7 is too old" >&2\nexit 1\n')
-    with pytest.raises(
-        DeadBoxError, match=r"^switch a does not start what is to be run there: Python 3\.7 is too old$"
-    ):
+    with pytest.raises(DeadBoxError, match=r"^switch a does not start the agent: Python 3\.7 is too old$"):
         Connection("switch a", Login("box"))

@@ -12,6 +12,7 @@ from testbed.machine.network_namespace import private_network
 
 
 @pytest.mark.emulation
+@pytest.mark.beside
 def test_an_interface_without_an_ethernet_address_is_refused() -> None:
     box = HostBox("a", Login("192.0.2.11"), "eth0", "tun7")
     with private_network():

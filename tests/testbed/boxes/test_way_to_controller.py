@@ -13,7 +13,7 @@ from testbed.controllers.application_process import LISTEN_PORT
 from tests.testbed.boxes.rig import CONTROLLER, Rig, needs_sshd, rig
 from tests.testbed.emulated import topology
 
-pytestmark = [pytest.mark.emulation, needs_sshd]
+pytestmark = [pytest.mark.emulation, needs_sshd, pytest.mark.beside, pytest.mark.slow]
 
 
 NETWORK = topology([("a", "b")])
@@ -65,7 +65,7 @@ def test_a_check_keeps_out_of_the_controllers_place_where_a_run_may_need_it_and_
     untried = f"whether switches reach the controller at {CONTROLLER}:{LISTEN_PORT}"
     with socket.create_server((CONTROLLER, LISTEN_PORT)):
         assert main(["boxes", "up", *words]) == 0
-    assert f"it is not known {untried}: Address already in use" in capsys.readouterr().err
+    assert f"not checked: {untried}: Address already in use" in capsys.readouterr().err
     try:
         assert main(["boxes", "check", *words, "--json"]) == 0
         assert f"{untried}: a run may need its place" in json.loads(capsys.readouterr().out)["notes"]

@@ -44,14 +44,14 @@ def test_a_line_that_is_no_event_is_one_error_that_names_the_file(
     log: Path, process: ControllerProcess, line: bytes
 ) -> None:
     log.write_bytes(line + b"\n")
-    with pytest.raises(TestbedError, match=f"^{log} has a line that is no event: '[^\n]*$") as caught:
+    with pytest.raises(TestbedError, match=f"^{log} has a line that is not an event: '[^\n]*$") as caught:
         process.events()
     assert len(str(caught.value)) < 500
 
 
 def test_an_event_without_end_is_not_waited_for(log: Path, process: ControllerProcess) -> None:
     log.write_bytes(b'{"event": "' + b"x" * (2 << 20))
-    with pytest.raises(TestbedError, match=f"^an event in {log} has more than 1048576 bytes to say$"):
+    with pytest.raises(TestbedError, match=f"^an event in {log} wrote more than 1048576 bytes$"):
         process.events()
 
 

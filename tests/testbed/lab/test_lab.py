@@ -27,7 +27,7 @@ from testbed.machine.run_directory import LAB_VARIABLE
 from testbed.network.queues import leaf_class
 from tests.kuijia_app.dummy_switches import wait_until
 
-pytestmark = pytest.mark.emulation
+pytestmark = [pytest.mark.emulation, pytest.mark.beside, pytest.mark.slow]
 
 CAPACITY = 20.0
 SOURCE_PORTS = range(21000, 21040)
@@ -193,7 +193,7 @@ def test_a_lab_with_a_broken_part_can_be_used_and_taken_down_with_what_runs_in_i
 
     broken = kuijia("lab", "status")
     assert (broken.returncode, broken.stderr) == (1, "")
-    assert "what went wrong\ninterface s3-eth2 has vanished\n" in broken.stdout
+    assert "errors\ninterface s3-eth2 has vanished\n" in broken.stdout
     assert [link["a"] + link["b"] for link in status()["links"] if not link["up"]] == ["s3s4"]
     assert {queue["to"] for queue in status()["queues"] if queue["switch"] == "s3"} == {"s1"}
     assert kuijia("lab", "fail", "s3", "s4").stderr == "error: interface s3-eth2 has vanished\n"
@@ -215,7 +215,7 @@ def test_a_queue_that_is_missing_is_told_of_beside_all_else() -> None:
     subprocess.run([*in_lab, "tc", "qdisc", "delete", "dev", "s3-eth2", "parent", leaf_class(victim)], check=True)
     broken = kuijia("lab", "status")
     assert (broken.returncode, broken.stderr) == (1, "")
-    assert "what went wrong\ninterface s3-eth2 has lost its queue victim\n" in broken.stdout
+    assert "errors\ninterface s3-eth2 has lost its queue victim\n" in broken.stdout
     assert all(tunnel["alive"] for tunnel in status()["tunnels"])
 
 

@@ -13,7 +13,7 @@ from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from tests.kuijia_app.plans import motivation_plan
 
-pytestmark = pytest.mark.emulation
+pytestmark = [pytest.mark.emulation, pytest.mark.beside, pytest.mark.slow]
 
 CAPACITY = 20.0
 PINGS = 10

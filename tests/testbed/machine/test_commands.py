@@ -32,7 +32,7 @@ def test_a_command_that_hangs_is_ended() -> None:
 
 
 def test_a_command_that_writes_without_end_is_ended() -> None:
-    with pytest.raises(OutputTooLongError, match=r"^'.*yes' has more than 67108864 bytes to say$"):
+    with pytest.raises(OutputTooLongError, match=r"^'.*yes' wrote more than 67108864 bytes$"):
         run_command(["yes"])
 
 

@@ -66,7 +66,7 @@ def test_a_place_that_others_can_write_to_is_refused(tmp_path: Path, mode: int) 
 def test_a_link_in_the_place_of_run_directories_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir(mode=0o755)
     (tmp_path / "run").symlink_to("elsewhere")
-    with pytest.raises(TestbedError, match=f"^{tmp_path}/run is no folder, expected"):
+    with pytest.raises(TestbedError, match=f"^{tmp_path}/run is not a folder, expected"):
         RunDirectory.create(tmp_path / "run")
     assert list((tmp_path / "elsewhere").iterdir()) == []
 

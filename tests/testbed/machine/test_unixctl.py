@@ -51,5 +51,5 @@ def test_a_daemon_that_ends_or_is_not_there_is_told(tmp_path: Path) -> None:
     closed = pytest.raises(TestbedError, match="closed the connection")
     with daemon(tmp_path / "ctl"), ControlSocket(tmp_path / "ctl") as control, closed:
         control.command("version")
-    with pytest.raises(TestbedError, match="nobody answers at"):
+    with pytest.raises(TestbedError, match="no daemon answers at"):
         ControlSocket(tmp_path / "other")

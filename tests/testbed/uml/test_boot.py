@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -46,6 +48,14 @@ def kernels() -> set[str]:
             if path.read_bytes().startswith(b"linux.uml\0"):
                 names.add(path.parent.name)
     return names
+
+
+@needs_kernel
+def test_a_guest_whose_memory_has_no_room_is_not_booted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=400_000))
+    with pytest.raises(TestbedError, match=f"^{tmp_path} has 0.4 MB free, the guest's memory needs at least 64$"):
+        run("true", Guest(tmp_path))
 
 
 @needs_kernel
@@ -170,5 +180,5 @@ def test_a_guest_keeps_its_own_places(folder: str, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_none_is_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"missing: this is no folder"):
+    with pytest.raises(InputError, match=r"missing: is not a folder"):
         run("true", Guest(tmp_path, (tmp_path / "missing",)))

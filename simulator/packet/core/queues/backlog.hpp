@@ -10,8 +10,8 @@ namespace kuijia::packet {
 
 class Backlog {
   public:
-    std::int64_t bytes() const { return bytes_; }
-    std::int64_t peak() const { return peak_; }
+    const std::int64_t &bytes() const { return bytes_; }
+    const std::int64_t &peak() const { return peak_; }
 
     void add(Time now, std::uint32_t size) {
         account(now);

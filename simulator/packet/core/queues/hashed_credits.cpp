@@ -19,11 +19,9 @@ void HashedCredits::offer(PacketId id, Arrival &arrival) {
 Choice HashedCredits::choose(PacketPool &pool, Time now) {
     if (queues_[first_].empty())
         exchange(now);
-    auto retry = never;
-    for (const auto queue : {first_, 1 - first_})
-        if (const auto id = queues_[queue].take_if_due(pool, now, retry); id != no_packet)
-            return {id, never};
-    return {no_packet, retry};
+    auto retry = never; // for tokens: what waits in the second queue may not overtake its flow meanwhile
+    const auto id = queues_[first_].take_if_due(pool, now, retry);
+    return {id, retry};
 }
 
 PacketId HashedCredits::flush(PacketPool &pool, Time now) {

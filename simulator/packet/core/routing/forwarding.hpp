@@ -10,10 +10,18 @@
 #include "routing/shortest_paths.hpp"
 
 #include <memory>
+#include <stdexcept>
+#include <vector>
 
 namespace kuijia::packet {
 
 inline constexpr std::uint32_t no_link = 0xffffffff;
+
+// Label table of a switch: a packet with a label leaves by the link in the same place; labels rise.
+struct LabelTable {
+    std::vector<std::uint32_t> labels;
+    std::vector<std::uint32_t> links;
+};
 
 class Forwarding {
   public:
@@ -23,7 +31,17 @@ class Forwarding {
     virtual ~Forwarding() = default;
 
     // Returns the link by which a packet to `target` leaves `node`; `no_link` if routing knows none.
-    virtual std::uint32_t next(std::uint32_t node, std::uint32_t target, const Packet &packet, Time now) = 0;
+    virtual std::uint32_t next(std::uint32_t node, std::uint32_t target, Packet &packet, Time now) = 0;
+
+    // Senders may use one more route. Packets come with its number in `hop`, which is left to the forwarding.
+    virtual void add_route(std::uint32_t, const std::vector<std::uint32_t> &) {}
+
+    // The label table of a node, where switches have one. Throws std::invalid_argument if they have none, or if the new
+    // one cannot be; the old one stays then.
+    virtual const LabelTable &table(std::uint32_t) const { throw std::invalid_argument(no_tables); }
+    virtual void set_table(std::uint32_t, LabelTable) { throw std::invalid_argument(no_tables); }
+
+    static constexpr const char *no_tables = "the switches do not forward by labels";
 };
 
 // Packets follow the route that the sender chose, switches choose nothing: the fast path, without a call per packet.

@@ -4,6 +4,7 @@
 #include "routing/flow_cells.hpp"
 #include "routing/flowlets.hpp"
 #include "routing/forwarding.hpp"
+#include "routing/label_switched.hpp"
 #include "routing/path_choice.hpp"
 #include "routing/random_paths.hpp"
 #include "routing/switch_ecmp.hpp"
@@ -12,7 +13,7 @@
 
 namespace kuijia::packet {
 
-using ForwardingRules = std::variant<SourceRoutedRules, SwitchEcmpRules, FlowletsRules>;
+using ForwardingRules = std::variant<SourceRoutedRules, SwitchEcmpRules, FlowletsRules, LabelSwitchedRules>;
 using PathChoiceRules = std::variant<FixedPathRules, FlowCellsRules, RandomPathsRules>;
 
 } // namespace kuijia::packet

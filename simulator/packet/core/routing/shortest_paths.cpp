@@ -30,6 +30,8 @@ void ShortestPaths::set_known(std::uint32_t link, bool up) {
         table.reset();
 }
 
+std::uint32_t ShortestPaths::source(std::uint32_t link) const { return links_[link].source; }
+
 std::unique_ptr<ShortestPaths::Table> ShortestPaths::toward(std::uint32_t target) const {
     constexpr auto far = std::numeric_limits<std::uint32_t>::max();
     std::vector<std::uint32_t> distance(tables_.size(), far);

@@ -21,6 +21,11 @@ class ShortestPaths {
     // Routing learns that a link has failed or is back.
     void set_known(std::uint32_t link, bool up);
 
+    std::uint32_t source(std::uint32_t link) const; // node that sends
+    bool is_host(std::uint32_t node) const { return is_host_[node]; }
+    std::size_t nodes() const { return tables_.size(); }
+    std::size_t links() const { return up_.size(); }
+
   private:
     // The choices of all nodes for one target, one after the other.
     struct Table {

@@ -5,7 +5,7 @@
 //   datagrams    true if each packet counts on its own: the simulation notes arrivals, and `receive` is not called
 //   timers       how many it uses, numbered from 0
 //   packets      of a flow of so many bytes, `endless` for one without an end
-//   transport    makes the transport of one flow; it may keep references to the rules and to the flow's
+//   transport    makes the transport of one flow; it may keep a reference to these rules, not to the flow's, which move
 #pragma once
 
 #include "transports/host.hpp"

@@ -1,4 +1,4 @@
-"""Long work is done in slices, so that whoever owns the loop has its turn between them."""
+"""Long work is done in slices, so that an event loop handles its events between them."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from itertools import count
 
 import pytest
 
-from kuijia_app.control.chores import SLICE, Chores, at_once
+from kuijia_app.control.sliced_work import SLICE, SlicedWork, at_once
 
 STEPS = 5
-"""That each walk has."""
+"""Steps of each task."""
 
 
 class Rig:
-    """Chores with a clock of which each look takes a part of a slice."""
+    """SlicedWork with a clock on which each look takes a part of a slice."""
 
     def __init__(self, looks_per_slice: int) -> None:
         looks = count()
         self.wakes = 0
         self.done: list[str] = []
-        self.chores = Chores(lambda: next(looks) * SLICE / looks_per_slice, self._wake)
+        self.work = SlicedWork(lambda: next(looks) * SLICE / looks_per_slice, self._wake)
 
     def _wake(self) -> None:
         self.wakes += 1
 
-    def walk(self, name: str) -> Iterator[None]:
+    def task(self, name: str) -> Iterator[None]:
         for _ in range(STEPS):
             self.done.append(name)
             yield
@@ -33,62 +33,62 @@ class Rig:
 
 def test_work_that_fits_into_a_slice_is_done_at_once_and_wakes_nobody() -> None:
     rig = Rig(looks_per_slice=100)
-    rig.chores.add(rig.walk("a"))
-    rig.chores.add(rig.walk("b"))
+    rig.work.add(rig.task("a"))
+    rig.work.add(rig.task("b"))
     assert rig.done == ["a"] * STEPS + ["b"] * STEPS
     assert rig.wakes == 0
 
 
 def test_more_work_goes_on_slice_by_slice_in_order() -> None:
     rig = Rig(looks_per_slice=2)
-    rig.chores.add(rig.walk("a"))
+    rig.work.add(rig.task("a"))
     assert rig.done == ["a", "a"]
-    rig.chores.add(rig.walk("b"))
+    rig.work.add(rig.task("b"))
     assert rig.done == ["a", "a"]
     slices = 0
     while len(rig.done) < 2 * STEPS:
         assert rig.wakes == slices + 1
         before = len(rig.done)
-        rig.chores.work()
+        rig.work.work()
         assert before < len(rig.done) <= before + 2
         slices += 1
     assert rig.done == ["a"] * STEPS + ["b"] * STEPS
 
 
-def test_walks_that_are_gathered_have_one_slice_together() -> None:
+def test_tasks_that_are_gathered_have_one_slice_together() -> None:
     rig = Rig(looks_per_slice=2)
-    with rig.chores.gathered():
+    with rig.work.gathered():
         for name in "abc":
-            rig.chores.add(rig.walk(name))
+            rig.work.add(rig.task(name))
         assert rig.done == []
     assert rig.done == ["a", "a"]
 
 
 def test_gathering_takes_no_second_slice_while_something_is_left() -> None:
     rig = Rig(looks_per_slice=2)
-    rig.chores.add(rig.walk("a"))
-    with rig.chores.gathered():
-        rig.chores.add(rig.walk("b"))
-    with rig.chores.gathered():
+    rig.work.add(rig.task("a"))
+    with rig.work.gathered():
+        rig.work.add(rig.task("b"))
+    with rig.work.gathered():
         pass
     assert rig.done == ["a", "a"]
     assert rig.wakes == 1
 
 
-def test_what_a_walk_adds_comes_after_what_waits() -> None:
+def test_what_a_task_adds_comes_after_what_waits() -> None:
     rig = Rig(looks_per_slice=100)
 
     def first() -> Iterator[None]:
-        rig.chores.add(rig.walk("added"))
+        rig.work.add(rig.task("added"))
         yield
 
-    with rig.chores.gathered():
-        rig.chores.add(first())
-        rig.chores.add(rig.walk("waits"))
+    with rig.work.gathered():
+        rig.work.add(first())
+        rig.work.add(rig.task("waits"))
     assert rig.done == ["waits"] * STEPS + ["added"] * STEPS
 
 
-def test_a_walk_that_raises_is_not_hidden_and_what_comes_after_it_is_not_lost() -> None:
+def test_a_task_that_raises_is_not_hidden_and_what_comes_after_it_is_not_lost() -> None:
     rig = Rig(looks_per_slice=100)
 
     def raises() -> Iterator[None]:
@@ -96,14 +96,14 @@ def test_a_walk_that_raises_is_not_hidden_and_what_comes_after_it_is_not_lost() 
         raise ArithmeticError
 
     with pytest.raises(ArithmeticError):
-        rig.chores.add(raises())
+        rig.work.add(raises())
     assert rig.wakes == 1
-    rig.chores.work()
-    rig.chores.add(rig.walk("a"))
+    rig.work.work()
+    rig.work.add(rig.task("a"))
     assert rig.done == ["a"] * STEPS
 
 
-def test_without_an_owner_a_walk_is_taken_to_its_end() -> None:
+def test_without_an_owner_a_task_is_run_to_its_end() -> None:
     rig = Rig(looks_per_slice=1)
-    at_once(rig.walk("a"))
+    at_once(rig.task("a"))
     assert rig.done == ["a"] * STEPS

@@ -1,4 +1,4 @@
-"""Long work cut into short pieces, between which an event loop handles its events; pure, with the clock passed in."""
+"""Runs long work in slices, so that an event loop can handle events in between; pure, with the clock passed in."""
 
 from __future__ import annotations
 
@@ -7,33 +7,34 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 SLICE = 0.01
-"""Seconds of work after which events have their turn."""
+"""Seconds of work before events have their turn."""
 
 
-class Chores:
-    """Walks to be taken in order, each to its end, a few steps at a time; one thread may call this.
+class SlicedWork:
+    """Tasks that run in order, each to its end, a few steps at a time; only one thread may call this.
 
-    Whatever is added while nothing is left is begun at once, so that short work is never put off.
+    A task is an iterator: each item is a step. A task added while no other is left starts at once, so short work is
+    never put off.
     """
 
     def __init__(self, clock: Callable[[], float], wake: Callable[[], None]) -> None:
-        """`wake` has `work` be called soon; it is called whenever something is left for that."""
+        """Start without tasks; `wake` is called whenever steps are left, and must make the owner call `work` soon."""
         self._clock = clock
         self._wake = wake
         self._left: deque[Iterator[None]] = deque()
         self._is_working = False
 
-    def add(self, walk: Iterator[None]) -> None:
-        """Take a walk, after those that were added before."""
-        self._left.append(walk)
+    def add(self, task: Iterator[None]) -> None:
+        """Add a task after those that were added before."""
+        self._left.append(task)
         if len(self._left) == 1 and not self._is_working:
             self.work()
 
     @contextmanager
     def gathered(self) -> Iterator[None]:
-        """Begin what is added in the block after its end: all of it has one slice, not each a slice of its own.
+        """Start the tasks added in the block at its end: all share one slice.
 
-        It is begun only if nothing else is left, as that has had its slice or is about to.
+        They start only if no other task is left; those have had their slice or are about to.
         """
         if self._is_working or self._left:
             yield
@@ -46,7 +47,7 @@ class Chores:
         self.work()
 
     def work(self) -> None:
-        """Go on for a slice; every step, of which at least one is taken, has to be short itself."""
+        """Continue for a slice, by at least one step; every step must be short."""
         until = self._clock() + SLICE
         self._is_working = True
         try:
@@ -63,6 +64,6 @@ class Chores:
                 self._wake()
 
 
-def at_once(walk: Iterator[None]) -> None:
-    """Take a walk to its end."""
-    deque(walk, maxlen=0)
+def at_once(task: Iterator[None]) -> None:
+    """Run a task to its end."""
+    deque(task, maxlen=0)

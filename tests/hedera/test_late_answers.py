@@ -1,0 +1,123 @@
+"""What a switch answers the scheduler is not taken for more than it was asked, whatever has changed since."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from hedera.polling import LEAST_PATIENCE
+from hedera.scheduler import HederaScheduler, Tick
+from kuijia_app.control.flap_damping import CEILING
+from tests.hedera.test_multi_rooted import leaf_spine
+from tests.kuijia_app.control.applications import scheduler_of
+from tests.kuijia_app.control.fake_switch import PARSER
+from tests.kuijia_app.control.model_switch import Box, ModelSwitch
+
+LEAF = "l0"
+
+
+@pytest.fixture
+def application(tmp_path: Path) -> Iterator[HederaScheduler]:
+    with scheduler_of(leaf_spine(leaves=2, spines=2, hosts=1), tmp_path) as made:
+        yield made
+
+
+def switch_of(application: HederaScheduler, name: str = LEAF) -> ModelSwitch:
+    wiring = application._wiring
+    ports = dict.fromkeys(wiring.ports(name), True)
+
+    def fail(what: str) -> None:
+        raise AssertionError(what)
+
+    return ModelSwitch(application, Box(name, wiring.datapath_id(name), ports), fail)
+
+
+def answer_until(switch: ModelSwitch, kind: type) -> None:
+    """Have the switch answer up to its first message of a kind that waits."""
+    while not isinstance(switch.sent[switch._answered], kind):
+        switch.answer(1)
+
+
+def failed(application: HederaScheduler) -> frozenset[frozenset[str]]:
+    return application._links._told
+
+
+def questions(switch: ModelSwitch) -> int:
+    """Return how often the switch was asked for its counters."""
+    return sum(isinstance(each, PARSER.OFPFlowStatsRequest) for each in switch.sent) - 1
+
+
+def test_a_port_that_goes_down_while_the_switch_describes_its_tables_stays_down(application: HederaScheduler) -> None:
+    switch = switch_of(application)
+    switch.connect()
+    answer_until(switch, PARSER.OFPGroupDescStatsRequest)
+    switch.port_goes(1, live=False)
+    switch.answer()
+    assert failed(application) == {frozenset({LEAF, "s0"})}
+
+
+def test_a_change_of_one_port_before_the_switch_has_described_them_says_nothing_of_the_others(
+    application: HederaScheduler,
+) -> None:
+    switch = switch_of(application)
+    switch.connect()
+    answer_until(switch, PARSER.OFPGroupDescStatsRequest)
+    switch.port_goes(1, live=True)
+    assert failed(application) == frozenset()
+
+
+def test_a_port_that_was_held_down_and_is_down_at_a_new_connection_does_not_come_up_by_itself(
+    application: HederaScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    switch = switch_of(application)
+    switch.connect()
+    switch.answer()
+    for _ in range(int(CEILING)):
+        switch.port_goes(1, live=False)
+        switch.port_goes(1, live=True)
+    assert application._damping.is_held((LEAF, 1))
+    application.switch_disconnected(SimpleNamespace(datapath=switch))
+    back = switch_of(application)
+    back.ports[1] = False
+    back.connect()
+    back.answer()
+    now += 60.0
+    application.time_passed(Tick())
+    assert not application._links._live[LEAF][1]
+
+
+def test_a_connection_that_replaces_another_is_asked_for_its_counters_at_once(
+    application: HederaScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    switch = switch_of(application)
+    switch.connect()
+    switch.answer()
+    application._poll(now)
+    assert questions(switch) == 1
+    back = switch_of(application)
+    back.connect()
+    back.answer()
+    now += LEAST_PATIENCE / 10
+    application._poll(now)
+    assert questions(back) == 1
+
+
+def test_a_connection_that_is_about_to_be_closed_is_sent_nothing(
+    application: HederaScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(application, "_close", lambda datapath: datapath.close())
+    switch = switch_of(application)
+    switch.connect()
+    switch.answer()
+    application._drop(switch, "it is to go")
+    before = len(switch.sent)
+    application._poll(time.monotonic())
+    assert len(switch.sent) == before
