@@ -96,7 +96,7 @@ def queueings() -> st.SearchStrategy[Queueing]:
 
 def transports() -> st.SearchStrategy[Transport]:
     tcp = st.builds(
-        Tcp,
+        lambda congestion, sack, **others: Tcp(congestion, sack or congestion is Congestion.BBR, **others),
         congestion=st.sampled_from(Congestion),
         sack=st.booleans(),
         handshake=st.booleans(),

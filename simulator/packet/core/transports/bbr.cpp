@@ -1,7 +1,5 @@
 #include "transports/bbr.hpp"
 
-#include <array>
-
 namespace kuijia::packet {
 
 namespace {
@@ -12,17 +10,25 @@ constexpr double growing = 1.25;                // section 4.3.2.2: bandwidth th
 constexpr unsigned rounds_until_full = 3;       // section 4.3.2.2
 constexpr double least_window = 4;              // BBRMinPipeCwnd
 constexpr double quanta = 3;                    // section 4.2.3.2: three quanta of one segment
-constexpr std::array cycle{1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0};
+constexpr unsigned phases = 8;                  // BBRGainCycleLen
 
 } // namespace
 
-// Section 4.2.1, BBRInitPacingRate: without a round-trip time as if it were a millisecond.
 Bbr::Bbr(double initial_window, const BbrSetting &setting)
-    : setting_(setting), initial_window_(initial_window), pacing_gain_(high_gain), window_gain_(high_gain),
-      pacing_rate_(high_gain * initial_window / 1e-3) {}
+    : setting_(setting), initial_window_(initial_window), pacing_gain_(high_gain), window_gain_(high_gain) {}
+
+// BBRInitPacingRate (section 4.2.1): without a round-trip time as if it were a millisecond.
+double Bbr::first_pace(Time round_trip) const {
+    const auto nominal = initial_window_ / (round_trip > 0 ? seconds(round_trip) : 1e-3);
+    return (1 - setting_.pacing_margin) * high_gain * nominal;
+}
 
 // BBRUpdateOnACK (section 3.5.1).
 void Bbr::acknowledged(Window &window, const Feedback &feedback) {
+    if (!is_paced_) {
+        pacing_rate_ = first_pace(feedback.smoothed);
+        is_paced_ = true;
+    }
     update_bandwidth(feedback);
     check_cycle_phase(feedback);
     check_full_pipe(feedback);
@@ -32,7 +38,7 @@ void Bbr::acknowledged(Window &window, const Feedback &feedback) {
     set_window(window, feedback);
 }
 
-// BBRUpdateRound and BBRUpdateBtlBw (sections 4.1.1.3 and 4.1.1.4).
+// BBRUpdateRound and BBRUpdateBtlBw (sections 4.1.1.3 and 4.1.1.5).
 void Bbr::update_bandwidth(const Feedback &feedback) {
     const auto &rate = feedback.rate;
     round_start_ = rate.known && rate.prior_delivered >= next_round_delivered_;
@@ -65,8 +71,8 @@ void Bbr::check_cycle_phase(const Feedback &feedback) {
 
 void Bbr::advance_cycle_phase(Time now) {
     cycle_stamp_ = now;
-    cycle_index_ = (cycle_index_ + 1) % cycle.size();
-    pacing_gain_ = cycle[cycle_index_];
+    cycle_index_ = (cycle_index_ + 1) % phases;
+    pacing_gain_ = cycle_index_ == 0 ? 1 + setting_.probing_gain : cycle_index_ == 1 ? 1 - setting_.probing_gain : 1;
 }
 
 // BBRCheckFullPipe (section 4.3.2.2): three rounds in which the bandwidth has not grown by a quarter.
@@ -102,7 +108,7 @@ void Bbr::enter_startup() {
 void Bbr::enter_probe_bandwidth(const Feedback &feedback) {
     state_ = State::probe_bandwidth;
     window_gain_ = setting_.window_gain;
-    cycle_index_ = static_cast<unsigned>(cycle.size() - 1 - feedback.random.below(cycle.size() - 1));
+    cycle_index_ = static_cast<unsigned>(phases - 1 - feedback.random.below(phases - 1));
     advance_cycle_phase(feedback.now);
 }
 
@@ -155,9 +161,9 @@ void Bbr::restarts(bool after_idling) {
         set_pacing_rate(1);
 }
 
-// BBRSetPacingRateWithGain (section 4.2.1): falls only when the pipe has been filled.
+// BBRSetPacingRateWithGain (section 4.2.1): falls only when the pipe has been filled. The margin is Linux's.
 void Bbr::set_pacing_rate(double gain) {
-    const auto rate = gain * bandwidth();
+    const auto rate = (1 - setting_.pacing_margin) * gain * bandwidth();
     if (rate > 0 && (filled_pipe_ || rate > pacing_rate_))
         pacing_rate_ = rate;
 }
@@ -195,6 +201,7 @@ double Bbr::saved(const Window &window) const {
 void Bbr::lost(Window &window, double, const Moment &) {
     prior_window_ = saved(window);
     in_recovery_ = entering_recovery_ = conserves_packets_ = true;
+    filled_pipe_ = filled_pipe_ || setting_.heeds_loss;
 }
 
 // Section 4.2.3.4, upon a retransmission timeout: the sender sets the window to one segment.

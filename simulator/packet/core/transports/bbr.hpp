@@ -15,6 +15,9 @@ struct BbrSetting {
     double window_gain;     // BBR.cwnd_gain in ProbeBW
     Time round_trip_window; // RTpropFilterLen
     Time probe;             // ProbeRTTDuration
+    double probing_gain;    // by how much pacing_gain differs from 1 in the first two phases of ProbeBW
+    double pacing_margin;   // share by which segments are paced below the rate
+    bool heeds_loss;        // a loss ends Startup, as in version 2
 };
 
 class Bbr : public Control {
@@ -28,11 +31,12 @@ class Bbr : public Control {
     void recovered(Window &window);
     void acknowledged(Window &window, const Feedback &feedback);
     void restarts(bool after_idling);
-    double pace(const Window &) const { return pacing_rate_; }
+    double pace(const Window &, Time smoothed) const { return is_paced_ ? pacing_rate_ : first_pace(smoothed); }
 
   private:
     enum class State : std::uint8_t { startup, drain, probe_bandwidth, probe_round_trip };
 
+    double first_pace(Time round_trip) const;
     double inflight(double gain) const;
     double bandwidth() const { return bandwidth_.empty() ? 0 : bandwidth_.best(); }
     void update_bandwidth(const Feedback &feedback);
@@ -53,7 +57,8 @@ class Bbr : public Control {
     State state_ = State::startup;
     double pacing_gain_;
     double window_gain_;
-    double pacing_rate_; // segments per second
+    double pacing_rate_ = 0; // segments per second; while `is_paced_`
+    bool is_paced_ = false;
 
     WindowedExtreme<double, std::greater<>> bandwidth_; // BBR.BtlBwFilter, over rounds
     std::uint64_t next_round_delivered_ = 0;

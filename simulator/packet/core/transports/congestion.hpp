@@ -60,8 +60,8 @@ struct Control {
     void recovered(Window &) {}
     // A segment is about to be sent while nothing is outstanding.
     void restarts(bool /*after_idling*/) {}
-    // Segments per second; 0 if the control does not pace.
-    double pace(const Window &) const { return 0; }
+    // Segments per second; 0 if the control does not pace. The smoothed round-trip time is 0 if not yet measured.
+    double pace(const Window &, Time /*smoothed*/) const { return 0; }
 };
 
 inline constexpr double smallest_window = 2; // after a loss, in segments (RFC 5681 equation 4)

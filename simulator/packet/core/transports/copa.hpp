@@ -8,25 +8,34 @@
 
 namespace kuijia::packet {
 
+struct CopaSetting {
+    double delta;        // of the default mode
+    bool competes;       // false: it stays in the default mode
+    double nearly_empty; // share of RTTmax - RTTmin up to which the queue counts as nearly empty
+    bool cautious;       // the velocity changes less often and less
+    bool paced;
+};
+
 class Copa : public Control {
   public:
-    // Without `competes` it stays in the default mode.
-    Copa(double delta, bool competes) : least_patience_(1 / delta), patience_(1 / delta), competes_(competes) {}
+    explicit Copa(const CopaSetting &setting)
+        : setting_(setting), least_patience_(1 / setting.delta), patience_(1 / setting.delta) {}
 
     void lost(Window &window, double in_flight, const Moment &moment);
     void timed_out(Window &window, double in_flight, const Moment &moment);
     void acknowledged(Window &window, const Feedback &feedback);
-    double pace(const Window &window) const;
+    double pace(const Window &window, Time smoothed) const;
 
   private:
     void choose_mode(const Feedback &feedback, Time queueing);
     void update_velocity(const Window &window, const Feedback &feedback);
+    void turn() { velocity_ = setting_.cautious ? std::max(1.0, velocity_ / 2) : 1; }
 
     enum class Direction : std::uint8_t { none, up, down };
 
+    CopaSetting setting_;
     double least_patience_; // 1 / delta of the default mode
     double patience_;       // 1 / delta
-    bool competes_;
     bool competing_ = false;
     bool slow_start_ = true;
     bool lost_ = false; // since the last round trip of the competitive mode ended

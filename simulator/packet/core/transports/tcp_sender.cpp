@@ -88,7 +88,7 @@ void TcpSender::syn_acknowledged(Time now, Time sent) {
 
 // Returns the segments per second at which to send, 0 for no limit.
 double TcpSender::pace() const {
-    const auto own = std::visit([&](const auto &control) { return control.pace(window_); }, control_);
+    const auto own = std::visit([&](const auto &control) { return control.pace(window_, smoothed_); }, control_);
     if (own > 0 || !rules_->paced || smoothed_ == 0)
         return own;
     return (window_.slow_start() ? pace_in_slow_start : pace_after) * window_.size / seconds(smoothed_);

@@ -3,9 +3,10 @@
 namespace kuijia::packet {
 
 // Section III.A: the window decreases once for the losses at one window; `TcpSender` takes care of that. The paper does
-// not say by how much. Its authors' implementation keeps three quarters (Hengartner et al., INFOCOM 2000).
+// not say by how much. Its authors' implementation keeps three quarters (Hengartner et al., INFOCOM 2000), ns-3 all but
+// one segment.
 void Vegas::lost(Window &window, double, const Moment &) {
-    window.size = std::max(window.size * setting_.keeps, smallest_window);
+    window.size = std::max(std::min(window.size * setting_.keeps, window.size - 1), smallest_window);
     window.threshold = window.size;
     measuring_ = false;
 }
@@ -31,14 +32,14 @@ void Vegas::acknowledged(Window &window, const Feedback &feedback) {
         measured_ = feedback.next;
     }
     // Section III.C: exponential growth only every other round trip; in between the window stays, for a valid
-    // comparison.
+    // comparison. Linux and ns-3 compare after each one, and do not hold the window.
     if (window.slow_start() && !holds_ && feedback.may_grow)
         slow_start(window, feedback.delivered, limit_);
 }
 
 void Vegas::adjust(Window &window, double sent, double waiting, bool may_grow) {
     if (window.slow_start()) {
-        holds_ = !holds_;
+        holds_ = setting_.alternates && !holds_;
         if (!holds_ && waiting > setting_.gamma) { // the round trip in which the window stayed is over
             // What waits leaves the network at once, as in Linux: the paper does not say how.
             window.size = std::max(std::min(window.size, sent - waiting + 1), smallest_window);

@@ -9,10 +9,11 @@
 namespace kuijia::packet {
 
 struct VegasSetting {
-    double alpha; // segments that should wait at least
-    double beta;  // and at most
-    double gamma; // segments that wait when slow start ends
-    double keeps; // share of the window after a loss
+    double alpha;    // segments that should wait at least
+    double beta;     // and at most
+    double gamma;    // segments that wait when slow start ends
+    double keeps;    // share of the window after a loss
+    bool alternates; // slow start holds the window in every other round trip
 };
 
 class Vegas : public Control {
