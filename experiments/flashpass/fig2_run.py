@@ -45,34 +45,63 @@ THROUGHPUT_WITHIN, LOSS_FACTOR, JUDGED_FROM = 0.6, 2.0, 1.0
 """Bars: Gbit/s, and a factor; the throughput is judged with a buffer of so many MB and more."""
 
 THROUGHPUT, LOSS = "throughput (Gbit/s)", "loss (%)"
+_COUNTED_AS = 1500  # bytes of a packet, where the authors' scripts set a buffer in packets
 _TIE = 0.1  # Gbit/s that two published throughputs may be apart and yet have no order: the figure is read to about that
 
 
 @dataclass(frozen=True)
 class Choices:
-    """Choices that the paper leaves open; `docs/flashpass_fig2.md` shows the effect of others.
+    """Settings that the paper does not give: those of its authors' public ns-3 code, where that has them.
+
+    `docs/flashpass_fig2.md` has their sources and the effect of others. `BY_THE_PAPERS` has the transports as their own
+    papers describe them.
 
     Attributes:
-        payload: bytes of a full segment; with timestamps 1448 of the 1500 of an Ethernet frame.
+        payload: bytes of a full segment.
         header: bytes of all headers, of Ethernet's preamble and of the gap between frames.
+        device: packets that wait in the network device behind the buffer.
         warm_up: seconds at the start in which the throughput does not count; losses always do.
         spread: seconds over which flows start.
-        min_timeout: smallest retransmission timeout in seconds; the paper's other experiments have 0.2.
-        ack_every: segments per acknowledgement.
-        handshake: True if SYN and SYN-ACK precede the data.
-        copa_competes: True if Copa may leave its default mode.
-        vegas_keeps: share of its window that Vegas keeps after a loss.
+        min_timeout: smallest retransmission timeout in seconds.
+        first_timeout: the same before the round-trip time is known.
+        vegas_keeps: share of its window that Vegas keeps after a loss; with 1 it loses one segment.
+        vegas_alternates: True if slow start of Vegas grows in every other round trip only.
+        copa_nearly_empty: share of the swing of the delay up to which Copa takes the queue for nearly empty.
+        copa_cautious: True if Copa's velocity changes less often and less.
+        copa_paced: True if Copa's segments are paced.
+        bbr_window_gain: bandwidth-delay products that BBR has in flight at most.
+        bbr_probing_gain: share by which BBR sends more, then less, when it probes for bandwidth.
+        bbr_heeds_loss: True if a loss ends BBR's start-up.
     """
 
     payload: int = 1448
     header: int = 90
-    warm_up: float = 1.0
-    spread: float = 0.04
+    device: int = 10
+    warm_up: float = 1.5
+    spread: float = 0.2
     min_timeout: float = 0.2
-    ack_every: int = 1
-    handshake: bool = True
-    copa_competes: bool = True
-    vegas_keeps: float = 0.75
+    first_timeout: float = 0.5
+    vegas_keeps: float = 1.0
+    vegas_alternates: bool = False
+    copa_nearly_empty: float = 0.5
+    copa_cautious: bool = True
+    copa_paced: bool = False
+    bbr_window_gain: float = 1.1
+    bbr_probing_gain: float = 0.1
+    bbr_heeds_loss: bool = True
+
+
+BY_THE_PAPERS = Choices(
+    vegas_keeps=0.75,
+    vegas_alternates=True,
+    copa_nearly_empty=0.1,
+    copa_cautious=False,
+    copa_paced=True,
+    bbr_window_gain=2.0,
+    bbr_probing_gain=0.25,
+    bbr_heeds_loss=False,
+)
+"""Vegas, Copa and BBR as their own papers and drafts describe them."""
 
 
 @dataclass(frozen=True)
@@ -94,29 +123,39 @@ class Case:
             network.connect((sender, switch), RATE, ROUND_TRIP / 4)
             network.connect((switch, sender), RATE, ROUND_TRIP / 4)
         network.connect((receiver, switch), RATE, ROUND_TRIP / 4)
-        network.connect((switch, receiver), RATE, ROUND_TRIP / 4, queueing=Fifo(int(self.buffer * 1e6)))
+        packets = int(self.buffer * 1e6 / _COUNTED_AS) + self.choices.device
+        limit = packets * (self.choices.payload + self.choices.header)
+        network.connect((switch, receiver), RATE, ROUND_TRIP / 4, queueing=Fifo(limit))
         return network
 
     def tcp(self) -> Tcp:
+        """Return the transport of all flows."""
         chosen = self.choices
         return Tcp(
             congestion=Congestion(self.transport),
+            handshake=True,
             payload=chosen.payload,
             header=chosen.header,
             min_timeout=chosen.min_timeout,
-            ack_every=chosen.ack_every,
-            handshake=chosen.handshake,
-            copa_competes=chosen.copa_competes,
+            first_timeout=chosen.first_timeout,
             vegas_keeps=chosen.vegas_keeps,
+            vegas_alternates=chosen.vegas_alternates,
+            copa_nearly_empty=chosen.copa_nearly_empty,
+            copa_cautious=chosen.copa_cautious,
+            copa_paced=chosen.copa_paced,
+            bbr_window_gain=chosen.bbr_window_gain,
+            bbr_probing_gain=chosen.bbr_probing_gain,
+            bbr_heeds_loss=chosen.bbr_heeds_loss,
         )
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Sizes of the buffer in MB, and the simulated seconds of each run."""
+    """Sizes of the buffer in MB, the simulated seconds of each run, and their settings."""
 
     buffers: Sequence[float]
     seconds: float
+    choices: Choices = field(default_factory=Choices)
 
 
 def measured(ready: None, case: Case) -> list[float]:
@@ -148,7 +187,7 @@ def run_fig2(grid: Grid, settings: Settings, workers: Workers, output: OutputFol
     """Run every transport with every buffer; write tables and the picture."""
     seeds = range(settings.seed, settings.seed + settings.repetitions)
     cases = [
-        Case(transport.value, buffer, grid.seconds, seed)
+        Case(transport.value, buffer, grid.seconds, seed, grid.choices)
         for transport in TRANSPORTS
         for buffer in grid.buffers
         for seed in seeds
@@ -172,9 +211,10 @@ def _nothing(context: None) -> None:
 def _exhibits(grid: Grid, runs: dict[tuple[str, float], list[list[float]]]) -> list[Exhibit]:
     known = published()
     remark = (
-        f"{FLOWS} flows for {grid.seconds:g} s (published: 5 s); the throughput is that of payload after "
-        f"{min(Choices.warm_up, grid.seconds / 2):g} s, losses count from the start. docs/flashpass_fig2.md has what "
-        "the paper leaves open."
+        f"{FLOWS} flows for {grid.seconds:g} s (published: 5 s). The throughput is that of payload after "
+        f"{min(Choices.warm_up, grid.seconds / 2):g} s, losses count from the start. Vegas, Copa and BBR are "
+        f"{'those of their own papers' if grid.choices == BY_THE_PAPERS else 'as the authors changed them'}. "
+        "docs/flashpass_fig2.md has the settings that the paper does not give."
     )
     exhibits = []
     for place, (key, quantity, scale, checks) in enumerate(

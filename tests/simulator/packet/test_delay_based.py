@@ -30,7 +30,7 @@ def watched(tcp: Tcp, *, flows: int = 1, rate: float = 100.0, delay: float = 5e-
 def waiting(simulation: Simulation, since: float) -> NDArray[np.float64]:
     """Full packets in the queue at every probe from some time on."""
     times, queued = simulation.probes()
-    return queued[times > since, 0] / SEGMENT
+    return np.asarray(queued[times > since, 0] / SEGMENT, np.float64)
 
 
 def goodput(simulation: Simulation, since: float, until: float) -> NDArray[np.float64]:
@@ -38,7 +38,8 @@ def goodput(simulation: Simulation, since: float, until: float) -> NDArray[np.fl
     simulation.run(since)
     before = simulation.flow_results().goodput
     simulation.run(until)
-    return (simulation.flow_results().goodput - before) * 8e-6 / (until - since) / (100 * SHARE)
+    gained = (simulation.flow_results().goodput - before) * 8e-6
+    return np.asarray(gained / (until - since) / (100 * SHARE), np.float64)
 
 
 def jain(values: NDArray[np.float64]) -> float:
