@@ -115,7 +115,11 @@ class Scene:
         return LeafSpine(*self.fabric, self.hosts, self.host_rate, self.rate, self.delay).network(queue)
 
     def _transport(self) -> Tcp:
-        """Return TCP with ns-3's behaviour: Reno grows per acknowledgement, the others per acknowledged byte."""
+        """Return TCP with ns-3's behaviour.
+
+        Reno grows per acknowledgement, the others per acknowledged byte. Vegas rounds the number of waiting segments up
+        to a whole one, so that its bounds of 3 and 3 are 2 and 3 here.
+        """
         return Tcp(
             congestion=self.congestion,
             handshake=True,
@@ -124,6 +128,9 @@ class Scene:
             counting_limit=1 if self.congestion is Congestion.NEW_RENO else 1000,
             min_timeout=self.min_timeout,
             dctcp_least_window=self.least_window,
+            vegas_alpha=2,
+            vegas_beta=3,
+            vegas_keeps=1,
             nic_packets=0,
             ack_every=self.ack_every,
         )
