@@ -53,6 +53,7 @@ ROOMS = {
     "experiments.whatif": _COMPUTED,
     "experiments.packet_study": _COMPUTED,
     "experiments.cqrd": _COMPUTED,
+    "experiments.flashpass": _COMPUTED,
     "experiments.fig4": _COMPUTED,
     "experiments.update": _MEASURED,
     "experiments.recovery": _MEASURED,
