@@ -301,7 +301,7 @@ def test_losses_of_links_leave_the_draws_of_queues_as_they_are() -> None:
         simulation = Simulation(network, [*filling, Flows.of(3, 0, packets)], Setting(seed=4))
         simulation.run()
         assert (simulation.totals().lost > 0) == (loss > 0)
-        return simulation.flow_results().dropped[:2].tolist()
+        return list(map(int, simulation.flow_results().dropped[:2]))
 
     without = drops(0.0)
     assert min(without) > 0
