@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -32,12 +33,19 @@ def main() -> int:
         help="folder with networks of the Internet Topology Zoo, Kdl.graphml and UsCarrier.graphml, to use instead of "
         "generated ones of the same size",
     )
+    parser.add_argument(
+        "--htsim",
+        type=Path,
+        metavar="DIR",
+        default=os.environ.get("HTSIM") or None,
+        help="folder with the source of csg-htsim (default: $HTSIM), a peer of the packet model",
+    )
     args = parser.parse_args()
     progress = Progress(sys.stderr)
     try:
         for name, benchmark in benchmarks(args.names).items():
             progress.say(f"{name}:")
-            for comparison in benchmark(Setting(args.networks, progress)):
+            for comparison in benchmark(Setting(args.networks, progress, args.htsim)):
                 progress.close()
                 print(json.dumps(as_json(name, comparison)) if args.json else "\n".join(as_text(name, comparison)))
                 sys.stdout.flush()

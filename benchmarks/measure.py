@@ -33,6 +33,13 @@ def timed(work: Callable[[], Value]) -> Timed[Value]:
     return Timed(value, time.perf_counter() - started)
 
 
+def processor_time(work: Callable[[], object]) -> float:
+    """Return the seconds of a processor that the work takes, whatever else the machine does."""
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
 @dataclass(frozen=True)
 class Apart(Generic[Value]):
     """The result of work in a process of its own, and the peak memory of it and its child processes."""

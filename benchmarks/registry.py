@@ -22,7 +22,9 @@ _FILES = (
     "hedera_anneal",
     "hedera_round",
     "hedera_8192",
+    "packet_growth",
     "packet_vs_ns3",
+    "packet_vs_htsim",
 )
 
 
@@ -33,10 +35,12 @@ class Setting:
     Attributes:
         networks: a folder with the files of named networks, such as `Kdl.graphml`; None for generated ones instead.
         progress: shows the progress to users.
+        htsim: a folder with the source of csg-htsim; None to leave this peer out.
     """
 
     networks: Path | None
     progress: Progress
+    htsim: Path | None = None
 
 
 @dataclass(frozen=True)

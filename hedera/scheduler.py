@@ -48,7 +48,7 @@ from kuijia_app.framework.seam import (
 from kuijia_app.gate.server import stand_before
 from kuijia_app.tables.rules import Group, SwitchTables
 from kuijia_base.errors import InputError
-from kuijia_base.progress import PatientProgress
+from kuijia_base.progress import Progress
 
 OPTION_GROUP = "hedera"
 _DEFAULTS = SchedulerOptions()
@@ -373,9 +373,10 @@ class HederaScheduler(SwitchApplication):
 
 def _first_routing(centre: DataCentre) -> Routing:
     """Return the routing of the whole network; if that takes long, show progress on stderr."""
-    progress = PatientProgress(sys.stderr)
+    progress = Progress(sys.stderr)
+    show = progress.patiently()
     try:
-        return Routing(centre, progress=lambda done, total: progress.show(f"routes to {done} of {total} edge switches"))
+        return Routing(centre, progress=lambda done, total: show(f"routes to {done} of {total} edge switches"))
     finally:
         progress.close()
 

@@ -56,7 +56,7 @@ def in_processes(
         left = iter(tasks)
         waiting: deque[Future[Result]] = deque()
         for task in islice(left, processes * _AHEAD):
-            with _no_interrupts():
+            with no_interrupts():
                 waiting.append(pool.submit(_call, function, task))
         while waiting:
             yield waiting.popleft().result()
@@ -67,7 +67,7 @@ def in_processes(
 
 
 @contextmanager
-def _no_interrupts() -> Iterator[None]:
+def no_interrupts() -> Iterator[None]:
     """Block Ctrl-C for processes started in the block; this process receives it as well and ends its workers."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -47,22 +47,19 @@ class Progress:
             self._stream.flush()
             self._last_plain = now
 
+    def patiently(self) -> Callable[[str], None]:
+        """Return `show` for work that begins now: until that has taken `PATIENCE_SECONDS` it shows nothing."""
+        begun = self._clock()
+
+        def show(text: str) -> None:
+            if self._clock() - begun > PATIENCE_SECONDS:
+                self.show(text)
+
+        return show
+
     def close(self) -> None:
         """End the changing line, so that later output starts on a line of its own."""
         if self._line_is_open:
             self._stream.write("\n")
             self._stream.flush()
             self._line_is_open = False
-
-
-class PatientProgress(Progress):
-    """Progress that is shown once the work has taken `PATIENCE_SECONDS`: short work shows none."""
-
-    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(stream, clock)
-        self._from = clock() + PATIENCE_SECONDS
-
-    def show(self, text: str) -> None:
-        """Show the present state in place of the previous one, unless the work has just started."""
-        if self._clock() > self._from:
-            super().show(text)

@@ -8,7 +8,7 @@
 namespace kuijia {
 
 // Calls `attempt` with a generator seeded by the case's number and whether the input is to be spoilt. Only spoilt input
-// may be refused, by std::invalid_argument; any other std::logic_error is a fault. The exit status of the program.
+// may be refused, by std::invalid_argument; any other std::logic_error is a fault. Returns the program's exit status.
 template <typename Generator, typename Attempt> int fuzz(char **arguments, const Attempt &attempt) {
     const auto cases = std::strtoull(arguments[1], nullptr, 10);
     unsigned long long refused = 0;

@@ -1,7 +1,8 @@
 // Flows over a dumbbell or a leaf-spine network in ns-3; prints the results as JSON.
 //
 // All settings match the packet model's, and further features of ns-3 are switched off: host queues that overflow,
-// timestamps, Cubic's HyStart, proportional rate reduction.
+// timestamps, Cubic's HyStart, proportional rate reduction, BBR's allowance for aggregated acknowledgements (its epochs are
+// in whole seconds, so that it adds up to a tenth of a second's data to the window).
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
@@ -266,6 +267,10 @@ void Configure(const Options &options) {
     socket("TcpSocketBase::MinRto", TimeValue(Seconds(options.minTimeout)));
     socket("TcpSocketBase::ClockGranularity", TimeValue(MicroSeconds(1)));
     socket("TcpCubic::HyStart", BooleanValue(false));
+    // Between different bounds a queue stays where it begins.
+    socket("TcpVegas::Alpha", UintegerValue(3));
+    socket("TcpVegas::Beta", UintegerValue(3));
+    socket("TcpBbr::AckEpochAckedResetThresh", UintegerValue(1));
     socket("BoundedDctcp::LeastWindow", DoubleValue(options.leastWindow));
     socket("RttEstimator::InitialEstimation", TimeValue(Seconds(1)));
 }

@@ -21,7 +21,14 @@ HEADER = 42
 """Bytes of IP and TCP headers without options, and two of ns-3's point-to-point links."""
 PACKET = 1460 + HEADER
 
-_NS3_CONTROL = {Congestion.NEW_RENO: "TcpNewReno", Congestion.CUBIC: "TcpCubic", Congestion.DCTCP: "BoundedDctcp"}
+NS3_CONTROL = {
+    Congestion.NEW_RENO: "TcpNewReno",
+    Congestion.CUBIC: "TcpCubic",
+    Congestion.DCTCP: "BoundedDctcp",
+    Congestion.VEGAS: "TcpVegas",
+    Congestion.BBR: "TcpBbr",
+}
+"""ns-3's classes; it has no Copa."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,7 @@ class Scene:
         leaves, spines = self.fabric or (0, 0)
         options = {
             "topology": "leaf-spine" if self.fabric else "dumbbell",
-            "control": _NS3_CONTROL[self.congestion],
+            "control": NS3_CONTROL[self.congestion],
             "leaves": leaves,
             "spines": spines,
             "hosts": self.hosts,
@@ -108,7 +115,11 @@ class Scene:
         return LeafSpine(*self.fabric, self.hosts, self.host_rate, self.rate, self.delay).network(queue)
 
     def _transport(self) -> Tcp:
-        """Return TCP with ns-3's behaviour: Reno grows per acknowledgement, the others per acknowledged byte."""
+        """Return TCP with ns-3's behaviour.
+
+        Reno grows per acknowledgement, the others per acknowledged byte. Vegas rounds the number of waiting segments up
+        to a whole one, so that its bounds of 3 and 3 are 2 and 3 here.
+        """
         return Tcp(
             congestion=self.congestion,
             handshake=True,
@@ -117,6 +128,9 @@ class Scene:
             counting_limit=1 if self.congestion is Congestion.NEW_RENO else 1000,
             min_timeout=self.min_timeout,
             dctcp_least_window=self.least_window,
+            vegas_alpha=2,
+            vegas_beta=3,
+            vegas_keeps=1,
             nic_packets=0,
             ack_every=self.ack_every,
         )

@@ -49,7 +49,7 @@ class Grid:
     def remarks(self) -> tuple[str, ...]:
         if self.flows == self.published:
             return REMARKS
-        return (*REMARKS, f"{self.flows:,} flows instead of {self.published:,}: fewer are under way at a time.")
+        return (*REMARKS, f"{self.flows:,} flows instead of {self.published:,}: fewer run at the same time.")
 
 
 def deployed(scheme: str, racks: int) -> TwoTiers:
@@ -142,7 +142,7 @@ def run_buffers(grid: Grid, settings: Settings, workers: Workers, output: Output
                 remarks=(
                     *grid.remarks(),
                     "The published numbers are those of the conference's 2,000 flows.",
-                    f"A crosspoint has {PACKET:,} bytes at the least, room for a packet: at 30 KB more than its share.",
+                    f"A crosspoint has {PACKET:,} bytes at least, room for one packet: at 30 KB, more than its share.",
                 ),
             )
         )

@@ -22,8 +22,8 @@ GOODPUT_WITHIN = 0.07
 INTERFERED_AT = LOADS[0]
 
 REMARKS: tuple[str, ...] = (
-    f"Load 1 is taken for {Choices.overload:g} times what hosts' links carry: docs/cqrd.md says why.",
-    "Completion is from a flow's start, a handshake included, to the arrival of its last byte.",
+    f"Load 1 is assumed to be {Choices.overload:g} times the rate of hosts' links (docs/cqrd.md explains why).",
+    "Completion times run from a flow's start, including the handshake, to the arrival of its last byte.",
 )
 
 
@@ -128,7 +128,7 @@ def _naming(experiment: Experiment, part: Part, figure: str) -> Naming:
     whole = experiment.flows[part.workload]
     remarks: tuple[str, ...] = REMARKS
     if part.flows != whole:
-        remarks += (f"{part.flows:,} flows instead of the {whole:,} published ones: fewer are under way at a time.",)
+        remarks += (f"{part.flows:,} flows instead of the {whole:,} published ones: fewer run at the same time.",)
     title = f"{experiment.title}, {part.flows:,} flows"
     return Naming(f"cqrd-{experiment.name}-{part.workload}", title, figure, (experiment.name, part.workload), remarks)
 
@@ -151,7 +151,7 @@ def _interfered(experiment: Experiment, part: Part, of_seed: dict[str, tuple[Cas
     said = f"{counted[0]:,} flows are OC-PC, {counted[1]:,} PC"
     if theirs is not None:
         said += f" (published: {theirs['OC-PC'][0]:,} and {theirs['PC'][0]:,})"
-    remarks = (*naming.remarks, f"Of {part.flows:,} at load {INTERFERED_AT:g} {said}, by the run of OQ.")
+    remarks = (*naming.remarks, f"Of {part.flows:,} at load {INTERFERED_AT:g} {said}, in the run of OQ.")
     naming = Naming(naming.name, naming.title, naming.figure, naming.keys, remarks)
     kinds = {"all": at_output | on_path, "OC-PC": at_output, "PC": on_path}
     return of_interfered(naming, {scheme: run for scheme, (_, run) in of_seed.items()}, kinds)

@@ -93,7 +93,7 @@ def run_testbed(settings: Settings, seconds: float, output: OutputFolder) -> Out
         remarks=(
             f"Simulated, not measured: links of {DELAY * 1e6:.0f} us, initial windows of 10 segments.",
             f"{runs['oq'][0].count} short flows in {seconds:g} s (published: about 600 in 20 s).",
-            "With windows of 64 KB no crosspoint is ever full, so that CQ and CQRD do the same.",
+            "With windows of 64 KB no crosspoint is ever full, so CQ and CQRD behave alike.",
         ),
     )
     longs = Exhibit(

@@ -95,7 +95,7 @@ def _short(runs: Mapping[str, list[Outcomes]], together: Mapping[str, list[Outco
             f"The second long flow begins {LATER * 1e6:.0f} us after the first. Where both begin at once, none has a "
             "stream without gaps that keeps the queue full, and short flows take "
             + ", ".join(f"{at_once[key]:.2f} ms under {name}" for key, name in SWITCHES.items())
-            + ". Simulators that serve simultaneous packets always in the same order have such a first flow anyway.",
+            + ". Simulators that serve simultaneous packets always in the same order have such a first flow.",
             "Published numbers are read from a logarithmic axis by eye.",
         ),
     )

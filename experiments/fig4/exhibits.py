@@ -18,7 +18,8 @@ CURVES = {"kuijia": "original weights", "precomputed": "precomputed weights"}
 COMPARABLE = 0.02
 """Share of the throughput that original weights may lose beyond precomputed ones: "highly comparable" as a number."""
 
-_NUMBERS = {"description": "numbers", "type": "array", "minItems": 1, "items": {"type": "number"}}
+_NUMBER = {"description": "a number", "type": "number"}
+_NUMBERS = {"description": "numbers", "type": "array", "minItems": 1, "items": _NUMBER}
 _VALIDATOR = make_validator(
     {
         "description": "an object that `kuijia run fig4` wrote",
@@ -33,9 +34,9 @@ _VALIDATOR = make_validator(
                 "required": list(CURVES),
                 "properties": dict.fromkeys(CURVES, _NUMBERS),
             },
-            "largest_gap": {"description": "a number", "type": "number"},
+            "largest_gap": _NUMBER,
             "published": {"description": "what the paper says", "type": "string"},
-            "capacity": {"description": "a number", "type": "number"},
+            "capacity": _NUMBER,
         },
     }
 )
@@ -66,7 +67,7 @@ def figure_4_from_json(data: Mapping[str, Any], source: str | Path) -> Exhibit:
         ),
         remarks=(
             f'The paper\'s curves have no numbers that can be read; it says that "{data["published"]}".',
-            f"The paper does not say what links have: {_assumed(data)}. Unconnected graphs are drawn again.",
+            f"The paper does not give the capacity of links: {_assumed(data)}. Unconnected graphs are drawn again.",
         ),
     )
 

@@ -50,7 +50,7 @@ def agreement(emulated: Sequence[Result], computed: Sequence[Result]) -> Exhibit
         checks=tuple(checks),
         remarks=(
             f"Means over the same {len(common)} runs of both; the bar is {TOLERANCE:g} percentage points.",
-            "Beside the means stand the lowest and highest single run, which no bar is set for.",
+            "The lowest and highest single runs are shown beside the means; they have no bar.",
         ),
     )
 

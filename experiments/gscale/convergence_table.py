@@ -65,7 +65,7 @@ def table_4(results: Sequence[Result]) -> Exhibit:
         "seconds",
         tuple(lines),
         published.source,
-        remarks=(*_meaning(runs), "What the paper prints as <1 stands here as 1."),
+        remarks=(*_meaning(runs), "The paper&#x27;s <1 is shown as 1."),
     )
     return replace(table, checks=tuple(_checks(table, demands)))
 
@@ -79,8 +79,8 @@ def _meaning(runs: Sequence[Result]) -> Iterator[str]:
     if runs[0].backend == "flow":
         yield (
             f"In the model flows climb by a segment for each round trip of {1000 * ROUND_TRIP:g} ms, which is assumed,"
-            f" on links of {PAPER_CAPACITY / 1000:g} Gbit/s; seconds grow with its square. What is lost while a"
-            " failure is detected halves the rate of victims under both schemes."
+            f" on links of {PAPER_CAPACITY / 1000:g} Gbit/s; the seconds grow with the square of the round trip. Losses"
+            " before a failure is detected halve the rate of victims under both schemes."
         )
     variants = [f"{meaning} {medians}" for meaning, of in _VARIANTS if (medians := _medians(runs, of))]
     if variants:

@@ -113,7 +113,7 @@ def _sum_or_mean(couples: Sequence[tuple[Point, Point]]) -> str:
         for together, each in couples
         if together.value is not None and each.value is not None
     ]
-    rule = "The loss is that of a role's flows together"
+    rule = "Losses are those of all flows of a role together"
     gap, together, each = max(gaps, key=lambda found: found[0], default=(0.0, Point(0.0), Point(0.0)))
     if gap <= _FLOW_MEANS_AGREE:
         return f"{rule}; the mean of each flow's own loss is within {_FLOW_MEANS_AGREE:g} percentage point of it."

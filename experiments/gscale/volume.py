@@ -64,8 +64,8 @@ def figure_16(results: Sequence[Result]) -> Exhibit:
         tuple(lines),
         published.source,
         remarks=(
-            "Victims before the failure are those whose tunnel over this link fails elsewhere; they leave it.",
-            "The paper's link, run and demand are not known: who loses is to be compared, not how much.",
+            "Victims shown before the failure use this link on a tunnel that fails elsewhere; they leave the link.",
+            "The paper's link, run and demand are not known: compare who loses, not how much.",
         ),
     )
 

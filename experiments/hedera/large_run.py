@@ -177,7 +177,7 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
             f"flows of 1 MB and more ({data['flow_sizes']}) come and go, {data['load']:.0%} of interfaces in the mean",
             *about,
             "measure",
-            f"as the heading says; {_rates(data['ramp'])}",
+            f"units as in the headings; {_rates(data['ramp'])}",
             tuple(Line(name, tuple(_arrival_points(each))) for name, each in arrivals.items()),
             checks=tuple(_fee_checks(arrivals)),
             mixed=True,

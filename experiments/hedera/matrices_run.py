@@ -174,7 +174,7 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
                 ),
             ),
             data["source"],
-            remarks=(f"They are the authors' within {data['control_error']:.1%}, two constants fitted to three.",),
+            remarks=(f"They match the authors' within {data['control_error']:.1%}, two constants fitted to three.",),
         ),
     )
 

@@ -154,7 +154,7 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
     return (
         Exhibit(
             NAME,
-            "shuffle of 120 GB under readings of what the authors leave open",
+            "shuffle of 120 GB under several readings of the paper",
             "Hedera's shuffle",
             data["backend"],
             "reading",

@@ -67,7 +67,7 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
     measured = data["measured"]
     gains = (f"{scheme} {_gain(measured, scheme, ECMP):.2f}" for scheme in measured if scheme != ECMP)
     disturbed = [f"{scheme}: {'; '.join(ours['disturbed'])}" for scheme, ours in measured.items() if ours["disturbed"]]
-    remarks = [f"Bisection bandwidth, of ecmp's: {', '.join(gains)}."] if ECMP in measured else []
+    remarks = [f"Bisection bandwidth relative to ecmp: {', '.join(gains)}."] if ECMP in measured else []
     if disturbed:
         remarks += ["Measured on a machine that was too busy, which costs goodput:", *disturbed]
     return (
@@ -78,7 +78,7 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
             "Hedera's shuffle",
             data["backend"],
             "figure",
-            "as the heading says; published numbers are scaled to these links and sizes",
+            "units as in the headings; published numbers are scaled to these links and sizes",
             tuple(Line(scheme, tuple(_points(data, scheme))) for scheme in measured),
             data["source"],
             tuple(_checks(measured)),

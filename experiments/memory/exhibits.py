@@ -20,7 +20,7 @@ FIGURE_6_PRIORITIES = 3
 SLOPE_MARGIN = 0.02
 
 _QUANTITY = "match fields and actions"
-_NOT_COUNTED = "The EtherType of a match is not counted, which the paper leaves out as well"
+_NOT_COUNTED = "The EtherType of a match is not counted, as in the paper"
 _COUNTED = f"{_NOT_COUNTED}; going to a table is an action."
 _ONE, _MULTIPLE = "one table", "multiple tables"
 _FORMS = {_ONE: Form.SINGLE, _MULTIPLE: Form.DECOMPOSED}
@@ -75,7 +75,7 @@ def figure_8_counts() -> Exhibit:
         ),
         remarks=(
             "The paper's curves have no numbers; it gives the ratio of the slopes.",
-            f"{_NOT_COUNTED}, nor is going to a table.",
+            f"{_NOT_COUNTED}; nor is going to a table.",
         ),
     )
 

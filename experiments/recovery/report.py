@@ -116,7 +116,7 @@ def exhibits(modes: Sequence[Mapping[str, Any]], network: str, backend: str) -> 
     ]
     error = max((cut["clock_error"] for mode in modes for cut in mode["cuts"]), default=0.0)
     if error > 0:
-        remarks.append(f"The receiver's clock is another than ours: cuts are placed on it to {_ms(error)} ms.")
+        remarks.append(f"The receiver has its own clock: the moment of a cut is known on it within {_ms(error)} ms.")
     return (
         Exhibit(
             "recovery",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jsonschema import Draft202012Validator
 
-from kuijia_base.errors import InputError, key_path
+from kuijia_base.errors import InputError, key_path, quoted
 from kuijia_base.validation import first_faults
 
 
@@ -17,4 +17,5 @@ def refuse_fault(data: object, validator: Draft202012Validator, source: str | Pa
     if fault is not None:
         assert isinstance(fault.schema, Mapping), "a fault is found by the part of our schema for its place"
         place = key_path(tuple(fault.absolute_path))
-        raise InputError(source, place, "breaks the schema", str(fault.schema.get("description", fault.message)))
+        expected = fault.schema.get("description") or quoted(fault.message)  # which has the value, however long
+        raise InputError(source, place, "breaks the schema", str(expected))

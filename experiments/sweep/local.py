@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import warnings
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Mapping
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
@@ -15,7 +13,7 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from experiments.sweep.work import Answer, Assignment, answer
 from kuijia_base.errors import KuijiaError
-from kuijia_base.parallel import end_with
+from kuijia_base.parallel import end_with, no_interrupts
 
 Case = TypeVar("Case")
 
@@ -69,7 +67,7 @@ def _pool_answers(
     with settings, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         tasks = (delayed(_answer)(number, case) for number, case in cases.items())
-        with _no_interrupts():
+        with no_interrupts():
             # In batches, an answer would have to wait for others, and would be lost with them.
             answers = Parallel(return_as="generator_unordered", batch_size=1)(tasks)
         try:
@@ -77,16 +75,6 @@ def _pool_answers(
         finally:
             answers.close()  # kills the workers unless all is done
             get_reusable_executor(reuse=True).shutdown(wait=True)
-
-
-@contextmanager
-def _no_interrupts() -> Iterator[None]:
-    """Block Ctrl-C for processes started in the block; this process receives it as well and ends its workers."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _assigned: list[Assignment[Any, Any, Any]] = []

@@ -19,9 +19,6 @@ from kuijia_base.errors import InterruptedWorkError, KuijiaError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 
-_PATIENCE_SECONDS = 2.0
-"""Seconds of work before progress is shown."""
-
 
 @dataclass(frozen=True)
 class Sweep(Generic[Context, Ready, Case]):
@@ -146,17 +143,15 @@ def _shower(sweep: Sweep[Any, Any, Any], before: int, workers: Workers, progress
     Fast work in this process shows nothing.
     """
     total = len(sweep.cases)
-    started = time.monotonic()
+    show_late = progress.patiently()
     pace = Pace(total)
     if before:
         progress.say(f"{sweep.name}: {before:,} of {total:,} cases were finished by an earlier run")
 
     def show(done: int) -> None:
-        now = time.monotonic()
-        left = pace.left(done, now)
-        if now - started >= _PATIENCE_SECONDS:
-            rest = "" if left is None else f", {duration(left)} left"
-            progress.show(f"{sweep.name}: {done:,} of {total:,} cases{rest}")
+        left = pace.left(done, time.monotonic())
+        rest = "" if left is None else f", {duration(left)} left"
+        show_late(f"{sweep.name}: {done:,} of {total:,} cases{rest}")
 
     if before < total and workers != Workers(1):
         who = workers.cluster or f"{workers.processes} processes"

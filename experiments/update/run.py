@@ -159,7 +159,7 @@ def exhibits(phases: Sequence[Mapping[str, Any]], backend: str) -> tuple[Exhibit
             "Update",
             backend,
             "count",
-            f"as the heading says; packets of {PACKET_BYTES} bytes in {FLOWS_PER_PAIR * len(PAIRS)} flows",
+            f"units as in the headings; packets of {PACKET_BYTES} bytes in {FLOWS_PER_PAIR * len(PAIRS)} flows",
             tuple(
                 Line(phase["name"], tuple(Point.of(title, [phase[key]]) for title, key in columns.items()))
                 for phase in phases

@@ -14,7 +14,7 @@ std::int64_t sum_of(std::span<const std::int32_t> amount) {
     return std::accumulate(amount.begin(), amount.end(), std::int64_t{0});
 }
 
-// Returns the most load that flows can bring onto one link, however they are placed.
+// Returns an upper bound on the load that any placement puts on one link.
 std::int64_t most_on_a_link(const FatTreeRoutes &routes, std::span<const std::int32_t> amount) {
     const auto pods = at(2 * routes.half());
     std::vector<std::int64_t> out(pods), in(pods);

@@ -18,10 +18,10 @@ struct Seating {
     std::span<const std::int32_t> pod_first;   // where the slots of each pod begin, and the end of the last
     std::span<const std::int32_t> block_first; // the same for each aggregation switch
     std::span<const std::int32_t> edge_first;  // the same for the hosts of each edge switch
-    std::span<const std::int64_t> fee;         // cost of another label than before, of each host
+    std::span<const std::int64_t> fee;         // cost of giving each host another label than before
 };
 
-// Changes of links' load when the label of a destination changes; the flows of a host are consecutive.
+// Changes of the links' load when the label of a destination changes. The flows to a host are consecutive.
 template <class Routes> class Feeds {
   public:
     Feeds(const Routes &routes, std::span<const std::int32_t> amount)
@@ -60,8 +60,8 @@ template <class Routes> class Feeds {
     Kept<Feed> flows_;
 };
 
-// In a fat-tree all flows to a host load the links of its own pod with one amount. A flow is stored as its source's
-// edge switch and its amount, so that most data of a search stays in the processor's caches.
+// In a fat-tree all flows to a host share the links of its own pod, so these change once, by the flows' sum. A flow is
+// stored as its source's edge switch and its amount, so that most data of a search stays in the processor's caches.
 template <> class Feeds<FatTreeRoutes> {
   public:
     Feeds(const FatTreeRoutes &routes, std::span<const std::int32_t> amount)
@@ -119,7 +119,7 @@ template <> class Feeds<FatTreeRoutes> {
 
   private:
     struct Feed {
-        std::int32_t edge, amount; // the source's
+        std::int32_t edge, amount; // the edge switch is the source's
     };
 
     const FatTreeRoutes &routes_;
@@ -195,14 +195,14 @@ template <class Routes> class Annealing {
     };
     struct Range {
         std::int32_t begin, size;
-        bool is_of_hosts; // not of slots
+        bool is_of_hosts; // otherwise of slots
     };
     struct Kind {
         std::int32_t begin, size; // ranges
     };
 
     // The next move is drawn before the present one is decided, so that its memory is fetched early. The decision
-    // rarely takes a random number; if it does, the next move is drawn again.
+    // rarely needs a random number; if it does, the next move is drawn again.
     struct Draw {
         std::int32_t a, b; // slots or hosts
         bool is_of_hosts;

@@ -163,7 +163,7 @@ class Estimation {
     Kept<std::int32_t> sent_first_, sent_to_; // the receivers of each sender, computed on first use
     Kept<std::uint8_t> marked_;               // receivers to visit
     Kept<std::int32_t> first_;                // where the flows of each receiver begin
-    Kept<std::int32_t> source_;               // sources of its flows
+    Kept<std::int32_t> source_;               // source of each of them
     Kept<double> share_;                      // rate of each rising flow of a sender
     Kept<Sender> senders_;
     Kept<Receiver> receivers_;

@@ -1,4 +1,4 @@
-// Record of each flow at the last poll of its switch: its counter, and the label that it was given.
+// Record of each flow at the last poll of its switch: its counter and its label.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,17 @@ struct Poll {
 };
 
 struct Reading {
-    std::vector<double> rate;        // Mbit/s of each flow since the poll before
-    std::vector<std::int32_t> label; // label of each flow by `note` at the poll before, or -1
+    std::vector<double> rate;        // Mbit/s of each flow since the previous poll
+    std::vector<std::int32_t> label; // label that `note` set for each flow after the previous poll, or -1
 };
 
 class FlowBook {
   public:
     explicit FlowBook(std::int32_t switches);
 
-    // A counter that has decreased has restarted. Flows that a switch no longer reports are forgotten; switches that
-    // have not answered keep their state. Throws std::invalid_argument, saying what is wrong, and then changes nothing.
+    // Returns the rates and labels of the flows in a poll. A counter that has decreased has restarted. Flows that a
+    // switch no longer reports are forgotten; switches that have not answered keep their state. Throws
+    // std::invalid_argument, saying what is wrong, and then changes nothing.
     Reading read(const Poll &poll);
 
     // Sets the labels of the flows of the last poll, in its order.

@@ -1,4 +1,4 @@
-// Memory that a thread keeps between calls: fresh memory from the system would cost as much as the work in it.
+// Memory that a thread keeps between calls: fresh memory from the system would take as much time as the work in it.
 #pragma once
 
 #include <cstddef>

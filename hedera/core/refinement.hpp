@@ -76,7 +76,7 @@ template <class Routes> class Refinement {
         return {flow, from, flows_.choice[at(other)], other};
     }
 
-    // Returns the change of fees.
+    // Moves a flow to another label. Returns the change of fees.
     std::int64_t move(std::int32_t flow, std::int32_t from, std::int32_t to, Links::Edit &edit) {
         const auto amount = flows_.amount[at(flow)];
         routes_.path(at(flow), from, [&](std::int32_t link) { edit(link, -amount); });

@@ -63,7 +63,7 @@ struct Annealed {
     std::int32_t improvements;  // number of times that a new best state was found
 };
 
-// Remaining capacity of links, and its energy. Changes since `keep` can be undone.
+// Remaining capacity of links, and its energy. The changes of an edit can be undone.
 class Links {
   public:
     explicit Links(std::span<const std::int32_t> capacity) { spare_.assign(capacity.begin(), capacity.end()); }
@@ -81,7 +81,7 @@ class Links {
         std::int32_t link, spare; // value before the change
     };
 
-    // Changes links one after the other, with its data in registers, as this is the searches' inner loop.
+    // Changes links one after the other. Its data stay in registers: this is the inner loop of both searches.
     class Edit {
       public:
         Edit(std::int32_t *spare, Change *end) : spare_(spare), end_(end) {}

@@ -12,7 +12,7 @@ import numpy as np
 from kuijia.cli.inputs import add_topology, read_topology
 from kuijia_base.errors import InputError, UnsoundError, quoted
 from kuijia_base.option_values import positive_number, whole_number
-from kuijia_base.progress import PatientProgress
+from kuijia_base.progress import Progress as ProgressLine
 from kuijia_base.reading import uncollected
 from kuijia_base.text import parse_number
 from te_solver.demand_generators import (
@@ -89,10 +89,11 @@ def run(args: argparse.Namespace) -> int:
     if args.rate is not None and args.model != "pairs":
         raise InputError("option", "--rate", f"given for the model {args.model}", "--total or --max-utilisation")
     topology = read_topology(args)
-    progress = PatientProgress(sys.stderr)
+    progress = ProgressLine(sys.stderr)
+    show_late = progress.patiently()
 
     def show(done: int, of: int) -> None:
-        progress.show(f"{done:,} of {of:,} nodes have their demands on shortest paths")
+        show_late(f"{done:,} of {of:,} nodes have their demands on shortest paths")
 
     try:
         with uncollected():

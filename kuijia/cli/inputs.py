@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from pathlib import Path
 
 from kuijia.cli.notes import print_notes
@@ -23,9 +22,6 @@ from te_solver.topology import Topology
 from te_solver.topology_file import TOPOLOGY_FORMATS, load_topology
 
 DEFAULT_TUNNELS = 3
-
-_PATIENCE_SECONDS = 2.0
-"""Seconds of reading a file after which progress is reported."""
 
 _LISTED = 20
 
@@ -116,12 +112,11 @@ def read_demands(args: argparse.Namespace, topology: Topology) -> tuple[Demand, 
     name = str(args.demands)
     source = _file(name) or shipped_demands(name)
     progress = Progress(sys.stderr)
-    started = time.monotonic()
+    show_late = progress.patiently()
     notes: list[str] = []
 
     def show(line: int) -> None:
-        if time.monotonic() - started > _PATIENCE_SECONDS:
-            progress.show(f"reading {name}: {line:,} lines")
+        show_late(f"reading {name}: {line:,} lines")
 
     try:
         demands = load_demands(source, topology, args.demand_format, args.row, note=notes.append, progress=show)

@@ -12,7 +12,7 @@ from pathlib import Path
 from experiments.results.text_table import text_table
 from kuijia_base.errors import InputError
 from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import PatientProgress
+from kuijia_base.progress import Progress
 from kuijia_base.reading import reading
 
 HELP = "show the results in a folder beside the published ones, as HTML and Markdown"
@@ -42,10 +42,11 @@ def run(args: argparse.Namespace) -> int:
     with reading(args.folder, "results that `kuijia run` wrote"), warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)  # numpy's, of numbers without meaning
         warnings.simplefilter("ignore", UserWarning)  # matplotlib's, about text that does not fit into a picture
-        progress = PatientProgress(sys.stderr)
+        progress = Progress(sys.stderr)
+        show = progress.patiently()
         try:
             report = report_of(args.folder)
-            pictures = pictures_of(report, lambda drawn, of: progress.show(f"{drawn} of {of} pictures drawn"))
+            pictures = pictures_of(report, lambda drawn, of: show(f"{drawn} of {of} pictures drawn"))
         finally:
             progress.close()
         pages = {HTML: html_page(report, pictures), MARKDOWN: markdown_page(report)}

@@ -86,7 +86,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     length.add_argument(
         "--full",
         action="store_true",
-        help="the paper's full extent, for fig4, gscale, gscale-readings and cqrd-exp2 to 5 (default: a part of it)",
+        help="the paper's full extent, for fig4, gscale, gscale-readings, cqrd-exp2 to 5 and flashpass-fig2 "
+        "(default: a part of it)",
     )
     add_workers(parser)
     for configure_family in dict.fromkeys(each.configure for each in experiments):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,9 +30,6 @@ _LISTED = 10
 _PICTURES = (".png", ".svg", ".pdf")
 
 _MOST_PARTS = 10_000
-
-_PATIENCE_SECONDS = 2.0
-"""Seconds of solving after which progress is reported."""
 
 _MOST_FAILURES = MAX_TUNNELS_PER_PAIR - 1
 """Most failed links of --protect; more would cut off any pair."""
@@ -134,14 +130,10 @@ def _plan(topology: Topology, demands: Sequence[Demand], args: argparse.Namespac
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
     from te_solver.tunnel_table import ParallelFinder  # noqa: PLC0415  # slow to import: NumPy
 
-    started = time.monotonic()
+    show = progress.patiently()
 
     def told(what: str) -> Callable[[int, int], None]:
-        def tell(done: int, of: int) -> None:
-            if time.monotonic() - started > _PATIENCE_SECONDS:
-                progress.show(f"{done:,} of {of:,} {what}")
-
-        return tell
+        return lambda done, of: show(f"{done:,} of {of:,} {what}")
 
     finder = ParallelFinder(
         TunnelFinder(topology, args.tunnel_weight, node_disjoint=args.node_disjoint), told("pairs have their tunnels")

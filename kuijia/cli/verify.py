@@ -26,9 +26,6 @@ _FAILURES: dict[str, Callable[[Topology], Iterator[Failure]]] = {
 _LISTED = 20
 """Violations that are printed, unless -v asks for all."""
 
-_PATIENCE_SECONDS = 2.0
-"""Seconds of verifying after which progress is reported."""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_plan_and_options(parser)
@@ -45,13 +42,9 @@ def run(args: argparse.Namespace) -> int:
     progress = Progress(sys.stderr)
     started = time.monotonic()
 
-    def show(text: str) -> None:
-        if time.monotonic() - started > _PATIENCE_SECONDS:
-            progress.show(text)
-
     failures = _FAILURES[args.failures](built.plan.topology)
     try:
-        found = Verifier(built.plan, built.tables, built.options).run(failures, show)
+        found = Verifier(built.plan, built.tables, built.options).run(failures, progress.patiently())
     finally:
         progress.close()
     seconds = time.monotonic() - started

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -39,9 +38,6 @@ _WORST = 5
 
 _WORTH_PROCESSES = 500_000
 """Tunnels times failures from which on more processes save more time than their start takes."""
-
-_PATIENCE_SECONDS = 2.0
-"""Seconds of work after which progress is reported."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -182,11 +178,10 @@ def _contenders(
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
     from te_solver.tunnel_table import ParallelFinder  # noqa: PLC0415  # slow to import: NumPy
 
-    started = time.monotonic()
+    show = progress.patiently()
 
     def tell(done: int, of: int) -> None:
-        if time.monotonic() - started > _PATIENCE_SECONDS:
-            progress.show(f"{done:,} of {of:,} pairs have their tunnels")
+        show(f"{done:,} of {of:,} pairs have their tunnels")
 
     finder = ParallelFinder(TunnelFinder(topology), tell)
     traffic: dict[str, PlannedTraffic] = {}

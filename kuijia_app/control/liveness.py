@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from kuijia_app.control.identity import are_identical
 from kuijia_app.tables.routes import directions
 from kuijia_app.tables.wiring import Wiring
 from te_solver.plan import Plan
@@ -144,7 +145,7 @@ class LivenessTracker:
 
     def _watch(self, plans: tuple[Plan, ...]) -> None:
         """Note which tunnels cross which edge beyond their first link, and which begin with which link."""
-        if list(map(id, plans)) == list(map(id, self._followed)):
+        if are_identical(plans, self._followed):
             return
         found = [self._tunnels(plan) for plan in plans]
         self._beyond = _united([each.beyond for each in found])

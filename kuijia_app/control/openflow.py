@@ -70,7 +70,7 @@ class Messages:
         return self._parser.OFPBarrierRequest(self._datapath)
 
     def claim_role(self, generation: int) -> Any:
-        """Return the request for the role of master, which alone may change anything (OpenFlow 1.3.5, 6.3.4)."""
+        """Return the request for the role of master, which alone may change anything (OpenFlow 1.3.5, 7.3.9)."""
         return self._parser.OFPRoleRequest(self._datapath, self._ofproto.OFPCR_ROLE_MASTER, generation)
 
     def port_descriptions(self) -> Any:
@@ -135,7 +135,7 @@ class Messages:
 
     def _bucket(self, bucket: Bucket, group_type: GroupType) -> Any:
         return self._parser.OFPBucket(
-            # OpenFlow 1.3.5, A.3.4.2: the weight is defined for SELECT groups only; all slots are equal.
+            # OpenFlow 1.3.5, 7.3.4.2: the weight is defined for SELECT groups only; all slots are equal.
             weight=1 if group_type is GroupType.SELECT else 0,
             watch_port=self._ofproto.OFPP_ANY if bucket.watch_port is None else bucket.watch_port,
             watch_group=self._ofproto.OFPG_ANY if bucket.watch_group is None else bucket.watch_group,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kuijia_app.control.identity import are_identical
 from kuijia_app.control.plan_update import renumber, require_same_network
 from kuijia_app.control.rollout import AllTables, Rollout, Version
 from kuijia_app.control.shared_file import replace_if
 from kuijia_base.errors import InputError, KuijiaError, quoted
-from kuijia_base.reading import reason_of
+from kuijia_base.reading import reason_of, uncollected
 from kuijia_base.text import read_bytes
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, plan_text, save_plan
@@ -21,9 +21,6 @@ from te_solver.plan_file import load_plan, plan_text, save_plan
 WITHDRAWN = "it was withdrawn"
 
 _EXPECTED = "a plan in JSON"
-
-_NEVER = 2**30
-"""Searches for garbage among younger objects before one among all."""
 
 BuildTables = Callable[[Plan], AllTables]
 
@@ -45,7 +42,7 @@ class PlanReading:
 
     def is_current(self, rollout: Rollout) -> bool:
         """Return True while its path ids are still right."""
-        return list(map(id, self.against)) == list(map(id, rollout.plans))
+        return are_identical(self.against, rollout.plans)
 
     def version(self) -> Version:
         """Return the version; raises the error that prevented it."""
@@ -80,7 +77,7 @@ class PlanSource:
         Raises:
             ValueError: the file is not a plan, or no tables can be made from it.
         """
-        with _uncollected():
+        with uncollected(for_good=True):
             self._own, plan = self._read()
             version = Version("start", plan, self._build_tables(plan))
             version.index()
@@ -219,25 +216,10 @@ class PlanSource:
     def _numbered(self, name: str, plan: Plan, rollout: Rollout) -> PlanReading:
         against = rollout.plans
         require_same_network(plan, rollout.in_force.plan)
-        with _uncollected():
+        with uncollected(for_good=True):
             plan = renumber(plan, rollout.in_force.plan, rollout.unavailable)
             version = rollout.prepared(Version(name, plan, self._build_tables(plan)))
         return PlanReading(name, version, against)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Exclude objects made in the block permanently from searches for cyclic garbage, which stop all threads.
-
-    Tables of thousands of tunnels have millions of objects without a cycle; a search takes half a second.
-    """
-    young, middle, old = gc.get_threshold()
-    gc.set_threshold(young, middle, _NEVER)
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.set_threshold(young, middle, old)
 
 
 def require_regular(path: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
+from kuijia_app.tables.identifiers import DROP_GROUP
 from kuijia_app.tables.rules import Bucket, FlowEntry, Group, Match, SwitchTables, ToGroup
 
 Rule = TypeVar("Rule", Group, FlowEntry)
@@ -107,6 +108,11 @@ class IndexedTables(SwitchTables):
         """Each entry by its key."""
         return {FlowKey.of(entry): entry for entry in self.flows}
 
+    @cached_property
+    def transit(self) -> dict[FlowKey, FlowEntry]:
+        """The entries that lead no traffic into groups, besides the one that drops it."""
+        return {key: entry for key, entry in self.entry_of.items() if set(_groups_of(entry)) <= {DROP_GROUP}}
+
     def is_same(self, other: IndexedTables) -> bool:
         """Return True if both mean the same to a switch: the order does not matter."""
         return self is other or (self.group_of == other.group_of and self.entry_of == other.entry_of)
@@ -193,7 +199,7 @@ def _are_equal(one: Group | FlowEntry | None, other: Group | FlowEntry) -> bool:
 
 
 def _same(present: Rule | None, rule: Rule) -> Rule:
-    return present if present is not None and present == rule else rule
+    return present if present is not None and _are_equal(present, rule) else rule
 
 
 def _users_of_groups(flows: Mapping[FlowKey, FlowEntry | None]) -> defaultdict[int, set[FlowKey]]:

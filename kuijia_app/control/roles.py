@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kuijia_app.tables.wiring import Wiring
 
 DENIALS = frozenset({"OFPET_BAD_REQUEST/OFPBRC_IS_SLAVE", "OFPET_ROLE_REQUEST_FAILED/OFPRRFC_STALE"})
-"""Errors by which a switch informs a controller that a newer one is its master (OpenFlow 1.3.5, 6.3.4)."""
+"""Errors by which a switch informs a controller that a newer one is its master (OpenFlow 1.3.5, 7.3.9)."""
 
 _ALL_BITS = 0xFFFF_FFFF_FFFF_FFFF
 

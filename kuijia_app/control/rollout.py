@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeVar
 
-from kuijia_app.control.reconciliation import FlowKey, IndexedTables
-from kuijia_app.tables.identifiers import DROP_GROUP
-from kuijia_app.tables.rules import FlowEntry, SwitchTables, ToGroup
+from kuijia_app.control.identity import are_identical
+from kuijia_app.control.reconciliation import IndexedTables
+from kuijia_app.tables.rules import SwitchTables
 from kuijia_base.errors import UnsoundError
 from te_solver.plan import Plan
 
@@ -50,7 +50,7 @@ class Version:
     def index(self) -> None:
         """Index all tables now, which takes seconds for large ones."""
         for tables in self.indexed.values():
-            _ = tables.group_of, tables.entry_of, _transit(tables)
+            _ = tables.group_of, tables.entry_of, tables.transit
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class Rollout:
         Raises:
             UnsoundError: an entry of the new plan would replace one in use that means something else.
         """
-        if not _are_identical(self._cleared, (version, *self._versions)):
+        if not are_identical(self._cleared, (version, *self._versions)):
             _require_no_clash(version, self._versions)
         self._cleared = ()
         given_up = [] if self._next is None else self.refused()
@@ -304,7 +304,7 @@ def together(in_force: IndexedTables, others: Sequence[IndexedTables]) -> Indexe
     Entries of the others that lead traffic into groups are left out: they decide which plan is used.
     """
     groups = _merged([in_force.group_of, *(tables.group_of for tables in others)])
-    flows = _merged([in_force.entry_of, *(_transit(tables) for tables in others)])
+    flows = _merged([in_force.entry_of, *(tables.transit for tables in others)])
     if (len(groups), len(flows)) == (len(in_force.group_of), len(in_force.entry_of)):
         return in_force  # the others have added nothing
     return IndexedTables.from_index(groups, flows)
@@ -324,28 +324,10 @@ def _require_no_clash(version: Version, in_use: Sequence[Version]) -> None:
     for switch, tables in version.indexed.items():
         flows = tables.entry_of
         for other in in_use:
-            present = _transit(other.of(switch))
+            present = other.of(switch).transit
             if {**flows, **present} != {**present, **flows}:
                 raise UnsoundError(
                     ("pairs",),
                     f"at {switch} the new plan gives a tag that is in use another meaning",
                     "a plan whose tags differ from those in use",
                 )
-
-
-def _transit(tables: IndexedTables) -> dict[FlowKey, FlowEntry]:
-    """Return the entries that lead no traffic into groups; computed once."""
-    known: dict[FlowKey, FlowEntry] | None = vars(tables).get("transit")
-    if known is None:
-        known = {key: entry for key, entry in tables.entry_of.items() if not _is_ingress(entry)}
-        vars(tables)["transit"] = known
-    return known
-
-
-def _are_identical(one: Sequence[Version], other: Sequence[Version]) -> bool:
-    return list(map(id, one)) == list(map(id, other))
-
-
-def _is_ingress(entry: FlowEntry) -> bool:
-    used = (action.group_id for action in (*entry.actions, *entry.written) if isinstance(action, ToGroup))
-    return any(group_id != DROP_GROUP for group_id in used)

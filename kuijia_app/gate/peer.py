@@ -142,7 +142,7 @@ class Peer:
         self.wire.send(message(Kind.ECHO_REPLY, request.xid, request.data[HEADER.size :]))
 
     def probe(self, now: float) -> None:
-        """Send an echo request (OpenFlow 1.3.5, 6.3.5)."""
+        """Send an echo request (OpenFlow 1.3.5, 7.5.2)."""
         xid = next(self._echo_ids)
         self._echoes[xid] = now
         self.wire.send(message(Kind.ECHO_REQUEST, xid))

@@ -39,6 +39,7 @@ class RouteTable:
 
     def __init__(self, network: Network, groups: Sequence[Flows], seed: int, *, several: bool = False) -> None:
         self._network = network
+        self._hosts = frozenset(network.hosts)
         self._seed = seed
         self._several = several
         self._places: dict[tuple[int, ...], int] = {}
@@ -126,8 +127,7 @@ class RouteTable:
         return self._sets.setdefault(places, len(self._sets))
 
     def _check(self, number: int, flow: _Ends) -> None:
-        hosts = self._network.hosts
-        if flow.source == flow.target or not {flow.source, flow.target} <= set(hosts):
+        if flow.source == flow.target or not {flow.source, flow.target} <= self._hosts:
             raise UnsoundError(("flows", number), f"goes from {flow.source} to {flow.target}", "two different hosts")
         if flow.path is None:
             return

@@ -33,6 +33,7 @@ class Ecmp:
         for links in self._alive:
             for link in links:
                 self._incoming[network.links[link].target].append(link)
+        self._access = [self._last_link(node) for node in range(network.nodes)]
         self._next: dict[int, list[list[int]]] = {}
         self._paths: dict[tuple[int, int], list[list[int]]] = {}
 
@@ -42,16 +43,18 @@ class Ecmp:
         Raises:
             NoPathError: there is no path.
         """
-        choices = self.choices(target)
+        last = self._access[target]
+        end = target if last is None else self._network.links[last].source
+        choices = self.choices(end)
         links, node = [], source
-        while node != target:
+        while node != end:
             options = choices[node]
             if not options:
                 raise NoPathError(f"no path leads from node {source} to node {target}")
             link = options[self._hash(flow, node) % len(options)] if len(options) > 1 else options[0]
             links.append(link)
             node = self._network.links[link].target
-        return links
+        return links if last is None else [*links, last]
 
     def paths(self, source: int, target: int) -> list[list[int]]:
         """Return the links of each shortest path, in order of the links' numbers, of very many the first ones.
@@ -77,6 +80,16 @@ class Ecmp:
     def choices(self, target: int) -> list[list[int]]:
         """Return for each node the first links of its shortest paths to the target."""
         return self._next.get(target) or self._toward(target)
+
+    def _last_link(self, node: int) -> int | None:
+        """Return the link that all paths to a host end with; None if there are several, or it comes from a host.
+
+        The hosts of a switch share the choices toward it: a large network needs a table per switch, not per host.
+        """
+        if node not in self._hosts or len(self._incoming[node]) != 1:
+            return None
+        link = self._incoming[node][0]
+        return None if self._network.links[link].source in self._hosts else link
 
     def _toward(self, target: int) -> list[list[int]]:
         links = self._network.links

@@ -12,11 +12,18 @@ from simulator.packet.credited import ExpressPass, FlashPass
 
 
 class Congestion(Enum):
-    """Congestion control: NewReno (RFC 5681, 6582), Cubic (RFC 9438), DCTCP (RFC 8257)."""
+    """Congestion control.
+
+    NewReno (RFC 5681, 6582), Cubic (RFC 9438), DCTCP (RFC 8257), Vegas (Brakmo and Peterson, IEEE JSAC 1995), Copa
+    (Arun and Balakrishnan, NSDI 2018), BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00).
+    """
 
     NEW_RENO = "newreno"
     CUBIC = "cubic"
     DCTCP = "dctcp"
+    VEGAS = "vegas"
+    COPA = "copa"
+    BBR = "bbr"
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,7 @@ class Tcp:
     Attributes:
         congestion: congestion control.
         sack: selective acknowledgements and recovery by them (RFC 2018, 6675); else NewReno's recovery (RFC 6582).
+            BBR needs them.
         ecn: True if data is ECN-capable; None for True with DCTCP only.
         handshake: SYN and SYN-ACK precede the data.
         payload: bytes of a full segment.
@@ -36,6 +44,25 @@ class Tcp:
         dctcp_gain: weight g of the newest window in the estimate of marked segments (RFC 8257 section 4.2).
         dctcp_least_window: smallest window in segments after a mark: two in Linux, unspecified in RFC 8257. With a
             window below one, a segment is sent when the retransmission timer expires (RFC 3168 section 6.1.2).
+        vegas_alpha: Vegas grows while fewer segments of the flow wait in the network.
+        vegas_beta: Vegas shrinks while more of them wait.
+        vegas_gamma: slow start of Vegas ends when more of them wait.
+        vegas_keeps: share of the window that Vegas keeps after a loss; it loses one segment at least.
+        vegas_alternates: True if slow start of Vegas grows in every other round trip only.
+        copa_delta: delta of Copa's default mode; 1 / delta packets of a flow wait on average.
+        copa_competes: True if Copa competes with flows that fill the buffer; it notices these by the delay.
+        copa_nearly_empty: share of the swing of the delay up to which the queue counts as nearly empty.
+        copa_cautious: True if the velocity doubles in every fourth round trip only, and is halved, not reset, when the
+            direction changes.
+        copa_paced: True if Copa's segments are spread over half a round trip.
+        bbr_window_gain: bandwidth-delay products that BBR has in flight at most (cwnd_gain).
+        bbr_round_trip_window: seconds after which BBR measures the least round-trip time anew.
+        bbr_probe: seconds that this takes at least.
+        bbr_probing_gain: share by which BBR sends more for a round trip, then less, when it probes for bandwidth.
+        bbr_pacing_margin: share by which BBR paces below its rate, as Linux does.
+        bbr_heeds_loss: True if a loss ends BBR's start-up, as in version 2.
+        paced: True to spread the segments of other congestion controls over the round trip too, at 1.2 windows per
+            smoothed round trip, in slow start 2, as Linux does.
         first_timeout: seconds of the retransmission timeout before the first round-trip sample (RFC 6298).
         min_timeout: smallest retransmission timeout in seconds.
         max_timeout: largest retransmission timeout in seconds, backoff included.
@@ -55,6 +82,23 @@ class Tcp:
     counting_limit: float = 2
     dctcp_gain: float = 1 / 16
     dctcp_least_window: float = 2
+    vegas_alpha: float = 2
+    vegas_beta: float = 4
+    vegas_gamma: float = 1
+    vegas_keeps: float = 0.75
+    vegas_alternates: bool = True
+    copa_delta: float = 0.5
+    copa_competes: bool = True
+    copa_nearly_empty: float = 0.1
+    copa_cautious: bool = False
+    copa_paced: bool = True
+    bbr_window_gain: float = 2
+    bbr_round_trip_window: float = 10.0
+    bbr_probe: float = 0.2
+    bbr_probing_gain: float = 0.25
+    bbr_pacing_margin: float = 0.01
+    bbr_heeds_loss: bool = False
+    paced: bool = False
     first_timeout: float = 1.0
     min_timeout: float = 0.2
     max_timeout: float = 60.0

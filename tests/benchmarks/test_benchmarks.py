@@ -19,6 +19,7 @@ from benchmarks import (
     hedera_estimate,
     hedera_round,
     networks,
+    packet_growth,
     te_large,
     te_paths,
     te_resolve,
@@ -69,7 +70,9 @@ def test_every_benchmark_is_registered() -> None:
         "verify",
         "flow-maxmin",
         "fig4-full",
+        "packet-growth",
         "packet-vs-ns3",
+        "packet-vs-htsim",
         *HEDERA,
     }
 
@@ -180,6 +183,21 @@ def test_paths_are_compared_with_networkx(setting: Setting, monkeypatch: pytest.
     assert disjoint.peer_name.startswith("networkx.edge_disjoint_paths")
     assert shortest.peer_name.startswith("networkx.shortest_simple_paths")
     assert disjoint.detail["all pairs"] == 20 * 19
+
+
+def test_packets_of_growing_networks_are_compared_with_those_of_the_smallest(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packet_growth, "_SECONDS", {2: 1e-3, 4: 1e-3})
+    monkeypatch.setattr(packet_growth, "_COMPARED", 4)
+    monkeypatch.setattr(packet_growth, "_REPETITIONS", 1)
+    monkeypatch.setattr(packet_growth, "apart", at_hand)
+    (comparison,) = complete("packet-growth", packet_growth.packet_growth(setting))
+    rows = comparison.detail["growth"]
+    assert isinstance(rows, list)
+    assert [row["hosts"] for row in rows] == [2, 16]
+    for row in rows:  # packets cross 6 links, and so do their acknowledgements
+        assert row["hops/s"] / row["data packets/s"] == pytest.approx(12, rel=0.1)
 
 
 @pytest.mark.ovs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from kuijia_base.progress import PLAIN_INTERVAL, Progress
+from kuijia_base.progress import PATIENCE_SECONDS, PLAIN_INTERVAL, Progress
 
 
 class Terminal(io.StringIO):
@@ -53,3 +53,16 @@ def test_what_is_said_is_never_left_out() -> None:
     progress.say("important")
     progress.show("two")
     assert stream.getvalue() == "one\nimportant\ntwo\n"
+
+
+def test_work_that_is_shown_patiently_says_nothing_until_it_has_taken_long() -> None:
+    stream, clock = io.StringIO(), Clock()
+    progress = Progress(stream, clock)
+    clock.now = 100.0
+    show = progress.patiently()
+    show("short")
+    clock.now += PATIENCE_SECONDS
+    show("short, too")
+    clock.now += 0.1
+    show("long")
+    assert stream.getvalue() == "long\n"

@@ -80,7 +80,7 @@ def test_a_file_gives_links_or_failures(tmp_path: Path) -> None:
         ("a,b,probability\ns1,s2,1\n", "p.csv:2: probability 1, expected a probability, at least 0 and below 1"),
         ("a,b,probability\ns1,s2,nan\n", "p.csv:2: probability nan, expected"),
         ("a,b,probability\ns1,s2,.1\ns2,s1,.1\n", "p.csv:3: s2-s1 has a probability in line 2, expected one line each"),
-        ("failure,probability\ns1-s2,.1\ns9,.1\n", "p.csv:3: unknown failure 's9', expected one of those"),
+        ("failure,probability\ns1-s2,.1\ns9,.1\n", "p.csv:3: unknown failure 's9', expected one of the"),
         ("failure,probability\ns1-s2,.6\ns2-s4,.6\n", "p.csv: the probabilities add up to 1.2, expected at most 1"),
     ],
 )

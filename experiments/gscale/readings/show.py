@@ -87,7 +87,7 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
             ),
             PUBLISHED,
             remarks=tuple(
-                f"{name}: {each['distance']:.1f} percentage points off, the root mean square of all differences;"
+                f"{name}: {each['distance']:.1f} percentage points off, as the root mean square of all differences;"
                 f" {each['held']} of {cells} published numbers are where {band} are."
                 for name, each in readings.items()
             ),

@@ -103,7 +103,8 @@ double Thinning::sweep(std::span<const double> left, double step) {
 }
 
 void Thinning::sort_links() {
-    // Depth first over "is crossed right before", without recursion: the reverse of the order in which links are left.
+    // Depth-first search without recursion: each link leads to the next ones on the paths of its flows. The reverse of
+    // the order in which links are left is the order wanted.
     order_.clear();
     for (const auto link : crossings_.used())
         seen_[at(link)] = 0;

@@ -11,7 +11,7 @@ using namespace kuijia::packet;
 
 namespace {
 
-// Returns the lists that are given one after the other, and where each begins and the last one ends.
+// Splits `all` into lists: `first` has the position at which each begins, and the end of the last.
 std::vector<std::vector<std::uint32_t>> lists_of(const Array<std::int64_t> &first, const Array<std::uint32_t> &all) {
     if (first.ndim() != 1 || all.ndim() != 1)
         throw std::invalid_argument("lists must have one dimension");
@@ -98,7 +98,7 @@ py::dict link_columns(Simulation &simulation) {
     return columns;
 }
 
-// Returns a column that is not copied: numbers of the simulation `owner`, so many bytes from each to the next.
+// Returns a read-only column, not copied: numbers of the simulation `owner`, `stride` bytes apart.
 template <typename Value>
 py::array view(const py::object &owner, const Value *first, std::size_t rows, std::size_t stride) {
     py::array_t<Value> array({at(rows)}, {at(stride)}, first, owner);
@@ -106,7 +106,7 @@ py::array view(const py::object &owner, const Value *first, std::size_t rows, st
     return array;
 }
 
-// Returns views of the counters of all flows, which stay where they are; they are up to date until the run goes on.
+// Returns views of the counters of all flows. They are up to date until the run goes on.
 py::dict flow_counters(const py::object &owner) {
     const auto records = owner.cast<Simulation &>().records();
     py::dict views;
@@ -125,7 +125,7 @@ py::dict flow_counters(const py::object &owner) {
     return views;
 }
 
-// Returns the same of the counters of all ports and of what waits there.
+// Returns views of the counters of all ports and of their queues, likewise.
 py::dict port_counters(const py::object &owner) {
     auto &simulation = owner.cast<Simulation &>();
     for (std::size_t link = 0; link < simulation.links(); ++link)

@@ -1,5 +1,5 @@
-// Parameters of rules, each written once: name, member, bounds and unit. From these lists follow the check, the binding
-// to Python, where parameters have the same names, and what the fuzzer draws.
+// Parameters of rules, each written once: name, member, bounds and unit. The checks, the binding to Python, which uses
+// the same names, and the fuzzer follow these lists.
 #pragma once
 
 #include "units.hpp"
@@ -16,7 +16,7 @@
 
 namespace kuijia::packet {
 
-// How Python gives a number that is another one here: seconds for picoseconds, Mbit/s for bit/s.
+// Unit of a number in Python where it differs from the one here: seconds for picoseconds, Mbit/s for bit/s.
 enum class Unit : std::uint8_t { none, seconds, megabits };
 
 inline constexpr double above_zero = std::numeric_limits<double>::denorm_min();
@@ -31,7 +31,7 @@ template <typename Rules, typename Member, typename Value> struct NumberField {
     Unit unit;
 };
 
-// A flag, an enumerator, an index that is checked elsewhere, or rules inside of rules.
+// A flag, an enumerator, an index that is checked elsewhere, or nested rules.
 template <typename Rules, typename Member> struct PlainField {
     const char *name;
     Member Rules::*member;
@@ -70,7 +70,7 @@ concept HasFields = requires { Rules::fields(); };
 template <typename Field>
 concept IsNumber = requires(const Field &field) { field.expected; };
 
-// Names of an enumeration's values, in order; a specialisation for each that is a parameter.
+// Names of an enumeration's values, in order. Each enumeration that is a parameter has a specialisation.
 template <typename Enum> struct Names;
 
 template <HasFields Rules, typename Function> void for_each_field(const Function &function) {
@@ -84,7 +84,7 @@ template <typename Value> struct IsOptional<std::optional<Value>> : std::true_ty
 template <typename Value> struct IsVariant : std::false_type {};
 template <typename... Values> struct IsVariant<std::variant<Values...>> : std::true_type {};
 
-// Calls `function` with each number's field and value in `rules` and in the rules inside of it.
+// Calls `function` with the field and the value of each number in `rules` and in rules nested in it.
 template <typename Rules, typename Function> void for_each_number(Rules &rules, const Function &function) {
     using Value = std::remove_const_t<Rules>;
     if constexpr (HasFields<Value>) {
@@ -109,7 +109,7 @@ template <typename Rules, typename Function> void for_each_number(Rules &rules, 
     }
 }
 
-// Calls `function` with what is wrong among several parameters of `rules`, or of the rules inside of it: their `fault`.
+// Calls `function` with the `fault` of `rules`, and of rules nested in it: parameters that do not fit each other.
 template <typename Rules, typename Function> void for_each_fault(const Rules &rules, const Function &function) {
     if constexpr (requires { rules.fault(); })
         if (const char *fault = rules.fault())
@@ -127,7 +127,7 @@ template <typename Rules, typename Function> void for_each_fault(const Rules &ru
     }
 }
 
-// Throws std::invalid_argument with `what` the rules are, their place, and the parameter that is wrong.
+// Throws std::invalid_argument if a parameter is wrong; the message names it, the rules' kind (`what`) and place.
 template <typename Rules> void require_sound(const Rules &rules, const char *what, std::size_t place) {
     const auto refuse = [&](const std::string &problem) {
         throw std::invalid_argument(std::string(what) + " " + std::to_string(place) + ": " + problem);

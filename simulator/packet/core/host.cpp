@@ -1,11 +1,11 @@
-// A host's part of the simulation: what its transports ask for.
+// A host's part of the simulation: the services that its transports use.
 #include "transports/host.hpp"
 
 #include "simulation.hpp"
 
 namespace kuijia::packet {
 
-Random &Host::random() { return simulation_.random_; }
+Random &Host::random() { return simulation_.host_draws_; }
 
 Host::Outgoing Host::make(Way way, Kind kind, std::uint32_t size) {
     auto &flow = simulation_.flows_[flow_];

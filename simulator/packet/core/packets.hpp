@@ -3,9 +3,10 @@
 
 #include "units.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
-#include <vector>
+#include <utility>
 
 namespace kuijia::packet {
 
@@ -46,47 +47,45 @@ static_assert(sizeof(Packet) == 64);
 
 class PacketPool {
   public:
-    Packet &operator[](PacketId id) { return chunks_[id >> chunk_bits][id & (chunk_size - 1)]; }
-    const Packet &operator[](PacketId id) const { return chunks_[id >> chunk_bits][id & (chunk_size - 1)]; }
+    Packet &operator[](PacketId id) { return packets_[id]; }
+    const Packet &operator[](PacketId id) const { return packets_[id]; }
 
-    // Fetches a packet that is needed soon: those on long links have left the caches.
-    void prefetch(PacketId id) const {
-        if (id != no_packet)
-            __builtin_prefetch(&(*this)[id]);
-    }
-
+    // Packets may move.
     PacketId take() {
         if (free_ == no_packet)
             grow();
         const auto id = free_;
-        free_ = (*this)[id].next;
+        free_ = packets_[id].next;
         ++in_use_;
         return id;
     }
 
     void give_back(PacketId id) {
-        (*this)[id].next = free_;
+        packets_[id].next = free_;
         free_ = id;
         --in_use_;
     }
 
     std::size_t in_use() const { return in_use_; }
-    std::size_t capacity() const { return chunks_.size() * chunk_size; }
+    std::size_t capacity() const { return capacity_; }
 
   private:
-    static constexpr unsigned chunk_bits = 12;
-    static constexpr std::size_t chunk_size = std::size_t{1} << chunk_bits;
+    static constexpr std::size_t first_capacity = 256;
 
     void grow() {
-        const auto first = static_cast<PacketId>(capacity());
-        chunks_.push_back(std::make_unique_for_overwrite<Packet[]>(chunk_size));
-        for (auto id = first + chunk_size; id-- > first;) {
-            (*this)[static_cast<PacketId>(id)].next = free_;
+        const auto larger = std::max(first_capacity, 2 * capacity_);
+        auto packets = std::make_unique_for_overwrite<Packet[]>(larger);
+        std::copy_n(packets_.get(), capacity_, packets.get());
+        packets_ = std::move(packets);
+        for (auto id = larger; id-- > capacity_;) {
+            packets_[id].next = free_;
             free_ = static_cast<PacketId>(id);
         }
+        capacity_ = larger;
     }
 
-    std::vector<std::unique_ptr<Packet[]>> chunks_;
+    std::unique_ptr<Packet[]> packets_;
+    std::size_t capacity_ = 0;
     PacketId free_ = no_packet;
     std::size_t in_use_ = 0;
 };

@@ -7,6 +7,7 @@
 #include "random.hpp"
 #include "units.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace kuijia::packet {
@@ -25,39 +26,49 @@ inline constexpr std::uint32_t no_discipline = 0xffffffff;
 // In a port with a single first-in, first-out queue, a packet's departure is known when it arrives. Such a port needs
 // no event at the end of a transmission: waiting packets are already in the list of those on the link, and `settle`
 // counts the departed ones when somebody asks. Ports with a discipline keep only packets on the link in the list.
-struct Port {
+//
+// A packet that comes and goes touches the first two cache lines only.
+struct alignas(64) Port {
     PacketList link; // in order of arrival at the far end
-    Rate rate;
-    Time delay = 0;
-    double loss = 0;
-    Time free_at = 0; // end of the last transmission so far
     PacketId first_waiting = no_packet;
     std::uint32_t discipline = no_discipline;
-    std::uint32_t input = 0; // number of the far node's input that the link leads to
+    Time free_at = 0; // end of the last transmission so far
+    Time delay = 0;
+    Rate rate;
+    std::int64_t untouched = 0; // bytes up to which the queue takes packets as they are
+    std::uint32_t input = 0;    // number of the far node's input that the link leads to
     bool up = true;
+    bool lossy = false;
     Backlog backlog;
-    Gate gate;
     PortCounters counters;
+    double loss = 0;
+    const FifoRules *rules; // of the queue of a port without a discipline
+    Red red;
 
-    Port(Rate rate_, Time delay_, const FifoRules &rules) : rate(rate_), delay(delay_), gate(rules) {}
+    Port(Rate rate_, Time delay_, const FifoRules *rules_)
+        : delay(delay_), rate(rate_), untouched(rules_ != nullptr ? rules_->untouched() : 0), rules(rules_) {}
 
     // The functions below are for ports without a discipline.
 
     bool offer(PacketPool &pool, PacketId id, Time now, Random &random) {
-        settle(pool, now);
         auto &packet = pool[id];
-        const auto idle = now > free_at ? now - free_at : 0;
-        switch (gate.judge(packet, packet.size, backlog.bytes(), idle, rate, random)) {
-        case Verdict::drop:
-            ++counters.dropped_packets;
-            counters.dropped_bytes += packet.size;
-            return false;
-        case Verdict::mark:
-            packet.marked = true;
-            ++counters.marked_packets;
-            break;
-        case Verdict::take:
-            break;
+        // Without those of its packets that have begun, a backlog that leaves the packet as it is would also do so.
+        if (free_at <= now || backlog.bytes() + packet.size > std::min(untouched, backlog.peak()))
+            settle(pool, now);
+        if (backlog.bytes() + packet.size > untouched) {
+            const auto idle = now > free_at ? now - free_at : 0;
+            switch (judge(*rules, red, packet, packet.size, backlog.bytes(), idle, rate, random)) {
+            case Verdict::drop:
+                ++counters.dropped_packets;
+                counters.dropped_bytes += packet.size;
+                return false;
+            case Verdict::mark:
+                packet.marked = true;
+                ++counters.marked_packets;
+                break;
+            case Verdict::take:
+                break;
+            }
         }
         if (free_at > now) {
             if (first_waiting == no_packet)
@@ -75,16 +86,19 @@ struct Port {
 
     // Accounts for the packets whose transmission has begun by now.
     void settle(const PacketPool &pool, Time now) {
-        while (first_waiting != no_packet) {
-            const auto &packet = pool[first_waiting];
-            const auto began = packet.at - delay - rate.of(packet.size);
-            if (began > now)
-                break;
-            backlog.remove(began, packet.size);
-            count_sent(packet);
-            first_waiting = packet.next;
-        }
+        while (first_waiting != no_packet && began(pool[first_waiting]) <= now)
+            begin_first(pool);
     }
+
+    // Accounts for the first waiting packet: its transmission has begun.
+    void begin_first(const PacketPool &pool) {
+        const auto &packet = pool[first_waiting];
+        backlog.remove(began(packet), packet.size);
+        count_sent(packet);
+        first_waiting = packet.next;
+    }
+
+    Time began(const Packet &packet) const { return packet.at - delay - rate.of(packet.size); }
 
     void count_sent(const Packet &packet) {
         ++counters.sent_packets;

@@ -7,7 +7,7 @@ void Simulation::probe() {
     probe_times_.push_back(now_);
     for (const auto link : scenario_.probed)
         probed_bytes_.push_back(port(link).backlog.bytes());
-    if (!queue_.empty())
+    if (queue_.next_time() != never)
         arm(probes, now_ + scenario_.probed_every);
 }
 

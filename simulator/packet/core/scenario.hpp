@@ -76,7 +76,7 @@ struct Scenario {
     std::vector<std::vector<std::uint32_t>> paths;  // routes that a sender chooses from
     ForwardingRules forwarding;
     PathChoiceRules choice;
-    std::deque<TransportRules> transports; // stay where they are: flows refer to them
+    std::deque<TransportRules> transports; // a deque, because flows refer to its elements
     std::vector<FlowRules> flows;
     std::vector<LinkChange> link_changes;
     std::vector<LinkChange> known_changes; // when routing learns of them, if switches forward

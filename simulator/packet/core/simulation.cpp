@@ -26,11 +26,18 @@ const FifoRules *simple_queue(const QueueingRules &queueing, std::uint32_t input
     return only != nullptr && only->simple() ? only : nullptr;
 }
 
+// Brings a cache line nearer. Compilers leave out calls of functions that do nothing else, hence the assembly.
+inline void fetch(const void *address) {
+    __builtin_prefetch(address);
+    asm volatile("");
+}
+
 } // namespace
 
 Simulation::Simulation(Scenario scenario)
     : scenario_(validated(std::move(scenario))), links_(static_cast<std::uint32_t>(scenario_.links.size())),
-      random_(scenario_.seed), queue_(scenario_.seed, links_),
+      queue_draws_(scenario_.seed), link_draws_(mixed(scenario_.seed + 0x6c696e6b73)),
+      host_draws_(mixed(scenario_.seed + 0x686f737473)), queue_(scenario_.seed, links_), wide_(links_ > 1024),
       shortest_paths_(scenario_.nodes, scenario_.links, scenario_.hosts),
       forwarding_(std::visit([&](const auto &rules) { return rules.forwarding(shortest_paths_, scenario_.seed); },
                              scenario_.forwarding)),
@@ -65,9 +72,10 @@ void Simulation::add_ports() {
         const Site site{std::max(1u, inputs[link.source]), scenario_.seed ^ (ports_.size() + 1) << 32,
                         shared[{link.source, link.queueing}]};
         const auto *simple = simple_queue(queueing, site.inputs);
-        auto &port = ports_.emplace_back(Rate(link.bits_per_second), link.delay, simple ? *simple : FifoRules{});
+        auto &port = ports_.emplace_back(Rate(link.bits_per_second), link.delay, simple);
         port.input = link.input;
         port.loss = link.loss;
+        port.lossy = link.loss > 0;
         if (simple == nullptr) {
             port.discipline = static_cast<std::uint32_t>(disciplines_.size());
             disciplines_.push_back(std::visit([&](const auto &rules) { return rules.discipline(site); }, queueing));
@@ -124,21 +132,57 @@ void Simulation::take_paths(Flow &flow, std::uint32_t forward, std::uint32_t bac
 
 bool Simulation::run(Time until, std::uint64_t events) {
     for (const auto end = events_ + events; events_ < end; ++events_) {
-        if (queue_.empty() || queue_.next().time() > until) {
-            now_ = std::max(now_, queue_.empty() ? now_ : until);
+        const auto time = queue_.next_time();
+        if (time > until || time == never) {
+            now_ = std::max(now_, time == never ? now_ : until);
             return true;
         }
-        now_ = queue_.next().time();
-        happen(queue_.next().source());
+        const auto source = queue_.take();
+        if (wide_)
+            fetch_ahead();
+        now_ = time;
+        happen(source);
     }
     return false;
 }
 
-// Handles the first event of the queue. A link with a next arrival replaces the event by it; other events are popped.
+// Fetches what the next events will touch: a port, then the first packet on its link, then the one after it and where
+// the first goes, at last what is to be found there.
+void Simulation::fetch_ahead() {
+    const auto busy_port = [&](std::size_t events) -> const Port * {
+        const auto link = queue_.ahead(events) - links_;
+        return link < links_ && !ports_[link].link.empty() ? &ports_[link] : nullptr;
+    };
+    const auto next_hop = [&](const Port &port) { return hops_[pool_[port.link.head].hop + 1]; };
+    if (const auto link = queue_.ahead(EventQueue::most_ahead) - links_; link < links_)
+        fetch(&ports_[link]);
+    if (const auto *port = busy_port(12))
+        fetch(&pool_[port->link.head]);
+    if (forwarding_ != nullptr) // it is not known where packets will go
+        return;
+    if (const auto *port = busy_port(8)) {
+        const auto &packet = pool_[port->link.head];
+        if (packet.next != no_packet)
+            fetch(&pool_[packet.next]);
+        if (const auto next = next_hop(*port); next != no_hop) {
+            fetch(&ports_[next]);
+            fetch(&ports_[next].backlog);
+        } else {
+            fetch(&flows_[packet.flow].transport);
+            fetch(&flows_[packet.flow].record.marked_packets);
+        }
+    }
+    if (const auto *port = busy_port(4)) {
+        if (const auto next = next_hop(*port); next == no_hop)
+            fetch(flows_[pool_[port->link.head].flow].transport.get());
+        else if (!ports_[next].link.empty())
+            fetch(&pool_[ports_[next].link.tail]);
+    }
+}
+
 void Simulation::happen(Source source) {
     if (source - links_ < links_)
         return arrive(source - links_);
-    queue_.pop();
     if (source < links_) {
         auto &wakes = discipline_wakes_[ports_[source].discipline];
         if (wakes == now_) {
@@ -170,17 +214,12 @@ void Simulation::expire(std::uint32_t number) {
 void Simulation::arrive(std::uint32_t link) {
     auto &port = ports_[link];
     if (port.link.empty() || pool_[port.link.head].at != now_)
-        return queue_.pop(); // the packet was lost when the link failed
+        return; // the packet was lost when the link failed
     if (port.link.head == port.first_waiting)
-        port.settle(pool_, now_);
+        port.begin_first(pool_);
     const auto id = port.link.take_first(pool_);
-    if (port.link.empty()) {
-        queue_.pop();
-    } else {
-        const auto &next = pool_[port.link.head];
-        pool_.prefetch(next.next);
-        queue_.replace(next.at, arrival_at(link));
-    }
+    if (!port.link.empty())
+        queue_.push(pool_[port.link.head].at, arrival_at(link));
     auto &packet = pool_[id];
     if (forwarding_ != nullptr)
         return relay(id, link);
@@ -216,11 +255,11 @@ void Simulation::lose(PacketId id, std::uint32_t link) {
 void Simulation::forward(PacketId id, std::uint32_t link, std::uint32_t before) {
     trace_.offered(id, link);
     auto &port = ports_[link];
-    if (!port.up || (port.loss > 0 && random_.unit() < port.loss))
+    if (!port.up || (port.lossy && link_draws_.unit() < port.loss))
         return lose(id, link);
     if (port.discipline == no_discipline) {
         const bool was_empty = port.link.empty();
-        if (!port.offer(pool_, id, now_, random_)) {
+        if (!port.offer(pool_, id, now_, queue_draws_)) {
             ++totals_.dropped;
             return drop(id);
         }
@@ -228,7 +267,7 @@ void Simulation::forward(PacketId id, std::uint32_t link, std::uint32_t before) 
             queue_.push(pool_[id].at, arrival_at(link));
         return;
     }
-    Arrival arrival{pool_, port, random_, now_, before == no_hop ? 0 : ports_[before].input};
+    Arrival arrival{pool_, port, queue_draws_, now_, before == no_hop ? 0 : ports_[before].input};
     disciplines_[port.discipline]->offer(id, arrival);
     while (!arrival.dropped.empty()) {
         ++totals_.dropped;

@@ -129,6 +129,7 @@ class Simulation {
     void order_by_start();
     void add_changes();
     void take_paths(Flow &flow, std::uint32_t forward, std::uint32_t backward);
+    void fetch_ahead();
     void happen(Source source);
     void expire(std::uint32_t timer);
     void arrive(std::uint32_t link);
@@ -152,8 +153,11 @@ class Simulation {
     std::uint32_t links_;
     Time now_ = 0;
     std::uint64_t events_ = 0;
-    Random random_;
+    Random queue_draws_; // drops and marks, the stream of the seed itself
+    Random link_draws_;  // losses
+    Random host_draws_;  // of transports
     EventQueue queue_;
+    bool wide_; // what events touch is too much for the processor's caches
     PacketPool pool_;
     std::vector<Port> ports_;
     std::vector<std::unique_ptr<Discipline>> disciplines_;

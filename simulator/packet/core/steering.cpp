@@ -37,7 +37,7 @@ void Simulation::add_paths(const std::vector<std::vector<std::uint32_t>> &routes
     scenario_.paths.insert(scenario_.paths.end(), paths.begin(), paths.end());
 }
 
-// Keeps the flows where they were, without their transports, for those who have views of their records.
+// Makes room for more flows. If there are views of the records, the old memory stays, without the transports.
 void Simulation::make_room(std::size_t flows) {
     if (flows <= flows_.capacity())
         return;
@@ -65,12 +65,12 @@ void Simulation::add_flows(const std::vector<FlowRules> &flows) {
     }
     order_by_start();
     const bool samples = !scenario_.probed.empty() && scenario_.probed_every != never;
-    if (samples && timers_[own_timers_ + probes].armed == never) // there was nothing left to happen
+    if (samples && timers_[own_timers_ + probes].armed == never) // sampling ended with the last event
         arm(probes, now_);
 }
 
 void Simulation::advance(Time time) {
-    require(time <= longest && (queue_.empty() || queue_.next().time() >= time), "something happens before that time");
+    require(time <= longest && queue_.next_time() >= time, "something happens before that time");
     now_ = std::max(now_, time);
 }
 

@@ -1,4 +1,4 @@
-// Nothing in the simulator: the place where tests follow packets, by a class of this name in a header that they name.
+// Hook for tests that follow packets: KUIJIA_PACKET_TRACE names a header with their class. Otherwise it does nothing.
 #pragma once
 
 #include "packets.hpp"

@@ -23,7 +23,7 @@ from testbed.controllers.application_process import ApplicationProcess, Event, F
 from testbed.controllers.controller_process import ControllerProcess
 from testbed.controllers.scheduler_process import SchedulerProcess
 from tests.kuijia_app.dummy_switches import free_port, wait_until
-from tests.kuijia_app.gate.imitated_switch import PATIENCE, ImitatedSwitch, message, port_status
+from tests.kuijia_app.gate.imitated_switch import FLOW_MOD, PATIENCE, ImitatedSwitch, message, port_status
 from tests.kuijia_app.plans import motivation_plan
 
 _TRIED = 3
@@ -74,6 +74,14 @@ class Rig(ABC):
         datapath_id = self.wiring.datapath_id(name)
         self.switches[name] = ImitatedSwitch(self.port, datapath_id, self.wiring.ports(name), tls=tls)
         return self.switches[name]
+
+    def reconnect(self, name: str) -> None:
+        """Connect a switch in the place of the one that was, and wait until this one is programmed."""
+        times = self.ready(name)
+        switch = self.connect(name)
+        # Other routes may program the one that was once more, so that the events alone do not say which one is ready.
+        assert switch.wait_for(lambda: switch.was_sent(FLOW_MOD)), self.log()[-2000:]
+        wait_until(lambda: self.ready(name) > times, f"{name} is programmed")
 
     def connect_all(self, tls: ssl.SSLContext | None = None) -> None:
         for name in self.wiring.topology.nodes:

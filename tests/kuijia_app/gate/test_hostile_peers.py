@@ -80,7 +80,7 @@ def test_a_switch_that_answers_nonsense_is_dropped_reported_and_may_come_back(ri
         for _, kind, data in rig.switches[name].received
         if kind == openflow.MULTIPART_REQUEST and struct.unpack_from("!H", data, 8) == (openflow.FLOW,)
     ]
-    times, dropped = rig.ready(name), len(rig.events(event_log.SWITCH_DROPPED))
+    dropped = len(rig.events(event_log.SWITCH_DROPPED))
     rig.switches[name].close()
     with rig.claim(name) as liar:
         liar.answers = False
@@ -93,8 +93,7 @@ def test_a_switch_that_answers_nonsense_is_dropped_reported_and_may_come_back(ri
         assert liar.wait_until_ended()
     assert asked
     wait_until(lambda: len(rig.events(event_log.SWITCH_DROPPED)) > dropped, "it is reported")
-    rig.connect(name)
-    wait_until(lambda: rig.ready(name) > times, "the real one is programmed")
+    rig.reconnect(name)
     rig.assert_well()
 
 
@@ -115,12 +114,10 @@ def test_a_datapath_id_in_use_is_refused_while_the_first_lives(rig: Rig) -> None
 
 def test_a_datapath_id_whose_holder_is_silent_goes_to_the_next_one(rig: Rig) -> None:
     name = list(rig.switches)[-1]
-    times = rig.ready(name)
     dead = rig.switches[name]
     dead.answers = False
     began = time.monotonic()
-    rig.connect(name)
-    wait_until(lambda: rig.ready(name) > times, "the next one is programmed")
+    rig.reconnect(name)
     assert time.monotonic() - began < LIMITS.silence + 10.0
     assert dead.wait_until_ended()
     dead.close()
@@ -137,10 +134,8 @@ def test_connections_without_end_keep_no_real_switch_out(rig: Rig) -> None:
     echoes = b"".join(message(openflow.ECHO_REPLY, xid=number) for number in range(5))
     try:
         with unharmed(rig), many(rig.port, 1200, echoes):
-            times = rig.ready(name)
             rig.switches[name].close()
-            rig.connect(name)
-            wait_until(lambda: rig.ready(name) > times, "a real switch is programmed")
+            rig.reconnect(name)
             rig.reaction(name)
     finally:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
@@ -157,7 +152,7 @@ def test_silent_peers_are_sent_away_in_time_and_leave_nothing(rig: Rig) -> None:
 def test_a_peer_that_never_reads_holds_nobody_up_and_is_dropped(rig: Rig) -> None:
     name, other = list(rig.switches)[:2]
     real = rig.switches[name]
-    times, dropped = rig.ready(name), len(rig.events(event_log.SWITCH_DROPPED))
+    dropped = len(rig.events(event_log.SWITCH_DROPPED))
     real.close()
     with socket.socket() as deaf:
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -172,8 +167,7 @@ def test_a_peer_that_never_reads_holds_nobody_up_and_is_dropped(rig: Rig) -> Non
                 break
         assert rig.reaction(other) < 5.0
         wait_until(lambda: len(rig.events(event_log.SWITCH_DROPPED)) > dropped, "it is reported")
-    rig.connect(name)
-    wait_until(lambda: rig.ready(name) > times, "the real one is programmed")
+    rig.reconnect(name)
     rig.assert_well()
 
 

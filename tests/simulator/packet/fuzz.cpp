@@ -1,5 +1,6 @@
 // Runs the core on arbitrary scenarios, valid and invalid; tests/simulator/packet/fuzz.py builds it with sanitizers.
 #include "drawing.hpp"
+#include "event_order.hpp"
 #include "fuzzing.hpp"
 #include "simulation.hpp"
 
@@ -236,5 +237,9 @@ int main(int, char **arguments) {
         run(scenario);
         if (!spoilt)
             steer(scenario, generator);
+        if (generator.once_in(50)) {
+            Random random(generator.below(std::uint64_t{1} << 32));
+            check_event_order(random, 10'000);
+        }
     });
 }

@@ -49,6 +49,9 @@ TCPS: dict[str, Tcp] = {
     "newreno": Tcp(congestion=Congestion.NEW_RENO, sack=False, min_timeout=1e-3, first_timeout=0.01, nic_packets=0),
     "cubic": Tcp(congestion=Congestion.CUBIC, min_timeout=2e-3, first_timeout=2e-3, handshake=True, ack_every=2),
     "dctcp": Tcp(congestion=Congestion.DCTCP, min_timeout=1e-3, first_timeout=1e-3, ack_every=2, ack_delay=5e-4),
+    "vegas": Tcp(congestion=Congestion.VEGAS, min_timeout=1e-3, first_timeout=0.01),
+    "copa": Tcp(congestion=Congestion.COPA, min_timeout=1e-3, first_timeout=0.01, handshake=True),
+    "bbr": Tcp(congestion=Congestion.BBR, min_timeout=1e-3, bbr_round_trip_window=0.01, bbr_probe=2e-3, ack_every=2),
 }
 
 

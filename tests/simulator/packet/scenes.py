@@ -99,7 +99,7 @@ def queueings() -> st.SearchStrategy[Queueing]:
 
 def transports() -> st.SearchStrategy[Transport]:
     tcp = st.builds(
-        Tcp,
+        lambda congestion, sack, **others: Tcp(congestion, sack or congestion is Congestion.BBR, **others),
         congestion=st.sampled_from(Congestion),
         sack=st.booleans(),
         handshake=st.booleans(),
@@ -110,6 +110,10 @@ def transports() -> st.SearchStrategy[Transport]:
         nic_packets=st.sampled_from([0, 1, 8]),
         ack_every=st.integers(1, 3),
         ack_delay=st.just(0.001),
+        copa_competes=st.booleans(),
+        bbr_round_trip_window=st.sampled_from([0.01, 10.0]),
+        bbr_probe=st.sampled_from([0.0, 0.002]),
+        paced=st.booleans(),
     )
     finishing = st.sampled_from(Finishing)
     flash = st.builds(

@@ -286,3 +286,23 @@ def test_impossible_scenarios_are_refused_with_the_reason() -> None:
         Simulation(network, [replace(flows, start=np.array([-1.0]))])
     with pytest.raises(UnsoundError, match="link 0: rate must be between"):
         Simulation(single_switch(2, 0.0, 1e-6, Fifo()), [flows])
+
+
+def test_losses_of_links_leave_the_draws_of_queues_as_they_are() -> None:
+    """Hosts 0 and 1 fill the random-drop queue to host 2; what host 3 sends to host 0 may be lost, and never waits."""
+
+    def drops(loss: float) -> list[int]:
+        network = single_switch(4, 1_000.0, 1e-5, Fifo(9_000, random_drop=True))
+        lossy = next(number for number, link in enumerate(network.links) if link.source == 3)
+        network.links[lossy] = replace(network.links[lossy], loss=loss)
+        times = np.linspace(0.0, 1e-3, 100)
+        packets = Packets(times, np.full(100, 1_000))
+        filling = [Flows.of(host, 2, Packets(times, np.full(100, 1_250))) for host in (0, 1)]
+        simulation = Simulation(network, [*filling, Flows.of(3, 0, packets)], Setting(seed=4))
+        simulation.run()
+        assert (simulation.totals().lost > 0) == (loss > 0)
+        return list(map(int, simulation.flow_results().dropped[:2]))
+
+    without = drops(0.0)
+    assert min(without) > 0
+    assert drops(0.5) == without

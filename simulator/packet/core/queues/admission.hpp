@@ -6,6 +6,7 @@
 #include "random.hpp"
 #include "units.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -87,6 +88,12 @@ struct FifoRules {
     const FifoRules *only(std::uint32_t) const { return this; }
     std::unique_ptr<Discipline> discipline(const Site &site) const;
 
+    // Returns the bytes, with the packet, up to which the queue neither drops nor marks it, whatever came before.
+    std::int64_t untouched() const {
+        const auto *threshold = std::get_if<ThresholdRules>(&marking);
+        return threshold != nullptr ? std::min(limit, threshold->size) : marking.index() == 0 ? limit : -1;
+    }
+
     // Returns true if a port knows when a packet will leave as soon as the packet comes.
     bool simple() const { return !shaping && !random_drop && !random_mark && cell == 1; }
 };
@@ -124,37 +131,29 @@ class Red {
     double since_last_ = -1; // packets taken since the last one that was marked or dropped
 };
 
-class Gate {
-  public:
-    explicit Gate(const FifoRules &rules) : rules_(rules) {}
+// Returns true if a packet that takes `room` bytes fits into the queue in which `waiting` bytes are.
+inline bool fits(const FifoRules &rules, std::uint32_t room, std::int64_t waiting) {
+    return waiting + room <= rules.limit;
+}
 
-    const FifoRules &rules() const { return rules_; }
-    bool fits(std::uint32_t room, std::int64_t waiting) const { return waiting + room <= rules_.limit; }
-
-    // The packet takes `room` bytes; `waiting` bytes are in the queue, or it has been empty for `idle`.
-    Verdict judge(const Packet &packet, std::uint32_t room, std::int64_t waiting, Time idle, Rate rate,
-                  Random &random) {
-        if (const auto *red = std::get_if<RedRules>(&rules_.marking)) {
-            const auto verdict = red_.judge(*red, packet.ecn_capable, waiting, idle / rate.of(usual_packet), random);
-            if (verdict == Verdict::drop)
-                return verdict;
-            return fits(room, waiting) ? verdict : Verdict::drop;
-        }
-        if (!fits(room, waiting))
-            return Verdict::drop;
-        const auto *threshold = std::get_if<ThresholdRules>(&rules_.marking);
-        if (threshold == nullptr || waiting <= threshold->size)
-            return Verdict::take;
-        if (packet.ecn_capable)
-            return Verdict::mark;
-        return threshold->drops ? Verdict::drop : Verdict::take;
+// The packet takes `room` bytes; `waiting` bytes are in the queue, or it has been empty for `idle`.
+inline Verdict judge(const FifoRules &rules, Red &red, const Packet &packet, std::uint32_t room, std::int64_t waiting,
+                     Time idle, Rate rate, Random &random) {
+    constexpr std::uint32_t usual_packet = 500; // bytes of the packets that red assumes during idle time
+    if (const auto *by_red = std::get_if<RedRules>(&rules.marking)) {
+        const auto verdict = red.judge(*by_red, packet.ecn_capable, waiting, idle / rate.of(usual_packet), random);
+        if (verdict == Verdict::drop)
+            return verdict;
+        return fits(rules, room, waiting) ? verdict : Verdict::drop;
     }
-
-  private:
-    static constexpr std::uint32_t usual_packet = 500; // bytes of the packets that red assumes during idle time
-
-    FifoRules rules_;
-    Red red_;
-};
+    if (!fits(rules, room, waiting))
+        return Verdict::drop;
+    const auto *threshold = std::get_if<ThresholdRules>(&rules.marking);
+    if (threshold == nullptr || waiting <= threshold->size)
+        return Verdict::take;
+    if (packet.ecn_capable)
+        return Verdict::mark;
+    return threshold->drops ? Verdict::drop : Verdict::take;
+}
 
 } // namespace kuijia::packet

@@ -7,8 +7,8 @@ namespace kuijia::packet {
 void Buffer::offer(PacketId id, Arrival &arrival) {
     auto &pool = arrival.pool;
     const auto needed = room(pool[id]);
-    if (gate_.rules().random_drop) {
-        while (!gate_.fits(needed, backlog_.bytes())) {
+    if (rules_.random_drop) {
+        while (!fits(rules_, needed, backlog_.bytes())) {
             PacketId before = no_packet;
             const auto lost = drawn(pool, id, arrival.random, before);
             if (lost == id)
@@ -20,12 +20,13 @@ void Buffer::offer(PacketId id, Arrival &arrival) {
         }
     }
     const auto idle = packets_.empty() ? arrival.now - empty_since_ : 0;
-    const auto verdict = gate_.judge(pool[id], needed, backlog_.bytes(), idle, arrival.port.rate, arrival.random);
+    const auto verdict =
+        judge(rules_, red_, pool[id], needed, backlog_.bytes(), idle, arrival.port.rate, arrival.random);
     if (verdict == Verdict::drop)
         return arrival.drop(id);
     if (verdict == Verdict::mark) {
         PacketId before = no_packet;
-        auto &packet = pool[gate_.rules().random_mark ? drawn(pool, id, arrival.random, before) : id];
+        auto &packet = pool[rules_.random_mark ? drawn(pool, id, arrival.random, before) : id];
         packet.marked = packet.ecn_capable;
         arrival.port.counters.marked_packets += packet.marked;
     }
@@ -36,7 +37,7 @@ void Buffer::offer(PacketId id, Arrival &arrival) {
 
 // An empty bucket is full again after the time of `burst` at its rate.
 Time Buffer::earliest(const PacketPool &pool) const {
-    return gate_.rules().shaping ? full_at_ + token_time(pool[packets_.head].size) - burst_time_ : 0;
+    return rules_.shaping ? full_at_ + token_time(pool[packets_.head].size) - burst_time_ : 0;
 }
 
 PacketId Buffer::take(PacketPool &pool, Time now) {
@@ -44,7 +45,7 @@ PacketId Buffer::take(PacketPool &pool, Time now) {
     backlog_.remove(now, room(pool[id]));
     if (packets_.empty())
         empty_since_ = now;
-    if (gate_.rules().shaping)
+    if (rules_.shaping)
         full_at_ = std::max(full_at_, now) + token_time(pool[id].size);
     return id;
 }

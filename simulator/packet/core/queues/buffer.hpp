@@ -10,7 +10,7 @@ namespace kuijia::packet {
 class Buffer {
   public:
     explicit Buffer(const FifoRules &rules)
-        : gate_(rules), token_rate_(rules.shaping ? rules.shaping->rate : 1),
+        : rules_(rules), token_rate_(rules.shaping ? rules.shaping->rate : 1),
           burst_time_(rules.shaping ? token_rate_.of(static_cast<std::uint32_t>(rules.shaping->burst)) : 0) {}
 
     bool empty() const { return packets_.empty(); }
@@ -18,7 +18,7 @@ class Buffer {
 
     // Returns the bytes of the queue's memory that a packet occupies, in whole cells.
     std::uint32_t room(const Packet &packet) const {
-        const auto cell = gate_.rules().cell;
+        const auto cell = rules_.cell;
         return (packet.size + cell - 1) / cell * cell;
     }
 
@@ -37,7 +37,8 @@ class Buffer {
     // Draws one of the queue's packets and the new one, with probabilities in proportion to the room they take.
     PacketId drawn(const PacketPool &pool, PacketId added, Random &random, PacketId &before) const;
 
-    Gate gate_;
+    FifoRules rules_;
+    Red red_;
     PacketList packets_;
     Backlog backlog_; // of whole cells
     Time empty_since_ = 0;

@@ -3,7 +3,7 @@
 namespace kuijia::packet {
 
 std::unique_ptr<PathChoice> FlowCellsRules::choice(std::uint64_t seed) const {
-    return std::make_unique<FlowCells>(size, seed);
+    return std::make_unique<FlowCells>(size, mixed(seed + 0x63656c6c73));
 }
 
 std::uint32_t FlowCells::choose(const Packet &packet, std::uint32_t paths) {
@@ -11,7 +11,7 @@ std::uint32_t FlowCells::choose(const Packet &packet, std::uint32_t paths) {
     if (place >= cells_.size())
         cells_.resize(place + 1);
     auto &cell = cells_[place];
-    if (!cell.begun) { // flows begin anywhere: they would meet on the first path otherwise
+    if (!cell.begun) { // flows begin on different paths, or all would meet on the first
         cell.begun = true;
         cell.turn = static_cast<std::uint32_t>(mixed(mixed(seed_) + place));
         cell.left = size_;

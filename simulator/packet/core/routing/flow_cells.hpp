@@ -1,5 +1,5 @@
-// The next path in turn after so many bytes: packet by packet with one byte (Cao et al., DRB, CoNEXT 2013), in cells of
-// 64 KB as Presto does (He et al., SIGCOMM 2015).
+// The next path in turn after each cell of so many bytes. A cell of one byte means packet by packet (Cao et al., DRB,
+// CoNEXT 2013); Presto has cells of 64 KB (He et al., SIGCOMM 2015).
 #pragma once
 
 #include "routing/path_choice.hpp"

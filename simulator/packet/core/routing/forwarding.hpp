@@ -17,7 +17,7 @@ namespace kuijia::packet {
 
 inline constexpr std::uint32_t no_link = 0xffffffff;
 
-// Label table of a switch: a packet with a label leaves by the link in the same place; labels rise.
+// Label table of a switch: packets with `labels[i]` leave by `links[i]`. Labels rise.
 struct LabelTable {
     std::vector<std::uint32_t> labels;
     std::vector<std::uint32_t> links;
@@ -30,21 +30,21 @@ class Forwarding {
     Forwarding &operator=(const Forwarding &) = delete;
     virtual ~Forwarding() = default;
 
-    // Returns the link by which a packet to `target` leaves `node`; `no_link` if routing knows none.
+    // Returns the link by which a packet to `target` leaves `node`, or `no_link` if routing knows none.
     virtual std::uint32_t next(std::uint32_t node, std::uint32_t target, Packet &packet, Time now) = 0;
 
-    // Senders may use one more route. Packets come with its number in `hop`, which is left to the forwarding.
+    // Adds a route for senders. Its packets come with its number in `hop`, which the forwarding may change.
     virtual void add_route(std::uint32_t, const std::vector<std::uint32_t> &) {}
 
-    // The label table of a node, where switches have one. Throws std::invalid_argument if they have none, or if the new
-    // one cannot be; the old one stays then.
+    // Get and set the label table of a node. Both throw std::invalid_argument if switches have no such table, and
+    // `set_table` if the new table is invalid: the old one stays then.
     virtual const LabelTable &table(std::uint32_t) const { throw std::invalid_argument(no_tables); }
     virtual void set_table(std::uint32_t, LabelTable) { throw std::invalid_argument(no_tables); }
 
     static constexpr const char *no_tables = "the switches do not forward by labels";
 };
 
-// Packets follow the route that the sender chose, switches choose nothing: the fast path, without a call per packet.
+// Packets follow the route that the sender chose; switches choose nothing. This saves a call per packet.
 struct SourceRoutedRules {
     static constexpr const char *name = "SourceRouted";
     static auto fields() { return std::tuple{}; }

@@ -21,7 +21,7 @@ std::unique_ptr<Forwarding> LabelSwitchedRules::forwarding(ShortestPaths &paths,
     return std::make_unique<LabelSwitched>(paths);
 }
 
-// A packet's `hop` is its label, and above it the switches that it went through.
+// The low bits of a packet's `hop` are its label, the bits above them the number of switches that it went through.
 std::uint32_t LabelSwitched::next(std::uint32_t node, std::uint32_t, Packet &packet, Time) {
     if (packet.hop >> label_bits == most_hops)
         return no_link;
@@ -40,7 +40,7 @@ void LabelSwitched::add_route(std::uint32_t number, const std::vector<std::uint3
         auto &[labels, links] = tables_[node];
         const auto place = std::lower_bound(labels.begin(), labels.end(), number) - labels.begin();
         if (labels.begin() + place != labels.end() && labels[static_cast<std::size_t>(place)] == number) {
-            links[static_cast<std::size_t>(place)] = link; // a route that comes back takes no way round
+            links[static_cast<std::size_t>(place)] = link; // a route that comes back to a switch skips the loop
             continue;
         }
         labels.insert(labels.begin() + place, number);

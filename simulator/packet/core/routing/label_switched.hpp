@@ -1,7 +1,7 @@
 // Label switching: the sender labels a packet with its path, and each switch has a table from labels to links.
 //
-// A switch knows nothing but its own table, as in MPLS (RFC 3031): a label that it does not have ends the packet.
-// Tables have the routes of all flows, and any table may be replaced by another one while packets are on their way.
+// A switch knows only its own table, as in MPLS (RFC 3031): a packet whose label is not in the table ends there. The
+// tables have the routes of all flows, and any table may be replaced while packets are on their way.
 #pragma once
 
 #include "routing/forwarding.hpp"
@@ -15,7 +15,7 @@ struct LabelSwitchedRules {
 };
 
 inline constexpr unsigned label_bits = 24;
-inline constexpr unsigned most_hops = 255; // packets that went through so many switches end: tables may have loops
+inline constexpr unsigned most_hops = 255; // a packet ends after so many switches: tables may have loops
 
 class LabelSwitched final : public Forwarding {
   public:

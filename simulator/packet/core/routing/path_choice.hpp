@@ -19,11 +19,11 @@ class PathChoice {
     PathChoice &operator=(const PathChoice &) = delete;
     virtual ~PathChoice() = default;
 
-    // Returns which of so many paths, at least one, the packet takes; its flow, direction and size are set.
+    // Returns the path that the packet takes, a number below `paths`. Its flow, direction and size are set.
     virtual std::uint32_t choose(const Packet &packet, std::uint32_t paths) = 0;
 };
 
-// Every packet of a flow takes the flow's first path: the fast path, without a call per packet.
+// Every packet of a flow takes the flow's first path. This saves a call per packet.
 struct FixedPathRules {
     static constexpr const char *name = "FixedPath";
     static auto fields() { return std::tuple{}; }

@@ -14,8 +14,8 @@ class ShortestPaths {
   public:
     ShortestPaths(std::uint32_t nodes, const std::vector<LinkRules> &links, const std::vector<std::uint32_t> &hosts);
 
-    // Returns the links at the node, in order of their numbers, that begin a shortest path to the target over links
-    // that routing believes in and over no other host; empty if there is none. The next change invalidates it.
+    // Returns the links at the node, in order of their numbers, that begin a shortest path to the target. The path uses
+    // links that routing believes to be up, and no other host. Empty if there is none. Valid until the next change.
     std::span<const std::uint32_t> choices(std::uint32_t node, std::uint32_t target);
 
     // Routing learns that a link has failed or is back.
@@ -38,7 +38,7 @@ class ShortestPaths {
     const std::vector<LinkRules> &links_;
     std::vector<bool> is_host_;
     std::vector<bool> up_;
-    std::vector<std::vector<std::uint32_t>> incoming_; // links of each node
+    std::vector<std::vector<std::uint32_t>> incoming_; // links into each node
     std::vector<std::unique_ptr<Table>> tables_;       // of each target asked for
 };
 

@@ -1,4 +1,4 @@
-#include "congestion.hpp"
+#include "transports/congestion.hpp"
 
 namespace kuijia::packet {
 

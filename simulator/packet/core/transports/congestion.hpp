@@ -1,14 +1,15 @@
-// Congestion control: a sender's window grows with acknowledgements and shrinks with losses and marks.
+// Congestion controls that go by losses and marks, and what every control is told.
 //
 // Windows are in segments. The sender counts losses and marks within one window once.
 #pragma once
 
+#include "random.hpp"
+#include "transports/delivery_rate.hpp"
 #include "units.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <variant>
 
 namespace kuijia::packet {
 
@@ -25,6 +26,44 @@ struct Moment {
     Time round_trip; // smoothed; 0 if not yet measured
 };
 
+// All that one acknowledgement tells, for controls that go by delay or by the rate of delivery.
+struct Feedback {
+    Time now;
+    Time sample;                 // its round-trip time, above 0
+    Time smoothed;               // the smoothed round-trip time, above 0
+    std::uint32_t first_missing; // SND.UNA
+    std::uint32_t next;          // SND.NXT
+    double delivered;            // segments that it reports for the first time, cumulatively or selectively
+    double lost;                 // segments that were found lost by it
+    double in_flight;            // after it: the pipe of RFC 6675
+    bool was_full;               // before it, the window let nothing more be sent
+    bool in_order;               // no recovery is under way
+    bool may_grow;               // `grow` was called, as for controls that go by losses
+    RateSample rate;
+    DeliveryRate *delivery; // of the connection; null unless the control wants it
+    Random &random;
+};
+
+// What a control does unless it says otherwise: nothing, and its segments are not paced.
+struct Control {
+    static constexpr bool wants_rate = false; // DeliveryRate is kept for it
+
+    void grow(Window &, double, const Moment &) {}
+    void lost(Window &, double, const Moment &) {}
+    void marked(Window &, double, const Moment &) {}
+    void timed_out(Window &, double, const Moment &) {}
+    void observe(std::uint32_t, std::uint32_t, bool, std::uint32_t) {}
+
+    // After every acknowledgement that delivers something, and after `lost` if it has caused a recovery.
+    void acknowledged(Window &, const Feedback &) {}
+    // All that was outstanding when a recovery began has been acknowledged.
+    void recovered(Window &) {}
+    // A segment is about to be sent while nothing is outstanding.
+    void restarts(bool /*after_idling*/) {}
+    // Segments per second; 0 if the control does not pace. The smoothed round-trip time is 0 if not yet measured.
+    double pace(const Window &, Time /*smoothed*/) const { return 0; }
+};
+
 inline constexpr double smallest_window = 2; // after a loss, in segments (RFC 5681 equation 4)
 
 // Slow start of RFC 5681 section 3.1 with appropriate byte counting (RFC 3465): the window grows by the acknowledged
@@ -33,7 +72,7 @@ inline constexpr double smallest_window = 2; // after a loss, in segments (RFC 5
 double slow_start(Window &window, double acknowledged, double limit);
 
 // RFC 5681 section 3.1, as used by NewReno (RFC 6582) and SACK (RFC 6675).
-class Reno {
+class Reno : public Control {
   public:
     explicit Reno(double limit) : limit_(limit) {}
 
@@ -41,14 +80,13 @@ class Reno {
     void lost(Window &window, double in_flight, const Moment &moment);
     void marked(Window &window, double in_flight, const Moment &moment) { lost(window, in_flight, moment); }
     void timed_out(Window &window, double in_flight, const Moment &moment) { lost(window, in_flight, moment); }
-    void observe(std::uint32_t, std::uint32_t, bool, std::uint32_t) {}
 
   private:
     double limit_;
 };
 
 // RFC 9438, without the HyStart++ that it recommends.
-class Cubic {
+class Cubic : public Control {
   public:
     explicit Cubic(double limit) : limit_(limit) {}
 
@@ -56,7 +94,6 @@ class Cubic {
     void lost(Window &window, double in_flight, const Moment &moment);
     void marked(Window &window, double in_flight, const Moment &moment) { lost(window, in_flight, moment); }
     void timed_out(Window &window, double in_flight, const Moment &moment);
-    void observe(std::uint32_t, std::uint32_t, bool, std::uint32_t) {}
 
   private:
     void begin_epoch(const Window &window, Time now);
@@ -74,7 +111,7 @@ class Cubic {
 };
 
 // RFC 8257; reacts to losses as Reno does.
-class Dctcp {
+class Dctcp : public Control {
   public:
     Dctcp(double limit, double gain, double least) : reno_(limit), gain_(gain), least_(least) {}
 
@@ -101,7 +138,5 @@ class Dctcp {
     std::uint64_t acknowledged_ = 0;
     std::uint64_t marked_ = 0;
 };
-
-using CongestionControl = std::variant<Reno, Cubic, Dctcp>;
 
 } // namespace kuijia::packet

@@ -35,7 +35,7 @@ void Tcp::receive(Host &host, const Packet &packet) {
         break;
     }
     case Kind::acknowledgement:
-        sender_.acknowledged(packet, host.now());
+        sender_.acknowledged(packet, host.now(), host.random());
         pump(host);
         break;
     case Kind::syn: {
@@ -64,9 +64,9 @@ void Tcp::wake(Host &host, unsigned timer) {
     host.wake_at(of_receiver, receiver_.deadline());
 }
 
-// Sends all segments that the window allows.
+// Sends all segments that the window and the pace allow.
 void Tcp::pump(Host &host) {
-    while (!card_is_full(host)) {
+    while (!card_is_full(host) && !is_paced(host)) {
         const auto next = sender_.next(host.now());
         if (next.what == TcpSender::Sends::nothing)
             break;
@@ -98,6 +98,14 @@ bool Tcp::card_is_full(Host &host) {
     const auto half = leave_card_[(oldest_ + (leave_card_.size() - 1) / 2) % leave_card_.size()];
     // A link that failed has emptied the card: packets sent since may leave before those of the time before it.
     host.wake_at(of_sender, half > host.now() ? half : leave_card_[oldest_]);
+    return true;
+}
+
+// Returns true if the next segment must wait for its turn, and wakes the sender then.
+bool Tcp::is_paced(Host &host) {
+    if (sender_.paced_until() <= host.now())
+        return false;
+    host.wake_at(of_sender, sender_.paced_until());
     return true;
 }
 

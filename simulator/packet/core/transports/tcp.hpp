@@ -24,6 +24,7 @@ class Tcp final : public Transport {
 
     void pump(Host &host);
     bool card_is_full(Host &host);
+    bool is_paced(Host &host);
     void answer(Host &host, const TcpReceiver::Acknowledgement &acknowledgement);
 
     const TcpRules &rules_;

@@ -10,10 +10,10 @@
 
 namespace kuijia::packet {
 
-enum class Congestion : std::uint8_t { new_reno, cubic, dctcp };
+enum class Congestion : std::uint8_t { new_reno, cubic, dctcp, vegas, copa, bbr };
 
 template <> struct Names<Congestion> {
-    static constexpr std::array all{"NEW_RENO", "CUBIC", "DCTCP"};
+    static constexpr std::array all{"NEW_RENO", "CUBIC", "DCTCP", "VEGAS", "COPA", "BBR"};
 };
 
 struct TcpRules {
@@ -32,6 +32,23 @@ struct TcpRules {
     double counting_limit = 2;               // L of RFC 3465
     double dctcp_gain = 0.0625;              // g of RFC 8257
     double dctcp_least_window = 2;           // segments after a mark
+    double vegas_alpha = 2;                  // segments that should wait at least
+    double vegas_beta = 4;                   // and at most
+    double vegas_gamma = 1;                  // segments that wait when slow start ends
+    double vegas_keeps = 0.75;               // share of the window after a loss
+    bool vegas_alternates = true;            // slow start grows in every other round trip only
+    double copa_delta = 0.5;                 // of the default mode
+    bool copa_competes = true;               // with flows that fill the buffer
+    double copa_nearly_empty = 0.1;          // share of the swing of the delay
+    bool copa_cautious = false;              // its velocity changes less often and less
+    bool copa_paced = true;
+    double bbr_window_gain = 2; // bandwidth-delay products in flight
+    Time bbr_round_trip_window = 10 * second;
+    Time bbr_probe = second / 5;    // of the round-trip time
+    double bbr_probing_gain = 0.25; // share by which it sends more, then less, when it probes for bandwidth
+    double bbr_pacing_margin = 0.01;
+    bool bbr_heeds_loss = false; // a loss ends its start-up
+    bool paced = false;          // the segments of all; those of Copa and BBR are in any case
     Time first_timeout = second;
     Time min_timeout = second / 5;
     Time max_timeout = 60 * second;
@@ -55,6 +72,23 @@ struct TcpRules {
             number("counting_limit", &Of::counting_limit, 1, 1e6, segments),
             number("dctcp_gain", &Of::dctcp_gain, above_zero, 1, "must be above 0 and at most 1"),
             number("dctcp_least_window", &Of::dctcp_least_window, 0, 1e6, "must be between 0 and 10^6 segments"),
+            number("vegas_alpha", &Of::vegas_alpha, 0, 1e6, "must be between 0 and 10^6 segments"),
+            number("vegas_beta", &Of::vegas_beta, 0, 1e6, "must be between 0 and 10^6 segments"),
+            number("vegas_gamma", &Of::vegas_gamma, 0, 1e6, "must be between 0 and 10^6 segments"),
+            number("vegas_keeps", &Of::vegas_keeps, 0, 1, "must be between 0 and 1"),
+            plain("vegas_alternates", &Of::vegas_alternates),
+            number("copa_delta", &Of::copa_delta, 1e-6, 1e6, "must be between 10^-6 and 10^6"),
+            plain("copa_competes", &Of::copa_competes),
+            number("copa_nearly_empty", &Of::copa_nearly_empty, 0, 1, "must be between 0 and 1"),
+            plain("copa_cautious", &Of::copa_cautious),
+            plain("copa_paced", &Of::copa_paced),
+            number("bbr_window_gain", &Of::bbr_window_gain, 1, 1e3, "must be between 1 and 1000"),
+            duration("bbr_round_trip_window", &Of::bbr_round_trip_window, 1),
+            duration("bbr_probe", &Of::bbr_probe),
+            number("bbr_probing_gain", &Of::bbr_probing_gain, 0, 0.99, "must be between 0 and 0.99"),
+            plain("bbr_heeds_loss", &Of::bbr_heeds_loss),
+            number("bbr_pacing_margin", &Of::bbr_pacing_margin, 0, 0.99, "must be between 0 and 0.99"),
+            plain("paced", &Of::paced),
             duration("first_timeout", &Of::first_timeout, 1),
             duration("min_timeout", &Of::min_timeout, 1),
             duration("max_timeout", &Of::max_timeout, 1),
@@ -64,9 +98,11 @@ struct TcpRules {
         };
     }
     const char *fault() const {
-        return first_timeout <= max_timeout && min_timeout <= max_timeout
-                   ? nullptr
-                   : "first_timeout and min_timeout must be at most max_timeout";
+        if (first_timeout > max_timeout || min_timeout > max_timeout)
+            return "first_timeout and min_timeout must be at most max_timeout";
+        if (congestion == Congestion::bbr && !sack)
+            return "BBR needs sack: without it acknowledgements do not tell which segments were delivered";
+        return vegas_alpha <= vegas_beta ? nullptr : "vegas_alpha must be at most vegas_beta";
     }
 
     bool ecn_capable() const { return ecn.value_or(congestion == Congestion::dctcp); }

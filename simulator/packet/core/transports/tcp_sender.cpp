@@ -9,22 +9,18 @@ namespace {
 constexpr std::uint32_t duplicate_threshold = 3; // DupThresh of RFC 6675
 constexpr std::uint8_t most_backoff = 30;
 
-CongestionControl control_of(const TcpRules &rules) {
-    switch (rules.congestion) {
-    case Congestion::cubic:
-        return Cubic(rules.counting_limit);
-    case Congestion::dctcp:
-        return Dctcp(rules.counting_limit, rules.dctcp_gain, rules.dctcp_least_window);
-    default:
-        return Reno(rules.counting_limit);
-    }
-}
+// Of controls that do not pace themselves: windows per round trip, as in Linux.
+constexpr double pace_in_slow_start = 2;
+constexpr double pace_after = 1.2;
 
 } // namespace
 
 TcpSender::TcpSender(const TcpRules &rules, std::uint32_t segments)
     : rules_(&rules), control_(control_of(rules)), window_{rules.initial_window}, segments_(segments),
-      timeout_(rules.first_timeout) {}
+      timeout_(rules.first_timeout) {
+    if (std::visit([](const auto &control) { return control.wants_rate; }, control_))
+        delivery_ = std::make_unique<DeliveryRate>();
+}
 
 TcpSender::Next TcpSender::next(Time now) {
     if (state_ == State::closed) {
@@ -36,7 +32,9 @@ TcpSender::Next TcpSender::next(Time now) {
     }
     if (state_ == State::syn_sent)
         return {Sends::nothing, 0};
-    if (!must_send_ && in_flight() + 1 > window_.size) {
+    const bool was_idle = outstanding() == 0;
+    const auto in_flight = this->in_flight();
+    if (!must_send_ && in_flight + 1 > window_.size) {
         // RFC 3168 section 6.1.2: marks have reduced the window below one segment; only the timer sends again.
         if (outstanding() == 0 && deadline_ == never && !finished())
             restart_timer(now);
@@ -52,13 +50,17 @@ TcpSender::Next TcpSender::next(Time now) {
         number = next_++;
     } else { // rule 3
         number = sacked_.first_missing(std::max(resent_below_, first_missing_));
-        if (state_ != State::recovery || number >= sacked_.end())
+        if (state_ != State::recovery || number >= sacked_.end()) {
+            if (delivery_ && next_ == segments_)
+                delivery_->limit_by_application(in_flight);
             return {Sends::nothing, 0};
+        }
         resent_below_ = number + 1;
         ++counters_.retransmitted;
     }
     must_send_ = false;
     ++counters_.sent;
+    note_sent(number, was_idle, now);
     if (deadline_ == never)
         restart_timer(now);
     return {Sends::segment, number};
@@ -84,38 +86,100 @@ void TcpSender::syn_acknowledged(Time now, Time sent) {
     measure(now - sent);
 }
 
-void TcpSender::acknowledged(const Packet &packet, Time now) {
+// Returns the segments per second at which to send, 0 for no limit.
+double TcpSender::pace() const {
+    const auto own = std::visit([&](const auto &control) { return control.pace(window_, smoothed_); }, control_);
+    if (own > 0 || !rules_->paced || smoothed_ == 0)
+        return own;
+    return (window_.slow_start() ? pace_in_slow_start : pace_after) * window_.size / seconds(smoothed_);
+}
+
+void TcpSender::note_sent(std::uint32_t number, bool was_idle, Time now) {
+    if (delivery_) {
+        if (was_idle)
+            std::visit([&](auto &control) { control.restarts(delivery_->app_limited()); }, control_);
+        delivery_->sent(number, was_idle, now);
+    }
+    if (const auto rate = pace(); rate > 0)
+        paced_until_ = now + static_cast<Time>(std::min(second / rate, static_cast<double>(rules_->max_timeout)));
+}
+
+void TcpSender::acknowledged(const Packet &packet, Time now, Random &random) {
     if (state_ == State::closed || state_ == State::syn_sent || packet.number < first_missing_ || packet.number > next_)
         return;
     const auto advanced = packet.number - first_missing_;
     const bool was_full = outstanding() + 1 > window_.size;
+    const auto delivered_before = delivered();
+    const auto in_flight_before = in_flight();
+    if (delivery_)
+        note_delivered({first_missing_, packet.number}, now);
     first_missing_ = packet.number;
     if (advanced > 0) {
         measure(now - packet.sent);
         backoff_ = 0;
         outstanding() > 0 ? restart_timer(now) : void(deadline_ = never);
     }
-    note_sacked(packet, advanced);
+    note_sacked(packet, advanced, now);
     std::visit([&](auto &control) { control.observe(first_missing_, advanced, packet.echo, next_); }, control_);
 
-    if ((state_ == State::recovery || state_ == State::loss) && first_missing_ >= recovery_end_)
+    if ((state_ == State::recovery || state_ == State::loss) && first_missing_ >= recovery_end_) {
         state_ = State::open;
+        std::visit([&](auto &control) { control.recovered(window_); }, control_);
+    }
     if (state_ == State::reduced && first_missing_ > mark_end_)
         state_ = State::open;
-    if (in_order() && lost_below_ > first_missing_)
-        return recover(now);
-    if (packet.echo)
-        react_to_mark(now);
-    // Only windows that limit the sender grow, and none within a round trip after a reduction for a mark.
-    if (advanced > 0 && was_full && (state_ == State::open || state_ == State::loss))
-        std::visit([&](auto &control) { control.grow(window_, advanced, {now, smoothed_}); }, control_);
+    bool may_grow = false;
+    if (in_order() && lost_below_ > first_missing_) {
+        recover(now);
+    } else {
+        if (packet.echo)
+            react_to_mark(now);
+        // Only windows that limit the sender grow, and none within a round trip after a reduction for a mark.
+        may_grow = advanced > 0 && was_full && (state_ == State::open || state_ == State::loss);
+        if (may_grow)
+            std::visit([&](auto &control) { control.grow(window_, advanced, {now, smoothed_}); }, control_);
+    }
+    const auto sample = now - packet.sent;
+    if (delivered() <= delivered_before || sample <= 0)
+        return;
+    const double came = delivered() - delivered_before;
+    Feedback feedback{now,
+                      sample,
+                      smoothed_ > 0 ? smoothed_ : sample,
+                      first_missing_,
+                      next_,
+                      came,
+                      std::max(0.0, in_flight_before - in_flight() - came),
+                      in_flight(),
+                      was_full,
+                      in_order(),
+                      may_grow,
+                      {},
+                      delivery_.get(),
+                      random};
+    if (delivery_) {
+        delivery_->forget_below(first_missing_);
+        feedback.rate = delivery_->sample(sample);
+    }
+    std::visit([&](auto &control) { control.acknowledged(window_, feedback); }, control_);
 }
 
-void TcpSender::note_sacked(const Packet &packet, std::uint32_t advanced) {
+// Counts segments that had not been acknowledged selectively.
+void TcpSender::note_delivered(Range segments, Time now) {
+    for (auto number = sacked_.first_missing(segments.begin); number < segments.end;
+         number = sacked_.first_missing(number + 1))
+        delivery_->delivered(number, now);
+}
+
+void TcpSender::note_sacked(const Packet &packet, std::uint32_t advanced, Time now) {
     if (rules_->sack) {
         sacked_.remove_below(first_missing_);
-        for (std::uint32_t block = 0; block < packet.blocks; ++block)
-            sacked_.add({std::max(packet.sacked[block].begin, first_missing_), packet.sacked[block].end});
+        for (std::uint32_t block = 0; block < packet.blocks; ++block) {
+            const Range segments{std::max(packet.sacked[block].begin, first_missing_), packet.sacked[block].end};
+            if (delivery_)
+                note_delivered(segments, now);
+            sacked_.add(segments);
+        }
         if (sacked_.count() >= duplicate_threshold)
             lost_below_ = std::max(lost_below_, sacked_.from_top(duplicate_threshold - 1));
         return;

@@ -4,11 +4,13 @@
 // Segments are numbered from 0, all but the last of full size, so that counting segments is counting bytes.
 #pragma once
 
-#include "congestion.hpp"
+#include "congestion_control.hpp"
 #include "packets.hpp"
 #include "ranges.hpp"
 #include "tcp_rules.hpp"
 #include "units.hpp"
+
+#include <memory>
 
 namespace kuijia::packet {
 
@@ -32,11 +34,14 @@ class TcpSender {
     Next next(Time now);
 
     void syn_acknowledged(Time now, Time sent);
-    void acknowledged(const Packet &packet, Time now);
+    void acknowledged(const Packet &packet, Time now, Random &random);
 
     // Returns when `timed_out` must be called, unless something changes before; `never` while nothing is outstanding.
     Time deadline() const { return deadline_; }
     void timed_out(Time now);
+
+    // Returns when the next segment may leave, if segments are paced.
+    Time paced_until() const { return paced_until_; }
 
     bool finished() const { return first_missing_ == segments_; }
     std::uint32_t acknowledged_segments() const { return first_missing_; }
@@ -51,7 +56,11 @@ class TcpSender {
     bool in_order() const { return state_ == State::open || state_ == State::reduced; }
     double in_flight() const;
     std::uint32_t lost_and_not_resent() const;
-    void note_sacked(const Packet &packet, std::uint32_t advanced);
+    void note_sacked(const Packet &packet, std::uint32_t advanced, Time now);
+    void note_delivered(Range segments, Time now);
+    std::uint32_t delivered() const { return first_missing_ + (rules_->sack ? sacked_.count() : duplicates_); }
+    void note_sent(std::uint32_t number, bool was_idle, Time now);
+    double pace() const;
     void measure(Time sample);
     void restart_timer(Time now);
     void recover(Time now);
@@ -75,7 +84,9 @@ class TcpSender {
     Time variation_ = 0;
     Time timeout_;
     Time deadline_ = never;
+    Time paced_until_ = 0;
     RangeSet sacked_;
+    std::unique_ptr<DeliveryRate> delivery_; // if the congestion control wants it
     TcpCounters counters_;
 };
 

@@ -1,0 +1,99 @@
+"""Figure 2 of the FlashPass paper, on runs small enough for a test."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from experiments.flashpass import fig2_run
+from experiments.flashpass.fig2_run import (
+    BUFFERS,
+    BY_THE_PAPERS,
+    FLOWS,
+    TRANSPORTS,
+    Case,
+    Choices,
+    Grid,
+    measured,
+    published,
+    run_fig2,
+)
+from experiments.registry import Settings, find_experiment
+from experiments.results.exhibit import Line, Point
+from experiments.sweep.workers import Workers
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from simulator.packet.queues import Fifo
+from simulator.packet.transports import Congestion, Tcp
+
+
+def test_the_network_is_that_of_the_paper() -> None:
+    network = Case("cubic", 0.2, 1.0, 1).network()
+    assert len(network.hosts) == FLOWS + 1
+    packets = 133 + 10  # of 1500 bytes in the buffer, and in the device
+    limited = [
+        link for link in network.links if isinstance(link.queueing, Fifo) and link.queueing.limit == packets * 1538
+    ]
+    assert [(link.target, link.rate) for link in limited] == [(FLOWS, 10_000.0)]
+    assert {link.delay for link in network.links} == {0.01}
+
+
+def test_every_published_value_has_its_buffer() -> None:
+    known = published()
+    assert tuple(known["buffers_mb"]) == BUFFERS
+    for key in ("throughput", "loss"):
+        assert {transport.value for transport in TRANSPORTS} == set(known[key])
+        assert {len(values) for values in known[key].values()} == {len(BUFFERS)}
+
+
+def test_a_larger_buffer_gives_reno_more_throughput(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fig2_run, "RATE", 500.0)
+    small, large = (measured(None, Case("newreno", buffer, 1.0, 1)) for buffer in (0.02, 2.0))
+    assert 0 < small[0] < large[0] <= 0.5 * 1448 / 1538 + 0.001
+    assert 0 < small[1] < 1
+
+
+def test_checks_hold_deviations_order_and_losses_against_the_paper() -> None:
+    def line(label: str, values: tuple[float, float]) -> Line:
+        theirs = {"a": (6.0, 9.0), "b": (7.0, 9.0)}[label]
+        return Line(label, tuple(Point.of(x, [v], p) for x, v, p in zip((0.2, 1.0), values, theirs, strict=True)))
+
+    good = fig2_run.throughput_checks([line("a", (6.5, 9.2)), line("b", (6.6, 8.5))])
+    assert all(check.passed for check in good)
+    assert [check.measured for check in good] == pytest.approx([0.2, -0.5, 0])
+    bad = fig2_run.throughput_checks([line("a", (7.5, 9.7)), line("b", (6.6, 8.5))])
+    assert [check.passed for check in bad] == [False, True, False]
+    losses = fig2_run.loss_checks([line("a", (13.0, 4.6))])
+    assert [check.passed for check in losses] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("choices", "remark"), [(Choices(), "as the authors changed them"), (BY_THE_PAPERS, "those of their own papers")]
+)
+def test_the_experiment_writes_tables_and_a_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choices: Choices, remark: str
+) -> None:
+    monkeypatch.setattr(fig2_run, "RATE", 50.0)
+    settings = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
+    progress = Progress(io.StringIO())
+    outcome = run_fig2(Grid((0.2, 2.0), 0.3, choices), settings, Workers(1), OutputFolder(tmp_path), progress)
+    assert find_experiment("flashpass-fig2").sweeps
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"flashpass-fig2.svg", "flashpass-fig2-throughput.json", "flashpass-fig2-loss.txt"} <= names
+    assert len(outcome.missed) >= len(TRANSPORTS)  # none reaches gigabits at a two-hundredth of the rate
+    assert remark in (tmp_path / "flashpass-fig2-loss.txt").read_text()
+
+
+def test_by_the_papers_copa_and_bbr_have_their_own_defaults() -> None:
+    for congestion in (Congestion.VEGAS, Congestion.COPA, Congestion.BBR):
+        tcp = Case(congestion.value, 1.0, 1.0, 1, BY_THE_PAPERS).tcp()
+        usual = Tcp(
+            congestion,
+            handshake=True,
+            payload=tcp.payload,
+            header=tcp.header,
+            first_timeout=tcp.first_timeout,
+        )
+        assert tcp == usual
