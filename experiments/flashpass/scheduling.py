@@ -67,10 +67,10 @@ class Timeline:
 def scheme_of(name: str) -> Scheme:
     """Return ExpressPass or FlashPass, both at the full rate at once and without credits beyond the demand."""
     if name == "expresspass":
-        exact = ExpressPass(initial_rate=1.0, counted=True, jitter=0.0, timeout=1.0)
-        return Scheme(replace(exact, smallest_credit=CONTROL, largest_credit=CONTROL), None)
-    emulated = FlashPass(jitter=0.0, finishing=Finishing.PASSIVE, least_loss=0.0, most_loss=0.0, timeout=1.0)
-    return Scheme(emulated, None)
+        express = ExpressPass(initial_rate=1.0, counted=True, jitter=0.0, timeout=1.0)
+        return Scheme(replace(express, smallest_credit=CONTROL, largest_credit=CONTROL), None)
+    flash = FlashPass(pace=1.0, jitter=0.0, finishing=Finishing.PASSIVE, least_loss=0.0, most_loss=0.0, timeout=1.0)
+    return Scheme(flash, None)
 
 
 def simulate(name: str, seed: int, delays: Sequence[float] = (FAR, NEAR), later: float = LATER) -> Timeline:

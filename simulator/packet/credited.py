@@ -78,6 +78,8 @@ class FlashPass(Credited):
         wait: seconds from an emulation packet to its data, the same for all flows: at least the largest round trip of
             all; None for this with full emulation queues on the way.
         least_loss, most_loss: target loss of emulation packets; outside of it their rate changes, once per round trip.
+        pace: the most that a sender emulates, as a part of what queues let through. With all of it one flow keeps a
+            queue full, and a flow that crosses several such queues starves.
         jitter: most by which an emulation packet is late, as a part of the mean distance.
         finishing: what follows when the credits that are expected suffice.
         send_buffer: segments that the sender knows of; 0 if it knows the whole flow.
@@ -88,6 +90,7 @@ class FlashPass(Credited):
     wait: float | None = None
     least_loss: float = 0.01
     most_loss: float = 0.1
+    pace: float = 0.95
     jitter: float = 1.0
     finishing: Finishing = Finishing.SELECTIVE
     send_buffer: int = 0

@@ -12,7 +12,7 @@ void FlashPass::begin(Host &host) {
 }
 
 void FlashPass::set_pace(Host &host, double rate) {
-    const auto most = rules_.share * static_cast<double>(host.card_rate(Way::forward));
+    const auto most = rules_.share * rules_.pace * static_cast<double>(host.card_rate(Way::forward));
     const auto shortest = time_of(rules_.control, most);
     const auto slowest_rate = static_cast<double>(shortest) / static_cast<double>(std::max(rules_.wait, shortest));
     rate_ = std::clamp(rate, slowest_rate, 1.0);

@@ -7,7 +7,8 @@
 // one comes, and the rate that falls by their loss is the one at which they were sent, so that it does not fall twice
 // for the same. Emulation packets leave at any moment of their slot, so that no flow always comes first. A credit that
 // comes after its time is not used; no flow emulates less often than once per `wait`; emulation stops when there are
-// credits for all that waits to be sent.
+// credits for all that waits to be sent. A sender takes a little less than the queues let through (`pace`): those that a
+// single flow fills are always full, and a flow that crosses several of them would find no place in any.
 #pragma once
 
 #include "transports/credited.hpp"
@@ -33,6 +34,7 @@ struct FlashPassRules : CreditedRules {
     Time wait = second / 10; // from an emulation packet to its data
     double least_loss = 0.01;
     double most_loss = 0.1;
+    double pace = 0.95; // most of `share` that a sender takes
     double jitter = 1;   // most by which an emulation packet is late, in mean distances
     Finishing finishing = Finishing::selective;
     std::uint32_t send_buffer = 0; // segments of the flow that the sender knows of; 0 for all
@@ -48,6 +50,7 @@ struct FlashPassRules : CreditedRules {
                 duration("wait", &Of::wait, 1),
                 number("least_loss", &Of::least_loss, 0, 1, "must be between 0 and 1"),
                 number("most_loss", &Of::most_loss, 0, 1, "must be between 0 and 1"),
+                number("pace", &Of::pace, above_zero, 1, "must be above 0 and at most 1"),
                 number("jitter", &Of::jitter, 0, 1, "must be between 0 and 1"),
                 plain("finishing", &Of::finishing),
                 number("send_buffer", &Of::send_buffer, 0, most, "must be at least 0 segments"),
@@ -100,7 +103,7 @@ class FlashPass final : public Credited {
     std::uint32_t in_hand_ = 0;        // credits whose time has not come
     Time next_ = 0;                    // the next emulation packet
     Time planned_ = 0;                 // the same without jitter
-    double rate_ = 1;                  // of the most that `share` allows
+    double rate_ = 1;                  // of the most that `share` and `pace` allow
     Time gap_ = 1;
     double before_ = 1;             // the rate in the round trip before, at which what is judged now was sent
     std::uint32_t judged_from_ = 0; // emulation packets whose loss the next change of the rate depends on
