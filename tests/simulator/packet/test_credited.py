@@ -84,13 +84,14 @@ def test_a_share_of_no_rate_is_refused(share: float) -> None:
         Simulation(star([1e-3, 1e-3]), [Flows.of(0, 1, FlashPass(share=share))])
 
 
-def test_a_lone_flow_uses_what_emulation_packets_leave_and_not_more() -> None:
+@pytest.mark.parametrize("pace", [0.5, 0.95, 1.0])
+def test_a_lone_flow_uses_its_pace_of_what_emulation_packets_leave_and_not_more(pace: float) -> None:
     network = star([2e-3, 2e-3])
-    simulation = run(network, [Flows.of(0, 1, FlashPass())], until=1.0)
+    simulation = run(network, [Flows.of(0, 1, FlashPass(pace=pace))], until=1.0)
     before = simulation.flow_results().arrived[0]
     simulation.run(3.0)
     used = (simulation.flow_results().arrived[0] - before) * wire(DATA) / 2.0
-    assert 0.93 <= used <= 1 - SHARE + 1e-4
+    assert 0.98 * pace <= used / (1 - SHARE) <= pace + 1e-4
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -113,7 +114,7 @@ def test_credits_of_a_receiver_let_data_collide_by_the_difference_of_round_trips
     for name, near, transport in (
         ("different", 0.0, express),
         ("equal", 0.01, express),
-        ("flashpass", 0.0, FlashPass(jitter=0.0, timeout=1.0)),
+        ("flashpass", 0.0, FlashPass(pace=1.0, jitter=0.0, timeout=1.0)),
     ):
         ports = replace(Ports() if isinstance(transport, FlashPass) else EXPRESSPASS_PORTS, buffer=1e5)
         network = star([0.01, near, 0.01], ports=ports)
@@ -147,7 +148,7 @@ def parking_lot() -> tuple[Network, Flows]:
         for ends in ((one, other), (other, one)):
             network.connect((switches[ends[0]], switches[ends[1]]), RATE, 5e-3)
     network = Ports(buffer=200.0).on(network)
-    flows = Flows.of([0, 1, 2], [4, 3, 5], FlashPass())  # the first crosses both links between switches
+    flows = Flows.of([0, 1, 2], [4, 3, 5], FlashPass(pace=1.0))  # the first crosses both links between switches
     return network, flows
 
 
