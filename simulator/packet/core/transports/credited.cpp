@@ -34,7 +34,8 @@ void Credited::receive(Host &host, const Packet &packet) {
             if (packet.sent == probe_sent_)
                 segments_.probe_answered(probe_);
         }
-        if (packet.kind != Kind::credit || segments_.waiting() > 0) // credits without use tell nothing of what is missing
+        if (packet.kind != Kind::credit ||
+            segments_.waiting() > 0) // credits without use tell nothing of what is missing
             heard(host);
         return go(host);
     }
@@ -160,8 +161,7 @@ void Credited::take_data(Host &host, const Packet &packet) {
     const auto place = std::partition_point(ranges.begin(), ranges.end(),
                                             [&](const Range &range) { return range.end <= packet.number; });
     const auto first = place == ranges.begin() ? place : place - 1;
-    acknowledge(host, Kind::acknowledgement, arrived_.missing(), &*first,
-                static_cast<std::uint8_t>(place - first + 1));
+    acknowledge(host, Kind::acknowledgement, arrived_.missing(), &*first, static_cast<std::uint8_t>(place - first + 1));
 }
 
 // The last of the answers returns the probe.
@@ -179,8 +179,7 @@ void Credited::answer_probe(Host &host, const Packet &packet) {
     host.send(made.id);
 }
 
-void Credited::acknowledge(Host &host, Kind kind, std::uint32_t number, const Range *blocks,
-                           std::uint8_t count) const {
+void Credited::acknowledge(Host &host, Kind kind, std::uint32_t number, const Range *blocks, std::uint8_t count) const {
     const auto made = small(host, Way::backward, kind, of_control, rules_.control);
     made.packet.number = number;
     made.packet.blocks = count;

@@ -70,7 +70,6 @@ class Credited : public Transport {
     virtual void send_due(Host &host) = 0;
     virtual Time sender_deadline() const = 0;
     virtual void fell_silent(Host &) {}
-    virtual bool needs_credits() const { return segments_.waiting() > 0; }
 
     // The receiver: a packet asks for credits, data that a credit let go has come, its time has come.
     virtual void answer(Host &host, const Packet &packet) = 0;
@@ -84,6 +83,10 @@ class Credited : public Transport {
     // Sends the next segment with a credit, which the packet carries back if there is one; returns false if there is
     // none to send.
     bool send_with_credit(Host &host, const Packet *credit);
+
+    // Returns for how many segments there should be credits: those that wait to be sent, and those sent without a
+    // credit of which nothing is known yet, as many of them may be lost.
+    std::uint32_t demand() const { return segments_.waiting() + segments_.unknown(early_sent_); }
     void note_round_trip(Time sample) { round_trip_ = round_trip_ == 0 ? sample : (4 * round_trip_ + sample) / 5; }
     bool arrived_all() const { return arrived_.finished(); }
     std::uint32_t missing() const { return arrived_.missing(); }

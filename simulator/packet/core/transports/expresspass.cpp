@@ -60,7 +60,7 @@ void CreditRate::as_coded(double loss, Time since, Time round_trip, double full)
 
 void ExpressPass::ask(Host &host) {
     const auto made = small(host, Way::forward, Kind::request, of_control, rules_.control);
-    made.packet.number = segments_.waiting();
+    made.packet.number = demand();
     is_asking_ = true;
     stop_at_ = never;
     host.send(made.id);
@@ -77,12 +77,10 @@ void ExpressPass::take_credits(Host &host, const Packet &packet) {
     ++counted_;
 }
 
-bool ExpressPass::has_enough(Host &) {
-    return rules_.early_stop && last_count_ >= segments_.waiting();
-}
+bool ExpressPass::has_enough(Host &) { return rules_.early_stop && last_count_ >= demand(); }
 
 void ExpressPass::send_due(Host &host) {
-    const bool needs = segments_.waiting() > 0;
+    const bool needs = demand() > 0;
     if (needs && !is_asking_ && !has_enough(host))
         return ask(host);
     if (!is_asking_)
@@ -103,7 +101,7 @@ void ExpressPass::send_due(Host &host) {
 // The request, its end or all credits may have been lost.
 void ExpressPass::fell_silent(Host &host) {
     last_count_ = 0;
-    if (segments_.waiting() > 0)
+    if (demand() > 0)
         return ask(host);
     host.send(small(host, Way::forward, Kind::stop, of_control, rules_.control).id);
 }

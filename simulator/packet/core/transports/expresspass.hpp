@@ -1,10 +1,10 @@
 // ExpressPass (Cho, Jang and Han, SIGCOMM 2017): the receiver sends credits, which compete for a share of the links on
 // the way back, and each that arrives lets one data packet go. Paths there and back must have the same switches.
 //
-// With `as_code` the receiver's rate follows the authors' public code for ns-2 instead of Algorithm 1; what else differs
-// there are parameters. Where the paper is silent: a sender with lost segments asks for credits again. Algorithm 1 is
-// taken by its letter: the loss that a round trip reports is that of credits sent in the one before, and lowers the
-// rate of now.
+// With `as_code` the receiver's rate follows the authors' public code for ns-2 instead of Algorithm 1; what else
+// differs there are parameters. Where the paper is silent: a sender with lost segments asks for credits again.
+// Algorithm 1 is taken by its letter: the loss that a round trip reports is that of credits sent in the one before, and
+// lowers the rate of now.
 #pragma once
 
 #include "transports/credited.hpp"
@@ -18,8 +18,8 @@ struct ExpressPassRules : CreditedRules {
 
     std::uint32_t smallest_credit = 76; // bytes; sizes of credits are drawn from here
     std::uint32_t largest_credit = 92;  // to here
-    double initial_rate = 0.0625;      // alpha: of the most that `share` allows
-    double initial_weight = 0.0625;    // w of the paper
+    double initial_rate = 0.0625;       // alpha: of the most that `share` allows
+    double initial_weight = 0.0625;     // w of the paper
     double least_weight = 0.01;
     double most_weight = 0.5;
     double target_loss = 0.1; // with `as_code` the scaling of the target
@@ -34,24 +34,24 @@ struct ExpressPassRules : CreditedRules {
         using Of = ExpressPassRules;
         constexpr auto most = std::numeric_limits<std::uint32_t>::max();
         constexpr auto part = "must be above 0 and at most 1";
-        return std::tuple_cat(
-            common_fields<Of>(),
-            std::tuple{
-                number("smallest_credit", &Of::smallest_credit, 1, largest_packet / 4,
-                       "must be between 1 and 2^18 bytes"),
-                number("largest_credit", &Of::largest_credit, 1, largest_packet / 4, "must be between 1 and 2^18 bytes"),
-                number("initial_rate", &Of::initial_rate, above_zero, 1, part),
-                number("initial_weight", &Of::initial_weight, above_zero, 1, part),
-                number("least_weight", &Of::least_weight, above_zero, 1, part),
-                number("most_weight", &Of::most_weight, above_zero, 1, part),
-                number("target_loss", &Of::target_loss, 0, 1, "must be between 0 and 1"),
-                number("jitter", &Of::jitter, 0, 1, "must be between 0 and 1"),
-                plain("as_code", &Of::as_code),
-                number("scaled_start", &Of::scaled_start, 0, most, "must be at least 0 segments"),
-                plain("early_stop", &Of::early_stop),
-                plain("counted", &Of::counted),
-                duration("stop_delay", &Of::stop_delay),
-            });
+        return std::tuple_cat(common_fields<Of>(),
+                              std::tuple{
+                                  number("smallest_credit", &Of::smallest_credit, 1, largest_packet / 4,
+                                         "must be between 1 and 2^18 bytes"),
+                                  number("largest_credit", &Of::largest_credit, 1, largest_packet / 4,
+                                         "must be between 1 and 2^18 bytes"),
+                                  number("initial_rate", &Of::initial_rate, above_zero, 1, part),
+                                  number("initial_weight", &Of::initial_weight, above_zero, 1, part),
+                                  number("least_weight", &Of::least_weight, above_zero, 1, part),
+                                  number("most_weight", &Of::most_weight, above_zero, 1, part),
+                                  number("target_loss", &Of::target_loss, 0, 1, "must be between 0 and 1"),
+                                  number("jitter", &Of::jitter, 0, 1, "must be between 0 and 1"),
+                                  plain("as_code", &Of::as_code),
+                                  number("scaled_start", &Of::scaled_start, 0, most, "must be at least 0 segments"),
+                                  plain("early_stop", &Of::early_stop),
+                                  plain("counted", &Of::counted),
+                                  duration("stop_delay", &Of::stop_delay),
+                              });
     }
     const char *fault() const {
         if (largest_credit < smallest_credit)
@@ -131,7 +131,7 @@ class ExpressPass final : public Credited {
     Time next_credit_ = never;
     std::uint32_t next_number_ = 0;
     std::uint32_t last_number_ = 0; // with `counted`: of the last credit, plus one
-    std::uint32_t expected_ = 0; // number of the credit whose data comes next unless some are lost
+    std::uint32_t expected_ = 0;    // number of the credit whose data comes next unless some are lost
 };
 
 } // namespace kuijia::packet

@@ -1,5 +1,7 @@
 #include "transports/flashpass.hpp"
 
+#include <utility>
+
 namespace kuijia::packet {
 
 std::unique_ptr<Transport> FlashPassRules::transport(const FlowRules &flow) const {
@@ -40,26 +42,30 @@ void FlashPass::send_data(Host &host) {
             --in_hand_;
             unused_ += !send_with_credit(host, nullptr);
         }
+        answered_below(first_ + 1);
         emulations_.pop_front();
         ++first_;
-        answered_ = std::max(answered_, first_);
         if (first_ > judged_to_)
             adapt(host); // all those behind them were lost
     }
 }
 
-// The finishing phase: what is left needs no more than the credits that are expected.
+// Those below this number have credits or are lost.
+void FlashPass::answered_below(std::uint32_t number) {
+    for (; answered_ < number; ++answered_)
+        expected_ -= emulations_[answered_ - first_].ordinary;
+}
+
+// The finishing phase: what is left needs no more than the credits that are expected of ordinary emulation packets.
 FlashPass::Emulates FlashPass::emulates() const {
-    auto demand = segments_.waiting();
+    auto needed = demand();
     if (rules_.send_buffer > 0)
-        demand = std::min(demand, rules_.send_buffer);
-    if (demand <= in_hand_)
+        needed = std::min(needed, rules_.send_buffer);
+    if (needed <= in_hand_)
         return Emulates::nothing;
     if (rules_.finishing == Finishing::aggressive)
         return Emulates::ordinary;
-    const auto on_their_way = first_ + static_cast<std::uint32_t>(emulations_.size()) - answered_;
-    const auto expected = in_hand_ + on_their_way * (1 - rules_.most_loss);
-    if (expected < demand)
+    if (in_hand_ + expected_ * (1 - rules_.most_loss) < needed)
         return Emulates::ordinary;
     return rules_.finishing == Finishing::selective ? Emulates::over_provisioned : Emulates::nothing;
 }
@@ -68,7 +74,9 @@ void FlashPass::emulate(Host &host, bool over_provisioned) {
     const auto made = small(host, Way::forward, Kind::emulation, of_credits, rules_.control);
     made.packet.number = first_ + static_cast<std::uint32_t>(emulations_.size());
     made.packet.ecn_capable = !over_provisioned;
-    emulations_.push_back({host.now() + rules_.wait, false});
+    emulations_.push_back({host.now() + rules_.wait, !over_provisioned, false});
+    expected_ += !over_provisioned;
+    later_ += !over_provisioned;
     ++offered_;
     host.send(made.id);
     planned_ = std::max(planned_ + gap_, host.now());
@@ -82,14 +90,14 @@ void FlashPass::take_credits(Host &host, const Packet &packet) {
         for (auto number = packet.sacked[block].begin; number < packet.sacked[block].end; ++number) {
             if (number < first_ || number >= end || emulations_[number - first_].credited) {
                 ++unused_; // too late
-            } else {
-                auto &emulation = emulations_[number - first_];
-                note_round_trip(host.now() - (emulation.due - rules_.wait));
-                emulation.credited = true;
-                ++in_hand_;
+                continue;
             }
-            answered_ = std::max(answered_, std::min(number + 1, end));
-            (number < judged_to_ ? credited_ : credited_later_) += 1;
+            auto &emulation = emulations_[number - first_];
+            note_round_trip(host.now() - (emulation.due - rules_.wait));
+            emulation.credited = true;
+            ++in_hand_;
+            (number < judged_to_ ? credited_ : credited_later_) += emulation.ordinary;
+            answered_below(number + 1);
         }
     }
     if (answered_ > judged_to_)
@@ -98,20 +106,18 @@ void FlashPass::take_credits(Host &host, const Packet &packet) {
 
 // Algorithm 1 of the paper, once per round trip: when a credit comes for what was sent after the last change.
 void FlashPass::adapt(Host &host) {
-    const auto sent = judged_to_ - judged_from_;
     const auto sent_at = before_;
     before_ = rate_;
-    if (sent > 0) {
-        const auto loss = 1 - std::min(1.0, static_cast<double>(credited_) / sent);
+    if (judged_ > 0) {
+        const auto loss = 1 - static_cast<double>(credited_) / judged_;
         if (loss > rules_.most_loss)
             set_pace(host, sent_at * (1 - loss) * (1 + rules_.least_loss));
         else if (loss < rules_.least_loss)
             set_pace(host, rate_ * (1 + rules_.most_loss));
     }
-    judged_from_ = judged_to_;
     judged_to_ = first_ + static_cast<std::uint32_t>(emulations_.size());
-    credited_ = credited_later_;
-    credited_later_ = 0;
+    judged_ = std::exchange(later_, 0);
+    credited_ = std::exchange(credited_later_, 0);
 }
 
 Time FlashPass::sender_deadline() const {

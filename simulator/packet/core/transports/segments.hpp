@@ -25,6 +25,9 @@ class SentSegments {
     // Returns how many segments wait to be sent: those lost and those never sent.
     std::uint32_t waiting() const { return lost_.count() + never_sent(); }
 
+    // Returns of how many of the first `count` segments it is not known whether they arrived when they were first sent.
+    std::uint32_t unknown(std::uint32_t count) const { return count - std::min(count, std::max(judged_, missing_)); }
+
     // Returns the next segment that was never sent.
     std::uint32_t take_new() { return next_++; }
 
