@@ -250,6 +250,32 @@ def test_over_provisioned_emulation_packets_give_way_so_that_fewer_credits_are_w
     assert unused[Finishing.PASSIVE] <= unused[Finishing.SELECTIVE]
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_over_provisioning_starves_no_small_flow_among_long_ones(seed: int) -> None:
+    network = star([0.01] * 11)
+    completion = {}
+    for finishing in (Finishing.SELECTIVE, Finishing.PASSIVE):
+        flash = FlashPass(finishing=finishing)
+        long = Flows.of(np.arange(9), 10, flash, start=np.linspace(0, 0.1, 9))
+        small = Flows.of(9, 10, flash, size=100 * PAYLOAD, start=2.0)
+        simulation = run(network, [long, small], until=6.0, seed=seed)
+        completion[finishing] = simulation.flow_results().completion[9]
+    assert completion[Finishing.SELECTIVE] < 1.2 * completion[Finishing.PASSIVE]
+
+
+def test_early_segments_that_are_lost_have_credits_at_once() -> None:
+    # The link to the receiver is twice as slow, so that about half of the early segments find its queue full.
+    network = star([0.01, 0.01], ports=Ports(buffer=400.0))
+    network.links[3] = replace(network.links[3], rate=RATE / 2, queueing=Ports(buffer=400.0).of(RATE / 2))
+    early, plain = (
+        run(network, [Flows.of(0, 1, FlashPass(early=is_early), size=300 * PAYLOAD)]).flow_results()
+        for is_early in (True, False)
+    )
+    assert early.dropped[0] > 50
+    assert plain.dropped[0] == 0
+    assert early.completion[0] < plain.completion[0]
+
+
 def test_a_sender_that_knows_little_of_its_flow_emulates_for_what_it_knows() -> None:
     network = star([0.01, 0.01])
     whole, part = (
