@@ -29,7 +29,7 @@ class Trace {
     void received(PacketId id, const Packet &packet) {
         const auto &[number, path] = packets_[id];
         const auto ends = std::uint64_t{packet.flow} << 9 | std::uint64_t{packet.backward} << 8 | packet.level;
-        auto &last = last_[mixed(path ^ mixed(ends + 1))];
+        auto &last = last_[mixed(mixed(path) + ends)];
         if (number <= last)
             throw std::logic_error("a packet has overtaken another one of its flow, path and class");
         last = number;
