@@ -53,17 +53,26 @@ COMPUTING = (
     "tests/cli/test_solve.py",
     "tests/cli/test_whatif.py",
     "tests/experiments/cqrd/",
+    "tests/experiments/fig4/",
     "tests/experiments/flashpass/",
     "tests/experiments/hedera/",
     "tests/experiments/whatif/",
     "tests/hedera/test_fuzz.py",
+    "tests/hedera/test_scheduler_states.py",
+    "tests/kuijia_app/control/",
+    "tests/kuijia_app/tables/",
     "tests/packaging/test_floors.py",
     "tests/packaging/test_static_checks.py",
     "tests/simulator/",
     "tests/te_solver/",
 )
 """Files and folders whose tests only compute: they disturb no measurement while every other process goes first."""
-TIMED = ("tests/te_solver/test_interruption.py",)
+TIMED = (
+    "tests/kuijia_app/control/test_many_failures.py",
+    "tests/kuijia_app/control/test_reoptimisation.py",
+    "tests/kuijia_app/tables/test_ofctl_text.py",
+    "tests/te_solver/test_interruption.py",
+)
 """Files among these that wait for something to happen soon."""
 
 EMULATION_PROGRAMS = ("iperf3", "ethtool", "ip", "tc", "mnexec", "ping")
