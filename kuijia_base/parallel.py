@@ -9,8 +9,9 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
+from queue import Empty
 from typing import Any, TypeVar
 
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
@@ -63,7 +64,16 @@ def in_processes(
             waiting.extend(pool.submit(_call, function, task) for task in islice(left, 1))
         ended = True
     finally:
+        if not ended:
+            _take_back(pool)
         pool.shutdown(kill_workers=not ended)
+
+
+def _take_back(pool: ProcessPoolExecutor) -> None:
+    # The pool's thread forgets all tasks before it kills the workers, then looks up those not yet handed to one.
+    with suppress(Empty):
+        while True:
+            pool._work_ids.get(block=False)  # noqa: SLF001  (loky has no other way to them)
 
 
 @contextmanager

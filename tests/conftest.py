@@ -49,16 +49,43 @@ LONGEST = (
 )
 """Files that take half a minute or more, the longest first; they begin, as no process shall be left with one."""
 
+COMPUTING = (
+    "tests/cli/test_solve.py",
+    "tests/cli/test_whatif.py",
+    "tests/experiments/cqrd/",
+    "tests/experiments/fig4/",
+    "tests/experiments/flashpass/",
+    "tests/experiments/hedera/",
+    "tests/experiments/whatif/",
+    "tests/hedera/test_fuzz.py",
+    "tests/hedera/test_scheduler_states.py",
+    "tests/kuijia_app/control/",
+    "tests/kuijia_app/tables/",
+    "tests/packaging/test_floors.py",
+    "tests/packaging/test_static_checks.py",
+    "tests/simulator/",
+    "tests/te_solver/",
+)
+"""Files and folders whose tests only compute: they disturb no measurement while every other process goes first."""
+TIMED = (
+    "tests/kuijia_app/control/test_many_failures.py",
+    "tests/kuijia_app/control/test_reoptimisation.py",
+    "tests/kuijia_app/tables/test_ofctl_text.py",
+    "tests/te_solver/test_interruption.py",
+)
+"""Files among these that wait for something to happen soon."""
+
 EMULATION_PROGRAMS = ("iperf3", "ethtool", "ip", "tc", "mnexec", "ping")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("kuijia")
     group.addoption(
-        "--alone",
-        choices=("with", "none", "only"),
-        default="with",
-        help="choose by whether a test measures real packets, and so has to have the machine for itself",
+        "--part",
+        choices=("all", "beside", "alone", "spare"),
+        default="all",
+        help="choose tests that measure real packets and need the machine for themselves (alone), tests that compute"
+        " only, in what these leave of it (spare), or the others (beside)",
     )
     group.addoption("--quick", action="store_true", help="leave out tests that are slow or send real packets")
 
@@ -88,7 +115,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if _is_chosen(item, config)]
-    if config.getoption("alone") == "none":  # side by side
+    if config.getoption("dist") == "loadfile":  # side by side
         items.sort(key=_place)
     for item in items:
         for tier in TIERS:
@@ -110,9 +137,13 @@ def _is_chosen(item: pytest.Item, config: pytest.Config) -> bool:
     sends_packets = any(item.get_closest_marker(tier) is not None for tier in REAL_PACKETS)
     if config.getoption("quick") and (sends_packets or item.get_closest_marker("slow")):
         return False
-    alone = config.getoption("alone")
-    needs_machine = sends_packets and item.get_closest_marker("beside") is None
-    return bool(alone == "with" or needs_machine == (alone == "only"))
+    return config.getoption("part") in ("all", _part_of(item, sends_packets=sends_packets))
+
+
+def _part_of(item: pytest.Item, *, sends_packets: bool) -> str:
+    if sends_packets and item.get_closest_marker("beside") is None:
+        return "alone"
+    return "spare" if item.nodeid.startswith(COMPUTING) and not item.nodeid.startswith(TIMED) else "beside"
 
 
 @pytest.hookimpl(tryfirst=True)

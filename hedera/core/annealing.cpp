@@ -8,7 +8,7 @@ namespace kuijia::hedera {
 
 namespace {
 
-constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t largest_number = std::numeric_limits<std::int32_t>::max();
 
 std::int64_t sum_of(std::span<const std::int32_t> amount) {
     return std::accumulate(amount.begin(), amount.end(), std::int64_t{0});
@@ -55,7 +55,7 @@ void require_placeable(const Routes &routes, std::span<const std::int32_t> amoun
         throw std::invalid_argument("iterations: expected a number that is not negative");
     if (!(std::isfinite(schedule.greed) && schedule.greed >= 0 && std::isfinite(schedule.unit) && schedule.unit > 0))
         throw std::invalid_argument("greed and unit: expected finite numbers, greed zero or more, unit above zero");
-    if (sum_of(amount) > most && most_on_a_link(routes, amount) > most)
+    if (sum_of(amount) > largest_number && most_on_a_link(routes, amount) > largest_number)
         throw std::invalid_argument("amount: expected less than 2^31 in total on any link");
 }
 
@@ -78,7 +78,7 @@ void validate(const Routes &routes, std::span<const std::int32_t> amount, std::s
     if (seating.fee.size() != routes.hosts())
         throw std::invalid_argument("fee: expected one for each host");
     for (std::size_t host = 0; host < routes.hosts(); ++host)
-        if (seating.fee[host] < 0 || seating.fee[host] > most)
+        if (seating.fee[host] < 0 || seating.fee[host] > largest_number)
             refuse("fee", host, "an amount that is not negative and less than 2^31");
     Kept<std::uint8_t> seated(routes.hosts());
     for (std::size_t slot = 0; slot < slots; ++slot)

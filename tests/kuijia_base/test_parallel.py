@@ -3,11 +3,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from joblib.externals.loky.process_executor import _ExecutorManagerThread
 
 from kuijia_base.parallel import in_processes, processors
 
@@ -50,6 +52,28 @@ def test_an_error_is_raised_where_its_result_would_come(processes: int) -> None:
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(KeyError):
         next(results)
+
+
+def test_a_task_that_no_worker_has_got_when_results_end_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    shuts_down = _ExecutorManagerThread.is_shutting_down
+    held, released = threading.Event(), threading.Event()
+
+    def hold(manager: _ExecutorManagerThread) -> bool:
+        held.set()
+        while not (manager.executor_flags.shutdown or released.wait(0.001)):
+            pass
+        return bool(shuts_down(manager))
+
+    def tasks() -> Iterator[int]:
+        yield 0
+        assert held.wait(60)
+        yield 1
+        raise StopAsyncIteration
+
+    monkeypatch.setattr(_ExecutorManagerThread, "is_shutting_down", hold)
+    with pytest.raises(StopAsyncIteration):
+        next(in_processes(_sum, 0, tasks(), 2))
+    released.set()
 
 
 @pytest.mark.parametrize("processes", [1, 2])

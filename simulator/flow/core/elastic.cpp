@@ -13,8 +13,6 @@ constexpr double dust = 1e-12;
 // A sum that subtractions have shrunk to this share is recomputed before its rounding errors matter.
 constexpr double coarse = 1e-3;
 
-std::size_t at(std::int32_t number) { return static_cast<std::size_t>(number); }
-
 } // namespace
 
 Filling::Filling(const Problem &problem, Crossings &crossings)

@@ -14,9 +14,6 @@ constexpr double noise = 1e-15;
 constexpr int sweeps_for_each_step = 2000;
 constexpr int halvings = 6;
 
-std::size_t at(std::int32_t number) { return static_cast<std::size_t>(number); }
-std::size_t at(std::int64_t number) { return static_cast<std::size_t>(number); }
-
 } // namespace
 
 Thinning::Thinning(const Problem &problem, Crossings &crossings)

@@ -1,11 +1,18 @@
 // Problem and outcome of sharing links among flows: plain data, without Python.
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace kuijia::flow {
+
+// Returns a number that is not negative as an index.
+template <std::signed_integral Number> constexpr std::size_t at(Number number) {
+    return static_cast<std::size_t>(number);
+}
 
 // L links and F flows; docs/flow_model.md explains the model.
 struct Problem {
@@ -20,8 +27,7 @@ struct Problem {
     std::size_t flows() const { return offered.size(); }
     std::size_t size() const { return capacity.size(); }
     std::span<const std::int32_t> path(std::size_t flow) const {
-        return links.subspan(static_cast<std::size_t>(first[flow]),
-                             static_cast<std::size_t>(first[flow + 1] - first[flow]));
+        return links.subspan(at(first[flow]), at(first[flow + 1] - first[flow]));
     }
 };
 

@@ -113,7 +113,7 @@ def test_how_well_the_receiver_s_clock_was_known_is_told_and_a_cut_with_one_hard
     assert near.invalid == ()
     assert far.invalid == ("the receiver's clock was known to 60.0 ms only, more than 50.0 ms",)
     text = table_text([ModeResult(MODES["bfd-30"], (CUT, near), 0)], "fig1")
-    assert "cuts are placed on it to 1.2 ms" in text
+    assert "the moment of a cut is known on it within 1.2 ms" in text
     assert "sent every millisecond from s1 to s4 of fig1" in text
 
 
