@@ -32,6 +32,7 @@ _MODULES = (
     "experiments.hedera.timing",
     "experiments.cqrd.command",
     "experiments.flashpass.fig2",
+    "experiments.flashpass.credit_commands",
 )
 """Modules with experiments; importing one registers its experiments."""
 

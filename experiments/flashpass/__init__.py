@@ -1,1 +1,1 @@
-"""The experiments of the FlashPass paper (Zeng et al., IEEE ICNP 2021) in the packet model."""
+"""The experiments of the FlashPass and ExpressPass papers (ICNP 2021, SIGCOMM 2017) in the packet model."""

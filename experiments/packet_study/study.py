@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, astuple, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field
 from typing import Any
 
 from experiments.packet_study.networks import equipped
 from experiments.packet_study.schemes import DEFAULT_BUFFER, Mark, queueing
 from experiments.packet_study.tables import flows_csv, links_csv
+from experiments.packet_study.transports import Credits, transport_of, with_ports
 from kuijia_base.errors import InputError, UnsoundError, key_path
 from simulator.flow_sizes.distribution import FlowSizes
+from simulator.packet.credited import Credited
 from simulator.packet.flows import Flows
 from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.packet.network import Network
@@ -23,7 +25,7 @@ from simulator.packet.traffic.arrivals import Arrivals
 from simulator.packet.traffic.load import Load, Reference
 from simulator.packet.traffic.patterns import Pattern
 from simulator.packet.traffic.workload import Workload, flows_at_once
-from simulator.packet.transports import Congestion, Tcp
+from simulator.packet.transports import Tcp, Transport
 from simulator.packet.units import LONGEST
 
 
@@ -45,7 +47,7 @@ class Traffic:
     of: Reference
     flows: int
 
-    def drawn(self, network: Network, transport: Tcp, load: float | None, seed: int) -> Flows:
+    def drawn(self, network: Network, transport: Transport, load: float | None, seed: int) -> Flows:
         if self.arrivals is None or load is None:
             return flows_at_once(self.pattern, self.sizes, network, transport, seed)
         workload = Workload(self.sizes, Load(load, self.of), self.flows, self.arrivals, self.pattern)
@@ -66,6 +68,7 @@ class Study:
         until: longest simulated time in seconds.
         classes: bounds of size classes in bytes.
         details: True to include every flow and link.
+        credits: settings of transports by credits.
         load_balancer: name of the way in which packets are divided among paths.
     """
 
@@ -79,6 +82,7 @@ class Study:
     classes: tuple[int, ...] = ()
     details: bool = False
     load_balancer: str = "fixed"
+    credits: Credits = field(default_factory=Credits)
 
     def identity(self) -> dict[str, Any]:
         """Return everything that results depend on, as JSON data."""
@@ -98,15 +102,16 @@ class Study:
             "classes": list(self.classes),
             "details": self.details,
             "load_balancer": self.load_balancer,
+            "credits": repr(self.credits),
         }
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run of a study: name of a discipline, transport, load (None for flows that arrive at once), seed."""
+    """A run of a study: names of a discipline and a transport, load (None for flows that arrive at once), seed."""
 
     queue: str
-    transport: Congestion
+    transport: str
     load: float | None
     seed: int
 
@@ -124,8 +129,12 @@ def simulation_of(study: Study, run: Run) -> Simulation:
 
 
 def _simulation(study: Study, run: Run) -> Simulation:
-    network = equipped(study.network, lambda inputs: queueing(run.queue, study.buffer, study.mark, inputs))
-    flows = study.traffic.drawn(network, replace(study.tcp, congestion=run.transport), run.load, run.seed)
+    transport = transport_of(run.transport, study.tcp, study.credits)
+    if isinstance(transport, Credited):
+        network = with_ports(study.network, transport, study.buffer)
+    else:
+        network = equipped(study.network, lambda inputs: queueing(run.queue, study.buffer, study.mark, inputs))
+    flows = study.traffic.drawn(network, transport, run.load, run.seed)
     return Simulation(network, [flows], Setting(run.seed, load_balancer=LOAD_BALANCERS[study.load_balancer]))
 
 
@@ -134,7 +143,7 @@ def result_of(study: Study, run: Run, simulation: Simulation, *, stopped: bool =
     table = FlowTable.of(simulation)
     result: dict[str, Any] = {
         "queue": run.queue,
-        "transport": run.transport.value,
+        "transport": run.transport,
         "load": run.load,
         "seed": run.seed,
         "stopped": stopped,

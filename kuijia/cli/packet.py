@@ -16,6 +16,7 @@ from experiments.packet_study.schemes import Mark, require_room
 from experiments.packet_study.study import Run, Study, Traffic, result_of, simulation_of
 from experiments.packet_study.sweep import results_of
 from experiments.packet_study.tables import summary_csv, summary_lines
+from experiments.packet_study.transports import Credits, require_queues
 from experiments.sweep.workers import workers_from
 from kuijia.cli import packet_values as values
 from kuijia.cli.inputs import read_topology
@@ -26,7 +27,7 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from simulator.packet.simulation import Simulation
 from simulator.packet.traffic.load import Reference
-from simulator.packet.transports import Congestion, Tcp
+from simulator.packet.transports import Tcp
 from simulator.packet.units import LONGEST
 from te_solver.formats.notes import counted
 from te_solver.formats.topohub_networks import PREFIX
@@ -111,6 +112,7 @@ def _study(args: argparse.Namespace, assumptions: list[str]) -> Study:
         topology = read_topology(args, assumptions)
         network = of_topology(topology, args.topology, links)
         names = node_names(network, topology)
+    require_queues(args.transport, args.queue)
     for queue in args.queue:
         require_room(queue, args.buffer, max(network.inputs), args.packet)
     arrivals = None if args.at_once else values.arrivals(args.arrivals)
@@ -128,6 +130,7 @@ def _study(args: argparse.Namespace, assumptions: list[str]) -> Study:
         args.classes,
         args.details,
         args.load_balancer,
+        Credits(args.wait, args.credit_share),
     )
 
 
@@ -195,7 +198,8 @@ def _without_details(results: Sequence[dict[str, Any]]) -> tuple[list[dict[str, 
 
 def _run_name(result: dict[str, Any]) -> str:
     load = "at-once" if result["load"] is None else f"{result['load']}"
-    return f"{result['queue']}-{result['transport']}-{load}-{result['seed']}"
+    transport = result["transport"].replace("*", "-early")
+    return f"{result['queue']}-{transport}-{load}-{result['seed']}"
 
 
 def _lines(args: argparse.Namespace, study: Study, results: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -222,6 +226,4 @@ def _plain(value: object) -> object:
     """Return an argument's value as JSON data."""
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
-    if isinstance(value, Congestion):
-        return value.value
     return str(value) if isinstance(value, Mark) else value

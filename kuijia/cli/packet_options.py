@@ -7,6 +7,7 @@ from pathlib import Path
 
 from experiments.packet_study.networks import FORMS
 from experiments.packet_study.schemes import DEFAULT_BUFFER, DISCIPLINES, Mark
+from experiments.packet_study.transports import TRANSPORTS
 from experiments.sweep.workers import add_workers
 from kuijia.cli import packet_values as values
 from kuijia.cli.inputs import add_reading
@@ -102,9 +103,23 @@ def _add_schemes(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--transport",
         type=values.transports,
-        default=(Congestion.CUBIC,),
+        default=(Congestion.CUBIC.value,),
         metavar="NAMES",
-        help=f"transports, separated by commas: {', '.join(each.value for each in Congestion)} (default: cubic)",
+        help=f"transports, separated by commas: {', '.join(TRANSPORTS)}; those with a star send data before the first "
+        "credit (default: cubic)",
+    )
+    group.add_argument(
+        "--wait",
+        type=values.seconds,
+        metavar="SECONDS",
+        help="FlashPass: time from an emulation packet to its data (default: the largest round trip, queues included)",
+    )
+    group.add_argument(
+        "--credit-share",
+        type=values.share,
+        metavar="NUMBER",
+        help="FlashPass, ExpressPass: part of each link's rate for emulation packets or credits (default: as many as "
+        "data packets, 0.053)",
     )
     group.add_argument(
         "--load-balancer",

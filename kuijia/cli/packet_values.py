@@ -8,6 +8,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from experiments.packet_study.schemes import DISCIPLINES, Mark
+from experiments.packet_study.transports import TRANSPORTS
 from kuijia_base.errors import InputError, UnsoundError, quoted, shown
 from kuijia_base.text import parse_number, parse_whole
 from simulator.flow_sizes.distribution import FlowSizes
@@ -15,7 +16,7 @@ from simulator.flow_sizes.published import find_flow_sizes
 from simulator.packet.queues import UNLIMITED
 from simulator.packet.traffic.arrivals import Arrivals, LogNormal, Poisson
 from simulator.packet.traffic.patterns import AllToAll, Incast, Pattern, Permutation, Random, Stride
-from simulator.packet.transports import Congestion, Tcp
+from simulator.packet.transports import Tcp
 from simulator.packet.units import FASTEST, LONGEST
 
 PATTERNS = "random, random:N, permutation, stride:N, all-to-all, incast:N"
@@ -23,6 +24,9 @@ ARRIVALS = "poisson, log-normal, log-normal:SIGMA"
 
 SHORTEST_TIMEOUT = 1e-6
 """Seconds."""
+
+SMALLEST_SHARE, LARGEST_SHARE = 0.001, 0.9
+"""Of a link's rate, for credits."""
 
 SLOWEST = 0.01
 """Mbit/s."""
@@ -47,8 +51,17 @@ def queues(text: str) -> tuple[str, ...]:
     return _names(text, list(DISCIPLINES))
 
 
-def transports(text: str) -> tuple[Congestion, ...]:
-    return tuple(Congestion(name) for name in _names(text, [each.value for each in Congestion]))
+def transports(text: str) -> tuple[str, ...]:
+    return _names(text, list(TRANSPORTS))
+
+
+def share(text: str) -> float:
+    """Return a part of a link's rate."""
+    number = parse_number(text)
+    if number is None or not SMALLEST_SHARE <= number <= LARGEST_SHARE:
+        problem = f"{quoted(text)}, expected {SMALLEST_SHARE:g} to {LARGEST_SHARE:g} of a link's rate"
+        raise argparse.ArgumentTypeError(problem)
+    return number
 
 
 def bounds(text: str) -> tuple[int, ...]:

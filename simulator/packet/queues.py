@@ -11,9 +11,13 @@ UNLIMITED = 1 << 30
 
 @dataclass(frozen=True)
 class Threshold:
-    """Marking of ECN-capable packets that find more than `size` bytes waiting (RFC 8257 section 3.1)."""
+    """Marking of ECN-capable packets that find more than `size` bytes waiting (RFC 8257 section 3.1).
+
+    With `drops` other packets are dropped there: the selective dropping of Aeolus (Hu et al., SIGCOMM 2020).
+    """
 
     size: int
+    drops: bool = False
 
 
 @dataclass(frozen=True)

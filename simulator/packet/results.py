@@ -81,6 +81,21 @@ class FlowStates:
     round_trip: NDArray[np.float64]
 
 
+@dataclass(frozen=True, eq=False)
+class CreditResults:
+    """The credits of F flows of transports by credits, shape (F,) each; zeros for other transports.
+
+    Attributes:
+        offered: emulation packets or credits that were sent.
+        credits: credits that reached the sender, also when its flow had ended.
+        unused: those for which the sender had nothing to send, or which came too late.
+    """
+
+    offered: NDArray[np.uint32]
+    credits: NDArray[np.uint32]
+    unused: NDArray[np.uint32]
+
+
 @dataclass(frozen=True)
 class Totals:
     """Packets of all kinds: `made` is `arrived` + `dropped` (by queues) + `lost` + `in_flight`.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kuijia_base.errors import UnsoundError
+from simulator.packet.credited import Credited
 from simulator.packet.flows import Flows, Path
 from simulator.packet.network import Network
 from simulator.packet.routing import Ecmp, NoPathError
@@ -20,6 +22,7 @@ class _Ends:
     source: int
     target: int
     path: Path | None
+    symmetric: bool = False
 
 
 class RouteTable:
@@ -42,6 +45,7 @@ class RouteTable:
         self._places: dict[tuple[int, ...], int] = {}
         self._sets: dict[tuple[int, ...], int] = {}
         self._flows: list[_Ends] = []
+        self._returns = _Returns(network)
         self.taken: list[tuple[int, int]] = []
         self.extend(groups)
 
@@ -57,7 +61,7 @@ class RouteTable:
     def move(self, flow: int, path: Path) -> tuple[int, int]:
         """Let a flow take this path and its acknowledgements that one; return the indices of both."""
         ends = self._flows[flow]
-        moved = _Ends(ends.source, ends.target, path)
+        moved = replace(ends, path=path)
         self._check(flow, moved)
         self._flows[flow] = moved
         there, back = path
@@ -110,6 +114,9 @@ class RouteTable:
         if flow.path is not None:
             there, back = flow.path
             return self._set([there]), self._set([back])
+        if flow.symmetric:
+            there = ecmp.route(flow.source, flow.target, number)
+            return self._set([there]), self._set([self._returns.of(there)])
         return self._found(ecmp, flow.source, flow.target, number), self._found(ecmp, flow.target, flow.source, number)
 
     def _found(self, ecmp: Ecmp, source: int, target: int, flow: int) -> int:
@@ -140,4 +147,30 @@ class RouteTable:
 
 def _ends(group: Flows) -> list[_Ends]:
     paths = group.paths if group.paths is not None else [None] * group.count
-    return [_Ends(*ends) for ends in zip(group.source.tolist(), group.target.tolist(), paths, strict=True)]
+    symmetric = isinstance(group.transport, Credited) and group.transport.symmetric
+    return [_Ends(*ends, symmetric) for ends in zip(group.source.tolist(), group.target.tolist(), paths, strict=True)]
+
+
+class _Returns:
+    """The way back over the same switches; of parallel links the one with the same place among them."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+
+    @cached_property
+    def _between(self) -> dict[tuple[int, int], list[int]]:
+        between: dict[tuple[int, int], list[int]] = {}
+        for number, link in enumerate(self._network.links):
+            between.setdefault((link.source, link.target), []).append(number)
+        return between
+
+    def of(self, path: Sequence[int]) -> list[int]:
+        """Return the links of the way back; raises NoPathError if one is missing."""
+        found = []
+        for number in reversed(path):
+            link = self._network.links[number]
+            back = self._between.get((link.target, link.source))
+            if back is None:
+                raise NoPathError(f"no link leads back from node {link.target} to node {link.source}")
+            found.append(back[self._between[link.source, link.target].index(number) % len(back)])
+        return found

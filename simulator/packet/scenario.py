@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from kuijia_base.errors import UnsoundError
 from simulator.packet import _core
+from simulator.packet.credited import Credited
 from simulator.packet.flows import Flows
 from simulator.packet.load_balancing import LoadBalancer
 from simulator.packet.network import Network
+from simulator.packet.queues import Queueing, StrictPriority
+from simulator.packet.round_trips import ready_transports
 from simulator.packet.route_table import RouteTable
 from simulator.packet.rules import core_rules
 from simulator.packet.units import LONGEST, bits_per_second, picoseconds
@@ -72,11 +75,21 @@ def core_scenario(network: Network, groups: Sequence[Flows], setting: Setting) -
 
 def check_sizes(network: Network, groups: Sequence[Flows]) -> None:
     """Require that the largest packet fits into every queue; otherwise its flow would never get through."""
-    size = max((group.transport.largest_packet for group in groups), default=0)
-    for number, link in enumerate(network.links):
-        if (limit := link.queueing.smallest_limit) < size:
-            where = ("links", number, "queueing")
-            raise UnsoundError(where, f"its limit of {limit} bytes is less than a packet", f"{size} or more")
+    for transport in {id(group.transport): group.transport for group in groups}.values():
+        levels = transport.largest_by_level.items() if isinstance(transport, Credited) else ()
+        needs = tuple(levels) or ((None, transport.largest_packet),)
+        for number, link in enumerate(network.links):
+            for level, size in needs:
+                if (limit := _room(link.queueing, level)) < size:
+                    where = ("links", number, "queueing")
+                    raise UnsoundError(where, f"its limit of {limit} bytes is less than a packet", f"{size} or more")
+
+
+def _room(queueing: Queueing, level: int | None) -> int:
+    """Return the bytes of the largest packet of this level that fits, or of any level if it is None."""
+    if level is not None and isinstance(queueing, StrictPriority):
+        return queueing.queues[min(level, len(queueing.queues) - 1)].smallest_limit
+    return queueing.smallest_limit
 
 
 def _set_links(scenario: _core.Scenario, network: Network) -> None:
@@ -112,9 +125,9 @@ def flow_columns(groups: Sequence[Flows], taken: Sequence[tuple[int, int]], tran
 
 
 def _set_flows(scenario: _core.Scenario, network: Network, groups: Sequence[Flows], setting: Setting) -> RouteTable:
-    scenario.set_transports([core_rules(group.transport) for group in groups])
     balancer = setting.load_balancer
     table = RouteTable(network, groups, setting.seed, several=balancer.several_paths)
+    scenario.set_transports([core_rules(transport) for transport in ready_transports(network, groups, table)])
     scenario.set_flows(**flow_columns(groups, table.taken, 0))
     scenario.set_link_changes(**_changes(setting.outages, detected=False))
     if balancer.at_switches:

@@ -16,7 +16,8 @@ from kuijia_base.errors import UnsoundError
 from simulator.packet import _core
 from simulator.packet.flows import Flows, Path
 from simulator.packet.network import Network
-from simulator.packet.results import FlowResults, FlowStates, LinkResults, Totals
+from simulator.packet.results import CreditResults, FlowResults, FlowStates, LinkResults, Totals
+from simulator.packet.round_trips import ready_transports
 from simulator.packet.rules import core_rules
 from simulator.packet.scenario import Setting, check_sizes, core_scenario, flow_columns
 from simulator.packet.units import LONGEST, picoseconds, seconds
@@ -97,8 +98,9 @@ class Simulation:
         first = len(self._table.taken)
         self._table.extend([flows], around)
         columns = flow_columns([flows], self._table.taken[first:], self._transports)
+        (transport,) = ready_transports(self.network, [flows], self._table, first)
         with _refusals():
-            self._core.add_transport(core_rules(flows.transport))
+            self._core.add_transport(core_rules(transport))
             self._transports += 1
             self._add_paths(routes, sets)
             self._core.add_flows(**columns)
@@ -223,6 +225,9 @@ class Simulation:
     def flow_states(self) -> FlowStates:
         columns = self._core.flow_state()
         return FlowStates(columns["window"], columns["outstanding"], columns["round_trip"] / 1e12)
+
+    def credit_results(self) -> CreditResults:
+        return CreditResults(**self._core.credits())
 
     def totals(self) -> Totals:
         return Totals(**self._core.totals())

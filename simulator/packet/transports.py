@@ -1,4 +1,4 @@
-"""Transports of flows: TCP and its settings, packets at a constant rate, packets at given times."""
+"""Transports of flows: TCP and its settings, credits, packets at a constant rate, packets at given times."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
+
+from simulator.packet.credited import ExpressPass, FlashPass
 
 
 class Congestion(Enum):
@@ -146,4 +148,4 @@ class Packets:
         return int(self.sizes.max(initial=0))
 
 
-Transport = Tcp | ConstantRate | Packets
+Transport = Tcp | ConstantRate | Packets | FlashPass | ExpressPass

@@ -57,6 +57,17 @@ py::dict flow_columns(const Simulation &simulation) {
     return columns;
 }
 
+py::dict credit_columns(const Simulation &simulation) {
+    const auto of = [&](const std::uint32_t FlowRecord::*member) {
+        return column(simulation.flows(), [&](std::size_t row) { return simulation.record(row).*member; });
+    };
+    py::dict columns;
+    columns["offered"] = of(&FlowRecord::offered);
+    columns["credits"] = of(&FlowRecord::credits);
+    columns["unused"] = of(&FlowRecord::unused);
+    return columns;
+}
+
 py::dict flow_state(const Simulation &simulation) {
     const auto of = [&](const auto &value) {
         return column(simulation.flows(), [&](std::size_t row) { return value(simulation.counters(row)); });
@@ -258,6 +269,7 @@ PYBIND11_MODULE(_core, module) {
         .def_property_readonly("now", &Simulation::now)
         .def_property_readonly("unfinished", &Simulation::unfinished)
         .def("flows", &flow_columns)
+        .def("credits", &credit_columns)
         .def("flow_state", &flow_state)
         .def("links", &link_columns)
         .def("totals", &totals)

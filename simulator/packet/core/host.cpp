@@ -50,6 +50,12 @@ Time Host::card_free_at() const {
     return simulation_.ports_[simulation_.hops_[simulation_.flows_[flow_].forward]].free_at;
 }
 
+std::int64_t Host::card_rate(Way way) const {
+    const auto &flow = simulation_.flows_[flow_];
+    return simulation_.scenario_.links[simulation_.hops_[way == Way::forward ? flow.forward : flow.backward]]
+        .bits_per_second;
+}
+
 void Host::complete() { simulation_.flows_[flow_].record.finished = now_; }
 
 void Host::finish(bool acknowledged) {

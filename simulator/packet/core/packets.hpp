@@ -13,7 +13,7 @@ namespace kuijia::packet {
 using PacketId = std::uint32_t;
 inline constexpr PacketId no_packet = 0xffffffff;
 
-enum class Kind : std::uint8_t { data, acknowledgement, syn, syn_ack };
+enum class Kind : std::uint8_t { data, acknowledgement, syn, syn_ack, emulation, credit, request, stop, probe };
 
 // Segments [begin, end).
 struct Range {
@@ -41,7 +41,7 @@ struct alignas(64) Packet {
     Kind kind;
     std::uint8_t level;        // priority, 0 first
     std::uint8_t blocks;       // how many of `sacked` there are
-    Range sacked[most_blocks]; // RFC 2018
+    Range sacked[most_blocks]; // RFC 2018; credit: numbers of what it answers
 };
 static_assert(sizeof(Packet) == 64);
 

@@ -27,15 +27,31 @@ std::uint32_t Simulation::on_link(std::size_t link) {
 FlowRecord Simulation::record(std::size_t number) const {
     const auto &flow = flows_[number];
     auto record = flow.record;
-    if (flow.transport != nullptr) {
-        const auto counters = flow.transport->counters();
-        record.retransmitted = counters.retransmitted;
-        record.timeouts = counters.timeouts;
-        record.recoveries = counters.recoveries;
-        if (!flow.datagrams)
-            record.goodput = counters.goodput;
-    }
+    if (flow.transport != nullptr)
+        take_counters(flow, record);
     return record;
+}
+
+void Simulation::take_counters(const Flow &flow, FlowRecord &record) {
+    const auto counters = flow.transport->counters();
+    record.retransmitted = counters.retransmitted;
+    record.timeouts = counters.timeouts;
+    record.recoveries = counters.recoveries;
+    record.offered = counters.offered;
+    record.credits = counters.credits;
+    record.unused = counters.unused;
+    if (!flow.datagrams)
+        record.goodput = counters.goodput;
+}
+
+// Counts the credits that come when their flow has ended.
+void Simulation::note_unused(Flow &flow, const Packet &packet) {
+    if (packet.kind != Kind::credit)
+        return;
+    for (std::uint8_t block = 0; block < packet.blocks; ++block) {
+        flow.record.credits += packet.sacked[block].size();
+        flow.record.unused += packet.sacked[block].size();
+    }
 }
 
 RecordsView Simulation::records() {

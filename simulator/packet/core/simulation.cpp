@@ -336,7 +336,7 @@ void Simulation::deliver(PacketId id) {
         }
     }
     if (flow.transport == nullptr)
-        return;
+        return note_unused(flow, packet);
     Host host(*this, packet.flow, now_);
     flow.transport->receive(host, packet);
     end_if_over(flow);
@@ -359,12 +359,7 @@ void Simulation::start_flows() {
 void Simulation::end_if_over(Flow &flow) {
     if (!flow.over)
         return;
-    const auto counters = flow.transport->counters();
-    flow.record.retransmitted = counters.retransmitted;
-    flow.record.timeouts = counters.timeouts;
-    flow.record.recoveries = counters.recoveries;
-    if (!flow.datagrams)
-        flow.record.goodput = counters.goodput;
+    take_counters(flow, flow.record);
     flow.transport.reset();
     flow.over = false;
     --unfinished_;

@@ -27,6 +27,9 @@ struct FlowRecord {
     std::uint32_t retransmitted = 0;
     std::uint32_t timeouts = 0;
     std::uint32_t recoveries = 0;
+    std::uint32_t offered = 0; // emulation packets or credits that were sent
+    std::uint32_t credits = 0; // that reached the sender
+    std::uint32_t unused = 0;  // of these, those that sent nothing
 };
 
 struct PacketTotals {
@@ -138,6 +141,8 @@ class Simulation {
     void drop(PacketId id);
     void start_flows();
     void end_if_over(Flow &flow);
+    static void take_counters(const Flow &flow, FlowRecord &record);
+    static void note_unused(Flow &flow, const Packet &packet);
     void arm(Time &armed, Time deadline, Source source);
     void arm(Own timer, Time deadline);
     void make_changes();

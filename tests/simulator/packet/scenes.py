@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
+from simulator.packet.credited import ExpressPass, Finishing, FlashPass
 from simulator.packet.flows import Flows
 from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.packet.network import Network
@@ -60,7 +61,9 @@ def require_conserved(simulation: Simulation) -> None:
 
 
 def queues() -> st.SearchStrategy[Fifo]:
-    marking = st.sampled_from([None, Threshold(3_000), Red(3_000, 20_000, weight=0.1), Red(1_000, 9_000)])
+    marking = st.sampled_from(
+        [None, Threshold(3_000), Threshold(3_000, drops=True), Red(3_000, 20_000, weight=0.1), Red(1_000, 9_000)]
+    )
     shaping = st.sampled_from([None, None, TokenBucket(50.0, 3_000)])
     return st.builds(
         Fifo,
@@ -112,7 +115,24 @@ def transports() -> st.SearchStrategy[Transport]:
         bbr_probe=st.sampled_from([0.0, 0.002]),
         paced=st.booleans(),
     )
-    return tcp | st.builds(ConstantRate, rate=st.sampled_from([3.7, 90.0]), packet=st.sampled_from([100, 1500]))
+    finishing = st.sampled_from(Finishing)
+    flash = st.builds(
+        FlashPass, timeout=st.just(0.01), early=st.booleans(), batch=st.sampled_from([1, 5]), finishing=finishing
+    )
+    express = st.builds(
+        ExpressPass,
+        timeout=st.just(0.01),
+        early=st.booleans(),
+        as_code=st.booleans(),
+        counted=st.booleans(),
+        early_stop=st.booleans(),
+    )
+    return (
+        tcp
+        | flash
+        | express
+        | st.builds(ConstantRate, rate=st.sampled_from([3.7, 90.0]), packet=st.sampled_from([100, 1500]))
+    )
 
 
 @st.composite

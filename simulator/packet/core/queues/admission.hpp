@@ -17,13 +17,18 @@ namespace kuijia::packet {
 class Discipline;
 struct Site;
 
-// Marks packets that find more than `size` bytes waiting (RFC 8257 section 3.1).
+// Marks packets that find more than `size` bytes waiting (RFC 8257 section 3.1). With `drops`, packets that cannot be
+// marked are dropped instead: the selective dropping of Aeolus (Hu et al., SIGCOMM 2020, section 4).
 struct ThresholdRules {
     static constexpr const char *name = "Threshold";
     std::int64_t size = 0;
+    bool drops = false;
 
     static auto fields() {
-        return std::tuple{number("size", &ThresholdRules::size, 0, largest_queue, "must be between 0 and 2^30 bytes")};
+        return std::tuple{
+            number("size", &ThresholdRules::size, 0, largest_queue, "must be between 0 and 2^30 bytes"),
+            plain("drops", &ThresholdRules::drops),
+        };
     }
 };
 
@@ -144,8 +149,11 @@ inline Verdict judge(const FifoRules &rules, Red &red, const Packet &packet, std
     if (!fits(rules, room, waiting))
         return Verdict::drop;
     const auto *threshold = std::get_if<ThresholdRules>(&rules.marking);
-    const bool marks = threshold != nullptr && waiting > threshold->size && packet.ecn_capable;
-    return marks ? Verdict::mark : Verdict::take;
+    if (threshold == nullptr || waiting <= threshold->size)
+        return Verdict::take;
+    if (packet.ecn_capable)
+        return Verdict::mark;
+    return threshold->drops ? Verdict::drop : Verdict::take;
 }
 
 } // namespace kuijia::packet

@@ -37,7 +37,7 @@ void Buffer::offer(PacketId id, Arrival &arrival) {
 
 // An empty bucket is full again after the time of `burst` at its rate.
 Time Buffer::earliest(const PacketPool &pool) const {
-    return rules_.shaping ? full_at_ + token_rate_.of(pool[packets_.head].size) - burst_time_ : 0;
+    return rules_.shaping ? full_at_ + token_time(pool[packets_.head].size) - burst_time_ : 0;
 }
 
 PacketId Buffer::take(PacketPool &pool, Time now) {
@@ -46,7 +46,7 @@ PacketId Buffer::take(PacketPool &pool, Time now) {
     if (packets_.empty())
         empty_since_ = now;
     if (rules_.shaping)
-        full_at_ = std::max(full_at_, now) + token_rate_.of(pool[id].size);
+        full_at_ = std::max(full_at_, now) + token_time(pool[id].size);
     return id;
 }
 

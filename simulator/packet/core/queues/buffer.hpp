@@ -45,6 +45,17 @@ class Buffer {
     Rate token_rate_;
     Time burst_time_;
     Time full_at_ = 0; // when the token bucket would be full again
+
+    // Returns the time of so many bytes at the token bucket's rate; packets of one size spare the division.
+    Time token_time(std::uint32_t size) const {
+        if (size != timed_size_) {
+            timed_size_ = size;
+            timed_ = token_rate_.of(size);
+        }
+        return timed_;
+    }
+    mutable std::uint32_t timed_size_ = 0;
+    mutable Time timed_ = 0;
 };
 
 } // namespace kuijia::packet

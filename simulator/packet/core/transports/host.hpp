@@ -65,6 +65,9 @@ class Host {
     // Returns when the sender's network card will have sent all that it has by now.
     Time card_free_at() const;
 
+    // Returns the bit/s of the first link of the sender's path (forward), or of the receiver's.
+    std::int64_t card_rate(Way way) const;
+
     // The receiver has everything.
     void complete();
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "transports/constant_rate.hpp"
+#include "transports/expresspass.hpp"
+#include "transports/flashpass.hpp"
 #include "transports/listed.hpp"
 #include "transports/tcp_rules.hpp"
 
@@ -9,6 +11,6 @@
 
 namespace kuijia::packet {
 
-using TransportRules = std::variant<TcpRules, ConstantRateRules, ListedRules>;
+using TransportRules = std::variant<TcpRules, ConstantRateRules, ListedRules, FlashPassRules, ExpressPassRules>;
 
 } // namespace kuijia::packet

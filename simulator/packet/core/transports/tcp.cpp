@@ -48,6 +48,8 @@ void Tcp::receive(Host &host, const Packet &packet) {
         sender_.syn_acknowledged(host.now(), packet.sent);
         pump(host);
         break;
+    default: // of other transports
+        break;
     }
 }
 

@@ -12,7 +12,7 @@
 
 namespace kuijia::packet {
 
-// What can be read of a transport while it lives; the first four also afterwards.
+// What can be read of a transport while it lives; afterwards all but `outstanding`, `window` and `round_trip`.
 struct TransportCounters {
     std::uint64_t goodput = 0; // bytes that arrived for the first time, in order, without headers; not of datagrams
     std::uint32_t retransmitted = 0;
@@ -21,6 +21,9 @@ struct TransportCounters {
     std::uint32_t outstanding = 0;
     double window = 0; // packets
     Time round_trip = 0;
+    std::uint32_t offered = 0; // emulation packets or credits that were sent
+    std::uint32_t credits = 0; // that reached the sender
+    std::uint32_t unused = 0;  // of these, those that sent nothing
 };
 
 class Transport {

@@ -1,0 +1,138 @@
+"""Tables I and II: buffers that chips have, and those that reactive transports need, by formula and in the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from experiments.flashpass.published import published
+from experiments.flashpass.schemes import HEADER
+from experiments.flashpass.wan import nothing
+from experiments.registry import Outcome, Settings
+from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
+from experiments.sweep.sweep import Sweep, swept
+from experiments.sweep.workers import Workers
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from simulator.packet.credited import DATA
+from simulator.packet.flows import Flows
+from simulator.packet.queues import Fifo
+from simulator.packet.scenario import Setting
+from simulator.packet.simulation import Simulation
+from simulator.packet.topologies import Bottleneck, dumbbell
+from simulator.packet.transports import Congestion, Tcp
+
+RATE, ROUND_TRIP = 100.0, 0.04
+"""Mbit/s and seconds of the measured bottleneck: 325 packets of 1538 bytes per round trip."""
+
+BACKOFFS = {"NewReno": (Congestion.NEW_RENO, 0.5), "Cubic": (Congestion.CUBIC, 0.3)}
+"""Controls whose windows fall by this part of them after a loss (Cubic: RFC 9438; the paper's table has 0.2)."""
+
+PARTS = (1.0, 0.5, 0.1)
+"""Parts of the buffer by formula that are measured."""
+
+FULL, LESS = 0.99, 0.97
+"""Bars: utilisation with the buffer by formula at least, and with a tenth of it at most."""
+
+_WARM_UP = 40.0
+"""Seconds before anything is measured: several losses of either control."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run: a control by name, its buffer in bandwidth-delay products, seconds measured."""
+
+    control: str
+    products: float
+    seconds: float
+    seed: int
+
+
+def needed(backoff: float) -> float:
+    """Return the buffer, in bandwidth-delay products, that never runs empty when a window falls by `backoff`.
+
+    A window of product plus buffer, W, falls to (1 - backoff) W, which must still be the product (Appenzeller et al.,
+    SIGCOMM 2004).
+    """
+    return backoff / (1 - backoff)
+
+
+def utilisation(ready: None, case: Case) -> float:
+    """Return the share of the bottleneck that one flow uses after the warm-up."""
+    del ready
+    product = RATE * 1e6 / 8 * ROUND_TRIP
+    queue = Fifo(max(DATA, round(case.products * product)))
+    network = dumbbell(1, 10 * RATE, ROUND_TRIP / 8, Bottleneck(RATE, ROUND_TRIP / 4, queue))
+    transport = Tcp(BACKOFFS[case.control][0], header=HEADER)
+    simulation = Simulation(network, [Flows.of(0, 1, transport)], Setting(seed=case.seed))
+    bottleneck = len(network.links) - 2
+    sent = []
+    for until in (_WARM_UP, _WARM_UP + case.seconds):
+        if not simulation.run(until):
+            raise KeyboardInterrupt
+        sent.append(int(simulation.link_results().sent_bytes[bottleneck]))
+    return 8e-6 * (sent[1] - sent[0]) / (case.seconds * RATE)
+
+
+def run_buffers(
+    seconds: float, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
+) -> Outcome:
+    """Compute Table I from sizes and rates, and measure one flow with the buffers of Table II's formulas."""
+    seeds = range(settings.seed, settings.seed + settings.repetitions)
+    keys = [(name, part, seed) for name in BACKOFFS for part in PARTS for seed in seeds]
+    cases = [Case(name, part * needed(BACKOFFS[name][1]), seconds, seed) for name, part, seed in keys]
+    told = {"cases_of": [asdict(case) for case in cases]}
+    sweep = Sweep("flashpass-buffers", told, None, prepare=nothing, work=utilisation, cases=cases)
+    with swept(sweep, workers, output, progress) as found:
+        by_key = dict(zip(keys, found, strict=True))
+    lines = [
+        Line(name, tuple(Point.of(part, [by_key[name, part, seed] for seed in seeds]) for part in PARTS))
+        for name in BACKOFFS
+    ]
+    return write_exhibits("flashpass-buffers", [_chips(), _transports(lines)], settings, output)
+
+
+def _chips() -> Exhibit:
+    rows = published()["chips"]
+    points, checks = [], []
+    for name, (megabytes, gbits, theirs) in rows.items():
+        ours = 1024 * megabytes / gbits
+        points.append(Point.of(name, [ours], theirs))
+        checks.append(Check(f"{name} / published", ours / theirs, 0.97, 1.03))
+    return Exhibit(
+        name="flashpass-buffers-chips",
+        title="memory of switching chips",
+        reproduces="FlashPass Table I",
+        backend="packet",
+        axis="chip",
+        quantity="KB per port and Gbit/s",
+        lines=(Line("total memory / total rate", tuple(points)),),
+        published=published()["source"],
+        checks=tuple(checks),
+    )
+
+
+def _transports(lines: Sequence[Line]) -> Exhibit:
+    checks = []
+    for line in lines:
+        whole, _, tenth = (point.value or 0.0 for point in line.points)
+        checks.append(Check(f"{line.label} with the buffer by formula", whole, FULL, None))
+        checks.append(Check(f"{line.label} with a tenth of it", tenth, None, LESS))
+    formulas = ", ".join(f"{needed(backoff):.3g} ({name})" for name, (_, backoff) in BACKOFFS.items())
+    return Exhibit(
+        name="flashpass-buffers-transports",
+        title="one flow with the buffer that its control needs by formula, and with less",
+        reproduces="FlashPass Table II",
+        backend="packet",
+        axis="part of the buffer by formula",
+        quantity="utilisation",
+        lines=tuple(lines),
+        checks=tuple(checks),
+        remarks=(
+            f"Buffers by formula, in bandwidth-delay products: {formulas}.",
+            "The paper has 1 and 1/4: its Cubic falls by a fifth, that of RFC 9438 by three tenths.",
+            f"{RATE:g} Mbit/s, round trip {1000 * ROUND_TRIP:g} ms, after {_WARM_UP:g} s.",
+        ),
+    )

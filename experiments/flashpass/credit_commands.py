@@ -1,0 +1,209 @@
+"""The experiments on transports by credits, by name."""
+
+from __future__ import annotations
+
+import argparse
+
+from experiments.registry import Outcome, Settings, experiment, no_options
+from experiments.sweep.workers import workers_from
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+
+_STATIC_SECONDS, _QUICK_STATIC_SECONDS = 5.0, 1.0
+_QUICK_FLOWS, _FLOWS, _FULL_FLOWS = 40, 400, 3_000
+_QUICK_CENTER_FLOWS, _CENTER_FLOWS, _FULL_CENTER_FLOWS = 200, 1_000, 100_000
+_QUICK_BUFFER_SECONDS, _BUFFER_SECONDS = 10.0, 60.0
+_MODERATE, _HEAVY = 0.4, 0.8
+
+# Pictures take a second to import; listing the experiments must not need them, so runs are imported where they begin.
+
+
+@experiment(
+    "flashpass-fig4",
+    title="two flows with different round trips under ExpressPass and FlashPass",
+    reproduces="FlashPass, Figure 4, Tables III and IV",
+    backends=("packet",),
+    configure=no_options,
+    order=610,
+)
+def flashpass_fig4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.flashpass.scheduling import run_scheduling  # noqa: PLC0415  # slow to import: matplotlib
+
+    del args, progress
+    return run_scheduling(settings, output)
+
+
+@experiment(
+    "flashpass-fig10",
+    title="long flows to one receiver through a shallow buffer",
+    reproduces="FlashPass, Figure 10",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=620,
+)
+def flashpass_fig10(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.flashpass.static import run_static  # noqa: PLC0415  # slow to import: matplotlib
+
+    seconds = _QUICK_STATIC_SECONDS if settings.quick else _STATIC_SECONDS
+    return run_static(seconds, settings, workers_from(args), output, progress)
+
+
+@experiment(
+    "flashpass-fig5",
+    title="credits of ExpressPass that find no data, by the size of flows",
+    reproduces="FlashPass, Figure 5",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=615,
+)
+def flashpass_fig5(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.flashpass.dynamic import run_waste  # noqa: PLC0415  # slow to import: matplotlib
+
+    return run_waste(_flows(settings, args), settings, workers_from(args), output, progress)
+
+
+@experiment(
+    "flashpass-fig11",
+    title="flows over three data centres at load 0.4, five transports",
+    reproduces="FlashPass, Figure 11",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=630,
+)
+def flashpass_fig11(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.flashpass.dynamic import run_load  # noqa: PLC0415  # slow to import: matplotlib
+
+    flows = _flows(settings, args)
+    return run_load("flashpass-fig11", _MODERATE, flows, settings, workers_from(args), output, progress)
+
+
+@experiment(
+    "flashpass-fig12",
+    title="flows over three data centres at load 0.8, five transports",
+    reproduces="FlashPass, Figure 12",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=640,
+)
+def flashpass_fig12(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.flashpass.dynamic import run_load  # noqa: PLC0415  # slow to import: matplotlib
+
+    flows = _flows(settings, args)
+    return run_load("flashpass-fig12", _HEAVY, flows, settings, workers_from(args), output, progress)
+
+
+@experiment(
+    "flashpass-fig14",
+    title="target losses of emulation packets",
+    reproduces="FlashPass, Figure 14",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=650,
+)
+def flashpass_fig14(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.flashpass.dynamic import run_targets  # noqa: PLC0415  # slow to import: matplotlib
+
+    return run_targets(_flows(settings, args), settings, workers_from(args), output, progress)
+
+
+@experiment(
+    "flashpass-fig15",
+    title="over-provisioned emulation packets with and without selective dropping",
+    reproduces="FlashPass, Figure 15",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=660,
+)
+def flashpass_fig15(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.flashpass.dynamic import run_finishing  # noqa: PLC0415  # slow to import: matplotlib
+
+    return run_finishing(_flows(settings, args), settings, workers_from(args), output, progress)
+
+
+@experiment(
+    "flashpass-buffers",
+    title="buffers that chips have and reactive transports need",
+    reproduces="FlashPass, Tables I and II",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=605,
+)
+def flashpass_buffers(
+    settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
+) -> Outcome:
+    from experiments.flashpass.buffers import run_buffers  # noqa: PLC0415  # slow to import: matplotlib
+
+    seconds = _QUICK_BUFFER_SECONDS if settings.quick else _BUFFER_SECONDS
+    return run_buffers(seconds, settings, workers_from(args), output, progress)
+
+
+@experiment(
+    "expresspass-convergence",
+    title="round trips until a second flow of ExpressPass has its share",
+    reproduces="ExpressPass, convergence in 3 and 6 round trips",
+    backends=("packet",),
+    configure=no_options,
+    order=670,
+)
+def expresspass_convergence(
+    settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
+) -> Outcome:
+    from experiments.flashpass.convergence import run_convergence  # noqa: PLC0415  # slow to import: matplotlib
+
+    del args, progress
+    return run_convergence(settings, output)
+
+
+@experiment(
+    "expresspass-queues",
+    title="queues at switches of a data centre under ExpressPass",
+    reproduces="ExpressPass, Table 3",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=680,
+)
+def expresspass_queues(
+    settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
+) -> Outcome:
+    from experiments.flashpass.data_center import run_queues  # noqa: PLC0415  # slow to import: matplotlib
+
+    flows = _center_flows(settings, args)
+    return run_queues(flows, settings, workers_from(args), output, progress)
+
+
+@experiment(
+    "expresspass-waste",
+    title="credits of ExpressPass without data in a data centre",
+    reproduces="ExpressPass, Figure 20",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=690,
+)
+def expresspass_waste(
+    settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
+) -> Outcome:
+    from experiments.flashpass.data_center import run_waste  # noqa: PLC0415  # slow to import: matplotlib
+
+    flows = _center_flows(settings, args)
+    return run_waste(flows, settings, workers_from(args), output, progress)
+
+
+def _flows(settings: Settings, args: argparse.Namespace) -> int:
+    if args.full:
+        return _FULL_FLOWS
+    return _QUICK_FLOWS if settings.quick else _FLOWS
+
+
+def _center_flows(settings: Settings, args: argparse.Namespace) -> int:
+    if args.full:
+        return _FULL_CENTER_FLOWS
+    return _QUICK_CENTER_FLOWS if settings.quick else _CENTER_FLOWS

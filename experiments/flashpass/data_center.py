@@ -1,0 +1,242 @@
+"""ExpressPass in its paper's data centre: queues at switches (Table 3) and credits without data (Figure 20)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from experiments.flashpass.published import published
+from experiments.flashpass.schemes import EXPRESSPASS
+from experiments.flashpass.wan import nothing
+from experiments.registry import Outcome, Settings
+from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
+from experiments.sweep.sweep import Sweep, swept
+from experiments.sweep.workers import Workers
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from simulator.flow_sizes.published import published_flow_sizes
+from simulator.packet.credited import EXPRESSPASS_PORTS
+from simulator.packet.network import Network
+from simulator.packet.scenario import Setting
+from simulator.packet.simulation import Simulation
+from simulator.packet.traffic.load import Load, Reference
+from simulator.packet.traffic.patterns import Random
+from simulator.packet.traffic.workload import Workload
+
+PODS, RACKS, RACK_HOSTS, AGGREGATIONS, CORES = 8, 4, 6, 2, 8
+"""192 hosts in 32 racks, 16 aggregation and 8 core switches: racks send at a third of what their hosts could."""
+
+HOST_DELAY, SWITCH_DELAY = 1e-6, 4e-6
+
+WORKLOADS = {
+    "data mining": "data-mining-expresspass",
+    "web search": "web-search-expresspass",
+    "cache follower": "cache-follower",
+    "web server": "web-server",
+}
+LOADS = (0.2, 0.4, 0.6)
+WASTE_LOAD = 0.6
+RATES = (10_000.0, 40_000.0)
+STARTS = {"1/2": 1 / 2, "1/16": 1 / 16}
+
+MOST_QUEUE = 20.0
+"""Bar: kilobytes that ever wait at a port, up to load 0.6."""
+
+_BUFFER = 38.45
+"""Bytes of data before a link, per Mbit/s: 250 packets at 10 Gbit/s."""
+
+_PATIENCE = 20.0
+"""Simulated seconds after the last start; a flow that takes longer counts as unfinished."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run: flow sizes by name, load of the racks' links, rate of all links, first rate and weight of ExpressPass."""
+
+    workload: str
+    load: float
+    rate: float
+    start: float
+    flows: int
+    seed: int
+
+
+def data_center(rate: float) -> Network:
+    """Return hosts, racks linked to both aggregation switches of their pod, and these to half of the cores each."""
+    network = Network()
+    hosts = iter([network.add_host() for _ in range(PODS * RACKS * RACK_HOSTS)])
+    cores = [network.add_switch() for _ in range(CORES)]
+
+    def link(one: int, other: int, delay: float) -> None:
+        network.connect((one, other), rate, delay)
+        network.connect((other, one), rate, delay)
+
+    for _ in range(PODS):
+        aggregations = [network.add_switch() for _ in range(AGGREGATIONS)]
+        for place, aggregation in enumerate(aggregations):
+            for core in cores[place::AGGREGATIONS]:
+                link(aggregation, core, SWITCH_DELAY)
+        for _ in range(RACKS):
+            rack = network.add_switch()
+            for aggregation in aggregations:
+                link(rack, aggregation, SWITCH_DELAY)
+            for _ in range(RACK_HOSTS):
+                link(next(hosts), rack, HOST_DELAY)
+    return network
+
+
+def outcome(ready: None, case: Case) -> dict[str, Any]:
+    """Return kilobytes that wait at outputs of switches while flows begin, and what became of credits, as JSON data."""
+    del ready
+    plain = data_center(case.rate)
+    network = replace(EXPRESSPASS_PORTS, buffer=_BUFFER).on(plain)
+    transport = replace(EXPRESSPASS, initial_rate=case.start, initial_weight=case.start)
+    sizes = published_flow_sizes(WORKLOADS[case.workload])
+    workload = Workload(sizes, Load(case.load, Reference.NETWORK), case.flows, pattern=Random())
+    flows = workload.drawn(plain, transport, case.seed)
+    simulation = Simulation(network, [flows], Setting(seed=case.seed))
+    last = float(flows.start.max())
+    if not simulation.run(last):
+        raise KeyboardInterrupt
+    of_switches = np.array([link.source not in set(plain.hosts) for link in plain.links])
+    links = simulation.link_results()
+    mean = float(links.queued_byte_seconds[of_switches].mean()) / max(last, 1e-9)
+    peak = float(links.queued_peak[of_switches].max())
+    if not simulation.run(last + _PATIENCE):
+        raise KeyboardInterrupt
+    results, credited = simulation.flow_results(), simulation.credit_results()
+    return {
+        "mean": mean / 1000,
+        "peak": peak / 1000,
+        "unused": int(credited.unused.sum()),
+        "credits": int(credited.credits.sum()),
+        "dropped": int(results.dropped.sum()),
+        "unfinished": int((~np.isfinite(results.completion)).sum()),
+    }
+
+
+def run_queues(flows: int, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
+    """Run four workloads at three loads and measure the queues at switches."""
+    keyed = {
+        (name, load): [Case(name, load, RATES[0], STARTS["1/16"], flows, seed) for seed in _seeds(settings)]
+        for name in WORKLOADS
+        for load in LOADS
+    }
+    found = _run("expresspass-queues", keyed, workers, output, progress)
+    exhibits = []
+    for key, quantity in (("mean", "mean queue (KB)"), ("peak", "longest queue (KB)")):
+        theirs = published()["queues"][key]
+        lines = tuple(
+            Line(
+                name,
+                tuple(
+                    Point.of(load, [run[key] for run in found[name, load]], theirs[name][place])
+                    for place, load in enumerate(LOADS)
+                ),
+            )
+            for name in WORKLOADS
+        )
+        peaks = [point.value or 0.0 for line in lines for point in line.points]
+        exhibits.append(
+            Exhibit(
+                name=f"expresspass-queues-{key}",
+                title=f"queues at switches under ExpressPass, 192 hosts at 10 Gbit/s, {flows:,} flows",
+                reproduces="ExpressPass Table 3",
+                backend="packet",
+                axis="load of the racks' links",
+                quantity=quantity,
+                lines=lines,
+                published=published()["source"],
+                checks=(Check("longest queue, KB", max(peaks), None, MOST_QUEUE),) if key == "peak" else (),
+                remarks=(
+                    "All outputs of switches, from the first start of a flow to the last.",
+                    "The paper's table names no workloads; its rows are taken in the order of its figures.",
+                    *_remarks(found),
+                ),
+                logarithmic=key == "mean",
+            )
+        )
+    return write_exhibits("expresspass-queues", exhibits, settings, output)
+
+
+def run_waste(flows: int, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
+    """Run four workloads with two first rates on two rates of links and count credits without data."""
+    keyed = {
+        (name, rate, start): [Case(name, WASTE_LOAD, rate, STARTS[start], flows, seed) for seed in _seeds(settings)]
+        for rate in RATES
+        for start in STARTS
+        for name in WORKLOADS
+    }
+    found = _run("expresspass-waste", keyed, workers, output, progress)
+    lines = []
+    for rate in RATES:
+        for start in STARTS:
+            label = f"{rate / 1000:g} Gbit/s, {start}"
+            theirs = published()["credit waste"][label]
+            points = [
+                Point.of(
+                    name,
+                    [100 * run["unused"] / max(run["credits"], 1) for run in found[name, rate, start]],
+                    theirs[place],
+                )
+                for place, name in enumerate(WORKLOADS)
+            ]
+            lines.append(Line(label, tuple(points)))
+    exhibit = Exhibit(
+        name="expresspass-waste",
+        title=f"credits of ExpressPass without data at load {WASTE_LOAD:g}, 192 hosts, {flows:,} flows",
+        reproduces="ExpressPass Figure 20",
+        backend="packet",
+        axis="workload",
+        quantity="wasted credits (% of those that reach senders)",
+        lines=tuple(lines),
+        published=published()["source"],
+        checks=tuple(_order(lines)),
+        remarks=("Lines: rate of links, first rate of credits.", *_remarks(found)),
+    )
+    return write_exhibits("expresspass-waste", [exhibit], settings, output)
+
+
+def _order(lines: Sequence[Line]) -> list[Check]:
+    """Return that a lower first rate wastes no more, and that short flows waste most, as published."""
+    checks = []
+    for fast, slow in zip(lines[::2], lines[1::2], strict=True):
+        for one, other in zip(fast.points, slow.points, strict=True):
+            if one.value is not None and other.value is not None:
+                checks.append(
+                    Check(f"{one.x}: {slow.label} less than {fast.label}", other.value - one.value, None, 0.0)
+                )
+    for line in lines:
+        values = [point.value or 0.0 for point in line.points]
+        checks.append(Check(f"{line.label}: web server above all others", values[-1] - max(values[:-1]), 0.0, None))
+    return checks
+
+
+def _run(
+    name: str, keyed: Mapping[Any, Sequence[Case]], workers: Workers, output: OutputFolder, progress: Progress
+) -> dict[Any, list[Mapping[str, Any]]]:
+    cases = [case for of_key in keyed.values() for case in of_key]
+    sweep = Sweep(
+        name, {"cases_of": [asdict(case) for case in cases]}, None, prepare=nothing, work=outcome, cases=cases
+    )
+    with swept(sweep, workers, output, progress) as found:
+        left = iter(found)
+        return {key: [next(left) for _ in of_key] for key, of_key in keyed.items()}
+
+
+def _seeds(settings: Settings) -> range:
+    return range(settings.seed, settings.seed + settings.repetitions)
+
+
+def _remarks(found: Mapping[Any, Sequence[Mapping[str, Any]]]) -> list[str]:
+    runs = [run for of_key in found.values() for run in of_key]
+    unfinished, dropped = (sum(run[key] for run in runs) for key in ("unfinished", "dropped"))
+    said = [f"{dropped:,} data packets of all runs were dropped."]
+    if unfinished:
+        said.append(f"{unfinished:,} flows of all runs had not ended {_PATIENCE:g} s after the last had begun.")
+    return said

@@ -1,0 +1,238 @@
+"""Figures 11 and 12, 14, 15 and 5: flows that come and go over the WAN of three data centres."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from experiments.flashpass.published import published
+from experiments.flashpass.schemes import NAMES, Scheme
+from experiments.flashpass.wan import Case, nothing, outcome
+from experiments.registry import Outcome, Settings
+from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
+from experiments.sweep.sweep import Sweep, swept
+from experiments.sweep.workers import Workers
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from simulator.packet.credited import Finishing, FlashPass
+
+STATISTICS = ("small average", "small 99th", "large average", "all average")
+TARGETS = ((0.01, 0.05), (0.01, 0.1), (0.01, 0.2), (0.05, 0.1))
+FINISHING_LOAD = TARGETS_LOAD = 0.8
+MEGABYTES = (10, 20, 40, 80)
+
+OVER_CUBIC, OVER_EXPRESS, OVER_EXPRESS_SMALL = (0.65, 0.8), (0.85, 0.98), (0.55, 0.8)
+"""Bars: completion of FlashPass* relative to Cubic and to ExpressPass* of all flows, and of small ones' 99th."""
+
+FCT_WITHIN, SAVED_WITHIN = 0.06, 5.0
+
+Found = Mapping[Any, Sequence[Mapping[str, Any]]]
+
+
+def run_load(
+    name: str,
+    load: float,
+    flows: int,
+    settings: Settings,
+    workers: Workers,
+    output: OutputFolder,
+    progress: Progress,
+) -> Outcome:
+    """Run the five transports at one load."""
+    made = {scheme: Scheme.of(scheme) for scheme in NAMES}
+    keyed = {scheme: [Case(load, flows, seed, made[scheme]) for seed in _seeds(settings)] for scheme in NAMES}
+    found = _run(name, keyed, workers, output, progress)
+    theirs = published()["dynamic"].get(f"{load:g}", {})
+    lines = [
+        Line(
+            label,
+            tuple(
+                Point.of(each, [run[each] for run in found[scheme]], theirs[each][place] if theirs else None)
+                for each in STATISTICS
+            ),
+        )
+        for place, (scheme, label) in enumerate(NAMES.items())
+    ]
+    exhibit = Exhibit(
+        name=name,
+        title=f"flows over three data centres at load {load:g}, {flows:,} flows",
+        reproduces=f"FlashPass Figure {'11' if name.endswith('11') else '12'}",
+        backend="packet",
+        axis="flows",
+        quantity="completion time (ms)",
+        lines=tuple(lines),
+        published=published()["source"],
+        checks=tuple(_ratios(lines)),
+        remarks=(*_remarks(found), "Small flows have less than 10 MB."),
+    )
+    return write_exhibits(name, [exhibit], settings, output)
+
+
+def run_targets(flows: int, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
+    """Run FlashPass with different target losses of emulation packets."""
+    data = published()["targets"]
+    labels = dict(zip(data["labels"], TARGETS, strict=True))
+    keyed = {
+        label: [
+            Case(TARGETS_LOAD, flows, seed, Scheme(FlashPass(least_loss=least, most_loss=most)))
+            for seed in _seeds(settings)
+        ]
+        for label, (least, most) in labels.items()
+    }
+    found = _run("flashpass-fig14", keyed, workers, output, progress)
+    means = {label: [run["all average"] for run in runs] for label, runs in found.items()}
+    first = means[data["labels"][0]]
+    fct = [
+        Point.of(label, [ours / base for ours, base in zip(means[label], first, strict=True)], data["fct"][place])
+        for place, label in enumerate(labels)
+    ]
+    loss = [
+        Point.of(label, [100 * (1 - run["credits"] / run["offered"]) for run in found[label]], data["loss"][place])
+        for place, label in enumerate(labels)
+    ]
+    ours = [point.value or 0.0 for point in fct]
+    order = all(
+        (ours[one] > ours[two]) == (data["fct"][one] > data["fct"][two]) for one in range(4) for two in range(one)
+    )
+    exhibits = [
+        Exhibit(
+            name=f"flashpass-fig14-{key}",
+            title=f"target losses of emulation packets, load {TARGETS_LOAD:g}, {flows:,} flows",
+            reproduces="FlashPass Figure 14",
+            backend="packet",
+            axis="target loss",
+            quantity=quantity,
+            lines=(Line("FlashPass", tuple(points)),),
+            published=published()["source"],
+            checks=(Check("order of the four settings", float(order), 1.0, None),) if key == "fct" else (),
+            remarks=_remarks(found),
+        )
+        for key, quantity, points in (
+            ("fct", "mean completion time relative to 1-5 %", fct),
+            ("loss", "loss of emulation packets (%)", loss),
+        )
+    ]
+    return write_exhibits("flashpass-fig14", exhibits, settings, output)
+
+
+def run_finishing(
+    flows: int, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
+) -> Outcome:
+    """Run FlashPass with and without selective dropping of over-provisioned emulation packets, flows of one size."""
+    data = published()["finishing"]
+    kinds = (Finishing.SELECTIVE, Finishing.AGGRESSIVE)
+    keyed = {
+        (size, kind): [
+            Case(FINISHING_LOAD, flows, seed, Scheme(FlashPass(finishing=kind)), size * 1_000_000)
+            for seed in _seeds(settings)
+        ]
+        for size in MEGABYTES
+        for kind in kinds
+    }
+    found = _run("flashpass-fig15", keyed, workers, output, progress)
+    fct, saved, checks = [], [], []
+    for place, size in enumerate(MEGABYTES):
+        pairs = list(zip(found[size, kinds[0]], found[size, kinds[1]], strict=True))
+        ratios = [on["all average"] / off["all average"] for on, off in pairs]
+        parts = [100 * (_wasted(off) - _wasted(on)) for on, off in pairs]
+        fct.append(Point.of(size, ratios, data["fct"][place]))
+        saved.append(Point.of(size, parts, data["saved"][place]))
+        their_ratio, their_part = data["fct"][place], data["saved"][place]
+        near = (their_ratio - FCT_WITHIN, their_ratio + FCT_WITHIN)
+        checks.append(Check(f"completion at {size} MB", sum(ratios) / len(ratios), *near))
+        within = (their_part - SAVED_WITHIN, their_part + SAVED_WITHIN)
+        checks.append(Check(f"credits saved at {size} MB", sum(parts) / len(parts), *within))
+    exhibits = [
+        Exhibit(
+            name=f"flashpass-fig15-{key}",
+            title=f"over-provisioning with selective dropping, load {FINISHING_LOAD:g}, {flows:,} flows",
+            reproduces="FlashPass Figure 15",
+            backend="packet",
+            axis="size of flows (MB)",
+            quantity=quantity,
+            lines=(Line("on / off" if key == "fct" else "saved", tuple(points)),),
+            published=published()["source"],
+            checks=tuple(check for check in checks if check.name.startswith(starts)),
+            remarks=(*_remarks(found), "Off: emulation packets beyond the demand are like all others."),
+        )
+        for key, starts, quantity, points in (
+            ("fct", "completion", "mean completion time, with relative to without", fct),
+            ("saved", "credits", "credits saved (% of data packets)", saved),
+        )
+    ]
+    return write_exhibits("flashpass-fig15", exhibits, settings, output)
+
+
+def run_waste(flows: int, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
+    """Run ExpressPass, whose receivers send credits until they are told to stop, with flows of one size."""
+    data = published()["waste"]
+    scheme = Scheme.of("expresspass")
+    keyed = {
+        size: [Case(FINISHING_LOAD, flows, seed, scheme, size * 1_000_000) for seed in _seeds(settings)]
+        for size in MEGABYTES
+    }
+    found = _run("flashpass-fig5", keyed, workers, output, progress)
+    points = [
+        Point.of(size, [100 * run["unused"] / run["credits"] for run in found[size]], data["wasted"][place])
+        for place, size in enumerate(MEGABYTES)
+    ]
+    exhibit = Exhibit(
+        name="flashpass-fig5",
+        title=f"credits of ExpressPass without data, load {FINISHING_LOAD:g}, {flows:,} flows",
+        reproduces="FlashPass Figure 5",
+        backend="packet",
+        axis="size of flows (MB)",
+        quantity="wasted credits (% of those that reach senders)",
+        lines=(Line(NAMES["expresspass"], tuple(points)),),
+        published=published()["source"],
+        remarks=_remarks(found),
+    )
+    return write_exhibits("flashpass-fig5", [exhibit], settings, output)
+
+
+def _run(
+    name: str, keyed: Mapping[Any, Sequence[Case]], workers: Workers, output: OutputFolder, progress: Progress
+) -> Found:
+    cases = [case for of_key in keyed.values() for case in of_key]
+    sweep = Sweep(name, {"cases_of": [repr(case) for case in cases]}, None, prepare=nothing, work=outcome, cases=cases)
+    with swept(sweep, workers, output, progress) as found:
+        left = iter(found)
+        return {key: [next(left) for _ in of_key] for key, of_key in keyed.items()}
+
+
+def _seeds(settings: Settings) -> range:
+    return range(settings.seed, settings.seed + settings.repetitions)
+
+
+def _wasted(run: Mapping[str, Any]) -> float:
+    return float(run["unused"] / max(run["sent"], 1))
+
+
+def _remarks(found: Found) -> tuple[str, ...]:
+    runs = [run for of_key in found.values() for run in of_key]
+    unfinished = sum(run["unfinished"] for run in runs)
+    said = f"{unfinished:,} flows of all runs had not ended a minute after the last had begun." if unfinished else ""
+    return (said,) if said else ()
+
+
+def _ratios(lines: Sequence[Line]) -> list[Check]:
+    mean = {line.label: line.at("all average").value for line in lines}
+    tail = {line.label: line.at("small 99th").value for line in lines}
+    checks = []
+    for name, values, other, bounds in (
+        ("all flows", mean, "Cubic", OVER_CUBIC),
+        ("all flows", mean, "ExpressPass*", OVER_EXPRESS),
+        ("small flows' 99th", tail, "ExpressPass*", OVER_EXPRESS_SMALL),
+    ):
+        ours, theirs = values["FlashPass*"], values[other]
+        if ours is not None and theirs is not None:
+            checks.append(Check(f"{name}: FlashPass* / {other}", ours / theirs, *bounds))
+    labels = list(NAMES.values())
+    for slower, faster in itertools.pairwise(labels):
+        one, two = mean[faster], mean[slower]
+        if one is not None and two is not None:
+            checks.append(Check(f"all flows: {faster} / {slower}", one / two, None, 1.0))
+    return checks

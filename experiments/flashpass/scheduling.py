@@ -1,0 +1,185 @@
+"""Figure 4 with Tables III and IV: two flows whose data meets, or does not, because credits know no round trips."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.flashpass.pictures import timeline_figure
+from experiments.flashpass.published import published
+from experiments.flashpass.schemes import HEADER, NAMES, Scheme
+from experiments.flashpass.static import RATE, network_of
+from experiments.registry import Outcome, Settings
+from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.picture_file import picture_bytes
+from simulator.packet.credited import CONTROL, DATA, SHARE, ExpressPass, Finishing, FlashPass
+from simulator.packet.flows import Flows
+from simulator.packet.scenario import Setting
+from simulator.packet.simulation import Simulation
+
+DURATION = 0.02
+"""Seconds that each flow lasts at the rate that data may have."""
+
+LATER = 0.03
+"""Seconds from the start of flow 1 to that of flow 2."""
+
+FAR, NEAR = 0.01, 0.0
+"""Seconds from a sender to the switch for a round trip of 40 and of 20 ms; the receiver is 10 ms behind it."""
+
+CONTROL_LATER = (0.0, 0.01, 0.02, 0.03)
+"""The same for the control with equal round trips."""
+
+STEP, END = 2.5e-4, 0.14
+"""Seconds between two readings of the counters, and at the end."""
+
+PHASES = ("credits from", "to", "sends from", "to ", "arrives from", "to  ")
+
+SIZE_TIMES = 4
+"""The first of these, that a queue at the receiver's link does not change."""
+
+MILLISECOND, MOST_QUEUED = 1.0, 6.0
+"""Bars: milliseconds from the published times, packets that wait at most where round trips are equal."""
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """What two flows do over time.
+
+    Attributes:
+        phases: milliseconds of each flow in the order of `PHASES`, shape (2, 6).
+        times: seconds of the readings, shape (T,).
+        queued: packets that wait for the receiver's link, shape (T,).
+        peak: the most that ever waited.
+    """
+
+    phases: NDArray[np.float64]
+    times: NDArray[np.float64]
+    queued: NDArray[np.float64]
+    peak: float
+
+
+def scheme_of(name: str) -> Scheme:
+    """Return ExpressPass or FlashPass, both at the full rate at once and without credits beyond the demand."""
+    if name == "expresspass":
+        express = ExpressPass(initial_rate=1.0, counted=True, jitter=0.0, timeout=1.0)
+        return Scheme(replace(express, smallest_credit=CONTROL, largest_credit=CONTROL), None)
+    flash = FlashPass(pace=1.0, jitter=0.0, finishing=Finishing.PASSIVE, least_loss=0.0, most_loss=0.0, timeout=1.0)
+    return Scheme(flash, None)
+
+
+def simulate(name: str, seed: int, delays: Sequence[float] = (FAR, NEAR), later: float = LATER) -> Timeline:
+    """Return the timeline of two flows to one receiver."""
+    scheme = scheme_of(name)
+    plain = network_of(delays)
+    network = scheme.on(plain)
+    size = round(DURATION * RATE * 1e6 / 8 * (1 - SHARE) / DATA) * (DATA - HEADER)
+    flows = Flows.of([0, 1], 2, scheme.transport, size=size, start=[0.0, later])
+    to_receiver = len(network.links) - 1
+    setting = Setting(seed=seed, probed=[to_receiver], probe_every=STEP)
+    simulation = Simulation(network, [flows], setting)
+    readings = []
+    times = np.arange(0, END, STEP)
+    for time in times:
+        simulation.run(time)
+        arrived = simulation.flow_results().arrived
+        credited = simulation.port_counters()["sent_packets"][[1, 3]]
+        sent = simulation.flow_results().sent
+        readings.append([*credited.tolist(), *sent.tolist(), *arrived.tolist()])
+    table = np.array(readings, np.int64).reshape(times.size, 3, 2)
+    phases = np.zeros((2, len(PHASES)))
+    for flow in (0, 1):
+        for kind in range(3):
+            first, last = _span(table[:, kind, flow], times)
+            # Credits are counted where they leave the switch, a link behind the receiver.
+            before = network.links[to_receiver].delay if kind == 0 else 0.0
+            phases[flow, 2 * kind : 2 * kind + 2] = 1e3 * (first - before), 1e3 * (last - before)
+    at, queued = simulation.probes()
+    peak = float(simulation.link_results().queued_peak[to_receiver]) / DATA
+    return Timeline(phases, at, queued[:, 0] / DATA, peak)
+
+
+def _span(counted: NDArray[np.int64], times: NDArray[np.float64]) -> tuple[float, float]:
+    """Return between which times the counter goes from 1 % to 99 % of its end: stragglers do not count."""
+    if counted[-1] == 0:
+        return float("nan"), float("nan")
+    begun = np.flatnonzero(counted > 0.01 * counted[-1])[0]
+    ended = np.flatnonzero(counted >= 0.99 * counted[-1])[0]
+    return float(times[begun]), float(times[ended])
+
+
+def run_scheduling(settings: Settings, output: OutputFolder) -> Outcome:
+    """Run both transports with different round trips, and ExpressPass with equal ones."""
+    found = {name: simulate(name, settings.seed) for name in ("expresspass", "flashpass")}
+    control = [simulate("expresspass", settings.seed, (FAR, FAR), later) for later in CONTROL_LATER]
+    exhibits = [_times(name, found[name], table) for name, table in (("expresspass", "III"), ("flashpass", "IV"))]
+    exhibits.append(_queues(found["expresspass"], found["flashpass"], control))
+    picture = timeline_figure({NAMES[name]: (each.times, each.queued) for name, each in found.items()})
+    output.write_bytes("flashpass-fig4-queue-over-time.svg", picture_bytes(picture, ".svg"))
+    return write_exhibits("flashpass-fig4", exhibits, settings, output)
+
+
+def _times(name: str, found: Timeline, table: str) -> Exhibit:
+    theirs = published()["scheduling"][name]
+    lines, checks = [], []
+    for flow, row in enumerate(found.phases.tolist()):
+        label = f"flow {flow + 1}"
+        points = [Point.of(x, [value], their) for x, value, their in zip(PHASES, row, theirs[label], strict=True)]
+        lines.append(Line(label, tuple(points)))
+        for x, value, their in zip(PHASES, row, theirs[label], strict=True):
+            collides = name == "expresspass" and x == PHASES[-1]  # data that waits in the queue arrives later
+            if not collides:
+                near = (their - MILLISECOND, their + MILLISECOND)
+                checks.append(Check(f"{label}: {x.strip()}", value, *near))
+    return Exhibit(
+        name=f"flashpass-fig4-{name}",
+        title=f"{NAMES[name]}: two flows of 20 ms at 10 Gbit/s, round trips of 40 and 20 ms, the second 30 ms later",
+        reproduces=f"FlashPass Table {table}",
+        backend="packet",
+        axis="phase",
+        quantity="milliseconds from the start of flow 1",
+        lines=tuple(lines),
+        published=published()["source"],
+        checks=tuple(checks),
+        remarks=(
+            f"Read every {1e3 * STEP:g} ms; from 1 % to 99 % of a flow's packets.",
+            "A flow has what data may send in 20 ms: 94.82 % of 25 MB.",
+            "The published times are a model's, without the queue in which data that collides waits.",
+        ),
+    )
+
+
+def _queues(express: Timeline, flash: Timeline, control: Sequence[Timeline]) -> Exhibit:
+    theirs = published()["scheduling"]["queue"]
+    equal = max(each.peak for each in control)
+    rows = (
+        ("ExpressPass, 40 and 20 ms", express.peak, theirs["expresspass"]),
+        ("ExpressPass, equal round trips", equal, theirs["same-rtt"]),
+        ("FlashPass, 40 and 20 ms", flash.peak, None),
+    )
+    most = 0.02 * RATE * 1e6 / 8 / DATA  # equation 1 of the paper
+    return Exhibit(
+        name="flashpass-fig4-queue",
+        title="longest queue where two flows meet",
+        reproduces="FlashPass Figure 4",
+        backend="packet",
+        axis="packets",
+        quantity="packets of 1538 bytes",
+        lines=tuple(Line(label, (Point.of("longest queue", [value], their),)) for label, value, their in rows),
+        published=published()["source"],
+        checks=(
+            Check("ExpressPass with equal round trips", equal, None, MOST_QUEUED),
+            Check("ExpressPass, 40 and 20 ms: at most difference of round trips x rate", express.peak, None, most),
+            Check("ExpressPass / published", express.peak / theirs["expresspass"], 0.9, 1.1),
+            Check("FlashPass", flash.peak, None, MOST_QUEUED),
+        ),
+        remarks=(
+            "Both flows' data comes to the switch from 60 to 80 ms: (2 x 0.9482 - 1) x 25 MB wait in the end.",
+            "The paper reports 12.5 MB: half of its own equation 1, and half of the packets of one flow.",
+        ),
+    )

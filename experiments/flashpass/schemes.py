@@ -1,0 +1,72 @@
+"""The transports that the papers compare, each with the queues that it needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from simulator.packet.credited import DATA, EXPRESSPASS_PORTS, ExpressPass, FlashPass, Ports
+from simulator.packet.network import Network
+from simulator.packet.queues import Fifo
+from simulator.packet.transports import Congestion, Tcp, Transport
+
+HEADER = 78
+"""Bytes of a packet on the wire that are no payload, the same for all transports."""
+
+NAMES = {
+    "cubic": "Cubic",
+    "expresspass": "ExpressPass",
+    "expresspass*": "ExpressPass*",
+    "flashpass": "FlashPass",
+    "flashpass*": "FlashPass*",
+}
+
+BUFFER = 20.0
+"""Bytes of data in front of a link per Mbit/s: 20 KB per port and Gbit/s."""
+
+
+EXPRESSPASS = replace(
+    ExpressPass.of_public_code(),
+    smallest_credit=ExpressPass().smallest_credit,
+    largest_credit=ExpressPass().largest_credit,
+    timeout=ExpressPass().timeout,
+)
+"""ExpressPass by its public code, on which the simulations of both papers rest, with their credits and timeout."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A transport and the network for it.
+
+    Attributes:
+        transport: of all flows.
+        buffer: bytes of data that wait at a port, per Mbit/s of its link; None for no limit.
+    """
+
+    transport: Transport
+    buffer: float | None = BUFFER
+
+    @classmethod
+    def of(cls, name: str) -> Scheme:
+        """Return the scheme of this name, with the paper's parameters."""
+        early = name.endswith("*")
+        if name == "cubic":
+            return cls(Tcp(Congestion.CUBIC, header=HEADER, first_timeout=0.2))
+        return cls(replace(EXPRESSPASS, early=early) if name.startswith("expresspass") else FlashPass(early=early))
+
+    def on(self, network: Network) -> Network:
+        """Return the network with this scheme's queues; TCP has one queue at each output of a switch."""
+        if not isinstance(self.transport, FlashPass | ExpressPass):
+            return self._with_tail_drop(network)
+        ports = Ports() if isinstance(self.transport, FlashPass) else EXPRESSPASS_PORTS
+        if self.buffer is None:
+            return ports.on(network, Fifo().limit)
+        return replace(ports, buffer=self.buffer).on(network)
+
+    def _with_tail_drop(self, network: Network) -> Network:
+        hosts = set(network.hosts)
+        queues = {
+            rate: Fifo() if self.buffer is None else Fifo(max(DATA, round(self.buffer * rate)))
+            for rate in {link.rate for link in network.links}
+        }
+        links = [link if link.source in hosts else replace(link, queueing=queues[link.rate]) for link in network.links]
+        return replace(network, links=links)

@@ -1,0 +1,173 @@
+"""Figure 10: long flows of many senders to one receiver, with different and with equal round trips."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from experiments.flashpass.published import published
+from experiments.flashpass.schemes import NAMES, Scheme
+from experiments.registry import Outcome, Settings
+from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
+from experiments.sweep.sweep import Sweep, swept
+from experiments.sweep.workers import Workers
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from simulator.packet.credited import DATA
+from simulator.packet.flows import Flows
+from simulator.packet.network import Network
+from simulator.packet.scenario import Setting
+from simulator.packet.simulation import Simulation
+from simulator.portable_random import Draws
+
+RATE = 10_000.0
+MOST_DELAY, RECEIVER_DELAY = 0.02, 0.01
+LATEST_START = 0.2
+START = 0.2
+"""Part of the time before throughput is measured: with it, the published 9.5 Gbit/s is more than credits allow."""
+
+SCHEMES = ("cubic", "expresspass", "flashpass")
+CASES = {"a": "20 senders, different delays", "b": "200 senders, different delays", "c": "20 senders, equal delays"}
+SENDERS = {"a": 20, "b": 200, "c": 20}
+
+LEAST_FLASHPASS, CUBIC, CUBIC_LOSS = 9.0, (5.0, 8.0), 0.5
+"""Bars: Gbit/s of FlashPass, Gbit/s of Cubic, % of Cubic's packets that are lost."""
+
+_DELAYS, _STARTS = range(2)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run: a scheme by name, a case of the figure, simulated seconds."""
+
+    scheme: str
+    which: str
+    seconds: float
+    seed: int
+
+
+def network_of(delays: Sequence[float]) -> Network:
+    """Return senders with these delays to a switch, and a receiver behind it, the last host."""
+    network = Network()
+    hosts = [network.add_host() for _ in range(len(delays) + 1)]
+    switch = network.add_switch()
+    for host, delay in zip(hosts, [*delays, RECEIVER_DELAY], strict=True):
+        network.connect((host, switch), RATE, delay)
+        network.connect((switch, host), RATE, delay)
+    return network
+
+
+def measured(ready: None, case: Case) -> list[float]:
+    """Return the Gbit/s of data on the receiver's link, the % of data packets lost, and the longest queue in KB.
+
+    The first is measured after the start, the others from the first moment.
+    """
+    del ready
+    count = SENDERS[case.which]
+    equal = case.which == "c"
+    delays = [RECEIVER_DELAY] * count if equal else (MOST_DELAY * Draws(case.seed, _DELAYS).uniform(count)).tolist()
+    scheme = Scheme.of(case.scheme)
+    network = scheme.on(network_of(delays))
+    start = LATEST_START * Draws(case.seed, _STARTS).uniform(count)
+    flows = Flows.of(range(count), count, scheme.transport, start=start)
+    simulation = Simulation(network, [flows], Setting(seed=case.seed))
+    from_then_on = START * case.seconds
+    if not simulation.run(from_then_on):
+        raise KeyboardInterrupt
+    before = int(simulation.flow_results().arrived.sum())
+    if not simulation.run(case.seconds):
+        raise KeyboardInterrupt
+    results = simulation.flow_results()
+    arrived, dropped = int(results.arrived.sum()), int(results.dropped.sum())
+    peak = float(simulation.link_results().queued_peak[-1])
+    return [
+        8e-9 * DATA * (arrived - before) / (case.seconds - from_then_on),
+        100 * dropped / max(arrived + dropped, 1),
+        peak / 1000,
+    ]
+
+
+def run_static(
+    seconds: float, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
+) -> Outcome:
+    """Run Cubic, ExpressPass and FlashPass in all cases, every repetition with other delays and starts."""
+    seeds = range(settings.seed, settings.seed + settings.repetitions)
+    keys = [(scheme, which, seed) for scheme in SCHEMES for which in CASES for seed in seeds]
+    cases = [Case(scheme, which, seconds, seed) for scheme, which, seed in keys]
+    told = {"cases_of": [asdict(case) for case in cases]}
+    sweep = Sweep("flashpass-fig10", told, None, prepare=_nothing, work=measured, cases=cases)
+    with swept(sweep, workers, output, progress) as found:
+        runs = dict(zip(keys, found, strict=True))
+        exhibits = [
+            _exhibit(runs, seeds, 0, "throughput", "throughput of data on the wire (Gbit/s)", seconds),
+            _exhibit(runs, seeds, 1, "loss", "loss of data packets (%)", seconds),
+            _exhibit(runs, seeds, 2, "queue", "longest queue before the receiver's link (KB)", seconds),
+        ]
+        return write_exhibits("flashpass-fig10", exhibits, settings, output)
+
+
+def _nothing(context: None) -> None:
+    """Return the context unchanged: cases share no preparation."""
+    return context
+
+
+def _exhibit(
+    runs: Mapping[tuple[str, str, int], list[float]],
+    seeds: Sequence[int],
+    place: int,
+    name: str,
+    quantity: str,
+    seconds: float,
+) -> Exhibit:
+    theirs = published()["static"].get(name, {})
+    lines = []
+    for scheme in SCHEMES:
+        points = [
+            Point.of(
+                f"({which})",
+                [runs[scheme, which, seed][place] for seed in seeds],
+                theirs[scheme][number] if scheme in theirs else None,
+            )
+            for number, which in enumerate(CASES)
+        ]
+        lines.append(Line(NAMES[scheme], tuple(points)))
+    return Exhibit(
+        name=f"flashpass-fig10-{name}",
+        title="long flows to one receiver at 10 Gbit/s with 200 KB of buffer",
+        reproduces="FlashPass Figure 10",
+        backend="packet",
+        axis="case",
+        quantity=quantity,
+        lines=tuple(lines),
+        published=published()["source"] if theirs else None,
+        checks=tuple(_checks(lines, name)),
+        remarks=(
+            *(f"({which}): {words}." for which, words in CASES.items()),
+            f"{seconds:g} simulated seconds; flows start within the first {LATEST_START:g} s.",
+            f"Throughput is that after the first {START * seconds:g} s; losses are those of the whole time.",
+        ),
+    )
+
+
+def _checks(lines: Sequence[Line], name: str) -> list[Check]:
+    cubic, express, flash = (line.points for line in lines)
+    checks: list[Check] = []
+    for ours_cubic, ours_express, ours_flash in zip(cubic, express, flash, strict=True):
+        where = ours_flash.x
+        if name == "throughput":
+            checks.append(Check(f"FlashPass in {where}", _known(ours_flash), LEAST_FLASHPASS, None))
+            checks.append(Check(f"Cubic in {where}", _known(ours_cubic), *CUBIC))
+        if name == "loss":
+            checks.append(Check(f"FlashPass in {where}", _known(ours_flash), None, 0.0))
+            checks.append(Check(f"Cubic in {where}", _known(ours_cubic), CUBIC_LOSS, None))
+            lossless = where == "(c)"
+            bounds = (None, 0.0) if lossless else (1e-6, None)
+            checks.append(Check(f"ExpressPass in {where}", _known(ours_express), *bounds))
+    return checks
+
+
+def _known(point: Point) -> float:
+    assert point.value is not None
+    return point.value

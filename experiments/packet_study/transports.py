@@ -1,0 +1,66 @@
+"""Transports of packet studies by name; those by credits come with queues of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from kuijia_base.errors import InputError
+from simulator.packet.credited import EXPRESSPASS_PORTS, Credited, ExpressPass, FlashPass, Ports
+from simulator.packet.network import Network
+from simulator.packet.transports import Congestion, Tcp, Transport
+
+CREDITED: Mapping[str, Credited] = {
+    "flashpass": FlashPass(),
+    "flashpass*": FlashPass(early=True),
+    "expresspass": ExpressPass(),
+    "expresspass*": ExpressPass(early=True),
+}
+"""Those with a star send data without credits at first (Aeolus)."""
+
+TRANSPORTS = (*(each.value for each in Congestion), *CREDITED)
+
+QUEUE = "drop-tail"
+"""The only discipline for data of transports by credits."""
+
+
+@dataclass(frozen=True)
+class Credits:
+    """Settings of transports by credits.
+
+    Attributes:
+        wait: seconds from an emulation packet of FlashPass to its data; None for the least that suffices.
+        share: part of each link's rate for emulation packets or credits; None for as many as data packets.
+    """
+
+    wait: float | None = None
+    share: float | None = None
+
+
+def require_queues(transports: tuple[str, ...], queues: tuple[str, ...]) -> None:
+    """Raise InputError if a transport by credits is to run with another discipline than `QUEUE`."""
+    credited = next((name for name in transports if name in CREDITED), None)
+    other = next((queue for queue in queues if queue != QUEUE), None)
+    if credited is not None and other is not None:
+        raise InputError("option", "--queue", f"{other} is given with {credited}, which has queues of its own", QUEUE)
+
+
+def transport_of(name: str, tcp: Tcp, settings: Credits) -> Transport:
+    """Return the transport of this name, with the packets and the shortest timeout of `tcp`."""
+    if name not in CREDITED:
+        return replace(tcp, congestion=Congestion(name))
+    chosen = replace(CREDITED[name], payload=tcp.payload, header=tcp.header, timeout=tcp.min_timeout)
+    share = settings.share
+    chosen = replace(
+        chosen, share=chosen.control / (chosen.control + chosen.largest_packet) if share is None else share
+    )
+    if isinstance(chosen, FlashPass):
+        return replace(chosen, wait=settings.wait)
+    assert isinstance(chosen, ExpressPass)
+    return chosen
+
+
+def with_ports(network: Network, transport: Credited, buffer: int) -> Network:
+    """Return the network with the transport's queues at all ports, and so many bytes for data at each."""
+    ports = Ports() if isinstance(transport, FlashPass) else EXPRESSPASS_PORTS
+    return replace(ports, share=transport.share).on(network, buffer)

@@ -1,0 +1,96 @@
+"""Experiments on transports by credits, on runs small enough for a test."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments.flashpass import static
+from experiments.flashpass.convergence import UNIFORM, converged_after, shares
+from experiments.flashpass.dynamic import run_waste
+from experiments.flashpass.published import published
+from experiments.flashpass.scheduling import SIZE_TIMES, simulate
+from experiments.flashpass.schemes import EXPRESSPASS, NAMES, Scheme
+from experiments.flashpass.static import Case, measured, run_static
+from experiments.flashpass.wan import DELAYS, HOSTS, wan
+from experiments.flashpass.wan import Case as WanCase
+from experiments.registry import Settings
+from experiments.sweep.workers import Workers
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from simulator.packet.credited import EXPRESSPASS_PORTS, ExpressPass, Ports
+
+SETTINGS = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
+
+
+def test_times_of_two_flows_are_those_of_the_tables_to_the_millisecond() -> None:
+    for name in ("expresspass", "flashpass"):
+        found = simulate(name, 1)
+        for flow, row in enumerate(found.phases.tolist()):
+            theirs = published()["scheduling"][name][f"flow {flow + 1}"]
+            assert row[:SIZE_TIMES] == pytest.approx(theirs[:SIZE_TIMES], abs=1.0)
+
+
+def test_the_wan_is_that_of_the_paper() -> None:
+    network = wan()
+    assert len(network.hosts) == 3 * HOSTS
+    between = {
+        (link.source - 3 * HOSTS, link.target - 3 * HOSTS): link.delay
+        for link in network.links
+        if link.source >= 3 * HOSTS and link.target >= 3 * HOSTS
+    }
+    assert between == {ends: delay for pair, delay in DELAYS.items() for ends in (pair, pair[::-1])}
+
+
+def test_all_transports_meet_the_same_flows() -> None:
+    drawn = [WanCase(0.4, 30, 3, Scheme.of(name)).drawn(wan()) for name in NAMES]
+    for flows in drawn[1:]:
+        assert flows.size.tolist() == drawn[0].size.tolist()
+        assert flows.start.tolist() == drawn[0].start.tolist()
+        assert flows.target.tolist() == drawn[0].target.tolist()
+
+
+def test_flashpass_loses_nothing_in_the_case_that_cubic_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(static, "RATE", 1500.0)
+    flash, cubic = (measured(None, Case(name, "c", 1.5, 1)) for name in ("flashpass", "cubic"))
+    assert flash[1] == 0.0
+    assert cubic[1] > 0.0
+
+
+def test_an_experiment_has_published_numbers_beside_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(static, "RATE", 200.0)
+    output = OutputFolder(tmp_path)
+    outcome = run_static(0.3, SETTINGS, Workers(1), output, Progress(io.StringIO()))
+    assert "9.1" in outcome.text
+    assert {path.name for path in tmp_path.iterdir()} >= {"flashpass-fig10-loss.json", "flashpass-fig10-loss.svg"}
+    assert outcome.summary["passed"] == (not outcome.missed)
+
+
+def test_credits_of_expresspass_are_wasted_for_a_round_trip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("experiments.flashpass.dynamic.MEGABYTES", (1,))
+    outcome = run_waste(4, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
+    exhibit = outcome.summary["exhibits"][0]  # type: ignore[index]  # JSON data
+    assert exhibit["lines"][0]["points"][0]["value"] > 1
+
+
+@pytest.mark.parametrize("rate", [10_000.0, 100_000.0])
+@pytest.mark.parametrize("ports", [EXPRESSPASS_PORTS, UNIFORM])
+def test_a_second_flow_of_expresspass_has_its_share_within_five_round_trips_and_keeps_it(
+    rate: float, ports: Ports
+) -> None:
+    express = ExpressPass(initial_rate=0.5, initial_weight=0.5)
+    share = np.mean([shares(express, ports, rate, seed) for seed in range(1, 6)], axis=0)
+    assert converged_after(share) <= 5
+    assert 0.45 <= share[60:].mean() <= 0.55
+
+
+@pytest.mark.parametrize("rate", [10_000.0, 100_000.0])
+def test_the_public_code_gives_two_flows_equal_shares_of_the_whole_link(rate: float) -> None:
+    for start in (1 / 2, 1 / 16):
+        express = replace(EXPRESSPASS, initial_rate=start, initial_weight=start)
+        share = np.mean([shares(express, EXPRESSPASS_PORTS, rate, seed) for seed in range(1, 6)], axis=0)
+        assert 0.47 <= share[60:].mean() <= 0.53

@@ -1,0 +1,78 @@
+"""ExpressPass in its paper's data centre, and the buffers that reactive transports need."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.flashpass import buffers, data_center
+from experiments.flashpass.buffers import needed, utilisation
+from experiments.flashpass.data_center import Case, outcome, run_queues, run_waste
+from experiments.flashpass.data_center import data_center as network_of
+from experiments.flashpass.published import published
+from experiments.registry import Settings
+from experiments.sweep.workers import Workers
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from simulator.packet.routing import Ecmp
+
+SETTINGS = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
+
+
+def test_the_data_centre_is_that_of_the_paper() -> None:
+    network = network_of(10_000.0)
+    assert len(network.hosts) == 192
+    assert network.nodes - 192 == 8 + 16 + 32
+    racks = {link.target for link in network.links if link.source < 192}
+    assert len(racks) == 32
+    for rack in racks:
+        down = [link for link in network.links if link.source == rack and link.target < 192]
+        up = [link for link in network.links if link.source == rack and link.target >= 192]
+        assert (len(down), len(up)) == (6, 2)
+    cores = dict.fromkeys(range(192, 200), 0)
+    for link in network.links:
+        if link.source in cores:
+            cores[link.source] += 1
+    assert set(cores.values()) == {8}
+
+
+def test_every_host_of_the_data_centre_reaches_the_others_over_both_aggregation_switches() -> None:
+    choices = Ecmp(network_of(10_000.0)).choices(191)
+    assert len(choices[0]) == 1
+    rack = network_of(10_000.0).links[choices[0][0]].target
+    assert len(choices[rack]) == 2
+
+
+def test_expresspass_loses_no_data_and_keeps_queues_short() -> None:
+    found = outcome(None, Case("web search", 0.6, 10_000.0, 1 / 16, 60, 1))
+    assert found["dropped"] == found["unfinished"] == 0
+    assert 0 < found["mean"] < found["peak"] < 60
+
+
+def test_a_lower_first_rate_wastes_fewer_credits_of_short_flows() -> None:
+    case = Case("web server", 0.6, 10_000.0, 1 / 2, 150, 1)
+    fast, slow = outcome(None, case), outcome(None, replace(case, start=1 / 16))
+    assert 0 < slow["unused"] / slow["credits"] < fast["unused"] / fast["credits"] < 0.6
+
+
+def test_data_centre_experiments_have_published_numbers_beside_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_center, "WORKLOADS", {"web server": "web-server", "cache follower": "cache-follower"})
+    monkeypatch.setattr(data_center, "LOADS", (0.2,))
+    monkeypatch.setattr(data_center, "RATES", (10_000.0,))
+    queues = run_queues(10, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
+    assert "38.5" in queues.text
+    waste = run_waste(10, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
+    assert "19" in waste.text
+
+
+def test_a_tenth_of_the_buffer_by_formula_costs_throughput() -> None:
+    assert needed(0.5) == 1.0
+    assert needed(0.2) == pytest.approx(published()["cubic buffer"])
+    whole, tenth = (utilisation(None, buffers.Case("NewReno", part * needed(0.5), 20.0, 1)) for part in (1.0, 0.1))
+    assert whole > 0.99
+    assert 0.7 < tenth < 0.97
