@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Literal
 
@@ -35,6 +36,9 @@ _MODULES = (
     "experiments.flashpass.credit_commands",
 )
 """Modules with experiments; importing one registers its experiments."""
+
+_MOST_SUGGESTED = 10
+"""Names that are shown at most when another one is not known."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +165,9 @@ def find_experiment(name: str) -> Experiment:
     """Return the experiment of this name; raises InputError if there is none."""
     known = {each.name: each for each in all_experiments()}
     if name not in known:
-        raise InputError("experiment", name, "is unknown", f"one of {', '.join(known)} (see `kuijia list`)")
+        alike = get_close_matches(name, known, n=len(known))
+        named = ", ".join(each for each in known if each in alike[:_MOST_SUGGESTED])
+        raise InputError("experiment", name, "is unknown", f"one of {named or 'those'} (see `kuijia list`)")
     return known[name]
 
 

@@ -23,10 +23,18 @@ def test_an_experiment_is_found_by_its_name() -> None:
     assert find_experiment("table3").name == "table3"
 
 
-def test_an_unknown_name_is_refused_and_the_known_ones_are_told() -> None:
+def test_an_unknown_name_is_refused_and_those_like_it_are_told() -> None:
     with pytest.raises(InputError, match=r"experiment:table9: is unknown, expected one of table2, table3") as caught:
         find_experiment("table9")
     assert caught.value.exit_status == 2
+
+
+@pytest.mark.parametrize("name", ["dumbbell", "fig", "flashpass", "x" * 100_000])
+def test_however_many_experiments_there_are_few_are_told(name: str) -> None:
+    with pytest.raises(InputError) as caught:
+        find_experiment(name)
+    assert caught.value.expected.count(",") < 10
+    assert caught.value.expected.endswith(" (see `kuijia list`)")
 
 
 def test_a_name_can_be_registered_once(monkeypatch: pytest.MonkeyPatch) -> None:

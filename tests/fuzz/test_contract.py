@@ -30,11 +30,11 @@ class OneCase(CaseTarget):
 
     name = "one"
     suffix = ".case"
-    megabytes = 400
 
     def __init__(self, act: Callable[[Path], object], seconds: float) -> None:
         self._act = act
         self.seconds = seconds
+        self.megabytes = resident() + 300  # worker processes begin with all that this one has
 
     def make(self, random: Random) -> bytes:
         return random.randbytes(3)
@@ -45,6 +45,12 @@ class OneCase(CaseTarget):
 
     def run(self, arguments: Sequence[str]) -> None:
         self._act(Path(arguments[0]))
+
+
+def resident() -> int:
+    """Return the resident memory of this process in MB (proc(5), statm)."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") // MEGABYTE
 
 
 def found(act: Callable[[Path], object], folder: Path, cases: int = 3, seconds: float = 10.0) -> Report:
