@@ -55,6 +55,9 @@ SEND_SECONDS = 30.0
 """Seconds that a box may take to take an order, or the agent."""
 
 _PATIENCE_SECONDS = 0.5
+_LAST_WORDS_SECONDS = 1.0
+"""Seconds to wait for the end of an SSH whose box is given up, and again for the thread that reads its output."""
+
 _COMPLAINT_SECONDS = 1.0
 """Seconds to wait for the last output of an SSH that has ended."""
 
@@ -271,7 +274,9 @@ class Connection:
         Without `how`, the connection has ended: because of what the listener found, or by itself.
         """
         with suppress(subprocess.TimeoutExpired):
-            self._ssh.wait(1)
+            self._ssh.wait(_LAST_WORDS_SECONDS)
+        if not how and self._listener.ident is not None:
+            self._listener.join(_LAST_WORDS_SECONDS)  # it may not have read yet what came before the end
         how = how or self._fault or self._end()
         said = self._complaints.text(_COMPLAINT_SECONDS).strip().splitlines()
         if any(_OTHER_HOST_KEY in line for line in said):

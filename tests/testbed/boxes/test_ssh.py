@@ -7,6 +7,7 @@ import json
 import shlex
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -222,6 +223,27 @@ def test_a_box_that_is_given_up_before_it_is_asked_is_given_the_reason(ssh_stand
         while connection.is_alive and time.monotonic() < deadline:
             time.sleep(0.01)
         with pytest.raises(DeadBoxError, match=r"^switch a answers an order that was not sent$"):
+            connection.call("clock")
+
+
+def test_an_answer_that_is_read_late_is_still_the_reason(ssh_stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = f"print({GREETING!r}); print('no answer')"
+    ssh_stand_in.write_text(f"#!/bin/sh\nexec {SYSTEM_PYTHON} -c {shlex.quote(program)} 2>/dev/null\n")
+    is_waited_for = threading.Event()
+
+    class AwaitedThread(threading.Thread):
+        def join(self, timeout: float | None = None) -> None:
+            is_waited_for.set()
+            super().join(timeout)
+
+    def read_late(_line: bytes) -> None:
+        is_waited_for.wait(30)
+
+    monkeypatch.setattr("testbed.boxes.ssh.threading.Thread", AwaitedThread)
+    monkeypatch.setattr("testbed.boxes.ssh._answer", read_late)
+    with Connection("switch a", Login("box")) as connection:
+        connection._ssh.wait(30)
+        with pytest.raises(DeadBoxError, match=r"^switch a has closed the connection, or sends no valid answer$"):
             connection.call("clock")
 
 
