@@ -76,8 +76,8 @@ void Cubic::grow(Window &window, double acknowledged, const Moment &moment) {
 
 void Cubic::lost(Window &window, double in_flight, const Moment &) {
     before_ = window.size;
-    // Section 4.7, fast convergence: a flow that did not regain its old maximum gives way.
-    most_ = window.size < most_ ? window.size * (1 + beta) / 2 : window.size;
+    // Section 4.7: a flow that did not regain its old maximum gives way.
+    most_ = fast_convergence_ && window.size < most_ ? window.size * (1 + beta) / 2 : window.size;
     window.threshold = std::max(std::min(in_flight, window.size) * beta, smallest_window);
     window.size = window.threshold;
     epoch_ = never;
