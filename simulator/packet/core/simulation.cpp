@@ -175,8 +175,11 @@ void Simulation::fetch_ahead() {
     if (const auto *port = busy_port(4)) {
         if (const auto next = next_hop(*port); next == no_hop)
             fetch(flows_[pool_[port->link.head].flow].transport.get());
-        else if (!ports_[next].link.empty())
-            fetch(&pool_[ports_[next].link.tail]);
+        else if (const auto &target = ports_[next]; !target.link.empty()) {
+            fetch(&pool_[target.link.tail]);
+            if (target.first_waiting != no_packet)
+                fetch(&pool_[target.first_waiting]);
+        }
     }
 }
 
