@@ -39,6 +39,7 @@ struct Options {
     uint32_t ackEvery = 1;
     double minTimeout = 0.2;
     double leastWindow = 0; // smallest DCTCP window in segments after a mark; 0 is ns-3's own
+    bool fastConvergence = true; // of Cubic
     double warmUp = 0; // seconds before goodput and queue are measured
     double until = 1;  // seconds
 };
@@ -267,6 +268,7 @@ void Configure(const Options &options) {
     socket("TcpSocketBase::MinRto", TimeValue(Seconds(options.minTimeout)));
     socket("TcpSocketBase::ClockGranularity", TimeValue(MicroSeconds(1)));
     socket("TcpCubic::HyStart", BooleanValue(false));
+    socket("TcpCubic::FastConvergence", BooleanValue(options.fastConvergence));
     // Between different bounds a queue stays where it begins.
     socket("TcpVegas::Alpha", UintegerValue(3));
     socket("TcpVegas::Beta", UintegerValue(3));
@@ -324,6 +326,7 @@ Options Read(int count, char **arguments) {
     line.AddValue("ack-every", "segments", options.ackEvery);
     line.AddValue("min-timeout", "seconds", options.minTimeout);
     line.AddValue("least-window", "segments", options.leastWindow);
+    line.AddValue("fast-convergence", "of Cubic", options.fastConvergence);
     line.AddValue("warm-up", "seconds", options.warmUp);
     line.AddValue("until", "seconds", options.until);
     line.Parse(count, arguments);

@@ -87,6 +87,7 @@ class Scene:
             "ack-every": self.ack_every,
             "min-timeout": self.min_timeout,
             "least-window": self.least_window,
+            "fast-convergence": self._fast_convergence,
             "warm-up": self.warm_up,
             "until": self.until,
         }
@@ -108,6 +109,11 @@ class Scene:
             return [len(network.links) - 2]
         return [number for number, link in enumerate(network.links) if link.source not in network.hosts]
 
+    @property
+    def _fast_convergence(self) -> bool:
+        """RFC 9438 section 4.7: it should be disabled where a single flow of Cubic has the network for itself."""
+        return len(self.flows) > 1
+
     def _network(self) -> Network:
         queue = Fifo(self.limit * PACKET, Threshold(self.threshold * PACKET) if self.threshold else None)
         if self.fabric is None:
@@ -126,6 +132,7 @@ class Scene:
             header=HEADER,
             receive_window=self.window,
             counting_limit=1 if self.congestion is Congestion.NEW_RENO else 1000,
+            cubic_fast_convergence=self._fast_convergence,
             min_timeout=self.min_timeout,
             dctcp_least_window=self.least_window,
             vegas_alpha=2,

@@ -41,6 +41,8 @@ class Tcp:
         initial_window: segments (RFC 6928).
         receive_window: segments.
         counting_limit: most segments by which an acknowledgement grows the window in slow start (L of RFC 3465).
+        cubic_fast_convergence: True if a flow of Cubic that did not regain its old maximum releases more bandwidth;
+            RFC 9438 section 4.7 wants it off where a single flow has the network for itself.
         dctcp_gain: weight g of the newest window in the estimate of marked segments (RFC 8257 section 4.2).
         dctcp_least_window: smallest window in segments after a mark: two in Linux, unspecified in RFC 8257. With a
             window below one, a segment is sent when the retransmission timer expires (RFC 3168 section 6.1.2).
@@ -80,6 +82,7 @@ class Tcp:
     initial_window: float = 10
     receive_window: int = 2**31
     counting_limit: float = 2
+    cubic_fast_convergence: bool = True
     dctcp_gain: float = 1 / 16
     dctcp_least_window: float = 2
     vegas_alpha: float = 2

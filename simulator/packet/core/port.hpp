@@ -35,14 +35,15 @@ struct alignas(64) Port {
     Time free_at = 0; // end of the last transmission so far
     Time delay = 0;
     Rate rate;
-    std::int64_t untouched = 0; // bytes up to which the queue takes packets as they are
-    std::uint32_t input = 0;    // number of the far node's input that the link leads to
+    std::int32_t untouched = 0; // bytes up to which the queue takes packets as they are
     bool up = true;
     bool lossy = false;
+    Time first_begins = 0; // when the transmission of the first waiting packet begins
     Backlog backlog;
     PortCounters counters;
     double loss = 0;
-    const FifoRules *rules; // of the queue of a port without a discipline
+    std::uint32_t input = 0; // number of the far node's input that the link leads to
+    const FifoRules *rules;  // of the queue of a port without a discipline
     Red red;
 
     Port(Rate rate_, Time delay_, const FifoRules *rules_)
@@ -53,7 +54,7 @@ struct alignas(64) Port {
     bool offer(PacketPool &pool, PacketId id, Time now, Random &random) {
         auto &packet = pool[id];
         // Without those of its packets that have begun, a backlog that leaves the packet as it is would also do so.
-        if (free_at <= now || backlog.bytes() + packet.size > std::min(untouched, backlog.peak()))
+        if (free_at <= now || backlog.bytes() + packet.size > std::min<std::int64_t>(untouched, backlog.peak()))
             settle(pool, now);
         if (backlog.bytes() + packet.size > untouched) {
             const auto idle = now > free_at ? now - free_at : 0;
@@ -71,8 +72,10 @@ struct alignas(64) Port {
             }
         }
         if (free_at > now) {
-            if (first_waiting == no_packet)
+            if (first_waiting == no_packet) {
                 first_waiting = id;
+                first_begins = free_at;
+            }
             backlog.add(now, packet.size);
             free_at += rate.of(packet.size);
         } else {
@@ -86,19 +89,18 @@ struct alignas(64) Port {
 
     // Accounts for the packets whose transmission has begun by now.
     void settle(const PacketPool &pool, Time now) {
-        while (first_waiting != no_packet && began(pool[first_waiting]) <= now)
+        while (first_waiting != no_packet && first_begins <= now)
             begin_first(pool);
     }
 
     // Accounts for the first waiting packet: its transmission has begun.
     void begin_first(const PacketPool &pool) {
         const auto &packet = pool[first_waiting];
-        backlog.remove(began(packet), packet.size);
+        backlog.remove(first_begins, packet.size);
         count_sent(packet);
         first_waiting = packet.next;
+        first_begins = packet.at - delay;
     }
-
-    Time began(const Packet &packet) const { return packet.at - delay - rate.of(packet.size); }
 
     void count_sent(const Packet &packet) {
         ++counters.sent_packets;

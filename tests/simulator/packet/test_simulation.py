@@ -72,8 +72,8 @@ def test_results_are_those_that_every_machine_gets() -> None:
     simulation.run()
     results = simulation.flow_results()
     picoseconds = np.rint(results.finished * 1e12).astype(np.int64)
-    assert int(picoseconds.sum()) == 930_476_450_277
-    assert int(results.retransmitted.sum()) == 112
+    assert int(picoseconds.sum()) == 927_486_726_277
+    assert int(results.retransmitted.sum()) == 120
 
 
 def test_a_run_in_steps_is_the_same_as_a_run_at_once() -> None:

@@ -89,9 +89,10 @@ struct FifoRules {
     std::unique_ptr<Discipline> discipline(const Site &site) const;
 
     // Returns the bytes, with the packet, up to which the queue neither drops nor marks it, whatever came before.
-    std::int64_t untouched() const {
+    std::int32_t untouched() const {
         const auto *threshold = std::get_if<ThresholdRules>(&marking);
-        return threshold != nullptr ? std::min(limit, threshold->size) : marking.index() == 0 ? limit : -1;
+        const auto most = threshold != nullptr ? std::min(limit, threshold->size) : marking.index() == 0 ? limit : -1;
+        return static_cast<std::int32_t>(most);
     }
 
     // Returns true if a port knows when a packet will leave as soon as the packet comes.

@@ -1,5 +1,7 @@
 #include "transports/congestion.hpp"
 
+#include <cmath>
+
 namespace kuijia::packet {
 
 namespace {
@@ -36,7 +38,9 @@ void Reno::grow(Window &window, double acknowledged, const Moment &) {
 }
 
 void Reno::lost(Window &window, double in_flight, const Moment &) {
-    window.threshold = std::max(in_flight / 2, smallest_window);
+    // FlightSize counts segments that were sent: the whole ones for which the window had room. Those beyond were sent by
+    // limited transmit and are not counted (RFC 5681 section 3.2 step 2).
+    window.threshold = std::max(std::floor(in_flight) / 2, smallest_window);
     window.size = window.threshold;
 }
 
@@ -76,8 +80,9 @@ void Cubic::grow(Window &window, double acknowledged, const Moment &moment) {
 
 void Cubic::lost(Window &window, double in_flight, const Moment &) {
     before_ = window.size;
-    // Section 4.7, fast convergence: a flow that did not regain its old maximum gives way.
-    most_ = window.size < most_ ? window.size * (1 + beta) / 2 : window.size;
+    // Section 4.7: a flow that did not regain its old maximum gives way.
+    most_ = fast_convergence_ && window.size < most_ ? window.size * (1 + beta) / 2 : window.size;
+    // Section 4.6 permits cwnd for FlightSize if, as here, windows that do not limit the sender do not grow.
     window.threshold = std::max(std::min(in_flight, window.size) * beta, smallest_window);
     window.size = window.threshold;
     epoch_ = never;

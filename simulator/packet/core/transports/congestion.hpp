@@ -88,7 +88,7 @@ class Reno : public Control {
 // RFC 9438, without the HyStart++ that it recommends.
 class Cubic : public Control {
   public:
-    explicit Cubic(double limit) : limit_(limit) {}
+    Cubic(double limit, bool fast_convergence) : limit_(limit), fast_convergence_(fast_convergence) {}
 
     void grow(Window &window, double acknowledged, const Moment &moment);
     void lost(Window &window, double in_flight, const Moment &moment);
@@ -102,6 +102,7 @@ class Cubic : public Control {
     static constexpr double scale = 0.4; // C of section 5
 
     double limit_;
+    bool fast_convergence_;
     double most_ = 0;    // W_max
     double before_ = 0;  // cwnd_prior
     double plateau_ = 0; // K, seconds
