@@ -47,6 +47,8 @@ class Credited:
             first.
         early_limit: most segments without credits; 0 for no limit.
         timeout: seconds of silence, or two round trips if this is more, after which the sender probes.
+        go_back: after a loss the sender repeats all that it has sent with credits since, as the public code of
+            ExpressPass does; otherwise only what is lost.
     """
 
     payload: int = DATA - 78
@@ -56,6 +58,7 @@ class Credited:
     early: bool = False
     early_limit: int = 0
     timeout: float = 0.2
+    go_back: bool = False
 
     symmetric: ClassVar[bool] = False
     """True if packets there and back must cross the same switches."""
@@ -144,6 +147,7 @@ class ExpressPass(Credited):
             target_loss=0.125,
             jitter=0.1,
             timeout=0.1,
+            go_back=True,
             as_code=True,
             scaled_start=40,
             early_stop=True,
