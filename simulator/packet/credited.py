@@ -119,7 +119,6 @@ class ExpressPass(Credited):
         scaled_start: segments below which a flow begins with less, in proportion; 0 for none.
         early_stop: the sender ends credits when as many as in the last round trip suffice.
         counted: the receiver sends no more credits than the sender has asked for.
-        stop_delay: seconds from the last data to the end of credits.
     """
 
     smallest_credit: int = 76
@@ -134,7 +133,6 @@ class ExpressPass(Credited):
     scaled_start: int = 0
     early_stop: bool = False
     counted: bool = False
-    stop_delay: float = 0.0
 
     symmetric: ClassVar[bool] = True
 
@@ -151,7 +149,6 @@ class ExpressPass(Credited):
             as_code=True,
             scaled_start=40,
             early_stop=True,
-            stop_delay=2e-3,
         )
 
     @property
