@@ -29,8 +29,12 @@ EXPRESSPASS = replace(
     smallest_credit=ExpressPass().smallest_credit,
     largest_credit=ExpressPass().largest_credit,
     timeout=ExpressPass().timeout,
+    early_stop=False,
 )
-"""ExpressPass by its public code, on which the simulations of both papers rest, with their credits and timeout."""
+"""ExpressPass by its public code, on which the simulations of both papers rest, with their credits and timeout.
+
+Neither paper ends credits before the last data has left, as that code does: FlashPass's Figure 5 is about that.
+"""
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,8 @@ class Credited:
             first.
         early_limit: most segments without credits; 0 for no limit.
         timeout: seconds of silence, or two round trips if this is more, after which the sender probes.
+        go_back: after a loss the sender repeats all that it has sent with credits since, as the public code of
+            ExpressPass does; otherwise only what is lost.
     """
 
     payload: int = DATA - 78
@@ -56,6 +58,7 @@ class Credited:
     early: bool = False
     early_limit: int = 0
     timeout: float = 0.2
+    go_back: bool = False
 
     symmetric: ClassVar[bool] = False
     """True if packets there and back must cross the same switches."""
@@ -116,7 +119,6 @@ class ExpressPass(Credited):
         scaled_start: segments below which a flow begins with less, in proportion; 0 for none.
         early_stop: the sender ends credits when as many as in the last round trip suffice.
         counted: the receiver sends no more credits than the sender has asked for.
-        stop_delay: seconds from the last data to the end of credits.
     """
 
     smallest_credit: int = 76
@@ -131,7 +133,6 @@ class ExpressPass(Credited):
     scaled_start: int = 0
     early_stop: bool = False
     counted: bool = False
-    stop_delay: float = 0.0
 
     symmetric: ClassVar[bool] = True
 
@@ -144,10 +145,10 @@ class ExpressPass(Credited):
             target_loss=0.125,
             jitter=0.1,
             timeout=0.1,
+            go_back=True,
             as_code=True,
             scaled_start=40,
             early_stop=True,
-            stop_delay=2e-3,
         )
 
     @property

@@ -31,6 +31,7 @@ from tests.simulator.packet.scenes import require_conserved
 EXACT = ExpressPass(initial_rate=1.0, jitter=0.0, smallest_credit=CONTROL, largest_credit=CONTROL)
 """Credits at the full rate, all of one size and at equal distances."""
 
+BOTH = (False, True)
 RATE = 200.0
 PAYLOAD = DATA - 78
 
@@ -185,7 +186,10 @@ def test_algorithm_1_leaves_a_flow_over_two_busy_links_no_more_than_a_twentieth(
     assert simulation.flow_results().dropped.sum() == 0
 
 
-@pytest.mark.parametrize("transport", [FlashPass(), FlashPass(early=True), ExpressPass(), ExpressPass(early=True)])
+@pytest.mark.parametrize(
+    "transport",
+    [kind(early=early, go_back=back) for kind in (FlashPass, ExpressPass) for early in BOTH for back in BOTH],
+)
 def test_every_byte_arrives_over_links_that_lose_packets_and_fail(transport: FlashPass | ExpressPass) -> None:
     ports = Ports() if isinstance(transport, FlashPass) else EXPRESSPASS_PORTS
     network = star([1e-3, 2e-3, 3e-3], ports=ports)
@@ -208,6 +212,26 @@ def test_only_what_is_lost_is_sent_again(transport: FlashPass | ExpressPass) -> 
     results = simulation.flow_results()
     assert results.goodput[0] == 5000 * PAYLOAD
     assert 30 < results.retransmitted[0] < 80  # 1 % of 5,000, give or take three standard deviations and lost probes
+
+
+def test_a_sender_that_goes_back_repeats_a_round_trip_of_data_as_well() -> None:
+    network = star([5e-3, 5e-3], ports=EXPRESSPASS_PORTS)
+    outage = Outage(to_last(network), 0.1, heals=0.1 + wire(DATA))  # loses what is on the link
+    slot = wire(DATA) / (1 - SHARE)
+    found = {}
+    for go_back in (False, True):
+        flows = Flows.of(0, 1, replace(EXACT, go_back=go_back), size=2000 * PAYLOAD)
+        simulation = Simulation(network, [flows], Setting(seed=1, outages=[outage]))
+        simulation.run(10.0)
+        require_conserved(simulation)
+        results = simulation.flow_results()
+        assert results.goodput[0] == 2000 * PAYLOAD
+        lost = int(results.dropped[0])
+        assert lost > 0
+        found[go_back] = int(results.retransmitted[0]) - lost
+    assert found[False] == 0
+    # What has left until the first packet behind the gap has crossed the link and its answer has come back.
+    assert found[True] == pytest.approx(0.02 / slot, abs=3)
 
 
 @pytest.mark.parametrize("transport", [FlashPass(), ExpressPass()])

@@ -29,6 +29,8 @@ void Credited::receive(Host &host, const Packet &packet) {
             take_credits(host, packet);
         } else if (packet.kind == Kind::acknowledgement) {
             segments_.acknowledged(packet);
+        } else if (packet.kind == Kind::request) {
+            segments_.go_back(packet.number);
         } else if (packet.kind == Kind::probe) {
             segments_.acknowledged(packet);
             if (packet.sent == probe_sent_)
@@ -141,6 +143,13 @@ void Credited::send_probe(Host &host) {
 }
 
 void Credited::take_data(Host &host, const Packet &packet) {
+    if (rules_.go_back && packet.ecn_capable && packet.number > arrived_.missing()) {
+        if (packet.blocks > 0)
+            credited_data(host, packet);
+        return ask_again(host);
+    }
+    if (packet.number == arrived_.missing())
+        asked_again_ = never;
     const auto news = arrived_.received(packet.number);
     if (news.is_new)
         goodput_ += packet.number + 1 == segments_.count() ? last_ : rules_.payload;
@@ -162,6 +171,15 @@ void Credited::take_data(Host &host, const Packet &packet) {
                                             [&](const Range &range) { return range.end <= packet.number; });
     const auto first = place == ranges.begin() ? place : place - 1;
     acknowledge(host, Kind::acknowledgement, arrived_.missing(), &*first, static_cast<std::uint8_t>(place - first + 1));
+}
+
+void Credited::ask_again(Host &host) {
+    if (asked_again_ != never && host.now() - asked_again_ < rules_.timeout)
+        return;
+    asked_again_ = host.now();
+    const auto made = small(host, Way::backward, Kind::request, of_control, rules_.control);
+    made.packet.number = arrived_.missing();
+    host.send(made.id);
 }
 
 // The last of the answers returns the probe.

@@ -2,7 +2,9 @@
 //
 // Recovery: the receiver answers data that arrives behind a gap, data that was sent without a credit (Aeolus, section
 // 3.3), and probes. A probe follows the last data, and comes again when the receiver has been silent for long; since it
-// is as long in queues as data is, its answer tells what was lost. Lost segments need new credits.
+// is as long in queues as data is, its answer tells what was lost. Lost segments need new credits. With `go_back` the
+// receiver keeps no data behind a gap but what was sent without credits: it asks for all of it again, once, and again
+// where data still comes behind the gap after `timeout`, as ExpressPass's public code does.
 //
 // Packets have these levels, whatever their flow's: 0 for what must not be lost, 1 for what is limited in its rate
 // (emulation packets, ExpressPass's credits), 2 for data and probes.
@@ -28,6 +30,7 @@ struct CreditedRules {
     bool early = false;                // data without credits until the first of them comes
     std::uint32_t early_limit = 0;     // most segments of these, 0 for no limit
     Time timeout = second / 5;         // of silence until a probe is sent, at least two round trips
+    bool go_back = false;              // after a loss everything is sent again
 
     template <typename Of> static auto common_fields() {
         constexpr auto most = std::numeric_limits<std::uint32_t>::max();
@@ -39,6 +42,7 @@ struct CreditedRules {
             plain("early", &Of::early),
             number("early_limit", &Of::early_limit, 0, most, "must be at least 0 segments"),
             duration("timeout", &Of::timeout, 1),
+            plain("go_back", &Of::go_back),
         };
     }
 
@@ -100,6 +104,7 @@ class Credited : public Transport {
   private:
     void go(Host &host);
     void take_data(Host &host, const Packet &packet);
+    void ask_again(Host &host);
     void answer_probe(Host &host, const Packet &packet);
     void acknowledge(Host &host, Kind kind, std::uint32_t number, const Range *blocks, std::uint8_t count) const;
     void send(Host &host, std::uint32_t number, bool scheduled, const Packet *credit);
@@ -112,6 +117,7 @@ class Credited : public Transport {
     std::uint32_t last_; // bytes of payload in the last segment
     ArrivedSegments arrived_;
     std::uint64_t goodput_ = 0;
+    Time asked_again_ = never; // for the first missing segment
     std::uint32_t early_sent_ = 0;
     bool is_early_;
     bool is_probed_ = true; // nothing was sent since the last probe

@@ -62,7 +62,6 @@ void ExpressPass::ask(Host &host) {
     const auto made = small(host, Way::forward, Kind::request, of_control, rules_.control);
     made.packet.number = demand();
     is_asking_ = true;
-    stop_at_ = never;
     host.send(made.id);
 }
 
@@ -83,17 +82,8 @@ void ExpressPass::send_due(Host &host) {
     const bool needs = demand() > 0;
     if (needs && !is_asking_ && !has_enough(host))
         return ask(host);
-    if (!is_asking_)
+    if (!is_asking_ || (needs && !has_enough(host)))
         return;
-    if (needs && !has_enough(host)) {
-        stop_at_ = never;
-        return;
-    }
-    if (stop_at_ == never)
-        stop_at_ = host.now() + rules_.stop_delay;
-    if (stop_at_ > host.now())
-        return;
-    stop_at_ = never;
     is_asking_ = false;
     host.send(small(host, Way::forward, Kind::stop, of_control, rules_.control).id);
 }

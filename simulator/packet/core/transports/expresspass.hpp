@@ -28,7 +28,6 @@ struct ExpressPassRules : CreditedRules {
     std::uint32_t scaled_start = 0; // segments below which a flow begins with a lower rate in proportion, 0 for none
     bool early_stop = false;        // when the credits of the last round trip suffice
     bool counted = false;           // the receiver sends no more credits than the request names segments
-    Time stop_delay = 0;            // from the last data to the end of credits
 
     static auto fields() {
         using Of = ExpressPassRules;
@@ -50,7 +49,6 @@ struct ExpressPassRules : CreditedRules {
                                   number("scaled_start", &Of::scaled_start, 0, most, "must be at least 0 segments"),
                                   plain("early_stop", &Of::early_stop),
                                   plain("counted", &Of::counted),
-                                  duration("stop_delay", &Of::stop_delay),
                               });
     }
     const char *fault() const {
@@ -104,7 +102,7 @@ class ExpressPass final : public Credited {
     void begin(Host &host) override { ask(host); }
     void take_credits(Host &host, const Packet &packet) override;
     void send_due(Host &host) override;
-    Time sender_deadline() const override { return stop_at_; }
+    Time sender_deadline() const override { return never; }
     void fell_silent(Host &host) override;
     void answer(Host &host, const Packet &packet) override;
     void credited_data(Host &host, const Packet &packet) override;
@@ -119,7 +117,6 @@ class ExpressPass final : public Credited {
 
     // The sender's.
     bool is_asking_ = false; // the receiver is to send credits
-    Time stop_at_ = never;
     Time counted_since_ = 0;
     std::uint32_t counted_ = 0; // credits since then
     std::uint32_t last_count_ = 0;

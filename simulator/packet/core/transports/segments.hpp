@@ -39,6 +39,13 @@ class SentSegments {
     // Learns which segments have arrived.
     void acknowledged(const Packet &packet);
 
+    // The receiver has kept nothing beyond `missing` that was sent with a credit: all of it has to be sent again.
+    void go_back(std::uint32_t missing) {
+        missing_ = std::max(missing_, missing);
+        resent_.clear();
+        lose(missing_, next_);
+    }
+
     // A probe leaves: its answer tells of all that was sent before.
     std::uint32_t probed() {
         resent_.clear();
