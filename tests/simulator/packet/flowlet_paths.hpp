@@ -41,7 +41,6 @@ class FlowletPaths {
 
   private:
     static constexpr std::uint32_t flows = 8;
-    static constexpr std::size_t most_hops = 4;
     struct Last {
         Time time = never;
         std::uint64_t changes = 0;
@@ -88,7 +87,7 @@ class FlowletPaths {
             require(link < links_.size() && links_[link].source == node, "a packet leaves by a link that is elsewhere");
             require(up_[link], "a packet goes into a link that is known to be down");
             path.push_back(link);
-            require(path.size() <= most_hops, "a packet goes round");
+            require(path.size() < paths_->nodes(), "a packet goes round");
         }
         if (last.time != never && now - last.time <= gap_ && last.changes == changes_)
             require(path == last.path, "a flowlet is on two paths");

@@ -1,7 +1,5 @@
 #include "routing/conga.hpp"
 
-#include "routing/switch_ecmp.hpp"
-
 #include <algorithm>
 
 namespace kuijia::packet {
@@ -41,8 +39,8 @@ std::unique_ptr<Forwarding> CongaRules::forwarding(ShortestPaths &paths, std::ui
 }
 
 Conga::Conga(ShortestPaths &paths, std::uint64_t seed, const CongaRules &rules)
-    : paths_(paths), rules_(rules), seed_(seed), random_(mixed(seed + 0x636f6e6761)), tags_(paths.links(), no_tag),
-      leaf_(paths.nodes(), no_number), leaf_number_(paths.nodes(), no_number) {
+    : paths_(paths), rules_(rules), further_on_(paths, seed), random_(mixed(seed + 0x636f6e6761)),
+      tags_(paths.links(), no_tag), leaf_(paths.nodes(), no_number), leaf_number_(paths.nodes(), no_number) {
     std::vector<std::uint32_t> uplinks(paths.nodes(), 0);
     for (std::uint32_t link = 0; link < paths.links(); ++link) {
         const auto source = paths.source(link);
@@ -56,12 +54,11 @@ Conga::Conga(ShortestPaths &paths, std::uint64_t seed, const CongaRules &rules)
 }
 
 std::uint32_t Conga::next(std::uint32_t node, std::uint32_t target, Packet &packet, Time now) {
-    const auto choices = paths_.choices(node, target);
-    if (choices.empty())
-        return no_link;
     if (!Header::is_in(packet))
-        return depart(node, target, choices, packet, now);
-    const auto link = choices.size() == 1 ? choices.front() : by_hash(choices, seed_, packet.flow, node);
+        return depart(node, target, packet, now);
+    const auto link = further_on_.next(node, target, packet, now);
+    if (link == no_link)
+        return link;
     if (paths_.is_host(paths_.target(link)))
         arrive(target, packet, now);
     else
@@ -70,9 +67,10 @@ std::uint32_t Conga::next(std::uint32_t node, std::uint32_t target, Packet &pack
 }
 
 // Gives a packet its header at its first switch, unless this is also its last one.
-std::uint32_t Conga::depart(std::uint32_t node, std::uint32_t target, Choices choices, Packet &packet, Time now) {
-    if (paths_.is_host(paths_.target(choices.front())))
-        return choices.size() == 1 ? choices.front() : by_hash(choices, seed_, packet.flow, node);
+std::uint32_t Conga::depart(std::uint32_t node, std::uint32_t target, Packet &packet, Time now) {
+    const auto choices = paths_.choices(node, target);
+    if (choices.empty() || paths_.is_host(paths_.target(choices.front())))
+        return further_on_.next(node, target, packet, now);
     auto &known = table(node, leaf_[target] == no_number ? target : leaf_[target]);
     auto &flowlet = flowlet_of(packet);
     const bool usable = flowlet.link != no_link && std::ranges::binary_search(choices, flowlet.link);

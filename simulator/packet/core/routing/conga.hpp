@@ -8,6 +8,7 @@
 #include "routing/congestion_table.hpp"
 #include "routing/forwarding.hpp"
 #include "routing/load_estimator.hpp"
+#include "routing/switch_ecmp.hpp"
 
 #include <span>
 
@@ -47,7 +48,7 @@ class Conga final : public Forwarding {
         Time last = 0;
     };
 
-    std::uint32_t depart(std::uint32_t node, std::uint32_t target, Choices choices, Packet &packet, Time now);
+    std::uint32_t depart(std::uint32_t node, std::uint32_t target, Packet &packet, Time now);
     std::uint32_t least_loaded(Choices choices, const CongestionTable &table, std::uint32_t before, Time now);
     void travel(std::uint32_t link, Packet &packet, Time now);
     void arrive(std::uint32_t target, const Packet &packet, Time now);
@@ -57,7 +58,7 @@ class Conga final : public Forwarding {
 
     ShortestPaths &paths_;
     CongaRules rules_;
-    std::uint64_t seed_;
+    SwitchEcmp further_on_;
     Random random_;
     std::vector<LoadEstimator> loads_;       // of each link
     std::vector<std::uint32_t> tags_;        // of each link, among those of its node that lead to switches
