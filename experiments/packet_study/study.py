@@ -76,6 +76,7 @@ class Study:
         load_balancer: name of the way in which packets are divided among paths.
         outages: links that fail.
         faults: faults of switches.
+        flowlet_gap: seconds of a pause between flowlets; None for that of the load balancer.
     """
 
     network: Network
@@ -91,6 +92,7 @@ class Study:
     credits: Credits = field(default_factory=Credits)
     outages: Sequence[Outage] = ()
     faults: Sequence[SwitchFault] = ()
+    flowlet_gap: float | None = None
 
     @property
     def patience(self) -> float:
@@ -115,6 +117,7 @@ class Study:
             "classes": list(self.classes),
             "details": self.details,
             "load_balancer": self.load_balancer,
+            "flowlet_gap": self.flowlet_gap,
             "credits": repr(self.credits),
             "faults": digest([list(map(repr, self.outages)), list(map(repr, self.faults))]),
         }
@@ -150,6 +153,8 @@ def _simulation(study: Study, run: Run) -> Simulation:
         network = equipped(study.network, lambda inputs: queueing(run.queue, study.buffer, study.mark, inputs))
     flows = study.traffic.drawn(network, transport, run.load, run.seed)
     balancer = LOAD_BALANCERS[study.load_balancer]
+    if study.flowlet_gap is not None:
+        balancer = balancer.with_gap(study.flowlet_gap)
     setting = Setting(run.seed, study.outages, load_balancer=balancer, faults=study.faults)
     return Simulation(network, [flows], setting)
 

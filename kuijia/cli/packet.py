@@ -26,6 +26,7 @@ from kuijia_base.errors import InputError, InterruptedWorkError
 from kuijia_base.manifest import python_versions
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.packet.simulation import Simulation
 from simulator.packet.traffic.load import Reference
 from simulator.packet.transports import Tcp
@@ -113,6 +114,9 @@ def _study(args: argparse.Namespace, assumptions: list[str]) -> Study:
         topology = read_topology(args, assumptions)
         network = of_topology(topology, args.topology, links)
         names = node_names(network, topology)
+    if args.flowlet_gap is not None and not LOAD_BALANCERS[args.load_balancer].has_flowlets:
+        having = ", ".join(name for name, each in LOAD_BALANCERS.items() if each.has_flowlets)
+        raise InputError("option", "--flowlet-gap", f"given with --load-balancer {args.load_balancer}", having)
     require_queues(args.transport, args.queue)
     for queue in args.queue:
         require_room(queue, args.buffer, max(network.inputs), args.packet)
@@ -135,6 +139,7 @@ def _study(args: argparse.Namespace, assumptions: list[str]) -> Study:
         Credits(args.wait, args.credit_share),
         faults.outages,
         faults.switches,
+        args.flowlet_gap,
     )
 
 

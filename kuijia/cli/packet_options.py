@@ -132,6 +132,12 @@ def _add_schemes(group: argparse._ArgumentGroup) -> None:
         help="; ".join(f"{name}: {each.what}" for name, each in LOAD_BALANCERS.items()) + " (default: fixed)",
     )
     group.add_argument(
+        "--flowlet-gap",
+        type=values.seconds,
+        metavar="SECONDS",
+        help="flowlets, letflow, conga: pause of a flow after which it may change its path",
+    )
+    group.add_argument(
         "--min-timeout",
         type=values.timeout,
         metavar="SECONDS",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from kuijia_base.errors import UnsoundError
 
 
 @dataclass(frozen=True)
@@ -109,14 +111,29 @@ class LoadBalancer:
         """True if switches choose the way of packets."""
         return not isinstance(self.forwarding, SourceRouted | LabelSwitched)
 
+    @property
+    def has_flowlets(self) -> bool:
+        """True if flows change paths after pauses of a certain length."""
+        return isinstance(self.forwarding, Flowlets | Conga)
+
+    def with_gap(self, gap: float) -> LoadBalancer:
+        """Return the load balancer with another pause between flowlets, in seconds.
+
+        Raises:
+            UnsoundError: it has no flowlets.
+        """
+        if not isinstance(self.forwarding, Flowlets | Conga):
+            raise UnsoundError(("load_balancer",), "has no flowlets", "Flowlets or Conga")
+        return replace(self, forwarding=replace(self.forwarding, gap=gap))
+
 
 LOAD_BALANCERS: Mapping[str, LoadBalancer] = {
     "fixed": LoadBalancer(),
     "ecmp": LoadBalancer("each switch hashes flows anew", SwitchEcmp()),
-    "letflow": LoadBalancer("as flowlets, after a pause of 150 us", Flowlets(1.5e-4)),
-    "conga": LoadBalancer("the first switch chooses the least congested path after a pause of 150 us", Conga()),
     "labels": LoadBalancer("as fixed, by the label tables of the switches", LabelSwitched()),
     "flowlets": LoadBalancer("switches choose at random after a pause of 100 us", Flowlets()),
+    "letflow": LoadBalancer("as flowlets, after a pause of 150 us", Flowlets(1.5e-4)),
+    "conga": LoadBalancer("the first switch chooses the least congested path after a pause of 150 us", Conga()),
     "round-robin": LoadBalancer("senders take the next path with each packet", choice=FlowCells()),
     "cells": LoadBalancer("senders take the next path every 64 KB", choice=FlowCells(65_536)),
     "random": LoadBalancer("senders take a random path with each packet", choice=RandomPaths()),

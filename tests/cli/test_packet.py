@@ -65,6 +65,20 @@ def test_load_balancers_by_name_have_results_of_their_own(capsys: pytest.Capture
         packet(*SMALL, "--load-balancer", "unknown")
 
 
+def test_the_pause_between_flowlets_is_an_option(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("letflow", "conga"):
+        printed = []
+        for gap in ((), ("--flowlet-gap", "0.00015"), ("--flowlet-gap", "0")):
+            busy = ("--load", "0.9", "--sizes", "200000")
+            assert packet("leaf-spine:2,2,3", "--flows", "40", *busy, "--load-balancer", name, *gap, "--json") == 0
+            printed.append(json.loads(capsys.readouterr().out)["runs"])
+        assert printed[0] == printed[1]
+        assert printed[0] != printed[2]
+    assert packet(*SMALL, "--load-balancer", "ecmp", "--flowlet-gap", "0.001") == 2
+    message = "error: option:--flowlet-gap: given with --load-balancer ecmp, expected flowlets, letflow, conga\n"
+    assert capsys.readouterr().err == message
+
+
 def test_faults_from_a_file_leave_flows_unfinished_and_the_run_ends(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
