@@ -15,8 +15,10 @@ void CongestionTable::record(PathLoad load, Time now) {
 
 PathLoad CongestionTable::report(Time now) {
     auto chosen = from_.size();
-    for (std::size_t step = 0; step < from_.size(); ++step) {
-        const auto place = (turn_ + step) % from_.size();
+    auto place = turn_;
+    for (auto left = from_.size(); left > 0; --left, ++place) {
+        if (place >= from_.size())
+            place = 0;
         auto &path = from_[place];
         if (path.known && now - path.at > aging_) {
             changed_ -= path.changed();
