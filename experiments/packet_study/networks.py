@@ -53,13 +53,15 @@ def generated(name: str, links: Links) -> Network:
     rate, delay = links.rate or DEFAULT_RATE, DEFAULT_DELAY if links.delay is None else links.delay
     fabric = links.fabric_rate or rate
     if kind == "leaf-spine":
-        leaves, spines, hosts = _numbers(name, text, ("leaves", "spines", "hosts per leaf"), _MOST_SWITCHES)
+        what = ("leaves", "spines", "hosts per leaf", "cables")
+        leaves, spines, hosts, *more = _numbers(name, text, what[: 3 + (text.count(",") == 3)], _MOST_SWITCHES)
+        cables = more[0] if more else 1
         if leaves * hosts > MOST_HOSTS:
             raise InputError("network", name, f"has {leaves * hosts} hosts", f"at most {MOST_HOSTS}")
-        if leaves * spines > _MOST_FABRIC_CABLES:
-            problem = f"has {leaves * spines} cables between switches"
+        if leaves * spines * cables > _MOST_FABRIC_CABLES:
+            problem = f"has {leaves * spines * cables} cables between switches"
             raise InputError("network", name, problem, f"at most {_MOST_FABRIC_CABLES}")
-        return LeafSpine(leaves, spines, hosts, rate, fabric, delay).network(Fifo())
+        return LeafSpine(leaves, spines, hosts, rate, fabric, delay, cables).network(Fifo())
     if kind == "dumbbell":
         (pairs,) = _numbers(name, text, ("pairs of hosts",), MOST_HOSTS // 2)
         return dumbbell(pairs, rate, delay, Bottleneck(fabric, delay, Fifo()))

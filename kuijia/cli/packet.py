@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from experiments.packet_study.fault_file import Faults, read_faults
 from experiments.packet_study.networks import FORMS, Links, generated, is_generated, node_names, of_topology
 from experiments.packet_study.schemes import Mark, require_room
 from experiments.packet_study.study import Run, Study, Traffic, result_of, simulation_of
@@ -25,6 +26,7 @@ from kuijia_base.errors import InputError, InterruptedWorkError
 from kuijia_base.manifest import python_versions
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.packet.simulation import Simulation
 from simulator.packet.traffic.load import Reference
 from simulator.packet.transports import Tcp
@@ -112,6 +114,9 @@ def _study(args: argparse.Namespace, assumptions: list[str]) -> Study:
         topology = read_topology(args, assumptions)
         network = of_topology(topology, args.topology, links)
         names = node_names(network, topology)
+    if args.flowlet_gap is not None and not LOAD_BALANCERS[args.load_balancer].has_flowlets:
+        having = ", ".join(name for name, each in LOAD_BALANCERS.items() if each.has_flowlets)
+        raise InputError("option", "--flowlet-gap", f"given with --load-balancer {args.load_balancer}", having)
     require_queues(args.transport, args.queue)
     for queue in args.queue:
         require_room(queue, args.buffer, max(network.inputs), args.packet)
@@ -119,8 +124,9 @@ def _study(args: argparse.Namespace, assumptions: list[str]) -> Study:
     pattern = values.pattern(args.pattern, len(network.hosts))
     traffic = Traffic(values.sizes(args.sizes), pattern, arrivals, Reference(args.load_of), args.flows)
     until = LONGEST if args.until is None else args.until
+    faults = Faults(network) if args.faults is None else read_faults(Path(args.faults), network, names)
     return Study(
-        network,
+        faults.network,
         names,
         traffic,
         _tcp(args),
@@ -131,6 +137,9 @@ def _study(args: argparse.Namespace, assumptions: list[str]) -> Study:
         args.details,
         args.load_balancer,
         Credits(args.wait, args.credit_share),
+        faults.outages,
+        faults.switches,
+        args.flowlet_gap,
     )
 
 
@@ -180,7 +189,7 @@ def _results(
     def show(now: Simulation) -> None:
         progress.show(f"{now.now:.6f} s simulated, {flows - now.unfinished:,} of {flows:,} flows finished")
 
-    complete = simulation.run(study.until, show)
+    complete = simulation.run(study.until, show, study.patience)
     yield [result_of(study, runs[0], simulation, stopped=not complete)]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from kuijia_base.errors import UnsoundError
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,29 @@ class Flowlets:
     """
 
     gap: float = 1e-4
+
+
+@dataclass(frozen=True)
+class Conga:
+    """The first switch sends each flowlet by the uplink whose path is least congested (Alizadeh et al., SIGCOMM 2014).
+
+    Every link between switches measures its load by a discounting rate estimator (DRE): the bytes sent, less a part
+    every period. Packets collect the largest load of their links, and the last switch returns it to the first one on
+    packets that go the other way. Switches further on choose by hash, as `SwitchEcmp`.
+
+    Attributes:
+        gap: seconds of a pause between two flowlets.
+        period: seconds between two discounts of a DRE.
+        discount: part by which each discount reduces it.
+        bits: of a load in packets and tables.
+        aging: seconds after which a load without news counts as zero.
+    """
+
+    gap: float = 1.5e-4
+    period: float = 3e-5
+    discount: float = 0.2
+    bits: int = 3
+    aging: float = 0.01
 
 
 @dataclass(frozen=True)
@@ -58,7 +83,7 @@ class RandomPaths:
     """Any shortest path, at random, for each packet (Dixit et al., INFOCOM 2013)."""
 
 
-Forwarding = SourceRouted | SwitchEcmp | Flowlets | LabelSwitched
+Forwarding = SourceRouted | SwitchEcmp | Flowlets | Conga | LabelSwitched
 PathChoice = FixedPath | FlowCells | RandomPaths
 
 
@@ -86,12 +111,29 @@ class LoadBalancer:
         """True if switches choose the way of packets."""
         return not isinstance(self.forwarding, SourceRouted | LabelSwitched)
 
+    @property
+    def has_flowlets(self) -> bool:
+        """True if flows change paths after pauses of a certain length."""
+        return isinstance(self.forwarding, Flowlets | Conga)
+
+    def with_gap(self, gap: float) -> LoadBalancer:
+        """Return the load balancer with another pause between flowlets, in seconds.
+
+        Raises:
+            UnsoundError: it has no flowlets.
+        """
+        if not isinstance(self.forwarding, Flowlets | Conga):
+            raise UnsoundError(("load_balancer",), "has no flowlets", "Flowlets or Conga")
+        return replace(self, forwarding=replace(self.forwarding, gap=gap))
+
 
 LOAD_BALANCERS: Mapping[str, LoadBalancer] = {
     "fixed": LoadBalancer(),
     "ecmp": LoadBalancer("each switch hashes flows anew", SwitchEcmp()),
     "labels": LoadBalancer("as fixed, by the label tables of the switches", LabelSwitched()),
     "flowlets": LoadBalancer("switches choose at random after a pause of 100 us", Flowlets()),
+    "letflow": LoadBalancer("as flowlets, after a pause of 150 us", Flowlets(1.5e-4)),
+    "conga": LoadBalancer("the first switch chooses the least congested path after a pause of 150 us", Conga()),
     "round-robin": LoadBalancer("senders take the next path with each packet", choice=FlowCells()),
     "cells": LoadBalancer("senders take the next path every 64 KB", choice=FlowCells(65_536)),
     "random": LoadBalancer("senders take a random path with each packet", choice=RandomPaths()),

@@ -1,4 +1,5 @@
 // The core's interface to Python.
+#include "binding_routing.hpp"
 #include "binding_rules.hpp"
 #include "random.hpp"
 #include "simulation.hpp"
@@ -157,6 +158,7 @@ py::dict totals(const Simulation &simulation) {
     values["dropped"] = of.dropped;
     values["lost"] = of.lost;
     values["unroutable"] = of.unroutable;
+    values["swallowed"] = of.swallowed;
     values["data_arrived"] = of.data_arrived;
     values["in_flight"] = simulation.packets_in_flight();
     values["allocated"] = simulation.packets_allocated();
@@ -226,6 +228,14 @@ PYBIND11_MODULE(_core, module) {
              [](Scenario &scenario, const py::kwargs &columns) {
                  scenario.route_changes = rows_of<RouteChange>(columns, "route changes");
              })
+        .def("set_random_drops",
+             [](Scenario &scenario, const py::kwargs &columns) {
+                 scenario.random_drops = rows_of<RandomDropRules>(columns, "random drops");
+             })
+        .def("set_black_holes",
+             [](Scenario &scenario, const py::kwargs &columns) {
+                 scenario.black_holes = rows_of<BlackHoleRules>(columns, "black holes");
+             })
         .def("set_probes", [](Scenario &scenario, std::vector<std::uint32_t> links, Time every) {
             scenario.probed = std::move(links);
             scenario.probed_every = every;
@@ -274,6 +284,8 @@ PYBIND11_MODULE(_core, module) {
         .def("links", &link_columns)
         .def("totals", &totals)
         .def("probes", &probes, py::arg("links"));
+
+    bind_routing(module);
 
     py::class_<Random>(module, "Random")
         .def(py::init<std::uint64_t>(), py::arg("seed"))

@@ -18,7 +18,7 @@ struct PortCounters {
     std::uint64_t dropped_packets = 0; // by the queue
     std::uint64_t dropped_bytes = 0;
     std::uint64_t marked_packets = 0;
-    std::uint64_t lost_packets = 0; // by the link, because it has failed or is lossy
+    std::uint64_t lost_packets = 0; // by the link, because it has failed or is lossy, or by a fault of the switch
 };
 
 inline constexpr std::uint32_t no_discipline = 0xffffffff;
@@ -37,7 +37,7 @@ struct alignas(64) Port {
     Rate rate;
     std::int32_t untouched = 0; // bytes up to which the queue takes packets as they are
     bool up = true;
-    bool lossy = false;
+    bool lossy = false;    // the link, or the switch that sends, may lose packets
     Time first_begins = 0; // when the transmission of the first waiting packet begins
     Backlog backlog;
     PortCounters counters;

@@ -19,6 +19,7 @@ from te_solver.topology import Link, Topology
     ("name", "hosts", "nodes", "links"),
     [
         ("leaf-spine:4,2,8", 32, 38, 2 * (32 + 8)),
+        ("leaf-spine:2,2,6,2", 12, 16, 2 * (12 + 8)),
         ("fat-tree:4", 16, 36, 2 * 48),
         ("dumbbell:3", 6, 8, 2 * 7),
         ("single-switch:5", 5, 6, 10),

@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from simulator.packet.credited import ExpressPass, Finishing, FlashPass
+from simulator.packet.faults import BlackHole, RandomDrop
 from simulator.packet.flows import Flows
 from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.packet.network import Network
@@ -173,5 +174,15 @@ def simulations(draw: st.DrawFn, balancers: Sequence[str] = tuple(LOAD_BALANCERS
             max_size=2,
         )
     )
+    span = st.sampled_from([(0.0, 0.03), (0.002, 0.0105)])
+    switch = st.integers(4, network.nodes - 1)
+    dropping = st.builds(
+        lambda of, share, when: RandomDrop(of, share, *when), switch, st.sampled_from([0.02, 1.0]), span
+    )
+    holes = st.builds(
+        lambda of, pair, when: BlackHole(of, [pair], *when), switch, st.sampled_from([(0, 2), (3, 1)]), span
+    )
+    faults = draw(st.lists(dropping | holes, max_size=2))
     balancer = LOAD_BALANCERS[draw(st.sampled_from(balancers))]
-    return Simulation(network, groups, Setting(draw(st.integers(0, 2**32)), outages, load_balancer=balancer))
+    seed = draw(st.integers(0, 2**32))
+    return Simulation(network, groups, Setting(seed, outages, load_balancer=balancer, faults=faults))
