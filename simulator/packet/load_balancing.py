@@ -28,6 +28,29 @@ class Flowlets:
 
 
 @dataclass(frozen=True)
+class Conga:
+    """The first switch sends each flowlet by the uplink whose path is least congested (Alizadeh et al., SIGCOMM 2014).
+
+    Every link between switches measures its load by a discounting rate estimator (DRE): the bytes sent, less a part
+    every period. Packets collect the largest load of their links, and the last switch returns it to the first one on
+    packets that go the other way. Switches further on choose by hash, as `SwitchEcmp`.
+
+    Attributes:
+        gap: seconds of a pause between two flowlets.
+        period: seconds between two discounts of a DRE.
+        discount: part by which each discount reduces it.
+        bits: of a load in packets and tables.
+        aging: seconds after which a load without news counts as zero.
+    """
+
+    gap: float = 1.5e-4
+    period: float = 3e-5
+    discount: float = 0.2
+    bits: int = 3
+    aging: float = 0.01
+
+
+@dataclass(frozen=True)
 class LabelSwitched:
     """Each switch looks the label of a packet, the number of its path, up in a table of its own (as in RFC 3031).
 
@@ -58,7 +81,7 @@ class RandomPaths:
     """Any shortest path, at random, for each packet (Dixit et al., INFOCOM 2013)."""
 
 
-Forwarding = SourceRouted | SwitchEcmp | Flowlets | LabelSwitched
+Forwarding = SourceRouted | SwitchEcmp | Flowlets | Conga | LabelSwitched
 PathChoice = FixedPath | FlowCells | RandomPaths
 
 

@@ -47,7 +47,7 @@ class LinkResults:
         sent_packets, sent_bytes: packets whose transmission has begun.
         dropped_packets, dropped_bytes: drops by the queue.
         marked_packets: marks by the queue.
-        lost_packets: packets lost by a failed or lossy link.
+        lost_packets: packets lost by a failed or lossy link, or by a fault of the switch at its beginning.
         queued: bytes that wait now.
         queued_peak: the most bytes that ever waited.
         queued_byte_seconds: waiting bytes integrated over time; divided by the time it is the mean queue.
@@ -101,7 +101,8 @@ class Totals:
     """Packets of all kinds: `made` is `arrived` + `dropped` (by queues) + `lost` + `in_flight`.
 
     Links lose packets when they have failed or are lossy, and switches those that they cannot forward: `unroutable`
-    counts the latter, and each of them also counts as lost by the link that it came by.
+    counts the latter, and each of them also counts as lost by the link that it came by. `swallowed` counts packets lost
+    by faults of switches; each of them also counts as lost by the link that it would have left by.
     """
 
     made: int
@@ -109,6 +110,7 @@ class Totals:
     dropped: int
     lost: int
     unroutable: int
+    swallowed: int
     in_flight: int
     data_arrived: int
     allocated: int

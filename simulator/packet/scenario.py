@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kuijia_base.errors import UnsoundError
 from simulator.packet import _core
 from simulator.packet.credited import Credited
+from simulator.packet.faults import SwitchFault, fault_columns
 from simulator.packet.flows import Flows
 from simulator.packet.load_balancing import LoadBalancer
 from simulator.packet.network import Network
@@ -46,6 +47,7 @@ class Setting:
     Attributes:
         seed: the seed of all randomness: hashes of flows, random drops, the order of simultaneous events.
         outages: links that fail.
+        faults: faults of switches that routing does not notice.
         probed: links whose queues are sampled regularly.
         probe_every: seconds between two samples.
         load_balancer: how packets are divided among paths.
@@ -56,6 +58,7 @@ class Setting:
     probed: Sequence[int] = ()
     probe_every: float = LONGEST
     load_balancer: LoadBalancer = field(default_factory=LoadBalancer)
+    faults: Sequence[SwitchFault] = ()
 
 
 def core_scenario(network: Network, groups: Sequence[Flows], setting: Setting) -> tuple[_core.Scenario, RouteTable]:
@@ -69,6 +72,9 @@ def core_scenario(network: Network, groups: Sequence[Flows], setting: Setting) -
     scenario = _core.Scenario(setting.seed, network.nodes)
     _set_links(scenario, network)
     table = _set_flows(scenario, network, groups, setting)
+    drops, holes = fault_columns(network, setting.faults)
+    scenario.set_random_drops(**drops)
+    scenario.set_black_holes(**holes)
     scenario.set_probes(list(setting.probed), int(picoseconds(setting.probe_every)))
     return scenario, table
 

@@ -66,6 +66,7 @@ class LeafSpine:
         host_rate: Mbit/s of hosts' links.
         fabric_rate: Mbit/s of the links between leaves and spines.
         delay: seconds of every link.
+        cables: parallel cables between each leaf and each spine.
     """
 
     leaves: int
@@ -74,6 +75,7 @@ class LeafSpine:
     host_rate: float
     fabric_rate: float
     delay: float
+    cables: int = 1
 
     def network(self, queueing: Queueing) -> Network:
         """Return the network with this queueing at all outputs of switches."""
@@ -86,7 +88,7 @@ class LeafSpine:
             network.connect((leaf, host), self.host_rate, self.delay, queueing=queueing)
         for leaf in leaves:
             for spine in spines:
-                for ends in ((leaf, spine), (spine, leaf)):
+                for ends in ((leaf, spine), (spine, leaf)) * self.cables:
                     network.connect(ends, self.fabric_rate, self.delay, queueing=queueing)
         return network
 

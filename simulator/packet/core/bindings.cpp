@@ -157,6 +157,7 @@ py::dict totals(const Simulation &simulation) {
     values["dropped"] = of.dropped;
     values["lost"] = of.lost;
     values["unroutable"] = of.unroutable;
+    values["swallowed"] = of.swallowed;
     values["data_arrived"] = of.data_arrived;
     values["in_flight"] = simulation.packets_in_flight();
     values["allocated"] = simulation.packets_allocated();
@@ -225,6 +226,14 @@ PYBIND11_MODULE(_core, module) {
         .def("set_route_changes",
              [](Scenario &scenario, const py::kwargs &columns) {
                  scenario.route_changes = rows_of<RouteChange>(columns, "route changes");
+             })
+        .def("set_random_drops",
+             [](Scenario &scenario, const py::kwargs &columns) {
+                 scenario.random_drops = rows_of<RandomDropRules>(columns, "random drops");
+             })
+        .def("set_black_holes",
+             [](Scenario &scenario, const py::kwargs &columns) {
+                 scenario.black_holes = rows_of<BlackHoleRules>(columns, "black holes");
              })
         .def("set_probes", [](Scenario &scenario, std::vector<std::uint32_t> links, Time every) {
             scenario.probed = std::move(links);

@@ -18,7 +18,7 @@ struct PortCounters {
     std::uint64_t dropped_packets = 0; // by the queue
     std::uint64_t dropped_bytes = 0;
     std::uint64_t marked_packets = 0;
-    std::uint64_t lost_packets = 0; // by the link, because it has failed or is lossy
+    std::uint64_t lost_packets = 0; // by the link, because it has failed or is lossy, or by a fault of the switch
 };
 
 inline constexpr std::uint32_t no_discipline = 0xffffffff;
@@ -38,7 +38,7 @@ struct alignas(64) Port {
     std::int64_t untouched = 0; // bytes up to which the queue takes packets as they are
     std::uint32_t input = 0;    // number of the far node's input that the link leads to
     bool up = true;
-    bool lossy = false;
+    bool lossy = false; // the link, or the switch that sends, may lose packets
     Backlog backlog;
     PortCounters counters;
     double loss = 0;

@@ -32,6 +32,8 @@ void Scenario::validate() const {
     require_each(link_changes, "link change");
     require_each(known_changes, "known change");
     require_each(route_changes, "route change");
+    require_each(random_drops, "random drop");
+    require_each(black_holes, "black hole");
     for (std::size_t which = 0; which < links.size(); ++which) {
         require(links[which].queueing < queueings.size(), "link", which, "its queueing does not exist");
         require(links[which].source < nodes && links[which].target < nodes, "link", which, "its node does not exist");
@@ -54,6 +56,13 @@ void Scenario::validate() const {
         const auto &change = route_changes[which];
         require(change.flow < flows.size() && change.forward < paths.size() && change.backward < paths.size(),
                 "route change", which, "its flow or path does not exist");
+    }
+    for (std::size_t which = 0; which < random_drops.size(); ++which)
+        require(random_drops[which].node < nodes, "random drop", which, "its switch does not exist");
+    for (std::size_t which = 0; which < black_holes.size(); ++which) {
+        const auto &hole = black_holes[which];
+        require(hole.node < nodes && hole.source < nodes && hole.target < nodes, "black hole", which,
+                "its switch or host does not exist");
     }
     for (std::size_t which = 0; which < probed.size(); ++which)
         require(probed[which] < links.size(), "probe", which, "its link does not exist");

@@ -1,6 +1,7 @@
 // The simulated scenario as plain data, and its validation.
 #pragma once
 
+#include "faults.hpp"
 #include "fields.hpp"
 #include "queues/registry.hpp"
 #include "routing/registry.hpp"
@@ -81,6 +82,8 @@ struct Scenario {
     std::vector<LinkChange> link_changes;
     std::vector<LinkChange> known_changes; // when routing learns of them, if switches forward
     std::vector<RouteChange> route_changes;
+    std::vector<RandomDropRules> random_drops;
+    std::vector<BlackHoleRules> black_holes;
     std::vector<std::uint32_t> probed; // links whose queues are sampled
     Time probed_every = never;
 

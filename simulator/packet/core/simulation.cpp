@@ -37,7 +37,8 @@ inline void fetch(const void *address) {
 Simulation::Simulation(Scenario scenario)
     : scenario_(validated(std::move(scenario))), links_(static_cast<std::uint32_t>(scenario_.links.size())),
       queue_draws_(scenario_.seed), link_draws_(mixed(scenario_.seed + 0x6c696e6b73)),
-      host_draws_(mixed(scenario_.seed + 0x686f737473)), queue_(scenario_.seed, links_), wide_(links_ > 1024),
+      host_draws_(mixed(scenario_.seed + 0x686f737473)),
+      faults_(scenario_.random_drops, scenario_.black_holes, scenario_.seed), queue_(scenario_.seed, links_), wide_(links_ > 1024),
       shortest_paths_(scenario_.nodes, scenario_.links, scenario_.hosts),
       forwarding_(std::visit([&](const auto &rules) { return rules.forwarding(shortest_paths_, scenario_.seed); },
                              scenario_.forwarding)),
@@ -75,7 +76,7 @@ void Simulation::add_ports() {
         auto &port = ports_.emplace_back(Rate(link.bits_per_second), link.delay, simple);
         port.input = link.input;
         port.loss = link.loss;
-        port.lossy = link.loss > 0;
+        port.lossy = link.loss > 0 || faults_.any_at(link.source);
         if (simple == nullptr) {
             port.discipline = static_cast<std::uint32_t>(disciplines_.size());
             disciplines_.push_back(std::visit([&](const auto &rules) { return rules.discipline(site); }, queueing));
@@ -245,6 +246,20 @@ void Simulation::relay(PacketId id, std::uint32_t link) {
     lose(id, link);
 }
 
+// Returns true if a link that is lossy, or leaves a switch with faults, loses the packet.
+bool Simulation::loses(PacketId id, std::uint32_t link) {
+    const auto loss = ports_[link].loss;
+    if (loss > 0 && link_draws_.unit() < loss)
+        return true;
+    const auto &packet = pool_[id];
+    const auto &flow = flows_[packet.flow];
+    const auto [source, target] =
+        packet.backward ? std::pair{flow.target, flow.source} : std::pair{flow.source, flow.target};
+    const bool swallowed = faults_.swallow(scenario_.links[link].source, source, target, now_);
+    totals_.swallowed += swallowed;
+    return swallowed;
+}
+
 void Simulation::lose(PacketId id, std::uint32_t link) {
     ++ports_[link].counters.lost_packets;
     ++totals_.lost;
@@ -255,7 +270,7 @@ void Simulation::lose(PacketId id, std::uint32_t link) {
 void Simulation::forward(PacketId id, std::uint32_t link, std::uint32_t before) {
     trace_.offered(id, link);
     auto &port = ports_[link];
-    if (!port.up || (port.lossy && link_draws_.unit() < port.loss))
+    if (!port.up || (port.lossy && loses(id, link)))
         return lose(id, link);
     if (port.discipline == no_discipline) {
         const bool was_empty = port.link.empty();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "event_queue.hpp"
+#include "faults.hpp"
 #include "packets.hpp"
 #include "port.hpp"
 #include "queues/discipline.hpp"
@@ -36,8 +37,9 @@ struct PacketTotals {
     std::uint64_t made = 0;
     std::uint64_t arrived = 0;
     std::uint64_t dropped = 0;    // by queues
-    std::uint64_t lost = 0;       // by links, or by switches that know no way
-    std::uint64_t unroutable = 0; // of the lost ones: by switches
+    std::uint64_t lost = 0;       // by links, or by switches
+    std::uint64_t unroutable = 0; // of the lost ones: by switches that know no way
+    std::uint64_t swallowed = 0;  // of the lost ones: by faults of switches
     std::uint64_t data_arrived = 0;
 };
 
@@ -135,6 +137,7 @@ class Simulation {
     void arrive(std::uint32_t link);
     void forward(PacketId id, std::uint32_t link, std::uint32_t before);
     void relay(PacketId id, std::uint32_t link);
+    bool loses(PacketId id, std::uint32_t link);
     void lose(PacketId id, std::uint32_t link);
     void serve(std::uint32_t link);
     void deliver(PacketId id);
@@ -156,6 +159,7 @@ class Simulation {
     Random queue_draws_; // drops and marks, the stream of the seed itself
     Random link_draws_;  // losses
     Random host_draws_;  // of transports
+    SwitchFaults faults_;
     EventQueue queue_;
     bool wide_; // what events touch is too much for the processor's caches
     PacketPool pool_;
