@@ -56,6 +56,7 @@ COMPUTING = (
     "tests/experiments/fig4/",
     "tests/experiments/flashpass/",
     "tests/experiments/hedera/",
+    "tests/experiments/hermes/",
     "tests/experiments/whatif/",
     "tests/hedera/test_fuzz.py",
     "tests/hedera/test_scheduler_states.py",

@@ -17,13 +17,14 @@ if TYPE_CHECKING:  # its modules import matplotlib, which takes a second
 
 _SEEDS, _FULL_SEEDS = 2, 5
 
-_TESTBED_FLOWS = {"quick": (300, 100), "default": (2_000, 600), "full": (20_000, 5_000)}
-_SIMULATED_FLOWS = {"quick": (300, 60), "default": (2_000, 1_000), "full": (50_000, 8_000)}
+_TESTBED_FLOWS = {"quick": (200, 50), "default": (2_000, 500), "full": (20_000, 5_000)}
+_SIMULATED_FLOWS = {"quick": (200, 40), "default": (1_500, 500), "full": (50_000, 8_000)}
 """Flows of web search and of data mining in each run; the paper's simulations start flows for two seconds."""
 
 _LOADS = (0.3, 0.5, 0.7, 0.9)
+_FEW_LOADS = (0.5, 0.7, 0.9)
 _FULL_LOADS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-_CUT_LOADS = (0.3, 0.5, 0.6, 0.7)
+_CUT_LOADS = (0.3, 0.5, 0.6)
 _FULL_CUT_LOADS = (0.3, 0.4, 0.5, 0.6, 0.65, 0.7)
 _QUICK_LOADS = (0.5,)
 
@@ -43,7 +44,7 @@ def extent_of(
     settings: Settings,
     args: argparse.Namespace,
     workloads: Sequence[str],
-    loads: tuple[tuple[float, ...], tuple[float, ...]] = (_LOADS, _FULL_LOADS),
+    loads: tuple[tuple[float, ...], tuple[float, ...]] = (_FEW_LOADS, _FULL_LOADS),
     *,
     testbed: bool = False,
 ) -> Extent:
@@ -74,7 +75,7 @@ _CUT = (_CUT_LOADS, _FULL_CUT_LOADS)
 def hermes_fig9(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.loads import run_testbed  # noqa: PLC0415  # slow to import: matplotlib
 
-    extent = extent_of(settings, args, _BOTH, testbed=True)
+    extent = extent_of(settings, args, _BOTH, (_LOADS[:3], _FULL_LOADS), testbed=True)
     return run_testbed(extent, where_of(settings, args, output, progress), cut=False)
 
 
@@ -122,7 +123,7 @@ def hermes_fig11(settings: Settings, args: argparse.Namespace, output: OutputFol
 def hermes_fig12(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.loads import run_symmetric  # noqa: PLC0415  # slow to import: matplotlib
 
-    extent = extent_of(settings, args, _BOTH, (_LOADS, _LOADS))
+    extent = extent_of(settings, args, _BOTH, (_FEW_LOADS, _LOADS))
     return run_symmetric(extent, where_of(settings, args, output, progress))
 
 

@@ -14,8 +14,8 @@ _QUICK_EXAMPLES, _EXAMPLES, _FULL_EXAMPLES = 2, 10, 50
 _WEB, _MINING = ("web-search",), ("data-mining",)
 _BOTH = (*_WEB, *_MINING)
 _TABLE_LOADS = ((0.6, 0.8),) * 2
-_FAULT_LOADS = ((0.3, 0.5, 0.7), (0.3, 0.4, 0.5, 0.6, 0.7))
-_PART_LOADS = ((0.4, 0.6, 0.8),) * 2
+_FAULT_LOADS = ((0.3, 0.7), (0.3, 0.4, 0.5, 0.6, 0.7))
+_PART_LOADS = ((0.4, 0.8), (0.4, 0.6, 0.8))
 _SPARSE = 3
 """The default runs every third of the thresholds in Figure 19."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from experiments.hermes.networks import Fabric
 from simulator.packet.load_balancing import LOAD_BALANCERS, Flowlets, LoadBalancer
 from simulator.packet.transports import Congestion, Tcp
 
@@ -32,7 +33,7 @@ class Scheme:
     transport: Tcp = TRANSPORT
 
     @classmethod
-    def of(cls, name: str) -> Scheme:
+    def of(cls, name: str, fabric: Fabric) -> Scheme:
         """Return the scheme of this name with the paper's parameters."""
         if name == "letflow":
             return cls(LoadBalancer("LetFlow", Flowlets(FLOWLET)))
