@@ -74,7 +74,7 @@ def _hole(name: str, found: Measured, *, wide: bool) -> list[Exhibit]:
         said = (
             f"An unfinished flow counts with its age {PATIENCE:g} s after the last start."
             if statistic != "unfinished"
-            else "The pairs are the same in both directions, for data and for acknowledgements.",
+            else "Packets from these hosts are swallowed, data and acknowledgements; those to them are not.",
         )
         made.append(over_loads(naming, found, statistic, theirs_of("fig17", statistic), checks, remarks=said))
     return made

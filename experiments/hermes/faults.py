@@ -39,11 +39,11 @@ class Drops(Fault):
 
 @dataclass(frozen=True)
 class Hole(Fault):
-    """A black hole for a part of the pairs of hosts, data and acknowledgements alike.
+    """A black hole for packets from hosts under the first leaf, data and acknowledgements alike.
 
     Attributes:
-        part: of the pairs, drawn by the seed.
-        wide: pairs with any receiver, not only those under the last leaf; senders are under the first one.
+        part: of the pairs of sender and receiver, drawn by the seed.
+        wide: receivers under all other leaves, not only under the last one.
     """
 
     part: float = 0.5
@@ -54,7 +54,7 @@ class Hole(Fault):
         pairs = [(one, other) for one in range(fabric.leaf_hosts) for other in range(first, fabric.hosts)]
         order = Draws(seed, _PAIRS).shuffled(len(pairs)).tolist()
         chosen = [pairs[place] for place in order[: round(self.part * len(pairs))]]
-        return BlackHole(_spine(fabric, seed), (*chosen, *((other, one) for one, other in chosen)))
+        return BlackHole(_spine(fabric, seed), tuple(chosen))
 
 
 def _spine(fabric: Fabric, seed: int) -> int:

@@ -67,10 +67,9 @@ def test_a_fault_is_at_a_spine_that_the_seed_draws() -> None:
     assert len(spines) > 3
 
 
-def test_a_black_hole_swallows_half_of_the_pairs_in_both_directions() -> None:
+def test_a_black_hole_swallows_half_of_the_pairs_from_the_first_rack() -> None:
     narrow, wide = (Hole(wide=wide).of(SIMULATED, 1) for wide in (False, True))
-    assert len(narrow.pairs) == 16 * 16
-    assert len(wide.pairs) == 16 * 112
-    for hole in (narrow, wide):
-        assert {(other, one) for one, other in hole.pairs} == set(hole.pairs)
-    assert all(min(pair) < 16 and max(pair) >= 112 for pair in narrow.pairs)
+    assert len(set(narrow.pairs)) == 16 * 16 // 2
+    assert len(set(wide.pairs)) == 16 * 112 // 2
+    assert all(source < 16 and target >= 112 for source, target in narrow.pairs)
+    assert all(source < 16 <= target for source, target in wide.pairs)
