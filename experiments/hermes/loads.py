@@ -112,7 +112,7 @@ def run_symmetric(extent: Extent, where: Where) -> Outcome:
     for workload, found in _measured(name, SIMULATED, SYMMETRIC, extent, where).items():
         checks = _symmetric_bars(workload, found)
         naming = Naming(f"{name}-{workload}", "Figure 12", f"{workload}, {SIMULATED.name}")
-        exhibits.append(over_loads(naming, found, "overall average", theirs_of("fig12", workload), checks))
+        exhibits.append(over_loads(naming, found, "overall average", theirs_of("fig12", workload), checks, bars=True))
     return write_exhibits(name, exhibits, where.settings, where.output)
 
 

@@ -95,6 +95,7 @@ def run_parts(extent: Extent, where: Where) -> Outcome:
             "overall average",
             (data["loads"], data["overall average"]),
             saved,
+            bars=True,
         ),
         over_loads(
             Naming(f"{name}-small", "Figure 18b", title),
@@ -102,6 +103,7 @@ def run_parts(extent: Extent, where: Where) -> Outcome:
             "small average",
             (data["loads"], data["small average"]),
             _saved("probing every 500 us", probes, "no probing", "500 us", PROBING, "small average"),
+            bars=True,
         ),
     ]
     return write_exhibits(name, exhibits, where.settings, where.output)

@@ -41,6 +41,7 @@ def over_loads(
     *,
     base: str | None = None,
     remarks: Sequence[str] = (),
+    bars: bool = False,
 ) -> Exhibit:
     """Return a line for each scheme over the load.
 
@@ -52,6 +53,7 @@ def over_loads(
         checks: its bars.
         base: scheme that numbers are relative to, seed by seed; None for absolute numbers.
         remarks: whole sentences.
+        bars: True if the picture has bars for each load, as some of the paper's have.
     """
     lines = []
     for scheme in measured.grid.schemes:
@@ -62,7 +64,7 @@ def over_loads(
                 if base is None
                 else measured.ratios(scheme, base, load, statistic)
             )
-            points.append(Point.of(load, values, _published(theirs, scheme, load)))
+            points.append(Point.of(f"{100 * load:g} %" if bars else load, values, _published(theirs, scheme, load)))
         lines.append(Line(label_of(scheme), tuple(points)))
     quantity = f"{statistic} (%)" if statistic == "unfinished" else f"completion time (ms), {statistic}"
     return Exhibit(
@@ -99,8 +101,8 @@ def _published(
 
 def remarks_of(measured: Measured) -> list[str]:
     """Return sentences on the size of the runs and on flows that did not end."""
-    seeds = {len(of_key) for of_key in measured.runs.values()}
-    said = [f"Means of {max(seeds)} seeds; in each all schemes have the same flows."]
+    seeds = max(len(of_key) for of_key in measured.runs.values())
+    said = [f"Means of {seeds} seeds; in each all schemes have the same flows." if seeds > 1 else "One seed."]
     unfinished = sum(
         round(run["unfinished"] * measured.grid.flows / 100) for of_key in measured.runs.values() for run in of_key
     )
