@@ -15,10 +15,11 @@ from experiments.packet_study.transports import Credits, transport_of, with_port
 from kuijia_base.errors import InputError, UnsoundError, key_path
 from simulator.flow_sizes.distribution import FlowSizes
 from simulator.packet.credited import Credited
+from simulator.packet.faults import SwitchFault
 from simulator.packet.flows import Flows
 from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.packet.network import Network
-from simulator.packet.scenario import Setting
+from simulator.packet.scenario import Outage, Setting
 from simulator.packet.simulation import Simulation
 from simulator.packet.summary import FlowTable, size_classes, summary_of
 from simulator.packet.traffic.arrivals import Arrivals
@@ -27,6 +28,9 @@ from simulator.packet.traffic.patterns import Pattern
 from simulator.packet.traffic.workload import Workload, flows_at_once
 from simulator.packet.transports import Tcp, Transport
 from simulator.packet.units import LONGEST
+
+PATIENCE = Tcp().max_timeout
+"""Seconds without anything new at any flow after which a run with faults ends: nothing that is sent arrives any more."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ class Study:
         details: True to include every flow and link.
         credits: settings of transports by credits.
         load_balancer: name of the way in which packets are divided among paths.
+        outages: links that fail.
+        faults: faults of switches.
     """
 
     network: Network
@@ -83,6 +89,13 @@ class Study:
     details: bool = False
     load_balancer: str = "fixed"
     credits: Credits = field(default_factory=Credits)
+    outages: Sequence[Outage] = ()
+    faults: Sequence[SwitchFault] = ()
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which a run ends in which flows receive nothing new."""
+        return PATIENCE if self.outages or self.faults else LONGEST
 
     def identity(self) -> dict[str, Any]:
         """Return everything that results depend on, as JSON data."""
@@ -103,6 +116,7 @@ class Study:
             "details": self.details,
             "load_balancer": self.load_balancer,
             "credits": repr(self.credits),
+            "faults": digest([list(map(repr, self.outages)), list(map(repr, self.faults))]),
         }
 
 
@@ -135,7 +149,9 @@ def _simulation(study: Study, run: Run) -> Simulation:
     else:
         network = equipped(study.network, lambda inputs: queueing(run.queue, study.buffer, study.mark, inputs))
     flows = study.traffic.drawn(network, transport, run.load, run.seed)
-    return Simulation(network, [flows], Setting(run.seed, load_balancer=LOAD_BALANCERS[study.load_balancer]))
+    balancer = LOAD_BALANCERS[study.load_balancer]
+    setting = Setting(run.seed, study.outages, load_balancer=balancer, faults=study.faults)
+    return Simulation(network, [flows], setting)
 
 
 def result_of(study: Study, run: Run, simulation: Simulation, *, stopped: bool = False) -> dict[str, Any]:
@@ -158,7 +174,7 @@ def result_of(study: Study, run: Run, simulation: Simulation, *, stopped: bool =
 def finished_result(study: Study, run: Run) -> dict[str, Any]:
     """Return the result of a run, as JSON data; the work of a sweep."""
     simulation = simulation_of(study, run)
-    if not simulation.run(study.until):
+    if not simulation.run(study.until, patience=study.patience):
         raise KeyboardInterrupt
     return result_of(study, run, simulation)
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from experiments.packet_study.fault_file import Faults, read_faults
 from experiments.packet_study.networks import FORMS, Links, generated, is_generated, node_names, of_topology
 from experiments.packet_study.schemes import Mark, require_room
 from experiments.packet_study.study import Run, Study, Traffic, result_of, simulation_of
@@ -119,8 +120,9 @@ def _study(args: argparse.Namespace, assumptions: list[str]) -> Study:
     pattern = values.pattern(args.pattern, len(network.hosts))
     traffic = Traffic(values.sizes(args.sizes), pattern, arrivals, Reference(args.load_of), args.flows)
     until = LONGEST if args.until is None else args.until
+    faults = Faults(network) if args.faults is None else read_faults(Path(args.faults), network, names)
     return Study(
-        network,
+        faults.network,
         names,
         traffic,
         _tcp(args),
@@ -131,6 +133,8 @@ def _study(args: argparse.Namespace, assumptions: list[str]) -> Study:
         args.details,
         args.load_balancer,
         Credits(args.wait, args.credit_share),
+        faults.outages,
+        faults.switches,
     )
 
 
@@ -180,7 +184,7 @@ def _results(
     def show(now: Simulation) -> None:
         progress.show(f"{now.now:.6f} s simulated, {flows - now.unfinished:,} of {flows:,} flows finished")
 
-    complete = simulation.run(study.until, show)
+    complete = simulation.run(study.until, show, study.patience)
     yield [result_of(study, runs[0], simulation, stopped=not complete)]
 
 

@@ -50,6 +50,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="delay of each link (default: 1e-6); on a topology, delay of hosts' links (default: 0)",
     )
+    links.add_argument(
+        "--faults", metavar="FILE", help="JSON file of switches that drop packets, and of cables that are cut or slow"
+    )
     _add_schemes(parser.add_argument_group("schemes"))
     _add_traffic(parser.add_argument_group("traffic"))
     runs = parser.add_argument_group("runs")

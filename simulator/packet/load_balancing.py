@@ -113,6 +113,8 @@ class LoadBalancer:
 LOAD_BALANCERS: Mapping[str, LoadBalancer] = {
     "fixed": LoadBalancer(),
     "ecmp": LoadBalancer("each switch hashes flows anew", SwitchEcmp()),
+    "letflow": LoadBalancer("as flowlets, after a pause of 150 us", Flowlets(1.5e-4)),
+    "conga": LoadBalancer("the first switch chooses the least congested path after a pause of 150 us", Conga()),
     "labels": LoadBalancer("as fixed, by the label tables of the switches", LabelSwitched()),
     "flowlets": LoadBalancer("switches choose at random after a pause of 100 us", Flowlets()),
     "round-robin": LoadBalancer("senders take the next path with each packet", choice=FlowCells()),

@@ -47,10 +47,10 @@ class Setting:
     Attributes:
         seed: the seed of all randomness: hashes of flows, random drops, the order of simultaneous events.
         outages: links that fail.
-        faults: faults of switches that routing does not notice.
         probed: links whose queues are sampled regularly.
         probe_every: seconds between two samples.
         load_balancer: how packets are divided among paths.
+        faults: faults of switches that routing does not notice.
     """
 
     seed: int = 1

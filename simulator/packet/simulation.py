@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kuijia_base.errors import UnsoundError
 from simulator.packet import _core
+from simulator.packet.faults import last_change
 from simulator.packet.flows import Flows, Path
 from simulator.packet.network import Network
 from simulator.packet.results import CreditResults, FlowResults, FlowStates, LinkResults, Totals
@@ -51,26 +52,46 @@ class Simulation:
         with _refusals():
             self._core = _core.Simulation(scenario)
 
-    def run(self, until: float = LONGEST, progress: Progress | None = None) -> bool:
+    def run(self, until: float = LONGEST, progress: Progress | None = None, patience: float = LONGEST) -> bool:
         """Run until `until` seconds, or until no events are left and no functions of `at` are due.
+
+        With `patience` the run also ends when no flow has received anything new for so many seconds after the last
+        start, failure or repair: a fault may leave flows that try again for ever.
 
         Returns:
             True when this is reached, False after Ctrl-C; results up to then can still be read.
         """
-        end = int(picoseconds(until))
+        end, patient = int(picoseconds(until)), int(picoseconds(patience))
         try:
             while True:
                 call = self._calls[0][0] if self._calls else None
                 stop = end if call is None else min(end, call)
-                while not self._core.run(stop, _EVENTS_AT_A_TIME):
-                    if progress is not None:
-                        progress(self)
+                self._run_to(stop, progress, patient if call is None else stop)
                 if call is None or call > end:
                     return True
                 self._core.advance(call)
                 heapq.heappop(self._calls)[2]()
         except KeyboardInterrupt:
             return False
+
+    def _run_to(self, stop: int, progress: Progress | None, patience: int) -> None:
+        """Run to a moment, or until flows have received nothing new for so long."""
+        settled = int(picoseconds(self._settled()))
+        before, received = -1, 0
+        while before != received:
+            goal = min(stop, max(self._core.now, settled) + patience)
+            while not self._core.run(goal, _EVENTS_AT_A_TIME):
+                if progress is not None:
+                    progress(self)
+            if goal == stop or self._core.now < goal:
+                return
+            before, received = received, int(self._core.flows()["goodput"].sum())
+
+    def _settled(self) -> float:
+        """Return the time in seconds of the last start of a flow, and the last failure or repair that is planned."""
+        outages = (time + outage.detected for outage in self.setting.outages for time in (outage.fails, outage.heals))
+        planned = max((time for time in outages if time <= LONGEST), default=0.0)
+        return max(float(self._start.max(initial=0.0)), planned, last_change(self.setting.faults))
 
     def at(self, time: float, call: Callable[[], object]) -> None:
         """Call a function at a time in seconds, after all that happens until then: a controller in the loop.

@@ -65,6 +65,25 @@ def test_load_balancers_by_name_have_results_of_their_own(capsys: pytest.Capture
         packet(*SMALL, "--load-balancer", "unknown")
 
 
+def test_faults_from_a_file_leave_flows_unfinished_and_the_run_ends(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both spines lose what host 0 sends to host 3: data of one flow, acknowledgements of the one that comes back."""
+    holes = [{"switch": spine, "pairs": [["h0", "h3"]]} for spine in ("s2", "s3")]
+    faults = {"format": "kuijia-faults", "version": 1, "black_holes": holes}
+    (folder / "faults.json").write_text(json.dumps(faults), encoding="utf-8")
+    network = ("leaf-spine:2,2,3", "--at-once", "--pattern", "stride:3", "--sizes", "20000")
+    for name in ("fixed", "letflow", "conga"):
+        assert packet(*network, "--load-balancer", name, "--faults", "faults.json", "--json") == 0
+        (run,) = json.loads(capsys.readouterr().out)["runs"]
+        assert (run["classes"][0]["flows"], run["classes"][0]["finished"]) == (6, 4)
+        assert run["lost"] > 0
+        assert 60 <= run["seconds"] <= 121
+    (folder / "faults.json").write_text('{"format": "kuijia-faults", "version": 1, "black_holes": 3}')
+    assert packet(*network, "--faults", "faults.json") == 2
+    assert capsys.readouterr().err == "error: faults.json:black_holes: found 3, expected a list\n"
+
+
 def test_an_output_fills_more_than_its_own_buffer_where_a_switch_has_one_memory(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 from experiments.gscale.campaign import LOG_NAME, _read_log
 from experiments.hedera.testbed_cases import MatrixOptions, Span
 from experiments.hedera.testbed_record import FILE_NAME, Record
+from experiments.packet_study.fault_file import read_faults
+from experiments.packet_study.networks import Links, generated, node_names
 from experiments.reporting.report import report_of
 from experiments.reporting.report_pages import markdown_page
 from experiments.results.exhibit import Exhibit, Line, Point, exhibit_to_json
@@ -24,6 +26,8 @@ from kuijia_app.tables.queue_layout_file import load_layout
 from kuijia_base.errors import UnsoundError
 from kuijia_base.output_folder import OutputFolder
 from simulator.flow_sizes.reading import read_flow_sizes
+from simulator.packet.scenario import Setting
+from simulator.packet.simulation import Simulation
 from te_solver.plan_file import load_plan, plan_text
 from testbed.boxes.inventory import read_inventory
 from tests.experiments.sample_results import FIGURE_4, TABLE_2_KUIJIA, TABLE_2_RESCALING, result
@@ -118,6 +122,13 @@ def read_sizes(path: Path) -> None:
     sizes.mean  # noqa: B018  # computed when it is asked for
 
 
+def read_fault_file(path: Path) -> None:
+    """Read a file of faults as `kuijia packet` does, and set up a simulation with them."""
+    network = generated("leaf-spine:2,2,2", Links())
+    faults = read_faults(path, network, node_names(network, None))
+    Simulation(faults.network, [], Setting(outages=faults.outages, faults=faults.switches))
+
+
 @cache
 def _record_examples() -> list[str]:
     run = {"goodput": [1.0, 2.5], "moved": 3, "switch": 0.5, "disturbed": []}
@@ -161,6 +172,7 @@ TARGETS: Sequence[CaseTarget] = (
         read_sizes,
         LinesGrammar("# interpolation: logarithmic", "# interpolation:", "100", "1", "0", ",", "\t", "#", "\n"),
     ),
+    FileTarget("faults:json", "faults.json", partial(examples.texts, "faults.json"), read_fault_file, _JSON),
     FileTarget("record:testbed", FILE_NAME, _record_examples, read_record, _JSON),
     FileTarget("record:campaign", LOG_NAME, lambda: ['{"attempts": [{"case": "a", "reasons": []}]}'], read_log, _JSON),
     FileTarget(

@@ -1,4 +1,5 @@
 // The core's interface to Python.
+#include "binding_routing.hpp"
 #include "binding_rules.hpp"
 #include "random.hpp"
 #include "simulation.hpp"
@@ -283,6 +284,8 @@ PYBIND11_MODULE(_core, module) {
         .def("links", &link_columns)
         .def("totals", &totals)
         .def("probes", &probes, py::arg("links"));
+
+    bind_routing(module);
 
     py::class_<Random>(module, "Random")
         .def(py::init<std::uint64_t>(), py::arg("seed"))

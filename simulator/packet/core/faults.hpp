@@ -38,8 +38,8 @@ struct BlackHoleRules {
 
     static auto fields() {
         return std::tuple{
-            plain("switch", &BlackHoleRules::node),     duration("begins", &BlackHoleRules::begins),
-            duration("ends", &BlackHoleRules::ends),    plain("source", &BlackHoleRules::source),
+            plain("switch", &BlackHoleRules::node),   duration("begins", &BlackHoleRules::begins),
+            duration("ends", &BlackHoleRules::ends),  plain("source", &BlackHoleRules::source),
             plain("target", &BlackHoleRules::target),
         };
     }

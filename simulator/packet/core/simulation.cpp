@@ -38,8 +38,8 @@ Simulation::Simulation(Scenario scenario)
     : scenario_(validated(std::move(scenario))), links_(static_cast<std::uint32_t>(scenario_.links.size())),
       queue_draws_(scenario_.seed), link_draws_(mixed(scenario_.seed + 0x6c696e6b73)),
       host_draws_(mixed(scenario_.seed + 0x686f737473)),
-      faults_(scenario_.random_drops, scenario_.black_holes, scenario_.seed), queue_(scenario_.seed, links_), wide_(links_ > 1024),
-      shortest_paths_(scenario_.nodes, scenario_.links, scenario_.hosts),
+      faults_(scenario_.random_drops, scenario_.black_holes, scenario_.seed), queue_(scenario_.seed, links_),
+      wide_(links_ > 1024), shortest_paths_(scenario_.nodes, scenario_.links, scenario_.hosts),
       forwarding_(std::visit([&](const auto &rules) { return rules.forwarding(shortest_paths_, scenario_.seed); },
                              scenario_.forwarding)),
       path_choice_(std::visit([&](const auto &rules) { return rules.choice(scenario_.seed); }, scenario_.choice)) {
@@ -57,8 +57,7 @@ Simulation::Simulation(Scenario scenario)
         add_flow(scenario_.flows[flow], near_timers * flow);
     order_by_start();
     add_changes();
-    if (!changes_.empty())
-        arm(changes, changes_.front().time);
+    make_changes(); // those at the beginning, before anything else happens
     if (!scenario_.probed.empty() && scenario_.probed_every != never)
         arm(probes, 0);
 }

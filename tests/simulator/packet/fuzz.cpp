@@ -1,6 +1,7 @@
 // Runs the core on arbitrary scenarios, valid and invalid; tests/simulator/packet/fuzz.py builds it with sanitizers.
 #include "drawing.hpp"
 #include "event_order.hpp"
+#include "flowlet_paths.hpp"
 #include "fuzzing.hpp"
 #include "simulation.hpp"
 
@@ -62,6 +63,11 @@ class Generator {
         for (auto count = scenario.flows.empty() ? 0 : below(4); count-- > 0;)
             scenario.route_changes.push_back(
                 {moment(), below(scenario.flows.size()), below(scenario.paths.size()), below(scenario.paths.size())});
+        for (auto count = below(6) / 3; count-- > 0;)
+            scenario.random_drops.push_back({below(scenario.nodes), moment(), moment(), one_of({0.0, 0.01, 0.5, 1.0})});
+        for (auto count = below(6) / 3; count-- > 0;)
+            scenario.black_holes.push_back(
+                {below(scenario.nodes), moment(), moment(), below(scenario.nodes), below(scenario.nodes)});
         if (once_in(3)) {
             scenario.probed.push_back(below(scenario.links.size()));
             scenario.probed_every = second / 100;
@@ -86,6 +92,8 @@ class Generator {
             [&](std::int64_t) { link.target = small; },
             [&](std::int64_t) { link.input = small; },
             [&](std::int64_t time) { scenario.link_changes.push_back({time, small, true}); },
+            [&](std::int64_t time) { scenario.random_drops.push_back({small, 0, time, 0.5}); },
+            [&](std::int64_t time) { scenario.black_holes.push_back({small, time, time, 0, small}); },
         };
         const auto add_all = [&](auto &rows) {
             for (auto &row : rows)
@@ -95,6 +103,8 @@ class Generator {
         add_all(scenario.queueings);
         add_all(scenario.transports);
         add_all(scenario.flows);
+        add_all(scenario.random_drops);
+        add_all(scenario.black_holes);
         add_setters(setters, scenario.forwarding);
         add_setters(setters, scenario.choice);
         setters[below(setters.size())](number);
@@ -123,7 +133,8 @@ void check(Simulation &simulation, Time before) {
             throw std::logic_error(fault);
     };
     require(simulation.now() >= before, "time goes back");
-    require(totals.unroutable <= totals.lost, "more packets had no way than were lost");
+    require(totals.unroutable + totals.swallowed <= totals.lost,
+            "more packets had no way or met faults than were lost");
     require(totals.made == totals.arrived + totals.dropped + totals.lost + simulation.packets_in_flight(),
             "packets have vanished or appeared");
     std::uint64_t dropped = 0;
@@ -240,6 +251,7 @@ int main(int, char **arguments) {
         if (generator.once_in(50)) {
             Random random(generator.below(std::uint64_t{1} << 32));
             check_event_order(random, 10'000);
+            check_flowlet_paths(random, 2'000);
         }
     });
 }

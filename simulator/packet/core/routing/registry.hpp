@@ -1,6 +1,7 @@
 // Kinds of forwarding and of path selection: an entry here is bound to Python, checked and fuzzed.
 #pragma once
 
+#include "routing/conga.hpp"
 #include "routing/flow_cells.hpp"
 #include "routing/flowlets.hpp"
 #include "routing/forwarding.hpp"
@@ -13,7 +14,7 @@
 
 namespace kuijia::packet {
 
-using ForwardingRules = std::variant<SourceRoutedRules, SwitchEcmpRules, FlowletsRules, LabelSwitchedRules>;
+using ForwardingRules = std::variant<SourceRoutedRules, SwitchEcmpRules, FlowletsRules, CongaRules, LabelSwitchedRules>;
 using PathChoiceRules = std::variant<FixedPathRules, FlowCellsRules, RandomPathsRules>;
 
 } // namespace kuijia::packet

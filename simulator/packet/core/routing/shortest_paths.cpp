@@ -32,6 +32,10 @@ void ShortestPaths::set_known(std::uint32_t link, bool up) {
 
 std::uint32_t ShortestPaths::source(std::uint32_t link) const { return links_[link].source; }
 
+std::uint32_t ShortestPaths::target(std::uint32_t link) const { return links_[link].target; }
+
+std::int64_t ShortestPaths::bits_per_second(std::uint32_t link) const { return links_[link].bits_per_second; }
+
 std::unique_ptr<ShortestPaths::Table> ShortestPaths::toward(std::uint32_t target) const {
     constexpr auto far = std::numeric_limits<std::uint32_t>::max();
     std::vector<std::uint32_t> distance(tables_.size(), far);

@@ -22,6 +22,8 @@ class ShortestPaths {
     void set_known(std::uint32_t link, bool up);
 
     std::uint32_t source(std::uint32_t link) const; // node that sends
+    std::uint32_t target(std::uint32_t link) const; // node that receives
+    std::int64_t bits_per_second(std::uint32_t link) const;
     bool is_host(std::uint32_t node) const { return is_host_[node]; }
     std::size_t nodes() const { return tables_.size(); }
     std::size_t links() const { return up_.size(); }

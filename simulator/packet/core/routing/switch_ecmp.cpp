@@ -12,12 +12,16 @@ std::unique_ptr<Forwarding> SwitchEcmpRules::forwarding(ShortestPaths &paths, st
     return std::make_unique<SwitchEcmp>(paths, seed);
 }
 
-// The hash is that of simulator/packet/routing.py, so that both choose the same paths.
+std::uint32_t by_hash(std::span<const std::uint32_t> choices, std::uint64_t seed, std::uint32_t flow,
+                      std::uint32_t node) {
+    return choices[mixed(mixed(seed * golden + flow + golden) + node + golden) % choices.size()];
+}
+
 std::uint32_t SwitchEcmp::next(std::uint32_t node, std::uint32_t target, Packet &packet, Time) {
     const auto choices = paths_.choices(node, target);
     if (choices.size() <= 1)
         return choices.empty() ? no_link : choices.front();
-    return choices[mixed(mixed(seed_ * golden + packet.flow + golden) + node + golden) % choices.size()];
+    return by_hash(choices, seed_, packet.flow, node);
 }
 
 } // namespace kuijia::packet

@@ -3,6 +3,8 @@
 
 #include "routing/forwarding.hpp"
 
+#include <span>
+
 namespace kuijia::packet {
 
 struct SwitchEcmpRules {
@@ -10,6 +12,11 @@ struct SwitchEcmpRules {
     static auto fields() { return std::tuple{}; }
     std::unique_ptr<Forwarding> forwarding(ShortestPaths &paths, std::uint64_t seed) const;
 };
+
+// Returns the choice of a switch for a flow: the hash is that of simulator/packet/routing.py, so that both take the
+// same paths.
+std::uint32_t by_hash(std::span<const std::uint32_t> choices, std::uint64_t seed, std::uint32_t flow,
+                      std::uint32_t node);
 
 class SwitchEcmp final : public Forwarding {
   public:
