@@ -63,20 +63,21 @@ def run_hole(extent: Extent, where: Where) -> Outcome:
 
 
 def _hole(name: str, found: Measured, *, wide: bool) -> list[Exhibit]:
-    pairs = "to all others" if wide else "to the last rack"
-    title = f"web search, {SIMULATED.name}, a spine swallows half of the pairs from a rack {pairs}"
+    packets = "packets from half of a rack's hosts" if wide else "half of the pairs from the first rack to the last"
+    title = f"web search, {SIMULATED.name}, a spine swallows {packets}"
     made = []
     for letter, statistic in (("a", "overall average"), ("b", "unfinished")):
-        naming = Naming(f"{name}-{statistic.partition(' ')[0]}{'' if wide else '-narrow'}", f"Figure 17{letter}", title)
         checks: list[Check] = []
         if wide:
             checks = _unfinished(found) if statistic == "unfinished" else _next_best(found)
         said = (
             f"An unfinished flow counts with its age {PATIENCE:g} s after the last start."
             if statistic != "unfinished"
-            else "Packets from these hosts are swallowed, data and acknowledgements; those to them are not.",
+            else "Data and acknowledgements are swallowed; packets in the other direction are not.",
         )
-        made.append(over_loads(naming, found, statistic, theirs_of("fig17", statistic), checks, remarks=said))
+        short = f"{name}-{statistic.partition(' ')[0]}{'' if wide else '-narrow'}"
+        naming = Naming(short, f"Figure 17{letter}", title, remarks=said)
+        made.append(over_loads(naming, found, statistic, theirs_of("fig17", statistic), checks))
     return made
 
 

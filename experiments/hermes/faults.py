@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-
-from simulator.packet.faults import BlackHole, RandomDrop, SwitchFault
+from typing import TypeVar
 
 from experiments.hermes.networks import Fabric
+from simulator.packet.faults import BlackHole, RandomDrop, SwitchFault
 from simulator.packet.scenario import Setting
 from simulator.portable_random import Draws
+
+Item = TypeVar("Item")
 
 _SPINE, _PAIRS = 102, 103
 """Streams of random numbers, apart from those of the traffic and the network."""
@@ -42,19 +44,26 @@ class Hole(Fault):
     """A black hole for packets from hosts under the first leaf, data and acknowledgements alike.
 
     Attributes:
-        part: of the pairs of sender and receiver, drawn by the seed.
-        wide: receivers under all other leaves, not only under the last one.
+        part: of these packets' pairs of sender and receiver, drawn by the seed.
+        wide: packets from this part of the senders to all hosts under other leaves, not of the pairs with hosts under
+            the last leaf.
     """
 
     part: float = 0.5
     wide: bool = False
 
     def of(self, fabric: Fabric, seed: int) -> BlackHole:
-        first = fabric.leaf_hosts if self.wide else fabric.hosts - fabric.leaf_hosts
-        pairs = [(one, other) for one in range(fabric.leaf_hosts) for other in range(first, fabric.hosts)]
-        order = Draws(seed, _PAIRS).shuffled(len(pairs)).tolist()
-        chosen = [pairs[place] for place in order[: round(self.part * len(pairs))]]
-        return BlackHole(_spine(fabric, seed), tuple(chosen))
+        senders, last = range(fabric.leaf_hosts), range(fabric.hosts - fabric.leaf_hosts, fabric.hosts)
+        if self.wide:
+            others = range(fabric.leaf_hosts, fabric.hosts)
+            pairs = [(one, other) for one in self._chosen(list(senders), seed) for other in others]
+        else:
+            pairs = self._chosen([(one, other) for one in senders for other in last], seed)
+        return BlackHole(_spine(fabric, seed), pairs)
+
+    def _chosen(self, of: list[Item], seed: int) -> list[Item]:
+        order = Draws(seed, _PAIRS).shuffled(len(of)).tolist()
+        return [of[place] for place in sorted(order[: round(self.part * len(of))])]
 
 
 def _spine(fabric: Fabric, seed: int) -> int:

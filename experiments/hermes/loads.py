@@ -95,12 +95,11 @@ def run_testbed_sizes(extent: Extent, where: Where) -> Outcome:
         Naming(f"{name}-small", "Figure 11a", title), found, "small average", theirs_of("fig11", "small average")
     )
     large = over_loads(
-        Naming(f"{name}-large", "Figure 11b", title),
+        Naming(f"{name}-large", "Figure 11b", title, "hermes"),
         found,
         "large average",
         theirs_of("fig11", "large average"),
         order_as_published(found, "fig11", "large average", (0.5,), "large average"),
-        base="hermes",
     )
     return write_exhibits(name, [small, large], where.settings, where.output)
 
@@ -111,8 +110,8 @@ def run_symmetric(extent: Extent, where: Where) -> Outcome:
     exhibits = []
     for workload, found in _measured(name, SIMULATED, SYMMETRIC, extent, where).items():
         checks = _symmetric_bars(workload, found)
-        naming = Naming(f"{name}-{workload}", "Figure 12", f"{workload}, {SIMULATED.name}")
-        exhibits.append(over_loads(naming, found, "overall average", theirs_of("fig12", workload), checks, bars=True))
+        naming = Naming(f"{name}-{workload}", "Figure 12", f"{workload}, {SIMULATED.name}", bars=True)
+        exhibits.append(over_loads(naming, found, "overall average", theirs_of("fig12", workload), checks))
     return write_exhibits(name, exhibits, where.settings, where.output)
 
 
@@ -146,8 +145,8 @@ def run_asymmetric(workload: str, extent: Extent, where: Where) -> Outcome:
     statistics = ["overall average", "small average", "large average"]
     statistics.append("small 99th" if workload == "web-search" else "overall 99th")
     for letter, statistic in zip("abcd", statistics, strict=True):
-        naming = Naming(f"{name}-{statistic.replace(' ', '-')}", f"Figure {figure[3:]}{letter}", title)
+        naming = Naming(f"{name}-{statistic.replace(' ', '-')}", f"Figure {figure[3:]}{letter}", title, "hermes")
         bars = tuple(dict.fromkeys(checks)) if statistic == "overall average" else ()
-        exhibits.append(over_loads(naming, found, statistic, theirs_of(figure, statistic), bars, base="hermes"))
+        exhibits.append(over_loads(naming, found, statistic, theirs_of(figure, statistic), bars))
     exhibits.append(over_loads(Naming(f"{name}-ms", f"Figure {figure[3:]}", title), found, "overall average", None))
     return write_exhibits(name, exhibits, where.settings, where.output)

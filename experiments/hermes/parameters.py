@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from experiments.hermes.loads import Extent, Where
-from experiments.hermes.networks import SIMULATED, UNEQUAL
+from experiments.hermes.networks import UNEQUAL
 from experiments.hermes.published import published
 from experiments.hermes.runs import Grid, Measured, measure
-from experiments.hermes.schemes import Scheme
+from experiments.hermes.schemes import BASE, SIMULATED_HERMES, Scheme
 from experiments.hermes.tables import Naming, over_loads, remarks_of
 from experiments.registry import Outcome
 from experiments.reporting.exhibit_output import write_exhibits
@@ -30,11 +31,16 @@ STEADY = 0.1
 DEFAULTS = {"high rtt": 180, "rtt gain": 75}
 
 
+def with_parameters(**changes: float) -> Scheme:
+    """Return Hermes with some parameters changed."""
+    return Scheme.hermes(replace(SIMULATED_HERMES, **changes), UNEQUAL)
+
+
 def run_gaps(extent: Extent, where: Where) -> Outcome:
     """Run Figure 15: CONGA with a resequencing buffer and three flowlet gaps."""
     name = "hermes-fig15"
     data = published()["fig15"]
-    schemes = {f"{gap} us": Scheme.conga(gap * 1e-6) for gap in data["gaps"]}
+    schemes = {f"{gap} us": Scheme.conga(gap * 1e-6, UNEQUAL) for gap in data["gaps"]}
     grid = Grid(UNEQUAL, "web-search", schemes, (GAP_LOAD,), extent.flows["web-search"])
     (found,) = measure(name, [grid], where.settings, where.workers, where.output, where.progress)
     usual = f"{USUAL_GAP} us"
@@ -68,14 +74,14 @@ def run_parts(extent: Extent, where: Where) -> Outcome:
     """Run Figure 18: Hermes without rerouting, without probing, and with faster probing."""
     name = "hermes-fig18"
     mining = {
-        "without both": Scheme.hermes(SIMULATED, rerouting=False, probe_every=0.0),
-        "without rerouting": Scheme.hermes(SIMULATED, rerouting=False),
-        "hermes": Scheme.hermes(SIMULATED),
+        "without both": with_parameters(rerouting=False, probing=False),
+        "without rerouting": with_parameters(rerouting=False),
+        "hermes": with_parameters(),
     }
     probing = {
-        "no probing": Scheme.hermes(SIMULATED, probe_every=0.0),
+        "no probing": with_parameters(probing=False),
         "500 us": mining["hermes"],
-        "100 us": Scheme.hermes(SIMULATED, probe_every=1e-4),
+        "100 us": with_parameters(probe_every=1e-4),
     }
     grids = [
         Grid(UNEQUAL, "data-mining", schemes, extent.loads, extent.flows["data-mining"])
@@ -90,20 +96,18 @@ def run_parts(extent: Extent, where: Where) -> Outcome:
     title = f"parts of Hermes, data-mining, {UNEQUAL.name}, slow links"
     exhibits = [
         over_loads(
-            Naming(f"{name}-overall", "Figure 18a", title),
+            Naming(f"{name}-overall", "Figure 18a", title, bars=True),
             parts,
             "overall average",
             (data["loads"], data["overall average"]),
             saved,
-            bars=True,
         ),
         over_loads(
-            Naming(f"{name}-small", "Figure 18b", title),
+            Naming(f"{name}-small", "Figure 18b", title, bars=True),
             probes,
             "small average",
             (data["loads"], data["small average"]),
             _saved("probing every 500 us", probes, "no probing", "500 us", PROBING, "small average"),
-            bars=True,
         ),
     ]
     return write_exhibits(name, exhibits, where.settings, where.output)
@@ -127,8 +131,8 @@ def run_thresholds(extent: Extent, where: Where, sparse: int) -> Outcome:
         for key in DEFAULTS
     }
     made = {
-        **{f"high rtt {us}": Scheme.hermes(SIMULATED, high_rtt=us * 1e-6) for us in swept["high rtt"]},
-        **{f"rtt gain {us}": Scheme.hermes(SIMULATED, rtt_gain=us * 1e-6) for us in swept["rtt gain"]},
+        **{f"high rtt {us}": with_parameters(high=us * 1e-6 - BASE) for us in swept["high rtt"]},
+        **{f"rtt gain {us}": with_parameters(better_round_trip=us * 1e-6) for us in swept["rtt gain"]},
     }
     grids = [Grid(UNEQUAL, workload, made, (PARAMETER_LOAD,), flows) for workload, flows in extent.flows.items()]
     measured = dict(

@@ -25,11 +25,17 @@ class Naming:
         name: such as `hermes-fig12-web-search`.
         figure: such as `Figure 12a`.
         title: without the size of the runs.
+        base: scheme that numbers are relative to, seed by seed; None for absolute numbers.
+        bars: True if the picture has bars for each load, as some of the paper's have.
+        remarks: whole sentences.
     """
 
     name: str
     figure: str
     title: str
+    base: str | None = None
+    bars: bool = False
+    remarks: tuple[str, ...] = ()
 
 
 def over_loads(
@@ -38,10 +44,6 @@ def over_loads(
     statistic: str,
     theirs: tuple[Sequence[float], Mapping[str, Sequence[float | None]]] | None,
     checks: Sequence[Check] = (),
-    *,
-    base: str | None = None,
-    remarks: Sequence[str] = (),
-    bars: bool = False,
 ) -> Exhibit:
     """Return a line for each scheme over the load.
 
@@ -51,10 +53,8 @@ def over_loads(
         statistic: of `experiments.hermes.runs.outcome`.
         theirs: loads of the published numbers, and these by scheme.
         checks: its bars.
-        base: scheme that numbers are relative to, seed by seed; None for absolute numbers.
-        remarks: whole sentences.
-        bars: True if the picture has bars for each load, as some of the paper's have.
     """
+    base = naming.base
     lines = []
     for scheme in measured.grid.schemes:
         points = []
@@ -64,7 +64,9 @@ def over_loads(
                 if base is None
                 else measured.ratios(scheme, base, load, statistic)
             )
-            points.append(Point.of(f"{100 * load:g} %" if bars else load, values, _published(theirs, scheme, load)))
+            points.append(
+                Point.of(f"{100 * load:g} %" if naming.bars else load, values, _published(theirs, scheme, load))
+            )
         lines.append(Line(label_of(scheme), tuple(points)))
     quantity = f"{statistic} (%)" if statistic == "unfinished" else f"completion time (ms), {statistic}"
     return Exhibit(
@@ -77,7 +79,7 @@ def over_loads(
         lines=tuple(lines),
         published=published()["source"] if theirs else None,
         checks=tuple(check for check in checks if not math.isnan(check.measured)),
-        remarks=(*remarks, *remarks_of(measured)),
+        remarks=(*naming.remarks, *remarks_of(measured)),
     )
 
 

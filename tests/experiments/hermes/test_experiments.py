@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from experiments.hermes import command, detail_commands
+from experiments.hermes import command, detail_commands, motivation, probing
 from experiments.hermes.faults import Drops, Hole
 from experiments.hermes.loads import Where
 from experiments.hermes.networks import SIMULATED
@@ -130,3 +130,62 @@ def test_testbed_experiments_have_published_numbers_beside_ours(
         assert any(line["points"][0]["value"] for line in exhibit["lines"]) or exhibit["name"] == "hermes-fig11-large"
         assert any(point["published"] for line in exhibit["lines"] for point in line["points"])
         assert (tmp_path / f"{exhibit['name']}.svg").is_file()
+
+
+@pytest.mark.parametrize("workload", ["web-search", "data-mining"])
+def test_figures_of_asymmetry_are_relative_to_hermes(
+    workload: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shrink(monkeypatch)
+    name = "hermes-fig13" if workload == "web-search" else "hermes-fig14"
+    exhibits = run(name, tmp_path)
+    lines = {line["label"]: line["points"][0] for line in exhibits[f"{name}-overall-average"]["lines"]}
+    assert lines["Hermes"]["value"] == 1.0
+    assert lines["CONGA"]["published"] == (0.8 if workload == "web-search" else 1.1)
+    absolute = {line["label"]: line["points"][0]["value"] for line in exhibits[f"{name}-ms"]["lines"]}
+    assert lines["LetFlow"]["value"] == pytest.approx(absolute["LetFlow"] / absolute["Hermes"])
+
+
+@pytest.mark.parametrize(
+    "name", ["hermes-fig12", "hermes-fig15", "hermes-fig16", "hermes-fig18", "hermes-fig19", "hermes-table2"]
+)
+def test_other_experiments_have_our_numbers_and_published_ones(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shrink(monkeypatch)
+    for exhibit in run(name, tmp_path).values():
+        assert exhibit["published"]
+        assert exhibit["checks"] or exhibit["name"] == "hermes-fig16-small"
+        assert (tmp_path / f"{exhibit['name']}.svg").is_file()
+
+
+def test_no_flow_of_hermes_is_left_in_a_black_hole_that_keeps_flows_of_ecmp() -> None:
+    hole = Hole(1.0)
+    found = {
+        name: outcome(None, Case(SMALL, Scheme.of(name, SMALL), "web-search", 0.3, 60, 1, hole))
+        for name in ("ecmp", "hermes")
+    }
+    assert found["ecmp"]["unfinished"] > 10
+    assert found["hermes"]["unfinished"] == 0
+
+
+def test_hermes_avoids_a_spine_that_drops_packets() -> None:
+    cases = [Case(SMALL, Scheme.of(name, SMALL), "web-search", 0.5, 100, 1, Drops(0.05)) for name in ("ecmp", "hermes")]
+    ecmp, hermes = (outcome(None, case) for case in cases)
+    assert hermes["dropped"] < 0.5 * ecmp["dropped"]
+    assert hermes["overall average"] < ecmp["overall average"]
+
+
+def test_probes_and_their_bytes_are_those_that_agents_send() -> None:
+    paths, size = probing.probed(2, 1)
+    assert paths == 3
+    assert size == 3 * 64
+
+
+def test_the_examples_show_what_the_paper_says() -> None:
+    assert motivation.with_udp("presto", 1) < 0.3 * motivation.with_udp("hermes", 1)
+    assert motivation.mixed_rates("presto", 1) < 0.8 * motivation.mixed_rates("hermes", 1)
+    long = 8 * motivation.LONG / 1e10
+    for name in motivation.FLOWLETS:
+        assert motivation.waiting(name, 1) > long
+    assert motivation.stale("conga", 1) > 0

@@ -67,9 +67,10 @@ def test_a_fault_is_at_a_spine_that_the_seed_draws() -> None:
     assert len(spines) > 3
 
 
-def test_a_black_hole_swallows_half_of_the_pairs_from_the_first_rack() -> None:
+def test_a_black_hole_swallows_packets_from_half_of_a_rack_or_of_its_pairs_with_another() -> None:
     narrow, wide = (Hole(wide=wide).of(SIMULATED, 1) for wide in (False, True))
     assert len(set(narrow.pairs)) == 16 * 16 // 2
     assert len(set(wide.pairs)) == 16 * 112 // 2
     assert all(source < 16 and target >= 112 for source, target in narrow.pairs)
     assert all(source < 16 <= target for source, target in wide.pairs)
+    assert len({source for source, _ in wide.pairs}) == 8
