@@ -30,7 +30,7 @@ from simulator.packet.transports import Tcp, Transport
 from simulator.packet.units import LONGEST
 
 PATIENCE = Tcp().max_timeout
-"""Seconds without anything new at any flow after which a run with faults ends: nothing that is sent arrives any more."""
+"""Seconds without anything new at any flow after which a run with faults ends: longer than TCP waits to try again."""
 
 
 @dataclass(frozen=True)

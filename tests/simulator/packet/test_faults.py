@@ -28,7 +28,8 @@ def fabric(spines: int = 1, cables_each: int = 1) -> Network:
 
 
 def packets(source: int, target: int, count: int, start: float = 0.0) -> Flows:
-    return Flows.of(source, target, Packets(np.array([start + place * 1e-5 for place in range(count)]), np.full(count, 1_000)))
+    times = np.array([start + place * 1e-5 for place in range(count)])
+    return Flows.of(source, target, Packets(times, np.full(count, 1_000)))
 
 
 def run(network: Network, flows: list[Flows], faults: list[SwitchFault], name: str = "fixed") -> Simulation:
