@@ -101,7 +101,8 @@ class Totals:
     """Packets of all kinds: `made` is `arrived` + `dropped` (by queues) + `lost` + `in_flight`.
 
     Links lose packets when they have failed or are lossy, and switches those that they cannot forward: `unroutable`
-    counts the latter, and each of them also counts as lost by the link that it came by.
+    counts the latter, and each of them also counts as lost by the link that it came by. `probes` of path selection, of
+    `probe_bytes`, are among the `made`, and so are their answers.
     """
 
     made: int
@@ -111,5 +112,7 @@ class Totals:
     unroutable: int
     in_flight: int
     data_arrived: int
+    probes: int
+    probe_bytes: int
     allocated: int
     events: int

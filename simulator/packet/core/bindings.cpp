@@ -158,6 +158,8 @@ py::dict totals(const Simulation &simulation) {
     values["lost"] = of.lost;
     values["unroutable"] = of.unroutable;
     values["data_arrived"] = of.data_arrived;
+    values["probes"] = of.probes;
+    values["probe_bytes"] = of.probe_bytes;
     values["in_flight"] = simulation.packets_in_flight();
     values["allocated"] = simulation.packets_allocated();
     values["events"] = simulation.events();
