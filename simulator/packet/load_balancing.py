@@ -1,9 +1,11 @@
-"""Ways to divide packets among paths: forwarding at the switches, or path selection at the sender."""
+"""Ways to divide packets among paths: forwarding at the switches, or path selection at the senders; their names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from simulator.packet.path_selection import FixedPath, FlowCells, PathChoice, RandomPaths
 
 
 @dataclass(frozen=True)
@@ -59,30 +61,7 @@ class LabelSwitched:
     """
 
 
-@dataclass(frozen=True)
-class FixedPath:
-    """All packets of a flow take its path."""
-
-
-@dataclass(frozen=True)
-class FlowCells:
-    """The next shortest path in turn after so many bytes on the wire.
-
-    Attributes:
-        size: bytes of a cell: 1 for packet by packet (Cao et al., DRB, CoNEXT 2013), 65,536 as in Presto (He et al.,
-            SIGCOMM 2015).
-    """
-
-    size: int = 1
-
-
-@dataclass(frozen=True)
-class RandomPaths:
-    """Any shortest path, at random, for each packet (Dixit et al., INFOCOM 2013)."""
-
-
 Forwarding = SourceRouted | SwitchEcmp | Flowlets | Conga | LabelSwitched
-PathChoice = FixedPath | FlowCells | RandomPaths
 
 
 @dataclass(frozen=True)
@@ -120,4 +99,5 @@ LOAD_BALANCERS: Mapping[str, LoadBalancer] = {
     "round-robin": LoadBalancer("senders take the next path with each packet", choice=FlowCells()),
     "cells": LoadBalancer("senders take the next path every 64 KB", choice=FlowCells(65_536)),
     "random": LoadBalancer("senders take a random path with each packet", choice=RandomPaths()),
+    "rps": LoadBalancer("the same as random", choice=RandomPaths()),
 }

@@ -160,6 +160,8 @@ py::dict totals(const Simulation &simulation) {
     values["unroutable"] = of.unroutable;
     values["swallowed"] = of.swallowed;
     values["data_arrived"] = of.data_arrived;
+    values["probes"] = of.probes;
+    values["probe_bytes"] = of.probe_bytes;
     values["in_flight"] = simulation.packets_in_flight();
     values["allocated"] = simulation.packets_allocated();
     values["events"] = simulation.events();

@@ -55,8 +55,10 @@ void Tcp::receive(Host &host, const Packet &packet) {
 
 void Tcp::wake(Host &host, unsigned timer) {
     if (timer == of_sender) {
-        if (sender_.deadline() <= host.now())
+        if (sender_.deadline() <= host.now()) {
             sender_.timed_out(host.now());
+            host.timed_out();
+        }
         return pump(host);
     }
     if (receiver_.deadline() <= host.now())
@@ -75,8 +77,7 @@ void Tcp::pump(Host &host) {
             continue;
         }
         const auto payload = next.number + 1 == segments_ ? last_ : rules_.payload;
-        const auto segment = host.make(Way::forward, Kind::data, rules_.header + payload);
-        segment.packet.number = next.number;
+        const auto segment = host.make(Way::forward, Kind::data, rules_.header + payload, next.number, next.again);
         segment.packet.ecn_capable = rules_.ecn_capable();
         host.send(segment.id);
         if (!leave_card_.empty()) {
@@ -114,8 +115,9 @@ void Tcp::answer(Host &host, const TcpReceiver::Acknowledgement &acknowledgement
     const auto made = host.make(Way::backward, Kind::acknowledgement, size);
     made.packet.number = acknowledgement.number;
     made.packet.sent = acknowledgement.sent;
+    made.packet.path = acknowledgement.path;
     made.packet.echo = acknowledgement.echo;
-    made.packet.blocks = acknowledgement.blocks;
+    made.packet.blocks = acknowledgement.blocks & 3;
     std::copy(acknowledgement.sacked.begin(), acknowledgement.sacked.end(), std::begin(made.packet.sacked));
     host.send(made.id);
 }
