@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from simulator.packet.path_selection import FixedPath, FlowCells, PathChoice, RandomPaths
+from simulator.packet.path_selection import (
+    HERMES_NS3,
+    CloveEcn,
+    FixedPath,
+    FlowBender,
+    FlowCells,
+    Hermes,
+    PathChoice,
+    PathsInTurn,
+    RandomPaths,
+)
 
 
 @dataclass(frozen=True)
@@ -100,4 +110,10 @@ LOAD_BALANCERS: Mapping[str, LoadBalancer] = {
     "cells": LoadBalancer("senders take the next path every 64 KB", choice=FlowCells(65_536)),
     "random": LoadBalancer("senders take a random path with each packet", choice=RandomPaths()),
     "rps": LoadBalancer("the same as random", choice=RandomPaths()),
+    "drb": LoadBalancer("packets between two hosts take paths in turn", choice=PathsInTurn(per_target=True)),
+    "presto": LoadBalancer("packets of a flow take paths in turn, by capacity", choice=PathsInTurn(weighted=True)),
+    "flowbender": LoadBalancer("marks and timeouts send a flow to a random path", choice=FlowBender()),
+    "clove-ecn": LoadBalancer("flowlets take a random path, by weights that marks shrink", choice=CloveEcn()),
+    "hermes": LoadBalancer("hosts sense and probe paths, flows move when it is worth it", choice=Hermes()),
+    "hermes-ns3": LoadBalancer("as hermes, with the constants of its public simulation", choice=HERMES_NS3),
 }

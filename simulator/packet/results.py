@@ -118,3 +118,16 @@ class Totals:
     probe_bytes: int
     allocated: int
     events: int
+
+
+@dataclass(frozen=True)
+class PathTotals:
+    """What senders' path selection has done.
+
+    Attributes:
+        moves: moves of flows to another path.
+        failed: paths that were found failed, for all hosts of two racks or for two hosts.
+    """
+
+    moves: int
+    failed: int

@@ -1,6 +1,7 @@
 // The core's interface to Python.
 #include "binding_routing.hpp"
 #include "binding_rules.hpp"
+#include "path_bindings.hpp"
 #include "random.hpp"
 #include "simulation.hpp"
 
@@ -168,6 +169,14 @@ py::dict totals(const Simulation &simulation) {
     return values;
 }
 
+py::dict path_totals(const Simulation &simulation) {
+    const auto of = simulation.path_counters();
+    py::dict values;
+    values["moves"] = of.moves;
+    values["failed"] = of.failed;
+    return values;
+}
+
 py::tuple probes(const Simulation &simulation, std::size_t links) {
     const auto &times = simulation.probe_times();
     const auto &bytes = simulation.probed_bytes();
@@ -188,6 +197,8 @@ PYBIND11_MODULE(_core, module) {
     bind_registry<TransportRules>(module);
     bind_registry<ForwardingRules>(module);
     bind_registry<PathChoiceRules>(module);
+
+    bind_path_parts(module);
 
     py::class_<Scenario>(module, "Scenario")
         .def(py::init([](std::uint64_t seed, std::uint32_t nodes) {
@@ -285,6 +296,7 @@ PYBIND11_MODULE(_core, module) {
         .def("flow_state", &flow_state)
         .def("links", &link_columns)
         .def("totals", &totals)
+        .def("path_totals", &path_totals)
         .def("probes", &probes, py::arg("links"));
 
     bind_routing(module);

@@ -62,7 +62,7 @@ std::int64_t Host::card_rate(Way way) const {
 
 void Host::timed_out() {
     if (simulation_.listener_ != nullptr)
-        simulation_.listener_->timed_out(flow_);
+        simulation_.listener_->timed_out(flow_, now_);
 }
 
 void Host::complete() { simulation_.flows_[flow_].record.finished = now_; }

@@ -42,8 +42,8 @@ Simulation::Simulation(Scenario scenario)
       wide_(links_ > 1024), shortest_paths_(scenario_.nodes, scenario_.links, scenario_.hosts),
       forwarding_(std::visit([&](const auto &rules) { return rules.forwarding(shortest_paths_, scenario_.seed); },
                              scenario_.forwarding)),
-      path_choice_(std::visit([&](const auto &rules) { return rules.choice(path_network_, scenario_.seed); },
-                              scenario_.choice)),
+      path_choice_(
+          std::visit([&](const auto &rules) { return rules.choice(path_network_, scenario_.seed); }, scenario_.choice)),
       listener_(path_choice_ != nullptr && path_choice_->listens() ? path_choice_.get() : nullptr) {
     add_ports();
     hops_.push_back(no_hop);
@@ -271,8 +271,7 @@ PathNetwork::Ends Simulation::ends(const Packet &packet) const {
     if (packet.flow == no_flow)
         return {packet.sacked[0].begin, packet.sacked[0].end};
     const auto &flow = flows_[packet.flow];
-    return packet.backward ? PathNetwork::Ends{flow.target, flow.source}
-                           : PathNetwork::Ends{flow.source, flow.target};
+    return packet.backward ? PathNetwork::Ends{flow.target, flow.source} : PathNetwork::Ends{flow.source, flow.target};
 }
 
 void Simulation::lose(PacketId id, std::uint32_t link) {
@@ -395,7 +394,7 @@ void Simulation::end_if_over(Flow &flow) {
         return;
     take_counters(flow, flow.record);
     if (listener_ != nullptr)
-        listener_->ended(static_cast<std::uint32_t>(&flow - flows_.data()));
+        listener_->ended(static_cast<std::uint32_t>(&flow - flows_.data()), now_);
     flow.transport.reset();
     flow.over = false;
     --unfinished_;

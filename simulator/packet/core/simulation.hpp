@@ -175,7 +175,7 @@ class Simulation {
     std::vector<std::uint32_t> hops_; // routes one after the other, with `no_hop` before and after each
     std::vector<std::uint32_t> first_hop_;
     ShortestPaths shortest_paths_;
-    std::unique_ptr<Forwarding> forwarding_;  // null if packets keep to the route that their sender chose
+    std::unique_ptr<Forwarding> forwarding_; // null if packets keep to the route that their sender chose
     PathNetwork path_network_{*this};
     std::unique_ptr<PathChoice> path_choice_; // null if this is always the first of the flow's paths
     PathChoice *listener_;                    // the same if it listens, or null

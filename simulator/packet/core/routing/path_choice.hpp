@@ -51,9 +51,9 @@ class PathChoice {
     // The sender has got an acknowledgement: `echo`, `path` and `sent` are those of the data that it answers.
     virtual void acknowledged(const Packet &, Time) {}
     // The flow's timer has expired: its packets, or their answers, do not arrive.
-    virtual void timed_out(std::uint32_t) {}
+    virtual void timed_out(std::uint32_t, Time) {}
     // The flow's sender needs nothing more.
-    virtual void ended(std::uint32_t) {}
+    virtual void ended(std::uint32_t, Time) {}
     // The time has come that the choice asked for with `PathNetwork::wake_at`.
     virtual void wake(Time) {}
     // A packet that `PathNetwork::probe` sent has arrived.

@@ -65,10 +65,10 @@ class PathNetwork {
     Simulation &simulation_;
     std::vector<bool> down_; // by link, as far as known
     std::uint32_t downs_ = 0;
-    std::uint32_t version_ = 0;                      // of what is known
-    std::vector<std::vector<std::uint32_t>> alive_;  // routes of each set, where some are dead
-    std::vector<std::uint32_t> alive_version_;       // for which they were found, plus one
-    std::vector<std::uint32_t> first_hop_;           // of each route for probes
+    std::uint32_t version_ = 0;                     // of what is known
+    std::vector<std::vector<std::uint32_t>> alive_; // routes of each set, where some are dead
+    std::vector<std::uint32_t> alive_version_;      // for which they were found, plus one
+    std::vector<std::uint32_t> first_hop_;          // of each route for probes
 };
 
 } // namespace kuijia::packet
