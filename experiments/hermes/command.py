@@ -26,7 +26,6 @@ _FEW_LOADS = (0.5, 0.7, 0.9)
 _FULL_LOADS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _CUT_LOADS = (0.3, 0.5, 0.6)
 _FULL_CUT_LOADS = (0.3, 0.4, 0.5, 0.6, 0.65, 0.7)
-_QUICK_LOADS = (0.5,)
 
 # Pictures take a second to import; listing the experiments must not need them, so runs are imported where they begin.
 
@@ -55,7 +54,9 @@ def extent_of(
     flows = dict(
         zip(("web-search", "data-mining"), (_TESTBED_FLOWS if testbed else _SIMULATED_FLOWS)[size], strict=True)
     )
-    chosen = _QUICK_LOADS if settings.quick else loads[1] if args.full else loads[0]
+    chosen = loads[1] if args.full else loads[0]
+    if settings.quick:
+        chosen = (chosen[len(chosen) // 2],)
     return Extent(chosen, {workload: flows[workload] for workload in workloads})
 
 

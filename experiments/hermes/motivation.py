@@ -21,7 +21,7 @@ from kuijia_base.output_folder import OutputFolder
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
 from simulator.packet.queues import Fifo, Threshold
-from simulator.packet.scenario import Setting
+from simulator.packet.scenario import Outage, Setting
 from simulator.packet.simulation import Simulation
 from simulator.packet.transports import ConstantRate
 from simulator.portable_random import Draws
@@ -29,8 +29,11 @@ from simulator.portable_random import Draws
 TWO_LEAVES = Fabric("2 leaves", 2, 2, 4, 10_000.0, 1, 10e-6, 65 * PACKET)
 THREE_LEAVES = replace(TWO_LEAVES, name="3 leaves", leaves=3, leaf_hosts=2)
 
-SHORT, LONG = 10_000_000, 50_000_000
-"""Bytes of the two flows that end first and of the two that stay."""
+LONG = 50_000_000
+"""Bytes of the flows of the first example."""
+
+BACK = 5e-3
+"""Seconds after which their second path is there."""
 
 UDP = 9_000.0
 SECONDS = 0.2
@@ -39,23 +42,29 @@ SECONDS = 0.2
 PAUSE, PERIOD, BURSTS = 3e-3, 10e-3, 15
 """Seconds of a pause and from one burst to the next, and their number."""
 
-BANDWIDTH_DELAY = 67
-"""Segments of a full path: the window that a flow keeps over a pause."""
+WINDOW = 80
+"""Segments of a window that fills the path: with the 80 us of the empty network, 67 do."""
 
 _STARTS = 104
 
 
 def waiting(name: str, seed: int) -> float:
-    """Return the seconds until both long flows of the first example have ended.
+    """Return the seconds until two long flows have ended that begin on one of two paths.
 
-    Two short and two long flows begin within 0.1 ms. If the short ones share a path, it is free when they have ended.
+    The other path is down when they begin. It comes back after 5 ms and is as free as the one that the paper's short
+    flows leave.
     """
     scheme = Scheme.of(name, TWO_LEAVES)
-    starts = 1e-4 * Draws(seed, _STARTS).uniform(4)
-    flows = Flows.of(range(4), range(4, 8), scheme.transport, size=[SHORT, SHORT, LONG, LONG], start=starts)
-    simulation = Simulation(TWO_LEAVES.network(seed), [flows], Setting(seed=seed, load_balancer=scheme.balancer))
+    starts = 1e-4 * Draws(seed, _STARTS).uniform(2)
+    flows = Flows.of(range(2), range(4, 6), scheme.transport, size=LONG, start=starts)
+    network = TWO_LEAVES.network(seed)
+    ends = {TWO_LEAVES.leaf(0), TWO_LEAVES.spine(1)}
+    cable = [number for number, link in enumerate(network.links) if {link.source, link.target} == ends]
+    outages = [Outage(link, 0.0, heals=BACK) for link in cable]
+    setting = Setting(seed=seed, load_balancer=scheme.balancer, outages=outages)
+    simulation = Simulation(network, [flows], setting)
     simulation.run(2.0)
-    return float(simulation.flow_results().finished[2:].max())
+    return float(simulation.flow_results().finished.max())
 
 
 def with_udp(name: str, seed: int) -> float:
@@ -85,23 +94,20 @@ def mixed_rates(name: str, seed: int) -> float:
 def stale(name: str, seed: int) -> float:
     """Return the KB that wait at most before the last leaf while one flow pauses again and again.
 
-    The flow that pauses is a chain of flows that begin with the window of the one before.
+    The flow that pauses is a chain of flows that begin with a full window, as after a pause that keeps it. The other
+    one has as large a window and does not pause.
     """
     scheme = Scheme.of(name, THREE_LEAVES)
     network = THREE_LEAVES.network(seed)
     begins = 2 * PERIOD
-    burst = int((PERIOD - PAUSE) * THREE_LEAVES.rate * 1e6 / 8 * 0.9)
-    kept = replace(scheme.transport, initial_window=BANDWIDTH_DELAY)
-    starts = begins + PERIOD * np.arange(BURSTS)
-    flows = [
-        Flows.of(2, 5, scheme.transport),
-        Flows.of(0, 4, kept, size=burst, start=starts),
-    ]
+    size = int((PERIOD - PAUSE) * 1e6 / 8 * THREE_LEAVES.rate * scheme.transport.payload / PACKET)
+    full = replace(scheme.transport, handshake=False, initial_window=WINDOW, receive_window=WINDOW)
+    bursts = Flows.of(0, 4, full, size=size, start=begins + PERIOD * np.arange(BURSTS))
     last_leaf = THREE_LEAVES.leaf(2)
     spines = {THREE_LEAVES.spine(place) for place in range(2)}
     probed = [place for place, link in enumerate(network.links) if link.source in spines and link.target == last_leaf]
     setting = Setting(seed=seed, load_balancer=scheme.balancer, probed=probed, probe_every=5e-6)
-    simulation = Simulation(network, flows, setting)
+    simulation = Simulation(network, [Flows.of(2, 5, full), bursts], setting)
     simulation.run(begins + PERIOD * BURSTS)
     times, queued = simulation.probes()
     return float(queued[times > begins].max()) / 1000
@@ -159,7 +165,7 @@ def run_motivation(seeds: int, settings: Settings, output: OutputFolder) -> Outc
     exhibits = [
         exhibit(
             1,
-            "two long flows that share a path while the other is free",
+            "two flows that share a path when another becomes free",
             "completion time of both (ms)",
             first,
             [Check("CONGA / Hermes", mean["conga"] / mean["hermes"], 1.05, 2.0)],
@@ -170,7 +176,7 @@ def run_motivation(seeds: int, settings: Settings, output: OutputFolder) -> Outc
             "a flow over two spines, one of which carries 9 Gbit/s of others",
             "goodput (Gbit/s)",
             second,
-            [near("Presto*, Gbit/s", fmean(second["presto"]), 1.0, margin=1.0)],
+            [Check("Presto*, Gbit/s", fmean(second["presto"]), 0.5, 2.0)],
             theirs["cut link"],
         ),
         exhibit(
