@@ -34,6 +34,8 @@ _MODULES = (
     "experiments.cqrd.command",
     "experiments.flashpass.fig2",
     "experiments.flashpass.credit_commands",
+    "experiments.hermes.command",
+    "experiments.hermes.detail_commands",
 )
 """Modules with experiments; importing one registers its experiments."""
 

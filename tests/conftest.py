@@ -63,6 +63,7 @@ COMPUTING = (
     "tests/experiments/gscale/test_readings.py",
     "tests/experiments/gscale/test_scenario.py",
     "tests/experiments/hedera/",
+    "tests/experiments/hermes/",
     "tests/experiments/motivation/test_flow_run.py",
     "tests/experiments/reporting/",
     "tests/experiments/results/",

@@ -86,7 +86,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     length.add_argument(
         "--full",
         action="store_true",
-        help="the paper's full extent, for fig4, gscale, gscale-readings, cqrd-exp2 to 5 and flashpass-fig2 "
+        help="the paper's full extent, for fig4, gscale, gscale-readings, cqrd-exp2 to 5, flashpass-fig2 and hermes "
         "(default: a part of it)",
     )
     add_workers(parser)

@@ -1,4 +1,4 @@
-"""Ways to divide packets among paths: forwarding at the switches, or path selection at the sender."""
+"""Ways to divide packets among paths: forwarding at the switches, or path selection at the senders; their names."""
 
 from __future__ import annotations
 
@@ -6,6 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kuijia_base.errors import UnsoundError
+
+from simulator.packet.path_selection import (
+    HERMES_NS3,
+    CloveEcn,
+    FixedPath,
+    FlowBender,
+    FlowCells,
+    Hermes,
+    PathChoice,
+    PathsInTurn,
+    RandomPaths,
+)
 
 
 @dataclass(frozen=True)
@@ -61,30 +73,7 @@ class LabelSwitched:
     """
 
 
-@dataclass(frozen=True)
-class FixedPath:
-    """All packets of a flow take its path."""
-
-
-@dataclass(frozen=True)
-class FlowCells:
-    """The next shortest path in turn after so many bytes on the wire.
-
-    Attributes:
-        size: bytes of a cell: 1 for packet by packet (Cao et al., DRB, CoNEXT 2013), 65,536 as in Presto (He et al.,
-            SIGCOMM 2015).
-    """
-
-    size: int = 1
-
-
-@dataclass(frozen=True)
-class RandomPaths:
-    """Any shortest path, at random, for each packet (Dixit et al., INFOCOM 2013)."""
-
-
 Forwarding = SourceRouted | SwitchEcmp | Flowlets | Conga | LabelSwitched
-PathChoice = FixedPath | FlowCells | RandomPaths
 
 
 @dataclass(frozen=True)
@@ -137,4 +126,11 @@ LOAD_BALANCERS: Mapping[str, LoadBalancer] = {
     "round-robin": LoadBalancer("senders take the next path with each packet", choice=FlowCells()),
     "cells": LoadBalancer("senders take the next path every 64 KB", choice=FlowCells(65_536)),
     "random": LoadBalancer("senders take a random path with each packet", choice=RandomPaths()),
+    "rps": LoadBalancer("the same as random", choice=RandomPaths()),
+    "drb": LoadBalancer("packets between two hosts take paths in turn", choice=PathsInTurn(per_target=True)),
+    "presto": LoadBalancer("packets of a flow take paths in turn, by capacity", choice=PathsInTurn(weighted=True)),
+    "flowbender": LoadBalancer("marks and timeouts send a flow to a random path", choice=FlowBender()),
+    "clove-ecn": LoadBalancer("flowlets take a random path, by weights that marks shrink", choice=CloveEcn()),
+    "hermes": LoadBalancer("hosts sense and probe paths, flows move when it is worth it", choice=Hermes()),
+    "hermes-ns3": LoadBalancer("as hermes, with the constants of its public simulation", choice=HERMES_NS3),
 }

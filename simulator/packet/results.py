@@ -102,7 +102,8 @@ class Totals:
 
     Links lose packets when they have failed or are lossy, and switches those that they cannot forward: `unroutable`
     counts the latter, and each of them also counts as lost by the link that it came by. `swallowed` counts packets lost
-    by faults of switches; each of them also counts as lost by the link that it would have left by.
+    by faults of switches; each of them also counts as lost by the link that it would have left by. `probes` of path
+    selection, of `probe_bytes`, are among the `made`, and so are their answers.
     """
 
     made: int
@@ -113,5 +114,20 @@ class Totals:
     swallowed: int
     in_flight: int
     data_arrived: int
+    probes: int
+    probe_bytes: int
     allocated: int
     events: int
+
+
+@dataclass(frozen=True)
+class PathTotals:
+    """What senders' path selection has done.
+
+    Attributes:
+        moves: moves of flows to another path.
+        failed: paths that were found failed, for all hosts of two racks or for two hosts.
+    """
+
+    moves: int
+    failed: int

@@ -136,9 +136,9 @@ def _set_flows(scenario: _core.Scenario, network: Network, groups: Sequence[Flow
     scenario.set_transports([core_rules(transport) for transport in ready_transports(network, groups, table)])
     scenario.set_flows(**flow_columns(groups, table.taken, 0))
     scenario.set_link_changes(**_changes(setting.outages, detected=False))
-    if balancer.at_switches:
+    if balancer.at_switches or balancer.several_paths:
         scenario.set_known_changes(**_changes(setting.outages, detected=True))
-    else:
+    if not balancer.at_switches:
         _set_route_changes(scenario, table, setting.outages)
     scenario.set_routes(*table.arrays())
     scenario.set_paths(*table.sets())

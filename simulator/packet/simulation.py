@@ -17,7 +17,7 @@ from simulator.packet import _core
 from simulator.packet.faults import last_change
 from simulator.packet.flows import Flows, Path
 from simulator.packet.network import Network
-from simulator.packet.results import CreditResults, FlowResults, FlowStates, LinkResults, Totals
+from simulator.packet.results import CreditResults, FlowResults, FlowStates, LinkResults, PathTotals, Totals
 from simulator.packet.round_trips import ready_transports
 from simulator.packet.rules import core_rules
 from simulator.packet.scenario import Setting, check_sizes, core_scenario, flow_columns
@@ -252,6 +252,9 @@ class Simulation:
 
     def totals(self) -> Totals:
         return Totals(**self._core.totals())
+
+    def path_totals(self) -> PathTotals:
+        return PathTotals(**self._core.path_totals())
 
     def probes(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return the times of the samples in seconds, shape (T,), and the bytes queued, shape (T, probed links)."""

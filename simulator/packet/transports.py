@@ -71,6 +71,11 @@ class Tcp:
         nic_packets: most packets of the flow in its host's card, as with Linux's TCP small queues; 0 for no limit.
         ack_every: full in-order segments per acknowledgement; 2 with delayed acknowledgements (RFC 5681).
         ack_delay: longest delay of an acknowledgement in seconds.
+        prior_acks: True if acknowledgements have level 0, which is served first, not that of their flow.
+        resequencing: longest time in seconds that the receiver holds back segments behind a gap, so that reordering
+            causes no duplicate acknowledgements; 0 for not at all. What is still missing then is left to TCP.
+        in_order_hold: with `resequencing`, seconds that it holds back segments in order, to take several at once.
+        in_order_packets: so many segments in order are taken at once in any case.
     """
 
     congestion: Congestion = Congestion.CUBIC
@@ -108,6 +113,10 @@ class Tcp:
     nic_packets: int = 8
     ack_every: int = 1
     ack_delay: float = 0.04
+    prior_acks: bool = False
+    resequencing: float = 0.0
+    in_order_hold: float = 0.0
+    in_order_packets: int = 100
 
     @property
     def largest_packet(self) -> int:

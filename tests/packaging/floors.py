@@ -54,6 +54,7 @@ ROOMS = {
     "experiments.packet_study": _COMPUTED,
     "experiments.cqrd": _COMPUTED,
     "experiments.flashpass": _COMPUTED,
+    "experiments.hermes": _COMPUTED,
     "experiments.fig4": _COMPUTED,
     "experiments.update": _MEASURED,
     "experiments.recovery": _MEASURED,

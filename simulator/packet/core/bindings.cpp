@@ -1,6 +1,7 @@
 // The core's interface to Python.
 #include "binding_routing.hpp"
 #include "binding_rules.hpp"
+#include "path_bindings.hpp"
 #include "random.hpp"
 #include "simulation.hpp"
 
@@ -160,9 +161,19 @@ py::dict totals(const Simulation &simulation) {
     values["unroutable"] = of.unroutable;
     values["swallowed"] = of.swallowed;
     values["data_arrived"] = of.data_arrived;
+    values["probes"] = of.probes;
+    values["probe_bytes"] = of.probe_bytes;
     values["in_flight"] = simulation.packets_in_flight();
     values["allocated"] = simulation.packets_allocated();
     values["events"] = simulation.events();
+    return values;
+}
+
+py::dict path_totals(const Simulation &simulation) {
+    const auto of = simulation.path_counters();
+    py::dict values;
+    values["moves"] = of.moves;
+    values["failed"] = of.failed;
     return values;
 }
 
@@ -186,6 +197,8 @@ PYBIND11_MODULE(_core, module) {
     bind_registry<TransportRules>(module);
     bind_registry<ForwardingRules>(module);
     bind_registry<PathChoiceRules>(module);
+
+    bind_path_parts(module);
 
     py::class_<Scenario>(module, "Scenario")
         .def(py::init([](std::uint64_t seed, std::uint32_t nodes) {
@@ -283,6 +296,7 @@ PYBIND11_MODULE(_core, module) {
         .def("flow_state", &flow_state)
         .def("links", &link_columns)
         .def("totals", &totals)
+        .def("path_totals", &path_totals)
         .def("probes", &probes, py::arg("links"));
 
     bind_routing(module);

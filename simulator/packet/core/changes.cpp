@@ -30,6 +30,7 @@ void Simulation::make_changes() {
         } else if (change.what == Change::of_knowledge) {
             const auto &known = scenario_.known_changes[change.place];
             shortest_paths_.set_known(known.link, known.up);
+            path_network_.set_known(known.link, known.up);
         } else {
             const auto &route = scenario_.route_changes[change.place];
             take_paths(flows_[route.flow], route.forward, route.backward);

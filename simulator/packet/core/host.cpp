@@ -7,26 +7,30 @@ namespace kuijia::packet {
 
 Random &Host::random() { return simulation_.host_draws_; }
 
-Host::Outgoing Host::make(Way way, Kind kind, std::uint32_t size) {
+Host::Outgoing Host::make(Way way, Kind kind, std::uint32_t size, std::uint32_t number, bool again) {
     auto &flow = simulation_.flows_[flow_];
     const auto id = simulation_.pool_.take();
     auto &packet = simulation_.pool_[id];
     packet.sent = now_;
     packet.flow = flow_;
-    packet.number = 0;
+    packet.number = number;
     packet.size = size & 0xffffff;
     packet.kind = kind;
     packet.ecn_capable = packet.marked = packet.echo = false;
     packet.backward = way == Way::backward;
+    packet.again = again;
     packet.blocks = 0;
+    packet.path = no_path;
     packet.level = flow.rules.level;
     flow.record.sent_packets += kind == Kind::data;
     packet.hop = packet.backward ? flow.backward : flow.forward;
     if (simulation_.path_choice_ != nullptr || simulation_.forwarding_ != nullptr) {
-        const auto &scenario = simulation_.scenario_;
-        const auto &paths = scenario.paths[packet.backward ? flow.rules.backward : flow.rules.forward];
-        const auto count = static_cast<std::uint32_t>(paths.size());
-        const auto route = paths[simulation_.path_choice_ ? simulation_.path_choice_->choose(packet, count) : 0];
+        const auto set = packet.backward ? flow.rules.backward : flow.rules.forward;
+        auto route = simulation_.scenario_.paths[set].front();
+        if (simulation_.path_choice_ != nullptr) {
+            const auto choices = simulation_.path_network_.choices(set);
+            route = choices.routes[simulation_.path_choice_->choose(packet, choices)];
+        }
         packet.hop = simulation_.forwarding_ ? route : simulation_.first_hop_[route];
     }
     ++simulation_.totals_.made;
@@ -54,6 +58,11 @@ std::int64_t Host::card_rate(Way way) const {
     const auto &flow = simulation_.flows_[flow_];
     return simulation_.scenario_.links[simulation_.hops_[way == Way::forward ? flow.forward : flow.backward]]
         .bits_per_second;
+}
+
+void Host::timed_out() {
+    if (simulation_.listener_ != nullptr)
+        simulation_.listener_->timed_out(flow_, now_);
 }
 
 void Host::complete() { simulation_.flows_[flow_].record.finished = now_; }

@@ -13,7 +13,18 @@ namespace kuijia::packet {
 using PacketId = std::uint32_t;
 inline constexpr PacketId no_packet = 0xffffffff;
 
-enum class Kind : std::uint8_t { data, acknowledgement, syn, syn_ack, emulation, credit, request, stop, probe };
+enum class Kind : std::uint8_t {
+    data,
+    acknowledgement,
+    syn,
+    syn_ack,
+    emulation,
+    credit,
+    request,
+    stop,
+    probe,
+    path_probe
+};
 
 // Segments [begin, end).
 struct Range {
@@ -24,6 +35,8 @@ struct Range {
 };
 
 inline constexpr std::size_t most_blocks = 3;
+inline constexpr std::uint32_t no_flow = 0xffffffff; // of a packet that path selection sent for itself
+inline constexpr std::uint16_t no_path = 0xffff;
 
 // A packet fills one cache line.
 struct alignas(64) Packet {
@@ -35,12 +48,14 @@ struct alignas(64) Packet {
     std::uint32_t number;    // data: number of the segment; acknowledgement: first missing segment
     std::uint32_t size : 24; // bytes on the wire
     bool ecn_capable : 1;
-    bool marked : 1;   // congestion experienced (RFC 3168)
-    bool echo : 1;     // acknowledgement: the data it answers was marked
-    bool backward : 1; // sent by the receiver of its flow
+    bool marked : 1;         // congestion experienced (RFC 3168)
+    bool echo : 1;           // acknowledgement: the data it answers was marked
+    bool backward : 1;       // sent by the receiver of its flow
+    bool again : 1;          // data: its segment was sent before
+    std::uint8_t blocks : 2; // how many of `sacked` there are
     Kind kind;
     std::uint8_t level;        // priority, 0 first
-    std::uint8_t blocks;       // how many of `sacked` there are
+    std::uint16_t path;        // as path selection numbers it; acknowledgement: that of the data it answers
     Range sacked[most_blocks]; // RFC 2018; credit: numbers of what it answers
 };
 static_assert(sizeof(Packet) == 64);

@@ -62,6 +62,10 @@ RecordsView Simulation::records() {
     return {flows_.empty() ? nullptr : &flows_.front().record, flows_.size(), sizeof(Flow)};
 }
 
+PathCounters Simulation::path_counters() const {
+    return path_choice_ == nullptr ? PathCounters{} : path_choice_->counters();
+}
+
 TransportCounters Simulation::counters(std::size_t number) const {
     const auto &transport = flows_[number].transport;
     return transport == nullptr ? TransportCounters{} : transport->counters();

@@ -47,7 +47,9 @@ Simulation::Simulation(Scenario scenario)
       wide_(links_ > 1024), shortest_paths_(scenario_.nodes, scenario_.links, scenario_.hosts),
       forwarding_(std::visit([&](const auto &rules) { return rules.forwarding(shortest_paths_, scenario_.seed); },
                              scenario_.forwarding)),
-      path_choice_(std::visit([&](const auto &rules) { return rules.choice(scenario_.seed); }, scenario_.choice)) {
+      path_choice_(
+          std::visit([&](const auto &rules) { return rules.choice(path_network_, scenario_.seed); }, scenario_.choice)),
+      listener_(path_choice_ != nullptr && path_choice_->listens() ? path_choice_.get() : nullptr) {
     add_ports();
     hops_.push_back(no_hop);
     for (const auto &route : scenario_.routes)
@@ -172,7 +174,7 @@ void Simulation::fetch_ahead() {
         if (const auto next = next_hop(*port); next != no_hop) {
             fetch(&ports_[next]);
             fetch(&ports_[next].backlog);
-        } else {
+        } else if (packet.flow != no_flow) {
             const auto &flow = flows_[packet.flow];
             fetch(&flow);
             fetch(&flow.transport);
@@ -181,16 +183,19 @@ void Simulation::fetch_ahead() {
     }
     if (const auto *port = busy_port(4)) {
         const auto &packet = pool_[port->link.head];
-        if (const auto next = next_hop(*port); next == no_hop) {
+        if (const auto next = next_hop(*port); next != no_hop) {
+            const auto &target = ports_[next];
+            if (target.link.empty())
+                return;
+            fetch(&pool_[target.link.tail]);
+            if (target.first_waiting != no_packet)
+                fetch(&pool_[target.first_waiting]);
+        } else if (packet.flow != no_flow) {
             const auto &flow = flows_[packet.flow];
             fetch(flow.transport.get(), transport_bytes);
             const auto &answers = ports_[hops_[packet.backward ? flow.forward : flow.backward]];
             fetch(&answers);
             fetch(&answers.backlog);
-        } else if (const auto &target = ports_[next]; !target.link.empty()) {
-            fetch(&pool_[target.link.tail]);
-            if (target.first_waiting != no_packet)
-                fetch(&pool_[target.first_waiting]);
         }
     }
 }
@@ -215,8 +220,16 @@ void Simulation::expire(std::uint32_t number) {
         return;
     timer.armed = never;
     if (timer.flow == no_flow) {
-        timer.number == starts ? start_flows() : timer.number == changes ? make_changes() : probe();
-        return;
+        switch (timer.number) {
+        case starts:
+            return start_flows();
+        case changes:
+            return make_changes();
+        case probes:
+            return probe();
+        default:
+            return path_choice_->wake(now_);
+        }
     }
     auto &flow = flows_[timer.flow];
     if (flow.transport == nullptr)
@@ -248,9 +261,8 @@ void Simulation::arrive(std::uint32_t link) {
 // Lets the node at the end of a link forward a packet, or keep it if it is for this node.
 void Simulation::relay(PacketId id, std::uint32_t link) {
     auto &packet = pool_[id];
-    const auto &flow = flows_[packet.flow];
     const auto node = scenario_.links[link].target;
-    const auto target = packet.backward ? flow.source : flow.target;
+    const auto target = ends(packet).target;
     if (node == target)
         return deliver(id);
     const auto next = forwarding_->next(node, target, packet, now_);
@@ -265,13 +277,18 @@ bool Simulation::loses(PacketId id, std::uint32_t link) {
     const auto loss = ports_[link].loss;
     if (loss > 0 && link_draws_.unit() < loss)
         return true;
-    const auto &packet = pool_[id];
-    const auto &flow = flows_[packet.flow];
-    const auto [source, target] =
-        packet.backward ? std::pair{flow.target, flow.source} : std::pair{flow.source, flow.target};
+    const auto [source, target] = ends(pool_[id]);
     const bool swallowed = faults_.swallow(scenario_.links[link].source, source, target, now_);
     totals_.swallowed += swallowed;
     return swallowed;
+}
+
+// Returns the nodes from which and to which a packet goes.
+PathNetwork::Ends Simulation::ends(const Packet &packet) const {
+    if (packet.flow == no_flow)
+        return {packet.sacked[0].begin, packet.sacked[0].end};
+    const auto &flow = flows_[packet.flow];
+    return packet.backward ? PathNetwork::Ends{flow.target, flow.source} : PathNetwork::Ends{flow.source, flow.target};
 }
 
 void Simulation::lose(PacketId id, std::uint32_t link) {
@@ -352,6 +369,8 @@ void Simulation::deliver(PacketId id) {
     trace_.received(id, packet);
     pool_.give_back(id);
     ++totals_.arrived;
+    if (packet.kind == Kind::path_probe)
+        return path_choice_->probed(packet, now_);
     auto &flow = flows_[packet.flow];
     if (packet.kind == Kind::data) {
         ++totals_.data_arrived;
@@ -366,6 +385,8 @@ void Simulation::deliver(PacketId id) {
     }
     if (flow.transport == nullptr)
         return note_unused(flow, packet);
+    if (listener_ != nullptr && packet.kind == Kind::acknowledgement)
+        listener_->acknowledged(packet, now_);
     Host host(*this, packet.flow, now_);
     flow.transport->receive(host, packet);
     end_if_over(flow);
@@ -389,6 +410,8 @@ void Simulation::end_if_over(Flow &flow) {
     if (!flow.over)
         return;
     take_counters(flow, flow.record);
+    if (listener_ != nullptr)
+        listener_->ended(static_cast<std::uint32_t>(&flow - flows_.data()), now_);
     flow.transport.reset();
     flow.over = false;
     --unfinished_;

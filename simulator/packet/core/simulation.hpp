@@ -7,6 +7,7 @@
 #include "port.hpp"
 #include "queues/discipline.hpp"
 #include "random.hpp"
+#include "routing/path_network.hpp"
 #include "scenario.hpp"
 #include "trace.hpp"
 #include "transports/transport.hpp"
@@ -41,6 +42,8 @@ struct PacketTotals {
     std::uint64_t unroutable = 0; // of the lost ones: by switches that know no way
     std::uint64_t swallowed = 0;  // of the lost ones: by faults of switches
     std::uint64_t data_arrived = 0;
+    std::uint64_t probes = 0; // of the made ones: by path selection, answers too
+    std::uint64_t probe_bytes = 0;
 };
 
 // The records of all flows where they are, so many bytes from each to the next.
@@ -51,7 +54,7 @@ struct RecordsView {
 };
 
 inline constexpr std::uint32_t no_hop = 0xffffffff;
-inline constexpr std::uint32_t no_flow = 0xffffffff;
+inline constexpr std::uint32_t no_timer = 0xffffffff;
 inline constexpr unsigned near_timers = 2; // of each flow, beside each other
 
 class Simulation {
@@ -83,6 +86,7 @@ class Simulation {
     // The state at `now`.
     FlowRecord record(std::size_t flow) const;
     TransportCounters counters(std::size_t flow) const; // all zero unless the flow lives
+    PathCounters path_counters() const;
     RecordsView records(); // readable as long as the simulation, up to date until it runs or gets more flows
     Port &port(std::size_t link);
     std::uint32_t on_link(std::size_t link); // packets in transmission or on the wire
@@ -94,6 +98,7 @@ class Simulation {
 
   private:
     friend class Host;
+    friend class PathNetwork;
 
     struct Flow {
         FlowRules rules;
@@ -114,7 +119,7 @@ class Simulation {
         std::uint32_t number;
         Time armed = never;
     };
-    enum Own : std::uint32_t { starts, changes, probes };
+    enum Own : std::uint32_t { starts, changes, probes, paths };
     struct Change {
         Time time;
         enum What : std::uint8_t { of_link, of_knowledge, of_route } what;
@@ -141,6 +146,7 @@ class Simulation {
     void lose(PacketId id, std::uint32_t link);
     void serve(std::uint32_t link);
     void deliver(PacketId id);
+    PathNetwork::Ends ends(const Packet &packet) const;
     void drop(PacketId id);
     void start_flows();
     void end_if_over(Flow &flow);
@@ -169,8 +175,11 @@ class Simulation {
     std::vector<std::uint32_t> hops_; // routes one after the other, with `no_hop` before and after each
     std::vector<std::uint32_t> first_hop_;
     ShortestPaths shortest_paths_;
-    std::unique_ptr<Forwarding> forwarding_;  // null if packets keep to the route that their sender chose
+    std::unique_ptr<Forwarding> forwarding_; // null if packets keep to the route that their sender chose
+    PathNetwork path_network_{*this};
     std::unique_ptr<PathChoice> path_choice_; // null if this is always the first of the flow's paths
+    PathChoice *listener_;                    // the same if it listens, or null
+    std::uint32_t path_timer_ = no_timer;     // of the path choice, once it has asked for one
     std::vector<Flow> flows_;
     bool viewed_ = false;                          // somebody reads the records
     std::vector<std::vector<Flow>> viewed_before_; // what is left of flows that moved while somebody read them

@@ -84,6 +84,7 @@ void Simulation::set_link(std::uint32_t link, bool up) {
 void Simulation::set_known(std::uint32_t link, bool up) {
     require(link < ports_.size(), "link " + std::to_string(link) + " does not exist");
     shortest_paths_.set_known(link, up);
+    path_network_.set_known(link, up);
 }
 
 const LabelTable &Simulation::label_table(std::uint32_t node) const {

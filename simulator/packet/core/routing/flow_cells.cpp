@@ -2,11 +2,11 @@
 
 namespace kuijia::packet {
 
-std::unique_ptr<PathChoice> FlowCellsRules::choice(std::uint64_t seed) const {
+std::unique_ptr<PathChoice> FlowCellsRules::choice(PathNetwork &, std::uint64_t seed) const {
     return std::make_unique<FlowCells>(size, mixed(seed + 0x63656c6c73));
 }
 
-std::uint32_t FlowCells::choose(const Packet &packet, std::uint32_t paths) {
+std::uint32_t FlowCells::choose(Packet &packet, const Choices &choices) {
     const auto place = 2 * std::size_t{packet.flow} + packet.backward;
     if (place >= cells_.size())
         cells_.resize(place + 1);
@@ -20,7 +20,7 @@ std::uint32_t FlowCells::choose(const Packet &packet, std::uint32_t paths) {
         cell.left = size_;
     }
     cell.left -= packet.size < cell.left ? packet.size : cell.left;
-    return cell.turn % paths;
+    return cell.turn % choices.count();
 }
 
 } // namespace kuijia::packet

@@ -17,14 +17,14 @@ struct FlowCellsRules {
             number("size", &FlowCellsRules::size, 1, 1u << 30, "must be between 1 and 2^30 bytes"),
         };
     }
-    std::unique_ptr<PathChoice> choice(std::uint64_t seed) const;
+    std::unique_ptr<PathChoice> choice(PathNetwork &, std::uint64_t seed) const;
 };
 
 class FlowCells final : public PathChoice {
   public:
     FlowCells(std::uint32_t size, std::uint64_t seed) : size_(size), seed_(seed) {}
 
-    std::uint32_t choose(const Packet &packet, std::uint32_t paths) override;
+    std::uint32_t choose(Packet &packet, const Choices &choices) override;
 
   private:
     struct Cell {

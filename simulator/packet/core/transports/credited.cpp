@@ -71,6 +71,7 @@ void Credited::go(Host &host) {
     const bool is_last = !is_probed_ && segments_.waiting() == 0;
     if (patience_ <= host.now()) {
         ++timeouts_;
+        host.timed_out();
         backoff_ = std::min<std::uint8_t>(backoff_ + 1, most_doublings);
         patience_ = host.now() + (std::max(rules_.timeout, 2 * round_trip_) << backoff_);
         fell_silent(host);
@@ -192,7 +193,7 @@ void Credited::answer_probe(Host &host, const Packet &packet) {
     const auto made = small(host, Way::backward, Kind::probe, of_control, rules_.control);
     made.packet.sent = packet.sent;
     made.packet.number = arrived_.missing();
-    made.packet.blocks = left;
+    made.packet.blocks = left & 3;
     std::copy_n(ranges.begin() + static_cast<std::ptrdiff_t>(place), left, made.packet.sacked);
     host.send(made.id);
 }
@@ -200,7 +201,7 @@ void Credited::answer_probe(Host &host, const Packet &packet) {
 void Credited::acknowledge(Host &host, Kind kind, std::uint32_t number, const Range *blocks, std::uint8_t count) const {
     const auto made = small(host, Way::backward, kind, of_control, rules_.control);
     made.packet.number = number;
-    made.packet.blocks = count;
+    made.packet.blocks = count & 3;
     std::copy_n(blocks, count, made.packet.sacked);
     host.send(made.id);
 }

@@ -154,7 +154,7 @@ void FlashPass::answer_due(Host &host) {
     const auto made = small(host, Way::backward, Kind::credit, of_control, size);
     made.packet.sent = held_sent_;
     made.packet.number = missing();
-    made.packet.blocks = blocks_;
+    made.packet.blocks = blocks_ & 3;
     std::copy_n(held_.begin(), blocks_, made.packet.sacked);
     blocks_ = 0;
     holds_ = 0;

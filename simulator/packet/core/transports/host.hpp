@@ -51,12 +51,13 @@ class Host {
     Time now() const { return now_; }
     Random &random();
 
-    // A new packet that the sender (forward) or the receiver (backward) is about to send; the level is the flow's.
+    // A new packet that the sender (forward) or the receiver (backward) is about to send; the level is the flow's. Its
+    // number and `again`, if its segment was sent before, are here for those who choose its path.
     struct Outgoing {
         PacketId id;
         Packet &packet;
     };
-    Outgoing make(Way way, Kind kind, std::uint32_t size);
+    Outgoing make(Way way, Kind kind, std::uint32_t size, std::uint32_t number = 0, bool again = false);
     void send(PacketId id);
 
     // Asks for `wake` at this time, or before.
@@ -67,6 +68,9 @@ class Host {
 
     // Returns the bit/s of the first link of the sender's path (forward), or of the receiver's.
     std::int64_t card_rate(Way way) const;
+
+    // The sender's timer has expired: path selection may take another way.
+    void timed_out();
 
     // The receiver has everything.
     void complete();

@@ -19,21 +19,15 @@ std::unique_ptr<Transport> TcpRules::transport(const FlowRules &flow) const {
 Tcp::Tcp(const TcpRules &rules, const FlowRules &flow)
     : rules_(rules), bytes_(flow.bytes), segments_(static_cast<std::uint32_t>(rules.packets(flow.bytes))),
       last_(last_of(flow.bytes, rules.payload)), sender_(rules, segments_), receiver_(rules, segments_),
+      resequencer_(rules.resequencing > 0 ? std::make_unique<Resequencer>(rules) : nullptr),
       leave_card_(rules.nic_packets, 0) {}
 
 void Tcp::receive(Host &host, const Packet &packet) {
     switch (packet.kind) {
-    case Kind::data: {
-        const auto answers = receiver_.received(packet, host.now());
-        if (receiver_.finished() && !complete_) {
-            complete_ = true;
-            host.complete();
-        }
-        for (std::uint8_t place = 0; place < answers.count; ++place)
-            answer(host, answers.all[place]);
-        host.wake_at(of_receiver, receiver_.deadline());
+    case Kind::data:
+        resequencer_ == nullptr ? take(host, packet) : arrive(host, packet);
+        wake_receiver(host);
         break;
-    }
     case Kind::acknowledgement:
         sender_.acknowledged(packet, host.now(), host.random());
         pump(host);
@@ -55,13 +49,40 @@ void Tcp::receive(Host &host, const Packet &packet) {
 
 void Tcp::wake(Host &host, unsigned timer) {
     if (timer == of_sender) {
-        if (sender_.deadline() <= host.now())
+        if (sender_.deadline() <= host.now()) {
             sender_.timed_out(host.now());
+            host.timed_out();
+        }
         return pump(host);
     }
+    if (resequencer_ != nullptr)
+        for (const auto &packet : resequencer_->due(host.now()))
+            take(host, packet);
     if (receiver_.deadline() <= host.now())
         answer(host, receiver_.timed_out());
-    host.wake_at(of_receiver, receiver_.deadline());
+    wake_receiver(host);
+}
+
+void Tcp::wake_receiver(Host &host) {
+    const auto held = resequencer_ != nullptr ? resequencer_->deadline() : never;
+    host.wake_at(of_receiver, std::min(receiver_.deadline(), held));
+}
+
+// A segment comes from the network.
+void Tcp::arrive(Host &host, const Packet &packet) {
+    for (const auto &passed : resequencer_->received(packet, host.now()))
+        take(host, passed);
+}
+
+// A segment comes to the receiver.
+void Tcp::take(Host &host, const Packet &packet) {
+    const auto answers = receiver_.received(packet, host.now());
+    if (receiver_.finished() && !complete_) {
+        complete_ = true;
+        host.complete();
+    }
+    for (std::uint8_t place = 0; place < answers.count; ++place)
+        answer(host, answers.all[place]);
 }
 
 // Sends all segments that the window and the pace allow.
@@ -75,8 +96,7 @@ void Tcp::pump(Host &host) {
             continue;
         }
         const auto payload = next.number + 1 == segments_ ? last_ : rules_.payload;
-        const auto segment = host.make(Way::forward, Kind::data, rules_.header + payload);
-        segment.packet.number = next.number;
+        const auto segment = host.make(Way::forward, Kind::data, rules_.header + payload, next.number, next.again);
         segment.packet.ecn_capable = rules_.ecn_capable();
         host.send(segment.id);
         if (!leave_card_.empty()) {
@@ -113,9 +133,12 @@ void Tcp::answer(Host &host, const TcpReceiver::Acknowledgement &acknowledgement
     const auto size = rules_.header + sack_option(acknowledgement.blocks);
     const auto made = host.make(Way::backward, Kind::acknowledgement, size);
     made.packet.number = acknowledgement.number;
+    if (rules_.prior_acks)
+        made.packet.level = 0;
     made.packet.sent = acknowledgement.sent;
+    made.packet.path = acknowledgement.path;
     made.packet.echo = acknowledgement.echo;
-    made.packet.blocks = acknowledgement.blocks;
+    made.packet.blocks = acknowledgement.blocks & 3;
     std::copy(acknowledgement.sacked.begin(), acknowledgement.sacked.end(), std::begin(made.packet.sacked));
     host.send(made.id);
 }

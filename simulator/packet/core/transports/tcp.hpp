@@ -1,6 +1,7 @@
 // TCP over the simulated network: segments, acknowledgements and the handshake as packets, and the limit of the card.
 #pragma once
 
+#include "transports/resequencer.hpp"
 #include "transports/tcp_receiver.hpp"
 #include "transports/tcp_rules.hpp"
 #include "transports/tcp_sender.hpp"
@@ -25,6 +26,9 @@ class Tcp final : public Transport {
     void pump(Host &host);
     bool card_is_full(Host &host);
     bool is_paced(Host &host);
+    void arrive(Host &host, const Packet &packet);
+    void take(Host &host, const Packet &packet);
+    void wake_receiver(Host &host);
     void answer(Host &host, const TcpReceiver::Acknowledgement &acknowledgement);
 
     const TcpRules &rules_;
@@ -34,8 +38,9 @@ class Tcp final : public Transport {
     bool complete_ = false;
     TcpSender sender_;
     TcpReceiver receiver_;
-    std::vector<Time> leave_card_; // when each of the last packets leaves the host's card
-    std::size_t oldest_ = 0;       // index of the oldest of these
+    std::unique_ptr<Resequencer> resequencer_; // if the rules want one
+    std::vector<Time> leave_card_;             // when each of the last packets leaves the host's card
+    std::size_t oldest_ = 0;                   // index of the oldest of these
 };
 
 } // namespace kuijia::packet

@@ -6,12 +6,13 @@ namespace kuijia::packet {
 
 TcpReceiver::Acknowledgements TcpReceiver::received(const Packet &packet, Time now) {
     Acknowledgements answers;
-    const auto answer = [&](Time sent) { answers.all[answers.count++] = acknowledgement(sent); };
+    const Origin origin{packet.sent, packet.path};
+    const auto answer = [&](Origin origin) { answers.all[answers.count++] = acknowledgement(origin); };
     // RFC 8257 section 3.2: held-back segments are acknowledged with their own mark. Senders without DCTCP get the same
     // exact echo instead of one repeated until they react (RFC 3168 section 6.1.3).
     const bool mark_changed = packet.marked != marked_;
     if (mark_changed && held_ > 0)
-        answer(held_sent_);
+        answer(held_origin_);
     marked_ = packet.marked;
 
     const auto number = packet.number;
@@ -20,27 +21,27 @@ TcpReceiver::Acknowledgements TcpReceiver::received(const Packet &packet, Time n
             beyond_.add({number, number + 1});
             note_block(beyond_.around(number));
         }
-        answer(held_ > 0 ? held_sent_ : packet.sent); // RFC 5681 section 4.2: at once
+        answer(held_ > 0 ? held_origin_ : origin); // RFC 5681 section 4.2: at once
         return answers;
     }
     const bool filled_gap = !beyond_.empty();
     missing_ = beyond_.first_missing(number + 1);
     beyond_.remove_below(missing_);
     if (held_++ == 0) {
-        held_sent_ = packet.sent;
+        held_origin_ = origin;
         deadline_ = now + rules_->ack_delay;
     }
     if (held_ >= rules_->ack_every || filled_gap || mark_changed || finished())
-        answer(held_sent_);
+        answer(held_origin_);
     return answers;
 }
 
-TcpReceiver::Acknowledgement TcpReceiver::timed_out() { return acknowledgement(held_sent_); }
+TcpReceiver::Acknowledgement TcpReceiver::timed_out() { return acknowledgement(held_origin_); }
 
-TcpReceiver::Acknowledgement TcpReceiver::acknowledgement(Time sent) {
+TcpReceiver::Acknowledgement TcpReceiver::acknowledgement(Origin origin) {
     held_ = 0;
     deadline_ = never;
-    Acknowledgement answer{missing_, sent, marked_, 0, {}};
+    Acknowledgement answer{missing_, origin.sent, origin.path, marked_, 0, {}};
     if (!rules_->sack || beyond_.empty()) {
         blocks_ = 0;
         return answer;

@@ -18,6 +18,7 @@ class TcpReceiver {
     struct Acknowledgement {
         std::uint32_t number; // first missing segment
         Time sent;            // when the segment that it answers was sent
+        std::uint16_t path;   // that of this segment
         bool echo;
         std::uint8_t blocks;
         std::array<Range, most_blocks> sacked;
@@ -39,14 +40,20 @@ class TcpReceiver {
     std::uint32_t arrived() const { return missing_ + beyond_.count(); }
 
   private:
-    Acknowledgement acknowledgement(Time sent);
+    // Of a segment: when it was sent, and on which path.
+    struct Origin {
+        Time sent;
+        std::uint16_t path;
+    };
+
+    Acknowledgement acknowledgement(Origin origin);
     void note_block(Range block);
 
     const TcpRules *rules_;
     std::uint32_t segments_;
     std::uint32_t missing_ = 0; // RCV.NXT
     std::uint32_t held_ = 0;    // segments whose acknowledgement is held back
-    Time held_sent_ = 0;        // when the first of them was sent (RFC 7323 section 4.3)
+    Origin held_origin_{};      // of the first of them (RFC 7323 section 4.3)
     Time deadline_ = never;
     bool marked_ = false; // DCTCP.CE of RFC 8257 section 3.2
     std::uint8_t blocks_ = 0;

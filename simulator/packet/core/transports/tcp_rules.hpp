@@ -56,6 +56,10 @@ struct TcpRules {
     std::uint32_t nic_packets = 8; // most packets in the host's card, 0 for no limit
     std::uint32_t ack_every = 1;   // in-order segments per acknowledgement
     Time ack_delay = second / 25;
+    bool prior_acks = false;              // acknowledgements have level 0
+    Time resequencing = 0;                // longest time that segments out of order are held back, 0 if they are not
+    Time in_order_hold = 0;               // the same for those in order, to pass several on at once
+    std::uint32_t in_order_packets = 100; // that are passed on at once in any case
 
     static auto fields() {
         using Of = TcpRules;
@@ -97,6 +101,10 @@ struct TcpRules {
             number("nic_packets", &Of::nic_packets, 0, 1 << 16, "must be at most 2^16"),
             number("ack_every", &Of::ack_every, 1, most, "must be at least 1 segment"),
             duration("ack_delay", &Of::ack_delay, 1),
+            plain("prior_acks", &Of::prior_acks),
+            duration("resequencing", &Of::resequencing),
+            duration("in_order_hold", &Of::in_order_hold),
+            number("in_order_packets", &Of::in_order_packets, 1, most, "must be at least 1"),
         };
     }
     const char *fault() const {

@@ -41,6 +41,7 @@ TcpSender::Next TcpSender::next(Time now) {
         return {Sends::nothing, 0};
     }
     auto number = next_;
+    bool again = true;
     if (resent_below_ < lost_below_) // NextSeg of RFC 6675, rule 1
         number = sacked_.first_missing(std::max(resent_below_, first_missing_));
     if (number < lost_below_ && number < next_) {
@@ -48,6 +49,7 @@ TcpSender::Next TcpSender::next(Time now) {
         ++counters_.retransmitted;
     } else if (next_ < segments_ && outstanding() < rules_->receive_window) { // rule 2
         number = next_++;
+        again = false;
     } else { // rule 3
         number = sacked_.first_missing(std::max(resent_below_, first_missing_));
         if (state_ != State::recovery || number >= sacked_.end()) {
@@ -63,7 +65,7 @@ TcpSender::Next TcpSender::next(Time now) {
     note_sent(number, was_idle, now);
     if (deadline_ == never)
         restart_timer(now);
-    return {Sends::segment, number};
+    return {Sends::segment, number, again};
 }
 
 // Returns the pipe of RFC 6675: segments sent that have neither arrived nor been lost.

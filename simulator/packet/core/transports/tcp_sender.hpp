@@ -30,6 +30,7 @@ class TcpSender {
     struct Next {
         Sends what;
         std::uint32_t number;
+        bool again = false; // it was sent before
     };
     Next next(Time now);
 

@@ -1,0 +1,160 @@
+"""The experiments of the Hermes paper on completion times over the load, by name."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from experiments.registry import Outcome, Settings, experiment, no_options
+from experiments.sweep.workers import workers_from
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+
+if TYPE_CHECKING:  # its modules import matplotlib, which takes a second
+    from experiments.hermes.loads import Extent, Where
+
+_SEEDS, _FULL_SEEDS = 2, 5
+
+_TESTBED_FLOWS = {"quick": (200, 50), "default": (2_000, 500), "full": (20_000, 5_000)}
+_SIMULATED_FLOWS = {"quick": (200, 40), "default": (1_500, 500), "full": (50_000, 8_000)}
+"""Flows of web search and of data mining in each run; the paper's simulations start flows for two seconds."""
+
+_LOADS = (0.3, 0.5, 0.7, 0.9)
+_FEW_LOADS = (0.5, 0.7, 0.9)
+_FULL_LOADS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+_CUT_LOADS = (0.3, 0.5, 0.6)
+_FULL_CUT_LOADS = (0.3, 0.4, 0.5, 0.6, 0.65, 0.7)
+
+# Pictures take a second to import; listing the experiments must not need them, so runs are imported where they begin.
+
+
+def where_of(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Where:
+    """Return the settings with the experiment's own number of seeds, and the rest that runs need."""
+    from experiments.hermes.loads import Where  # noqa: PLC0415  # slow to import: matplotlib
+
+    seeds = 1 if settings.quick else _FULL_SEEDS if args.full else _SEEDS
+    settings = replace(settings, repetitions=args.repetitions or seeds)
+    return Where(settings, workers_from(args), output, progress)
+
+
+def extent_of(
+    settings: Settings,
+    args: argparse.Namespace,
+    workloads: Sequence[str],
+    loads: tuple[tuple[float, ...], tuple[float, ...]] = (_FEW_LOADS, _FULL_LOADS),
+    *,
+    testbed: bool = False,
+) -> Extent:
+    """Return the size of a run: `loads` are those of the default and of `--full`."""
+    from experiments.hermes.loads import Extent  # noqa: PLC0415  # slow to import: matplotlib
+
+    size = "quick" if settings.quick else "full" if args.full else "default"
+    flows = dict(
+        zip(("web-search", "data-mining"), (_TESTBED_FLOWS if testbed else _SIMULATED_FLOWS)[size], strict=True)
+    )
+    chosen = loads[1] if args.full else loads[0]
+    if settings.quick:
+        chosen = (chosen[len(chosen) // 2],)
+    return Extent(chosen, {workload: flows[workload] for workload in workloads})
+
+
+_BOTH = ("web-search", "data-mining")
+_CUT = (_CUT_LOADS, _FULL_CUT_LOADS)
+
+
+@experiment(
+    "hermes-fig9",
+    title="load balancers on the testbed of 12 hosts",
+    reproduces="Hermes, Figure 9",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=740,
+)
+def hermes_fig9(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.hermes.loads import run_testbed  # noqa: PLC0415  # slow to import: matplotlib
+
+    extent = extent_of(settings, args, _BOTH, (_LOADS[:3], _FULL_LOADS), testbed=True)
+    return run_testbed(extent, where_of(settings, args, output, progress), cut=False)
+
+
+@experiment(
+    "hermes-fig10",
+    title="load balancers on the testbed with one cable cut",
+    reproduces="Hermes, Figure 10",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=742,
+)
+def hermes_fig10(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.hermes.loads import run_testbed  # noqa: PLC0415  # slow to import: matplotlib
+
+    extent = extent_of(settings, args, _BOTH, _CUT, testbed=True)
+    return run_testbed(extent, where_of(settings, args, output, progress), cut=True)
+
+
+@experiment(
+    "hermes-fig11",
+    title="small and large flows on the testbed with one cable cut",
+    reproduces="Hermes, Figure 11",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=744,
+)
+def hermes_fig11(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.hermes.loads import run_testbed_sizes  # noqa: PLC0415  # slow to import: matplotlib
+
+    extent = extent_of(settings, args, _BOTH[:1], _CUT, testbed=True)
+    return run_testbed_sizes(extent, where_of(settings, args, output, progress))
+
+
+@experiment(
+    "hermes-fig12",
+    title="load balancers in the simulated network of 128 hosts",
+    reproduces="Hermes, Figure 12",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=746,
+)
+def hermes_fig12(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.hermes.loads import run_symmetric  # noqa: PLC0415  # slow to import: matplotlib
+
+    extent = extent_of(settings, args, _BOTH, (_FEW_LOADS, _LOADS))
+    return run_symmetric(extent, where_of(settings, args, output, progress))
+
+
+@experiment(
+    "hermes-fig13",
+    title="web search where a fifth of the links between switches is slow",
+    reproduces="Hermes, Figure 13",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=748,
+)
+def hermes_fig13(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.hermes.loads import run_asymmetric  # noqa: PLC0415  # slow to import: matplotlib
+
+    extent = extent_of(settings, args, ("web-search",))
+    return run_asymmetric("web-search", extent, where_of(settings, args, output, progress))
+
+
+@experiment(
+    "hermes-fig14",
+    title="data mining where a fifth of the links between switches is slow",
+    reproduces="Hermes, Figure 14",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=750,
+)
+def hermes_fig14(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.hermes.loads import run_asymmetric  # noqa: PLC0415  # slow to import: matplotlib
+
+    extent = extent_of(settings, args, ("data-mining",))
+    return run_asymmetric("data-mining", extent, where_of(settings, args, output, progress))

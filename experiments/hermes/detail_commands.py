@@ -1,0 +1,147 @@
+"""The experiments of the Hermes paper on examples, tables, faults and parameters, by name."""
+
+from __future__ import annotations
+
+import argparse
+
+from experiments.hermes.command import extent_of, where_of
+from experiments.registry import Outcome, Settings, experiment, no_options
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+
+_QUICK_EXAMPLES, _EXAMPLES, _FULL_EXAMPLES = 2, 10, 50
+
+_WEB, _MINING = ("web-search",), ("data-mining",)
+_BOTH = (*_WEB, *_MINING)
+_TABLE_LOADS = ((0.6, 0.8),) * 2
+_FAULT_LOADS = ((0.3, 0.7), (0.3, 0.4, 0.5, 0.6, 0.7))
+_PART_LOADS = ((0.4, 0.8), (0.4, 0.6, 0.8))
+_SPARSE = 3
+"""The default runs every third of the thresholds in Figure 19."""
+
+# Pictures take a second to import; listing the experiments must not need them, so runs are imported where they begin.
+
+
+@experiment(
+    "hermes-motivation",
+    title="four examples of flowlets, spraying and stale tables",
+    reproduces="Hermes, section 2",
+    backends=("packet",),
+    configure=no_options,
+    order=730,
+)
+def hermes_motivation(
+    settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
+) -> Outcome:
+    from experiments.hermes.motivation import run_motivation  # noqa: PLC0415  # slow to import: matplotlib
+
+    del progress
+    seeds = _QUICK_EXAMPLES if settings.quick else _FULL_EXAMPLES if args.full else _EXAMPLES
+    return run_motivation(args.repetitions or seeds, settings, output)
+
+
+@experiment(
+    "hermes-table2",
+    title="concurrent flows that pairs of leaves and of hosts see",
+    reproduces="Hermes, Table 2",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=732,
+)
+def hermes_table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.hermes.visibility import run_visibility  # noqa: PLC0415  # slow to import: matplotlib
+
+    extent = extent_of(settings, args, _BOTH, _TABLE_LOADS)
+    return run_visibility(extent, where_of(settings, args, output, progress))
+
+
+@experiment(
+    "hermes-table6",
+    title="paths that probes see, and what they cost",
+    reproduces="Hermes, Table 6",
+    backends=("packet",),
+    configure=no_options,
+    order=734,
+)
+def hermes_table6(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.hermes.probing import run_probing  # noqa: PLC0415  # slow to import: matplotlib
+
+    del args, progress
+    return run_probing(settings, output)
+
+
+@experiment(
+    "hermes-fig15",
+    title="CONGA with three flowlet gaps",
+    reproduces="Hermes, Figure 15",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=752,
+)
+def hermes_fig15(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.hermes.parameters import run_gaps  # noqa: PLC0415  # slow to import: matplotlib
+
+    return run_gaps(extent_of(settings, args, _WEB), where_of(settings, args, output, progress))
+
+
+@experiment(
+    "hermes-fig16",
+    title="a spine that drops 2 % of its packets silently",
+    reproduces="Hermes, Figure 16",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=754,
+)
+def hermes_fig16(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.hermes.failures import run_drops  # noqa: PLC0415  # slow to import: matplotlib
+
+    return run_drops(extent_of(settings, args, _WEB, _FAULT_LOADS), where_of(settings, args, output, progress))
+
+
+@experiment(
+    "hermes-fig17",
+    title="a spine with a black hole for some pairs of hosts",
+    reproduces="Hermes, Figure 17",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=756,
+)
+def hermes_fig17(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.hermes.failures import run_hole  # noqa: PLC0415  # slow to import: matplotlib
+
+    return run_hole(extent_of(settings, args, _WEB, _FAULT_LOADS), where_of(settings, args, output, progress))
+
+
+@experiment(
+    "hermes-fig18",
+    title="Hermes without rerouting and without probing",
+    reproduces="Hermes, Figure 18",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=758,
+)
+def hermes_fig18(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.hermes.parameters import run_parts  # noqa: PLC0415  # slow to import: matplotlib
+
+    return run_parts(extent_of(settings, args, _MINING, _PART_LOADS), where_of(settings, args, output, progress))
+
+
+@experiment(
+    "hermes-fig19",
+    title="Hermes with other thresholds",
+    reproduces="Hermes, Figure 19",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    order=760,
+)
+def hermes_fig19(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.hermes.parameters import run_thresholds  # noqa: PLC0415  # slow to import: matplotlib
+
+    sparse = 1 if args.full else _SPARSE
+    return run_thresholds(extent_of(settings, args, _BOTH), where_of(settings, args, output, progress), sparse)

@@ -1,0 +1,99 @@
+"""Figures 16 and 17: a spine that drops packets silently, and one with a black hole for some pairs of hosts."""
+
+from __future__ import annotations
+
+from experiments.hermes.faults import Drops, Hole
+from experiments.hermes.loads import Extent, Where, grid_of
+from experiments.hermes.networks import SIMULATED
+from experiments.hermes.runs import PATIENCE, Measured, measure
+from experiments.hermes.tables import Naming, label_of, over_loads, ratio_bar, theirs_of
+from experiments.registry import Outcome
+from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.exhibit import Exhibit
+from experiments.results.result import Check
+
+COMPARED = ("ecmp", "conga", "hermes", "presto", "letflow")
+
+DROPPED = 0.02
+"""Part of the packets that the spine drops."""
+
+BETTER, OVER_HERMES = 1.3, {"ecmp": (1.5, 2.6)}
+"""Bars of random drops: every other relative to Hermes, and ECMP."""
+
+UNFINISHED = {"hermes": (None, 0.0), "ecmp": (1.0, 2.5), "conga": (4.0, 12.0)}
+"""Bars of the black hole: % of flows that do not end."""
+
+NEXT_BEST = 1.6
+"""Bar of the black hole: the best other relative to Hermes."""
+
+
+def run_drops(extent: Extent, where: Where) -> Outcome:
+    """Run Figure 16: web search while a spine drops some of all packets."""
+    name = "hermes-fig16"
+    grid = grid_of(SIMULATED, "web-search", COMPARED, extent, Drops(DROPPED))
+    (found,) = measure(name, [grid], where.settings, where.workers, where.output, where.progress)
+    checks: list[Check] = []
+    for load in grid.loads:
+        for other in COMPARED:
+            if other != "hermes":
+                checks += ratio_bar(found, other, "hermes", load, *OVER_HERMES.get(other, (BETTER, None)))
+    title = f"web search, {SIMULATED.name}, a spine drops {100 * DROPPED:g} % of its packets"
+    exhibits = [
+        over_loads(
+            Naming(f"{name}-{statistic.partition(' ')[0]}", f"Figure 16{letter}", title),
+            found,
+            statistic,
+            theirs_of("fig16", statistic),
+            checks if letter == "a" else (),
+        )
+        for letter, statistic in (("a", "overall average"), ("b", "small average"))
+    ]
+    return write_exhibits(name, exhibits, where.settings, where.output)
+
+
+def run_hole(extent: Extent, where: Where) -> Outcome:
+    """Run Figure 17 with both readings of the pairs that the black hole swallows."""
+    name = "hermes-fig17"
+    grids = [grid_of(SIMULATED, "web-search", COMPARED, extent, Hole(wide=wide)) for wide in (True, False)]
+    measured = measure(name, grids, where.settings, where.workers, where.output, where.progress)
+    exhibits = []
+    for wide, found in zip((True, False), measured, strict=True):
+        exhibits += _hole(name, found, wide=wide)
+    return write_exhibits(name, exhibits, where.settings, where.output)
+
+
+def _hole(name: str, found: Measured, *, wide: bool) -> list[Exhibit]:
+    packets = "packets from half of a rack's hosts" if wide else "half of the pairs from the first rack to the last"
+    title = f"web search, {SIMULATED.name}, a spine swallows {packets}"
+    made = []
+    for letter, statistic in (("a", "overall average"), ("b", "unfinished")):
+        checks: list[Check] = []
+        if wide:
+            checks = _unfinished(found) if statistic == "unfinished" else _next_best(found)
+        said = (
+            f"An unfinished flow counts with its age {PATIENCE:g} s after the last start."
+            if statistic != "unfinished"
+            else "Data and acknowledgements are swallowed; packets in the other direction are not.",
+        )
+        short = f"{name}-{statistic.partition(' ')[0]}{'' if wide else '-narrow'}"
+        naming = Naming(short, f"Figure 17{letter}", title, remarks=said)
+        made.append(over_loads(naming, found, statistic, theirs_of("fig17", statistic), checks))
+    return made
+
+
+def _unfinished(found: Measured) -> list[Check]:
+    checks = []
+    for scheme, bounds in UNFINISHED.items():
+        for load in found.grid.loads:
+            values = [value for value in found.values(scheme, load, "unfinished") if value is not None]
+            checks.append(Check(f"{label_of(scheme)} unfinished at {load:g}", sum(values) / len(values), *bounds))
+    return checks
+
+
+def _next_best(found: Measured) -> list[Check]:
+    checks: list[Check] = []
+    others = [name for name in found.grid.schemes if name != "hermes"]
+    for load in found.grid.loads:
+        best = min(others, key=lambda other: found.ratio(other, "hermes", load))
+        checks += ratio_bar(found, best, "hermes", load, NEXT_BEST, None)
+    return checks

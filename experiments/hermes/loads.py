@@ -1,0 +1,152 @@
+"""Figures 9 to 14: load balancers on the testbed and in the simulated network, symmetric and asymmetric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from experiments.hermes.faults import Fault
+from experiments.hermes.networks import CUT_TESTBED, SIMULATED, TESTBED, UNEQUAL, Fabric
+from experiments.hermes.runs import Grid, Measured, measure
+from experiments.hermes.schemes import Scheme
+from experiments.hermes.tables import Naming, near_published, order_as_published, over_loads, ratio_bar, theirs_of
+from experiments.registry import Outcome, Settings
+from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.exhibit import Exhibit
+from experiments.results.result import Check
+from experiments.sweep.workers import Workers
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+
+ON_TESTBED = ("clove-ecn", "hermes", "presto", "ecmp")
+SYMMETRIC = ("ecmp", "conga", "hermes")
+ASYMMETRIC = ("clove-ecn", "conga", "letflow", "presto", "hermes")
+
+NEAR_UP_TO = 0.7
+"""Highest load at which completion times on the testbed must be near the published ones."""
+
+BELOW_ECMP = (0.4, 0.6)
+"""Bar: Hermes relative to ECMP, web search at loads of 0.7 and 0.9."""
+
+OVER_CONGA = (0.75, 1.25)
+"""Bar: Hermes relative to CONGA, web search."""
+
+OVER_CONGA_MINING = (0.9, 1.02)
+"""Bar: Hermes relative to CONGA, data mining from half load on; published 0.94 to 0.98."""
+
+ORDERED_AT = (0.5, 0.7)
+SPRAYING_BREAKS = {0.5: (1.2, 2.0), 0.7: (1.5, None)}
+"""Bars: Presto* relative to Hermes, web search; published 1.54 at 0.5 and off the scale beyond."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Size of an experiment: loads, and flows of each workload in a run."""
+
+    loads: tuple[float, ...]
+    flows: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Where:
+    """What every experiment needs to run."""
+
+    settings: Settings
+    workers: Workers
+    output: OutputFolder
+    progress: Progress
+
+
+def grid_of(fabric: Fabric, workload: str, names: tuple[str, ...], extent: Extent, fault: Fault | None = None) -> Grid:
+    """Return the grid of these schemes with the paper's parameters."""
+    schemes = {name: Scheme.of(name, fabric) for name in names}
+    return Grid(fabric, workload, schemes, extent.loads, extent.flows[workload], fault)
+
+
+def _measured(name: str, fabric: Fabric, names: tuple[str, ...], extent: Extent, where: Where) -> dict[str, Measured]:
+    grids = [grid_of(fabric, workload, names, extent) for workload in extent.flows]
+    found = measure(name, grids, where.settings, where.workers, where.output, where.progress)
+    return dict(zip(extent.flows, found, strict=True))
+
+
+def run_testbed(extent: Extent, where: Where, *, cut: bool) -> Outcome:
+    """Run Figure 9, or Figure 10 with a cut cable."""
+    figure = "fig10" if cut else "fig9"
+    fabric = CUT_TESTBED if cut else TESTBED
+    name = f"hermes-{figure}"
+    exhibits = []
+    for workload, found in _measured(name, fabric, ON_TESTBED, extent, where).items():
+        naming = Naming(
+            f"{name}-{workload}",
+            f"Figure {figure[3:]}",
+            f"{workload}, {fabric.name}{', one cable cut' if cut else ''}",
+        )
+        checks = near_published(found, figure, workload, NEAR_UP_TO)
+        exhibits.append(over_loads(naming, found, "overall average", theirs_of(figure, workload), checks))
+    return write_exhibits(name, exhibits, where.settings, where.output)
+
+
+def run_testbed_sizes(extent: Extent, where: Where) -> Outcome:
+    """Run Figure 11: small and large flows of web search with a cut cable."""
+    name = "hermes-fig11"
+    found = _measured(name, CUT_TESTBED, ON_TESTBED, extent, where)["web-search"]
+    title = f"web search, {CUT_TESTBED.name}, one cable cut"
+    small = over_loads(
+        Naming(f"{name}-small", "Figure 11a", title), found, "small average", theirs_of("fig11", "small average")
+    )
+    large = over_loads(
+        Naming(f"{name}-large", "Figure 11b", title, "hermes"),
+        found,
+        "large average",
+        theirs_of("fig11", "large average"),
+        order_as_published(found, "fig11", "large average", (0.5,), "large average"),
+    )
+    return write_exhibits(name, [small, large], where.settings, where.output)
+
+
+def run_symmetric(extent: Extent, where: Where) -> Outcome:
+    """Run Figure 12."""
+    name = "hermes-fig12"
+    exhibits = []
+    for workload, found in _measured(name, SIMULATED, SYMMETRIC, extent, where).items():
+        checks = _symmetric_bars(workload, found)
+        naming = Naming(f"{name}-{workload}", "Figure 12", f"{workload}, {SIMULATED.name}", bars=True)
+        exhibits.append(over_loads(naming, found, "overall average", theirs_of("fig12", workload), checks))
+    return write_exhibits(name, exhibits, where.settings, where.output)
+
+
+def _symmetric_bars(workload: str, found: Measured) -> list[Check]:
+    checks = []
+    for load in found.grid.loads:
+        if workload == "web-search":
+            if load >= 0.7:
+                checks += ratio_bar(found, "hermes", "ecmp", load, *BELOW_ECMP)
+            checks += ratio_bar(found, "hermes", "conga", load, *OVER_CONGA)
+        elif load >= 0.5:
+            checks += ratio_bar(found, "hermes", "conga", load, *OVER_CONGA_MINING)
+    return checks
+
+
+def run_asymmetric(workload: str, extent: Extent, where: Where) -> Outcome:
+    """Run Figure 13 with web search, or Figure 14 with data mining."""
+    figure = "fig13" if workload == "web-search" else "fig14"
+    name = f"hermes-{figure}"
+    found = _measured(name, UNEQUAL, ASYMMETRIC, extent, where)[workload]
+    title = f"{workload}, {UNEQUAL.name}, a fifth of the links between switches at 2 Gbit/s"
+    checks = order_as_published(found, figure, "overall average", ORDERED_AT)
+    for load in found.grid.loads:
+        if workload == "web-search" and load in SPRAYING_BREAKS:
+            checks += ratio_bar(found, "presto", "hermes", load, *SPRAYING_BREAKS[load])
+        if workload == "data-mining" and load >= 0.5:
+            others = (name for name in ASYMMETRIC if name != "hermes")
+            best = min(others, key=lambda other: found.ratio(other, "hermes", load))
+            checks += ratio_bar(found, best, "hermes", load, 1.0, None)
+    exhibits: list[Exhibit] = []
+    statistics = ["overall average", "small average", "large average"]
+    statistics.append("small 99th" if workload == "web-search" else "overall 99th")
+    for letter, statistic in zip("abcd", statistics, strict=True):
+        naming = Naming(f"{name}-{statistic.replace(' ', '-')}", f"Figure {figure[3:]}{letter}", title, "hermes")
+        bars = tuple(dict.fromkeys(checks)) if statistic == "overall average" else ()
+        exhibits.append(over_loads(naming, found, statistic, theirs_of(figure, statistic), bars))
+    exhibits.append(over_loads(Naming(f"{name}-ms", f"Figure {figure[3:]}", title), found, "overall average", None))
+    return write_exhibits(name, exhibits, where.settings, where.output)

@@ -1,0 +1,206 @@
+"""The four examples of the paper's section 2: what flowlets, spraying and stale tables cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from statistics import fmean
+
+import numpy as np
+
+from experiments.hermes.networks import PACKET, Fabric
+from experiments.hermes.published import published
+from experiments.hermes.schemes import Scheme
+from experiments.hermes.tables import label_of
+from experiments.registry import Outcome, Settings
+from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
+from kuijia_base.output_folder import OutputFolder
+from simulator.packet.flows import Flows
+from simulator.packet.network import Network
+from simulator.packet.queues import Fifo, Threshold
+from simulator.packet.scenario import Outage, Setting
+from simulator.packet.simulation import Simulation
+from simulator.packet.transports import ConstantRate
+from simulator.portable_random import Draws
+
+TWO_LEAVES = Fabric("2 leaves", 2, 2, 4, 10_000.0, 1, 10e-6, 65 * PACKET)
+THREE_LEAVES = replace(TWO_LEAVES, name="3 leaves", leaves=3, leaf_hosts=2)
+
+LONG = 50_000_000
+"""Bytes of the flows of the first example."""
+
+BACK = 5e-3
+"""Seconds after which their second path is there."""
+
+UDP = 9_000.0
+SECONDS = 0.2
+"""Simulated time of the second and third example."""
+
+PAUSE, PERIOD, BURSTS = 3e-3, 10e-3, 15
+"""Seconds of a pause and from one burst to the next, and their number."""
+
+WINDOW = 80
+"""Segments of a window that fills the path: with the 80 us of the empty network, 67 do."""
+
+_STARTS = 104
+
+
+def waiting(name: str, seed: int) -> float:
+    """Return the seconds until two long flows have ended that begin on one of two paths.
+
+    The other path is down when they begin. It comes back after 5 ms and is as free as the one that the paper's short
+    flows leave.
+    """
+    scheme = Scheme.of(name, TWO_LEAVES)
+    starts = 1e-4 * Draws(seed, _STARTS).uniform(2)
+    flows = Flows.of(range(2), range(4, 6), scheme.transport, size=LONG, start=starts)
+    network = TWO_LEAVES.network(seed)
+    ends = {TWO_LEAVES.leaf(0), TWO_LEAVES.spine(1)}
+    cable = [number for number, link in enumerate(network.links) if {link.source, link.target} == ends]
+    outages = [Outage(link, 0.0, heals=BACK) for link in cable]
+    setting = Setting(seed=seed, load_balancer=scheme.balancer, outages=outages)
+    simulation = Simulation(network, [flows], setting)
+    simulation.run(2.0)
+    return float(simulation.flow_results().finished.max())
+
+
+def with_udp(name: str, seed: int) -> float:
+    """Return the Gbit/s of a flow from the second leaf to the third.
+
+    The first leaf sends 9 Gbit/s of UDP to the third by its only spine.
+    """
+    scheme = Scheme.of(name, THREE_LEAVES)
+    network = replace(THREE_LEAVES, cut=((0, 1),)).network(seed)
+    flows = [Flows.of(0, 4, ConstantRate(UDP)), Flows.of(2, 5, scheme.transport)]
+    return _goodput(network, flows, scheme, seed)
+
+
+def mixed_rates(name: str, seed: int) -> float:
+    """Return the Gbit/s of a flow that has a path of 1 and one of 10 Gbit/s."""
+    scheme = Scheme.of(name, TWO_LEAVES)
+    network = TWO_LEAVES.network(seed)
+    slow = {TWO_LEAVES.spine(0)}
+    queueing = Fifo(TWO_LEAVES.buffer, Threshold(32_000))
+    links = [
+        replace(link, rate=1_000.0, queueing=queueing) if slow & {link.source, link.target} else link
+        for link in network.links
+    ]
+    return _goodput(replace(network, links=links), [Flows.of(0, 4, scheme.transport)], scheme, seed)
+
+
+def stale(name: str, seed: int) -> float:
+    """Return the KB that wait at most before the last leaf while one flow pauses again and again.
+
+    The flow that pauses is a chain of flows that begin with a full window, as after a pause that keeps it. The other
+    one has as large a window and does not pause.
+    """
+    scheme = Scheme.of(name, THREE_LEAVES)
+    network = THREE_LEAVES.network(seed)
+    begins = 2 * PERIOD
+    size = int((PERIOD - PAUSE) * 1e6 / 8 * THREE_LEAVES.rate * scheme.transport.payload / PACKET)
+    full = replace(scheme.transport, handshake=False, initial_window=WINDOW, receive_window=WINDOW)
+    bursts = Flows.of(0, 4, full, size=size, start=begins + PERIOD * np.arange(BURSTS))
+    last_leaf = THREE_LEAVES.leaf(2)
+    spines = {THREE_LEAVES.spine(place) for place in range(2)}
+    probed = [place for place, link in enumerate(network.links) if link.source in spines and link.target == last_leaf]
+    setting = Setting(seed=seed, load_balancer=scheme.balancer, probed=probed, probe_every=5e-6)
+    simulation = Simulation(network, [Flows.of(2, 5, full), bursts], setting)
+    simulation.run(begins + PERIOD * BURSTS)
+    times, queued = simulation.probes()
+    return float(queued[times > begins].max()) / 1000
+
+
+def _goodput(network: Network, flows: Sequence[Flows], scheme: Scheme, seed: int) -> float:
+    """Return the Gbit/s of the last flow in the second half of the time."""
+    simulation = Simulation(network, flows, Setting(seed=seed, load_balancer=scheme.balancer))
+    simulation.run(SECONDS / 2)
+    before = int(simulation.flow_results().goodput[-1])
+    simulation.run(SECONDS)
+    return 8e-9 * (int(simulation.flow_results().goodput[-1]) - before) / (SECONDS / 2)
+
+
+FLOWLETS = ("ecmp", "letflow", "conga", "hermes")
+SPRAYING = ("ecmp", "presto", "conga", "hermes")
+STALE = ("conga", "hermes")
+
+
+def run_motivation(seeds: int, settings: Settings, output: OutputFolder) -> Outcome:
+    """Run all examples."""
+    chosen = range(settings.seed, settings.seed + seeds)
+    theirs = published()["motivation"]
+
+    def exhibit(
+        number: int, title: str, quantity: str, runs: dict[str, list[float]], checks: list[Check], known: float | None
+    ) -> Exhibit:
+        of = "conga" if number == 4 else "presto"
+        return Exhibit(
+            name=f"hermes-motivation-{number}",
+            title=title,
+            reproduces=f"Hermes Example {number}",
+            backend="packet",
+            axis="load balancer",
+            quantity=quantity,
+            lines=(
+                Line(
+                    "mean of all seeds",
+                    tuple(
+                        Point.of(label_of(name), values, known if name == of else None) for name, values in runs.items()
+                    ),
+                ),
+            ),
+            published=published()["source"] if known is not None else None,
+            checks=tuple(checks),
+            remarks=(f"{seeds} seeds; the spread is that of single runs.",),
+        )
+
+    first = {name: [1e3 * waiting(name, seed) for seed in chosen] for name in FLOWLETS}
+    second = {name: [with_udp(name, seed) for seed in chosen] for name in SPRAYING}
+    third = {name: [mixed_rates(name, seed) for seed in chosen] for name in SPRAYING}
+    fourth = {name: [stale(name, seed) for seed in chosen] for name in STALE}
+    mean = {name: fmean(values) for name, values in first.items()}
+    near = partial(_near, margin=0.3)
+    exhibits = [
+        exhibit(
+            1,
+            "two flows that share a path when another becomes free",
+            "completion time of both (ms)",
+            first,
+            [Check("CONGA / Hermes", mean["conga"] / mean["hermes"], 1.05, 2.0)],
+            None,
+        ),
+        exhibit(
+            2,
+            "a flow over two spines, one of which carries 9 Gbit/s of others",
+            "goodput (Gbit/s)",
+            second,
+            [Check("Presto*, Gbit/s", fmean(second["presto"]), 0.5, 2.0)],
+            theirs["cut link"],
+        ),
+        exhibit(
+            3,
+            "a flow over paths of 1 and 10 Gbit/s",
+            "goodput (Gbit/s)",
+            third,
+            [near("Presto*, Gbit/s", fmean(third["presto"]), theirs["mixed rates"])],
+            theirs["mixed rates"],
+        ),
+        exhibit(
+            4,
+            "a flow that pauses for 3 ms joins another on its path",
+            "longest queue before the last leaf (KB)",
+            fourth,
+            [
+                near("CONGA, KB", fmean(fourth["conga"]), theirs["stale queue"], margin=0.5),
+                Check("CONGA / Hermes", fmean(fourth["conga"]) / max(fmean(fourth["hermes"]), 1e-3), 1.05, None),
+            ],
+            theirs["stale queue"],
+        ),
+    ]
+    return write_exhibits("hermes-motivation", exhibits, settings, output)
+
+
+def _near(name: str, value: float, theirs: float, margin: float) -> Check:
+    return Check(name, value, theirs * (1 - margin), theirs * (1 + margin))

@@ -1,0 +1,180 @@
+"""Figures 15, 18 and 19: flowlet gaps of CONGA, parts of Hermes left out, and its thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from experiments.hermes.loads import Extent, Where
+from experiments.hermes.networks import UNEQUAL
+from experiments.hermes.published import published
+from experiments.hermes.runs import Grid, Measured, measure
+from experiments.hermes.schemes import BASE, SIMULATED_HERMES, Scheme
+from experiments.hermes.tables import Naming, over_loads, remarks_of
+from experiments.registry import Outcome
+from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
+
+GAP_LOAD = 0.8
+USUAL_GAP = 150
+SHORT_GAP_WORSE = (1.15, 1.6)
+"""Bar: CONGA with flowlets of 50 us relative to 150 us; published 1.32."""
+
+REROUTING, PROBING = (0.05, 0.2), (0.05, 0.25)
+"""Bars: part of the completion time that rerouting and probing save."""
+
+PARAMETER_LOAD = 0.6
+STEADY = 0.1
+"""Bar: part by which completion times differ at most from those with the default, over the whole range."""
+
+DEFAULTS = {"high rtt": 180, "rtt gain": 75}
+
+
+def with_parameters(**changes: float) -> Scheme:
+    """Return Hermes with some parameters changed."""
+    return Scheme.hermes(replace(SIMULATED_HERMES, **changes), UNEQUAL)
+
+
+def run_gaps(extent: Extent, where: Where) -> Outcome:
+    """Run Figure 15: CONGA with a resequencing buffer and three flowlet gaps."""
+    name = "hermes-fig15"
+    data = published()["fig15"]
+    schemes = {f"{gap} us": Scheme.conga(gap * 1e-6, UNEQUAL) for gap in data["gaps"]}
+    grid = Grid(UNEQUAL, "web-search", schemes, (GAP_LOAD,), extent.flows["web-search"])
+    (found,) = measure(name, [grid], where.settings, where.workers, where.output, where.progress)
+    usual = f"{USUAL_GAP} us"
+    lines = [
+        Line(
+            statistic.partition(" ")[0],
+            tuple(
+                Point.of(scheme, found.ratios(scheme, usual, GAP_LOAD, statistic), data[statistic][place])
+                for place, scheme in enumerate(schemes)
+            ),
+        )
+        for statistic in ("overall average", "large average", "small average")
+    ]
+    check = Check("50 us / 150 us, overall", found.ratio("50 us", usual, GAP_LOAD), *SHORT_GAP_WORSE)
+    exhibit = Exhibit(
+        name=name,
+        title=f"CONGA with three flowlet gaps, web-search at load {GAP_LOAD:g}, slow links, {grid.flows:,} flows",
+        reproduces="Hermes Figure 15",
+        backend="packet",
+        axis="flowlet gap",
+        quantity=f"average completion time, {usual} = 1",
+        lines=tuple(lines),
+        published=published()["source"],
+        checks=(check,),
+        remarks=("Receivers have a resequencing buffer.", *remarks_of(found)),
+    )
+    return write_exhibits(name, [exhibit], where.settings, where.output)
+
+
+def run_parts(extent: Extent, where: Where) -> Outcome:
+    """Run Figure 18: Hermes without rerouting, without probing, and with faster probing."""
+    name = "hermes-fig18"
+    mining = {
+        "without both": with_parameters(rerouting=False, probing=False),
+        "without rerouting": with_parameters(rerouting=False),
+        "hermes": with_parameters(),
+    }
+    probing = {
+        "no probing": with_parameters(probing=False),
+        "500 us": mining["hermes"],
+        "100 us": with_parameters(probe_every=1e-4),
+    }
+    grids = [
+        Grid(UNEQUAL, "data-mining", schemes, extent.loads, extent.flows["data-mining"])
+        for schemes in (mining, probing)
+    ]
+    parts, probes = measure(name, grids, where.settings, where.workers, where.output, where.progress)
+    saved = [
+        *_saved("rerouting", parts, "without rerouting", "hermes", REROUTING, "overall average"),
+        *_saved("probing", parts, "without both", "without rerouting", PROBING, "overall average"),
+    ]
+    data = published()["fig18"]
+    title = f"parts of Hermes, data-mining, {UNEQUAL.name}, slow links"
+    exhibits = [
+        over_loads(
+            Naming(f"{name}-overall", "Figure 18a", title, bars=True),
+            parts,
+            "overall average",
+            (data["loads"], data["overall average"]),
+            saved,
+        ),
+        over_loads(
+            Naming(f"{name}-small", "Figure 18b", title, bars=True),
+            probes,
+            "small average",
+            (data["loads"], data["small average"]),
+            _saved("probing every 500 us", probes, "no probing", "500 us", PROBING, "small average"),
+        ),
+    ]
+    return write_exhibits(name, exhibits, where.settings, where.output)
+
+
+def _saved(
+    what: str, found: Measured, without: str, with_it: str, bounds: tuple[float, float], statistic: str
+) -> list[Check]:
+    return [
+        Check(f"part that {what} saves at {load:g}", 1 - found.ratio(with_it, without, load, statistic), *bounds)
+        for load in found.grid.loads
+    ]
+
+
+def run_thresholds(extent: Extent, where: Where, sparse: int) -> Outcome:
+    """Run Figure 19: other thresholds of Hermes; every `sparse`-th of the paper's values, and the default."""
+    name = "hermes-fig19"
+    data = published()["fig19"]
+    swept = {
+        key: [us for place, us in enumerate(data[key]["us"]) if place % sparse == 0 or us == DEFAULTS[key]]
+        for key in DEFAULTS
+    }
+    made = {
+        **{f"high rtt {us}": with_parameters(high=us * 1e-6 - BASE) for us in swept["high rtt"]},
+        **{f"rtt gain {us}": with_parameters(better_round_trip=us * 1e-6) for us in swept["rtt gain"]},
+    }
+    grids = [Grid(UNEQUAL, workload, made, (PARAMETER_LOAD,), flows) for workload, flows in extent.flows.items()]
+    measured = dict(
+        zip(
+            extent.flows,
+            measure(name, grids, where.settings, where.workers, where.output, where.progress),
+            strict=True,
+        )
+    )
+    exhibits = [_threshold(name, key, swept[key], measured, data[key]) for key in DEFAULTS]
+    return write_exhibits(name, exhibits, where.settings, where.output)
+
+
+def _threshold(
+    name: str, key: str, values: Sequence[int], measured: Mapping[str, Measured], theirs: Mapping[str, Sequence[float]]
+) -> Exhibit:
+    base = f"{key} {DEFAULTS[key]}"
+    lines, checks = [], []
+    for workload, found in measured.items():
+        points = [
+            Point.of(
+                us,
+                found.ratios(f"{key} {us}", base, PARAMETER_LOAD, "overall average"),
+                theirs[workload][list(theirs["us"]).index(us)],
+            )
+            for us in values
+        ]
+        lines.append(Line(workload, tuple(points)))
+        ratios = [found.ratio(f"{key} {us}", base, PARAMETER_LOAD) for us in values]
+        checks.append(Check(f"{workload}: least", min(ratios), 1 - STEADY, 1.0))
+        checks.append(Check(f"{workload}: most", max(ratios), 1.0, 1 + STEADY))
+    letter, title = ("a", "T_RTT_high") if key == "high rtt" else ("b", "Delta_RTT")
+    sizes = ", ".join(f"{found.grid.flows:,} flows of {workload}" for workload, found in measured.items())
+    return Exhibit(
+        name=f"{name}-{key.replace(' ', '-')}",
+        title=f"{title} of Hermes, load {PARAMETER_LOAD:g}, slow links",
+        reproduces=f"Hermes Figure 19{letter}",
+        backend="packet",
+        axis=f"{title} (us)",
+        quantity=f"completion time, overall average, {DEFAULTS[key]} us = 1",
+        lines=tuple(lines),
+        published=published()["source"],
+        checks=tuple(checks),
+        remarks=(f"{sizes} in each run.", "The paper names neither the load nor the network of this figure."),
+    )

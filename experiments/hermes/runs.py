@@ -1,0 +1,204 @@
+"""One run of flows over a network, as a case of a sweep, and grids of such runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.hermes.faults import Fault
+from experiments.hermes.networks import Fabric
+from experiments.hermes.schemes import Scheme
+from experiments.registry import Settings
+from experiments.sweep.sweep import Sweep, swept
+from experiments.sweep.workers import Workers
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from simulator.flow_sizes.published import published_flow_sizes
+from simulator.packet.flows import Flows
+from simulator.packet.network import Network
+from simulator.packet.scenario import Setting
+from simulator.packet.simulation import Simulation
+from simulator.packet.traffic.workload import Workload
+
+SMALL, LARGE = 100_000, 10_000_000
+"""Bytes below which a flow is small, and above which it is large."""
+
+PATIENCE = 5.0
+"""Simulated seconds after the last start; a flow that takes longer is unfinished."""
+
+_STEP = 0.05
+"""Simulated seconds between two looks at whether all flows have ended."""
+
+Run = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run.
+
+    Attributes:
+        fabric: network without faults.
+        scheme: load balancer and transport.
+        workload: name of the distribution of flow sizes.
+        load: of the links between leaves and spines of the symmetric network.
+        flows: their number.
+        fault: of a switch; None for none.
+    """
+
+    fabric: Fabric
+    scheme: Scheme
+    workload: str
+    load: float
+    flows: int
+    seed: int
+    fault: Fault | None = None
+
+    def drawn(self, network: Network) -> Flows:
+        """Return the flows, the same under every scheme."""
+        sizes = published_flow_sizes(self.workload)
+        workload = Workload(sizes, self.fabric.load(self.load), self.flows, pattern=self.fabric.pattern)
+        return workload.drawn(network, self.scheme.transport, self.seed)
+
+    def setting(self) -> Setting:
+        setting = Setting(seed=self.seed, load_balancer=self.scheme.balancer)
+        return setting if self.fault is None else self.fault.on(setting, self.fabric)
+
+
+def outcome(ready: None, case: Case) -> dict[str, Any]:
+    """Return completion times in milliseconds by size and the state of flows at the end, as JSON data.
+
+    The overall average counts an unfinished flow with its age at the end of the run; the others leave it out.
+    """
+    del ready
+    network = case.fabric.network(case.seed)
+    flows = case.drawn(network)
+    simulation = Simulation(network, [flows], case.setting())
+    last = float(flows.start.max())
+    _run_to_the_end(simulation, last)
+    results = simulation.flow_results()
+    ended = np.isfinite(results.completion)
+    age = np.where(ended, results.completion, last + PATIENCE - flows.start)
+    small = flows.size < SMALL
+    in_time = np.minimum(flows.start + age, last) - flows.start
+    return {
+        "overall average": _mean(1e3 * age),
+        "overall 99th": _percentile(1e3 * results.completion[ended]),
+        "small average": _mean(1e3 * results.completion[ended & small]),
+        "small 99th": _percentile(1e3 * results.completion[ended & small]),
+        "large average": _mean(1e3 * results.completion[ended & (flows.size > LARGE)]),
+        "unfinished": 100 * float((~ended).mean()),
+        "active": float(in_time.sum()) / last,
+        "dropped": int(results.dropped.sum()),
+        "timeouts": int(results.timeouts.sum()),
+        "seconds": last,
+        "sent": int(results.sent.sum()),
+        "retransmitted": int(results.retransmitted.sum()),
+    }
+
+
+def _run_to_the_end(simulation: Simulation, last: float) -> None:
+    """Run until all flows have ended, or until `PATIENCE` has passed after the last start."""
+    until = last
+    while until <= last + PATIENCE:
+        if not simulation.run(until):
+            raise KeyboardInterrupt
+        if simulation.unfinished == 0:
+            return
+        until += _STEP
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Runs of several schemes under several loads.
+
+    Attributes:
+        schemes: by name.
+        flows: in each run.
+    """
+
+    fabric: Fabric
+    workload: str
+    schemes: Mapping[str, Scheme]
+    loads: tuple[float, ...]
+    flows: int
+    fault: Fault | None = None
+
+    def cases(self, seeds: Sequence[int]) -> dict[tuple[str, float], list[Case]]:
+        """Return the cases of each scheme and load, one for each seed."""
+        return {
+            (name, load): [
+                Case(self.fabric, scheme, self.workload, load, self.flows, seed, self.fault) for seed in seeds
+            ]
+            for load in self.loads
+            for name, scheme in self.schemes.items()
+        }
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The runs of a grid, of each scheme and load one for each seed."""
+
+    grid: Grid
+    runs: Mapping[tuple[str, float], Sequence[Run]]
+
+    def values(self, scheme: str, load: float, statistic: str) -> list[float | None]:
+        """Return a statistic of all seeds; None where no flow has it."""
+        return [run[statistic] for run in self.runs[scheme, load]]
+
+    def ratios(self, scheme: str, base: str, load: float, statistic: str) -> list[float | None]:
+        """Return a statistic relative to that of another scheme with the same seed."""
+        pairs = zip(self.values(scheme, load, statistic), self.values(base, load, statistic), strict=True)
+        return [one / other if one is not None and other else None for one, other in pairs]
+
+    def ratio(self, scheme: str, base: str, load: float, statistic: str = "overall average") -> float:
+        """Return the ratio of the means over all seeds; nan if it is not known."""
+        one, other = (
+            [value for value in self.values(name, load, statistic) if value is not None] for name in (scheme, base)
+        )
+        return float(np.mean(one) / np.mean(other)) if one and other else float("nan")
+
+    def total(self, what: str) -> int:
+        return sum(run[what] for of_key in self.runs.values() for run in of_key)
+
+
+def measure(
+    name: str, grids: Sequence[Grid], settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
+) -> list[Measured]:
+    """Return the runs of all grids, as one sweep; finished ones are kept in `output` until all are done."""
+    seeds = range(settings.seed, settings.seed + settings.repetitions)
+    keyed = [grid.cases(seeds) for grid in grids]
+    cases = [case for of_grid in keyed for of_key in of_grid.values() for case in of_key]
+    # Those that take longest come first, so that no worker is left alone with one at the end.
+    order = sorted(range(len(cases)), key=lambda place: -cases[place].load)
+    sweep = Sweep(
+        name,
+        {"cases_of": [repr(cases[place]) for place in order]},
+        None,
+        prepare=nothing,
+        work=outcome,
+        cases=[cases[place] for place in order],
+    )
+    with swept(sweep, workers, output, progress) as found:
+        by_case = dict(zip(order, found, strict=True))
+        left = iter([by_case[place] for place in range(len(cases))])
+        return [
+            Measured(grid, {key: [next(left) for _ in of_key] for key, of_key in of_grid.items()})
+            for grid, of_grid in zip(grids, keyed, strict=True)
+        ]
+
+
+def nothing(context: None) -> None:
+    """Return the context unchanged: cases share no preparation."""
+    return context
+
+
+def _mean(values: NDArray[np.float64]) -> float | None:
+    return float(values.mean()) if values.size else None
+
+
+def _percentile(values: NDArray[np.float64]) -> float | None:
+    return float(np.percentile(values, 99)) if values.size else None

@@ -1,0 +1,89 @@
+"""The load balancers that the paper compares, with their parameters and transports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from simulator.packet.path_selection import CloveEcn, Hermes
+
+from experiments.hermes.networks import Fabric
+from simulator.packet.load_balancing import LOAD_BALANCERS, Conga, Flowlets, LoadBalancer
+from simulator.packet.transports import Congestion, Tcp
+
+NAMES = {
+    "ecmp": "ECMP",
+    "presto": "Presto*",
+    "letflow": "LetFlow",
+    "clove-ecn": "CLOVE-ECN",
+    "conga": "CONGA",
+    "hermes": "Hermes",
+}
+
+TIMEOUT = 0.01
+"""Seconds of the first and the smallest retransmission timeout."""
+
+FLOWLET, TESTBED_FLOWLET = 150e-6, 800e-6
+"""Seconds of a pause between flowlets, in the simulation and on the testbed."""
+
+RESEQUENCING = 500e-6
+"""Seconds that receivers with a resequencing buffer hold back segments behind a gap."""
+
+BASE = 60e-6
+"""Seconds by which the paper's threshold T_RTT_high of 180 us exceeds its 1.5 times one-hop delay of 80 us."""
+
+SIMULATED_HERMES = Hermes()
+TESTBED_HERMES = Hermes(high=200e-6, better_round_trip=120e-6)
+"""T_RTT_high is 300 us, 200 above the round trip of an empty network."""
+
+
+def is_slow(fabric: Fabric) -> bool:
+    """Return True for the testbed, whose thresholds are longer."""
+    return fabric.rate < 10_000
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A load balancer and the transport of all flows."""
+
+    balancer: LoadBalancer
+    transport: Tcp
+
+    @classmethod
+    def of(cls, name: str, fabric: Fabric) -> Scheme:
+        """Return the scheme of this name with the paper's parameters for this network."""
+        slow = is_slow(fabric)
+        gap = TESTBED_FLOWLET if slow else FLOWLET
+        balancer, transport = LOAD_BALANCERS[name], transport_of(fabric)
+        if name == "presto":
+            transport = replace(transport, resequencing=RESEQUENCING)
+        elif name == "letflow":
+            balancer = replace(balancer, forwarding=Flowlets(gap))
+        elif name == "conga":
+            balancer = replace(balancer, forwarding=Conga(gap))
+        elif name == "clove-ecn":
+            balancer = replace(balancer, choice=CloveEcn(gap))
+        elif name == "hermes":
+            balancer = replace(balancer, choice=TESTBED_HERMES if slow else SIMULATED_HERMES)
+        return cls(balancer, transport)
+
+    @classmethod
+    def conga(cls, gap: float, fabric: Fabric) -> Scheme:
+        """Return CONGA with this flowlet gap in seconds and a resequencing buffer."""
+        balancer = replace(LOAD_BALANCERS["conga"], forwarding=Conga(gap))
+        return cls(balancer, replace(transport_of(fabric), resequencing=RESEQUENCING))
+
+    @classmethod
+    def hermes(cls, choice: Hermes, fabric: Fabric) -> Scheme:
+        """Return Hermes with these parameters."""
+        return cls(replace(LOAD_BALANCERS["hermes"], choice=choice), transport_of(fabric))
+
+
+def transport_of(fabric: Fabric) -> Tcp:
+    """Return the transport of all flows; those of the testbed have connections that are there already."""
+    return Tcp(
+        Congestion.DCTCP,
+        handshake=not is_slow(fabric),
+        initial_window=10,
+        first_timeout=TIMEOUT,
+        min_timeout=TIMEOUT,
+    )

@@ -1,0 +1,63 @@
+"""Table 2: concurrent flows that a pair of leaves and a pair of hosts see."""
+
+from __future__ import annotations
+
+from experiments.hermes.loads import Extent, Where, grid_of
+from experiments.hermes.networks import SIMULATED
+from experiments.hermes.published import published
+from experiments.hermes.runs import measure
+from experiments.hermes.tables import label_of
+from experiments.registry import Outcome
+from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
+
+COMPARED = ("ecmp", "hermes")
+WITHIN = 0.2
+"""Bar: part by which our numbers may differ from the published ones."""
+
+PAIRS = {
+    "switch pair": SIMULATED.leaves * (SIMULATED.leaves - 1),
+    "host pair": SIMULATED.hosts * (SIMULATED.hosts - SIMULATED.leaf_hosts),
+}
+
+
+def run_visibility(extent: Extent, where: Where) -> Outcome:
+    """Run both workloads and count the flows between pairs, averaged over the time from the first start to the last."""
+    name = "hermes-table2"
+    grids = [grid_of(SIMULATED, workload, COMPARED, extent) for workload in extent.flows]
+    measured = measure(name, grids, where.settings, where.workers, where.output, where.progress)
+    theirs = published()["table2"]
+    lines, checks = [], []
+    for scheme in COMPARED:
+        for pair, count in PAIRS.items():
+            points = []
+            for workload, found in zip(extent.flows, measured, strict=True):
+                for load in extent.loads:
+                    column = f"{workload}, {load:g}"
+                    value = theirs[pair][theirs["cases"].index(column)] if column in theirs["cases"] else None
+                    active = [each for each in found.values(scheme, load, "active") if each is not None]
+                    points.append(Point.of(column, [each / count for each in active], value))
+                    if value is not None and scheme == "hermes":
+                        ratio = sum(active) / len(active) / count / value
+                        checks.append(Check(f"{pair}, {column} / published", ratio, 1 - WITHIN, 1 + WITHIN))
+            lines.append(Line(f"{label_of(scheme)}, {pair}", tuple(points)))
+    exhibit = Exhibit(
+        name=name,
+        title=f"concurrent flows between two leaves and between two hosts, {SIMULATED.name}",
+        reproduces="Hermes Table 2",
+        backend="packet",
+        axis="workload, load",
+        quantity="flows at a time, mean over pairs",
+        lines=tuple(lines),
+        published=published()["source"],
+        checks=tuple(checks),
+        remarks=(
+            "All flows from one leaf, or host, to another that have begun and not ended, on all paths together.",
+            "The paper does not define its count.",
+            "Counted from the first start to the last; in short runs the network fills during that time.",
+            *(f"{flows:,} flows of {workload} in each run." for workload, flows in extent.flows.items()),
+        ),
+        logarithmic=True,
+    )
+    return write_exhibits(name, [exhibit], where.settings, where.output)

@@ -1,0 +1,78 @@
+#include "path_bindings.hpp"
+
+#include "routing/registry.hpp"
+
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
+namespace kuijia::packet {
+
+namespace py = pybind11;
+
+namespace {
+
+const char *name_of(PathKind kind) {
+    return kind == PathKind::good ? "good" : kind == PathKind::congested ? "congested" : "gray";
+}
+
+} // namespace
+
+void bind_path_parts(py::module_ &module) {
+    py::class_<SensedPath>(module, "SensedPath")
+        .def(py::init<>())
+        .def("acknowledged", [](SensedPath &path, const HermesRules &rules, Time round_trip,
+                                bool echo) { path.acknowledged(rules.sensing(), round_trip, echo); })
+        .def("probed", [](SensedPath &path, const HermesRules &rules, Time round_trip,
+                          bool echo) { path.probed(rules.sensing(), round_trip, echo); })
+        .def("kind", [](const SensedPath &path, const HermesRules &rules,
+                        Time base) { return name_of(path.kind(rules.sensing(), base)); })
+        .def("sent", [](SensedPath &path, const HermesRules &rules, Time base,
+                        Time now) { return path.sent(rules.sensing(), base, now); })
+        .def("sent_again", [](SensedPath &path, const HermesRules &rules, Time base,
+                              Time now) { return path.sent_again(rules.sensing(), base, now); })
+        .def("failed", &SensedPath::failed)
+        .def_property_readonly("round_trip", &SensedPath::round_trip)
+        .def_property_readonly("marked", &SensedPath::marked);
+
+    py::class_<DiscountedBytes>(module, "DiscountedBytes")
+        .def(py::init<>())
+        .def("add", [](DiscountedBytes &sum, double bytes, Time now, Time period,
+                       double gain) { sum.add(bytes, now, {period, gain}); })
+        .def("at",
+             [](DiscountedBytes &sum, Time now, Time period, double gain) { return sum.at(now, {period, gain}); });
+
+    py::class_<PathWeights>(module, "PathWeights")
+        .def(py::init([](std::size_t paths) {
+            PathWeights weights;
+            weights.resize(paths);
+            return weights;
+        }))
+        .def("marked",
+             [](PathWeights &weights, std::size_t path, Time now, const CloveEcnRules &rules) {
+                 if (path >= weights.size())
+                     throw py::index_error("the path does not exist");
+                 weights.marked(path, now, rules);
+             })
+        .def("all", [](const PathWeights &weights) {
+            std::vector<double> all;
+            for (std::size_t path = 0; path < weights.size(); ++path)
+                all.push_back(weights[path]);
+            return all;
+        });
+
+    py::class_<MarkCount>(module, "MarkCount")
+        .def(py::init<>())
+        .def("sent", &MarkCount::sent)
+        .def("acknowledged", &MarkCount::acknowledged);
+
+    module.def("weighted_round", [](const std::vector<std::uint64_t> &weights) {
+        if (weights.empty() || std::ranges::min(weights) == 0)
+            throw std::invalid_argument("there must be weights, all above 0");
+        return weighted_round(weights);
+    });
+}
+
+} // namespace kuijia::packet

@@ -1,0 +1,191 @@
+"""The experiments of the Hermes paper, on runs small enough for a test."""
+
+from __future__ import annotations
+
+import argparse
+import io
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.hermes import command, detail_commands, motivation, probing
+from experiments.hermes.faults import Drops, Hole
+from experiments.hermes.loads import Where
+from experiments.hermes.networks import SIMULATED
+from experiments.hermes.published import published
+from experiments.hermes.runs import PATIENCE, Case, Grid, measure, outcome
+from experiments.hermes.schemes import Scheme
+from experiments.hermes.tables import order_as_published
+from experiments.registry import Settings, find_experiment
+from experiments.sweep.workers import Workers
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+
+SETTINGS = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
+
+SMALL = replace(SIMULATED, leaves=2, spines=2, leaf_hosts=4)
+
+
+def where_in(folder: Path) -> Where:
+    return Where(SETTINGS, Workers(1), OutputFolder(folder), Progress(io.StringIO()))
+
+
+def options(**given: object) -> argparse.Namespace:
+    return argparse.Namespace(**{"full": False, "repetitions": None, "workers": 1, "cluster": None, **given})
+
+
+def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give all experiments few flows, and small networks in the place of the large one."""
+    monkeypatch.setattr(command, "_TESTBED_FLOWS", {"quick": (12, 6)})
+    monkeypatch.setattr(command, "_SIMULATED_FLOWS", {"quick": (12, 6)})
+    monkeypatch.setattr(detail_commands, "_QUICK_EXAMPLES", 1)
+
+
+def run(name: str, folder: Path) -> Mapping[str, Any]:
+    """Run an experiment and return its exhibits by name."""
+    found = find_experiment(name).run(SETTINGS, options(), OutputFolder(folder), Progress(io.StringIO()))
+    assert isinstance(found.summary["exhibits"], list)
+    return {exhibit["name"]: exhibit for exhibit in found.summary["exhibits"]}
+
+
+def test_all_flows_end_and_large_ones_take_longer() -> None:
+    found = outcome(None, Case(SMALL, Scheme.of("ecmp", SMALL), "web-search", 0.3, 60, 1))
+    assert found["unfinished"] == 0
+    assert found["small average"] < found["overall average"] < found["large average"]
+
+
+def test_a_flow_that_never_ends_counts_with_its_age() -> None:
+    hole = Hole(1.0)
+    found = outcome(None, Case(SMALL, Scheme.of("ecmp", SMALL), "web-search", 0.3, 60, 1, hole))
+    assert found["unfinished"] > 10
+    assert found["overall average"] > 1e3 * PATIENCE * found["unfinished"] / 100
+
+
+def test_silent_drops_make_flows_slower_and_all_end() -> None:
+    ecmp = Scheme.of("ecmp", SMALL)
+    plain, dropping = (
+        outcome(None, Case(SMALL, ecmp, "web-search", 0.5, 80, 1, fault)) for fault in (None, Drops(0.02))
+    )
+    assert dropping["overall average"] > plain["overall average"]
+    assert dropping["unfinished"] == 0
+
+
+def test_a_grid_has_a_run_for_each_scheme_load_and_seed_in_their_places(tmp_path: Path) -> None:
+    schemes = {name: Scheme.of(name, SMALL) for name in ("ecmp", "letflow")}
+    grid = Grid(SMALL, "web-search", schemes, (0.3, 0.6), 20)
+    where = where_in(tmp_path)
+    settings = replace(SETTINGS, repetitions=2)
+    (found,) = measure("grid", [grid], settings, Workers(2), where.output, where.progress)
+    assert set(found.runs) == {(name, load) for name in schemes for load in grid.loads}
+    single = outcome(None, Case(SMALL, schemes["letflow"], "web-search", 0.6, 20, 2))
+    assert found.runs["letflow", 0.6][1] == single
+    assert found.ratio("letflow", "letflow", 0.3) == 1.0
+
+
+def test_the_order_of_schemes_is_held_against_the_published_one(tmp_path: Path) -> None:
+    schemes = {name: Scheme.of("ecmp", SMALL) for name in ("conga", "hermes", "presto")}
+    grid = Grid(SMALL, "web-search", schemes, (0.7,), 10)
+    where = where_in(tmp_path)
+    (found,) = measure("order", [grid], SETTINGS, Workers(1), where.output, where.progress)
+    names = [check.name for check in order_as_published(found, "fig13", "overall average", (0.5, 0.7))]
+    assert names == ["Hermes / CONGA at 0.7", "Presto* / Hermes at 0.7"]
+
+
+def test_published_numbers_have_one_for_each_load() -> None:
+    for name, figure in published().items():
+        if isinstance(figure, dict) and "loads" in figure:
+            for key, lines in figure.items():
+                if key != "loads":
+                    assert {len(line) for line in lines.values()} == {len(figure["loads"])}, (name, key)
+
+
+@pytest.mark.parametrize("size", ["quick", "default", "full"])
+def test_only_the_full_extent_has_all_loads_and_seeds_of_the_paper(size: str) -> None:
+    settings = replace(SETTINGS, quick=size == "quick")
+    args = options(full=size == "full")
+    extent = command.extent_of(settings, args, ("web-search",))
+    where = command.where_of(settings, args, OutputFolder(Path("unused")), Progress(io.StringIO()))
+    assert (len(extent.loads) == 7) == (size == "full")
+    assert (where.settings.repetitions == 5) == (size == "full")
+    assert (
+        command.where_of(
+            settings, options(repetitions=7), OutputFolder(Path("unused")), Progress(io.StringIO())
+        ).settings.repetitions
+        == 7
+    )
+
+
+@pytest.mark.parametrize("name", ["hermes-fig9", "hermes-fig10", "hermes-fig11"])
+def test_testbed_experiments_have_published_numbers_beside_ours(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shrink(monkeypatch)
+    for exhibit in run(name, tmp_path).values():
+        for line in exhibit["lines"]:
+            assert [point["x"] for point in line["points"]] == [0.5]
+            assert line["points"][0]["value"] is None or line["points"][0]["value"] > 0
+        assert any(line["points"][0]["value"] for line in exhibit["lines"]) or exhibit["name"] == "hermes-fig11-large"
+        assert any(point["published"] for line in exhibit["lines"] for point in line["points"])
+        assert (tmp_path / f"{exhibit['name']}.svg").is_file()
+
+
+@pytest.mark.parametrize("workload", ["web-search", "data-mining"])
+def test_figures_of_asymmetry_are_relative_to_hermes(
+    workload: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shrink(monkeypatch)
+    name = "hermes-fig13" if workload == "web-search" else "hermes-fig14"
+    exhibits = run(name, tmp_path)
+    lines = {line["label"]: line["points"][0] for line in exhibits[f"{name}-overall-average"]["lines"]}
+    assert lines["Hermes"]["value"] == 1.0
+    assert lines["CONGA"]["published"] == (0.7 if workload == "web-search" else 1.08)
+    absolute = {line["label"]: line["points"][0]["value"] for line in exhibits[f"{name}-ms"]["lines"]}
+    assert lines["LetFlow"]["value"] == pytest.approx(absolute["LetFlow"] / absolute["Hermes"])
+
+
+@pytest.mark.parametrize(
+    "name", ["hermes-fig12", "hermes-fig15", "hermes-fig16", "hermes-fig18", "hermes-fig19", "hermes-table2"]
+)
+def test_other_experiments_have_our_numbers_and_published_ones(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shrink(monkeypatch)
+    for exhibit in run(name, tmp_path).values():
+        assert exhibit["published"]
+        assert exhibit["checks"] or exhibit["name"] == "hermes-fig16-small"
+        assert (tmp_path / f"{exhibit['name']}.svg").is_file()
+
+
+def test_no_flow_of_hermes_is_left_in_a_black_hole_that_keeps_flows_of_ecmp() -> None:
+    hole = Hole(1.0)
+    found = {
+        name: outcome(None, Case(SMALL, Scheme.of(name, SMALL), "web-search", 0.3, 60, 1, hole))
+        for name in ("ecmp", "hermes")
+    }
+    assert found["ecmp"]["unfinished"] > 10
+    assert found["hermes"]["unfinished"] == 0
+
+
+def test_hermes_avoids_a_spine_that_drops_packets() -> None:
+    cases = [Case(SMALL, Scheme.of(name, SMALL), "web-search", 0.5, 100, 1, Drops(0.05)) for name in ("ecmp", "hermes")]
+    ecmp, hermes = (outcome(None, case) for case in cases)
+    assert hermes["dropped"] < 0.5 * ecmp["dropped"]
+    assert hermes["overall average"] < ecmp["overall average"]
+
+
+def test_probes_and_their_bytes_are_those_that_agents_send() -> None:
+    paths, size = probing.probed(2, 1)
+    assert paths == 3
+    assert size == 3 * 64
+
+
+def test_the_examples_show_what_the_paper_says() -> None:
+    assert motivation.with_udp("presto", 1) < 0.3 * motivation.with_udp("hermes", 1)
+    assert motivation.mixed_rates("presto", 1) < 0.8 * motivation.mixed_rates("hermes", 1)
+    long = 8 * motivation.LONG / 1e10
+    for name in motivation.FLOWLETS:
+        assert motivation.waiting(name, 1) > long
+    assert motivation.stale("conga", 1) > 0

@@ -1,0 +1,254 @@
+"""Senders' path selection in whole simulations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.packet import _core
+from simulator.packet.flows import Flows
+from simulator.packet.load_balancing import LOAD_BALANCERS, LoadBalancer
+from simulator.packet.network import Network
+from simulator.packet.path_selection import CloveEcn, FixedPath, FlowBender, Hermes, PathsInTurn
+from simulator.packet.queues import Fifo, StrictPriority, Threshold
+from simulator.packet.scenario import Setting
+from simulator.packet.simulation import Simulation
+from simulator.packet.topologies import LeafSpine
+from simulator.packet.transports import Congestion, ConstantRate, Packets, Tcp
+from tests.simulator.packet.disciplines import mixed
+from tests.simulator.packet.scenes import require_conserved, simulations
+
+SPINES = 4
+QUEUE = Fifo(40_000, Threshold(15_000))
+FABRIC = LeafSpine(2, SPINES, 4, 1_000.0, 1_000.0, 1e-6)
+DCTCP = Tcp(congestion=Congestion.DCTCP, min_timeout=1e-3, first_timeout=1e-3)
+SENDERS = sorted(name for name, each in LOAD_BALANCERS.items() if not isinstance(each.choice, FixedPath))
+
+
+def uplinks(network: Network) -> list[int]:
+    """The links from the first leaf to the spines."""
+    leaf = len(network.hosts)
+    return [link for link in network.outputs[leaf] if network.links[link].target not in network.hosts]
+
+
+def packets_at(times: list[float]) -> Packets:
+    return Packets(np.array(times), np.full(len(times), 1_000))
+
+
+def tcp_flows(seed: int, count: int = 40) -> Flows:
+    random = np.random.default_rng(seed)
+    source = random.integers(0, 8, count)
+    target = (source + random.integers(1, 8, count)) % 8
+    return Flows.of(
+        source, target, DCTCP, size=random.integers(1, 200_000, count), start=random.uniform(0, 5e-3, count)
+    )
+
+
+def sent(simulation: Simulation, network: Network) -> list[int]:
+    result: list[int] = simulation.link_results().sent_packets[uplinks(network)].tolist()
+    return result
+
+
+def test_flows_between_two_hosts_share_their_turns() -> None:
+    network = FABRIC.network(QUEUE)
+    flows = [Flows.of(0, 5, packets_at([1e-4 * number])) for number in range(12)]
+    simulation = Simulation(network, flows, Setting(load_balancer=LOAD_BALANCERS["drb"]))
+    simulation.run()
+    assert sent(simulation, network) == [3, 3, 3, 3]
+
+
+def test_turns_follow_the_capacity_of_paths() -> None:
+    """One of the four uplinks has a fifth of the others' rate: 5, 5, 5 and 1 of 16 packets."""
+    network = FABRIC.network(QUEUE)
+    slow = uplinks(network)[2]
+    network.links[slow] = replace(network.links[slow], rate=200.0)
+    flow = Flows.of(0, 5, packets_at(np.linspace(0, 1e-2, 160).tolist()))
+    simulation = Simulation(network, [flow], Setting(load_balancer=LOAD_BALANCERS["presto"]))
+    simulation.run()
+    assert sent(simulation, network) == [50, 50, 10, 50]
+
+
+def test_flowlets_of_senders_do_as_the_reference_does() -> None:
+    """Without marks all weights are equal, and a path is drawn whenever a packet comes more than the gap later."""
+    network = FABRIC.network(QUEUE)
+    times = np.cumsum(np.random.default_rng(4).choice([2e-5, 9e-5, 1.2e-4, 5e-4], 300))
+    balancer = LoadBalancer(choice=CloveEcn(gap=1e-4))
+    simulation = Simulation(network, [Flows.of(0, 5, packets_at(times.tolist()))], Setting(7, load_balancer=balancer))
+    simulation.run()
+    draws = iter(_core.Random(mixed(7 + 0x636C6F7665)).unit(300).tolist())
+    counts, before, path = [0] * SPINES, -1.0, 0
+    for time in times:
+        path = int(next(draws) * SPINES) if before < 0 or time - before > 1e-4 else path
+        before = time
+        counts[path] += 1
+    assert sent(simulation, network) == counts
+
+
+def congested_spine(balancer: LoadBalancer) -> tuple[Simulation, Network]:
+    """A long flow, and from 5 ms on constant rates by its first path that leave it a twentieth of a link."""
+    network = FABRIC.network(StrictPriority([Fifo(400_000), Fifo(400_000, Threshold(15_000))]))
+    up = uplinks(network)
+    tcp = replace(DCTCP, prior_acks=True)
+    setting = Setting(seed=2, load_balancer=balancer)
+    simulation = Simulation(network, [Flows.of(0, 5, tcp, size=20_000_000, level=1)], setting)
+    simulation.run(5e-3)
+    taken = simulation.link_results().sent_packets
+    path = max(up, key=lambda link: taken[link])
+    spine = network.links[path].target
+    down = next(link for link in network.outputs[spine] if network.links[link].target == 9)
+    first = [network.outputs[host][0] for host in (1, 2)]
+    last = [next(link for link in network.outputs[9] if network.links[link].target == host) for host in (6, 7)]
+    routes = [([first[place], path, down, last[place]], [network.outputs[6 + place][0]]) for place in range(2)]
+    back = next(link for link in network.outputs[9] if network.links[link].target == spine)
+    up_again = next(link for link in network.outputs[spine] if network.links[link].target == 8)
+    ends = [next(link for link in network.outputs[8] if network.links[link].target == host) for host in (1, 2)]
+    paths = [(there, [*begin, back, up_again, ends[place]]) for place, (there, begin) in enumerate(routes)]
+    simulation.add_flows(Flows.of([1, 2], [6, 7], ConstantRate(475.0), size=0, start=5e-3, level=1, paths=paths))
+    simulation.run(30e-3)
+    return simulation, network
+
+
+def test_hermes_leaves_a_congested_path_for_a_better_one() -> None:
+    stays, _ = congested_spine(LoadBalancer(choice=Hermes(rerouting=False)))
+    assert stays.path_totals().moves == 0
+    moves, _ = congested_spine(LoadBalancer(choice=Hermes(rate=1.0)))
+    assert moves.path_totals().moves >= 1
+    gained = moves.flow_results().goodput[0] / stays.flow_results().goodput[0]
+    assert gained > 1.5
+
+
+@pytest.mark.parametrize("rules", [Hermes(rate=1.0, sent=10**9), Hermes(rate=0.0), Hermes(rate=1.0, reroute_share=0.0)])
+def test_hermes_keeps_flows_that_are_short_or_fast_where_they_are(rules: Hermes) -> None:
+    simulation, _ = congested_spine(LoadBalancer(choice=rules))
+    assert simulation.path_totals().moves == 0
+
+
+def test_hermes_finds_links_that_have_failed_without_anyone_knowing() -> None:
+    """Many flows meet the dead links at once; three timeouts tell those to the same host that the path is dead."""
+    network = FABRIC.network(Fifo(4_000_000, Threshold(15_000)))
+    dead = uplinks(network)[:3]
+    tcp = replace(DCTCP, min_timeout=0.02, first_timeout=0.02)
+    flows = Flows.of([0] * 24, [5] * 24, tcp, size=20_000)
+    for balancer in (LoadBalancer(choice=Hermes(probing=False)), LOAD_BALANCERS["fixed"]):
+        simulation = Simulation(network, [flows], Setting(seed=3, load_balancer=balancer))
+        for link in dead:
+            simulation.fail(link, known=False)
+        simulation.run(2.0)
+        if isinstance(balancer.choice, FixedPath):
+            assert simulation.unfinished > 10
+            continue
+        assert simulation.unfinished == 0
+        assert simulation.path_totals().failed == 3
+        lost = simulation.link_results().lost_packets[dead]
+        simulation.add_flows(Flows.of([0] * 20, [5] * 20, tcp, size=20_000, start=2.0))
+        simulation.run(3.0)
+        assert (simulation.link_results().lost_packets[dead] == lost).all()
+
+
+def test_hermes_avoids_a_path_that_drops_at_random() -> None:
+    network = FABRIC.network(Fifo(400_000, Threshold(60_000)))
+    lossy = uplinks(network)[0]
+    network.links[lossy] = replace(network.links[lossy], loss=0.03)
+    flows = Flows.of([0, 1, 2, 3], [4, 5, 6, 7], DCTCP, size=10_000_000)
+    shares = {}
+    for detects in (True, False):
+        balancer = LoadBalancer(choice=Hermes(detects_failures=detects))
+        simulation = Simulation(network, [flows], Setting(seed=5, load_balancer=balancer))
+        simulation.run(0.3)
+        shares[detects] = simulation.link_results().sent_packets[lossy] / sum(sent(simulation, network))
+        assert (simulation.path_totals().failed > 0) == detects
+    assert shares[True] < 0.5 * shares[False]
+
+
+def test_flowbender_takes_another_path_after_a_timeout() -> None:
+    network = FABRIC.network(QUEUE)
+    flows = Flows.of([0, 1, 2, 3], [4, 5, 6, 7], DCTCP, size=20_000)
+    for name, choice in (("moves", FlowBender()), ("stays", FixedPath())):
+        simulation = Simulation(network, [flows], Setting(seed=1, load_balancer=LoadBalancer(choice=choice)))
+        for link in uplinks(network)[:3]:
+            simulation.fail(link, known=False)
+        simulation.run(30.0)
+        assert (simulation.unfinished == 0) == (name == "moves")
+
+
+@pytest.mark.parametrize("name", SENDERS)
+def test_senders_never_use_a_link_once_they_know_that_it_is_down(name: str) -> None:
+    network = FABRIC.network(QUEUE)
+    simulation = Simulation(network, [tcp_flows(3)], Setting(load_balancer=LOAD_BALANCERS[name]))
+    simulation.run(2e-3)
+    down = uplinks(network)[2]
+    back = next(link for link in network.outputs[10] if network.links[link].target == 8)
+    links = simulation.link_results()
+    simulation.fail(down)
+    simulation.fail(back)
+    simulation.run(3e-3)  # until hosts' cards have sent what they had
+    before = simulation.link_results().lost_packets[[down, back]]
+    assert links.sent_packets[down] > 0
+    simulation.run()
+    require_conserved(simulation)
+    assert simulation.unfinished == 0
+    assert (simulation.link_results().lost_packets[[down, back]] == before).all()
+
+
+def test_probes_are_counted_and_go_to_two_random_paths_and_the_best() -> None:
+    """A rack hears of the way back with the first acknowledgement: rounds have 0, 5 and 6 questions, all answered."""
+    network = FABRIC.network(StrictPriority([Fifo(), Fifo(400_000, Threshold(65_000))]))
+    balancer = LoadBalancer(choice=Hermes())
+    simulation = Simulation(network, [Flows.of(0, 5, DCTCP, size=5_000_000, level=1)], Setting(load_balancer=balancer))
+    counted = []
+    for until in (4e-4, 9e-4, 1.4e-3):
+        simulation.run(until)
+        counted.append(simulation.totals().probes)
+    assert counted == [0, 10, 22]
+    assert simulation.totals().probe_bytes == 22 * 64
+    simulation.run()
+    require_conserved(simulation)
+    assert simulation.totals().in_flight == 0
+
+
+def test_without_probing_no_probes_are_sent() -> None:
+    network = FABRIC.network(QUEUE)
+    setting = Setting(load_balancer=LoadBalancer(choice=Hermes(probing=False)))
+    simulation = Simulation(network, [tcp_flows(1)], setting)
+    simulation.run()
+    assert simulation.totals().probes == 0
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(simulations(SENDERS), st.data())
+def test_links_known_to_be_down_get_nothing_from_senders(simulation: Simulation, data: st.DataObject) -> None:
+    """Of the links of hosts, and of all first hops of their paths, none is used while another path is alive."""
+    simulation.run(0.0015)
+    network = simulation.network
+    if len(network.links) < 12:
+        return  # one switch: there are no other paths
+    up = [link for link in network.outputs[4] if network.links[link].target >= 6]
+    down = data.draw(st.sampled_from(up))
+    if any(outage.link in up for outage in simulation.setting.outages):
+        return
+    simulation.fail(down)
+    lost = simulation.link_results().lost_packets[down]
+    simulation.run(0.004)
+    late = simulation.link_results().lost_packets[down] - lost
+    require_conserved(simulation)
+    assert late <= 100  # those that were on their way from hosts to the switch
+    lost = simulation.link_results().lost_packets[down]
+    simulation.run(0.3)
+    assert simulation.link_results().lost_packets[down] == lost
+
+
+def test_turns_do_not_depend_on_other_flows() -> None:
+    network = FABRIC.network(QUEUE)
+    flow = Flows.of(0, 5, packets_at(np.linspace(0, 1e-2, 41).tolist()))
+    setting = Setting(load_balancer=LoadBalancer(choice=PathsInTurn()))
+    counts = []
+    for others in ([], [Flows.of(4, 1, packets_at([1e-3, 2e-3]))]):
+        simulation = Simulation(network, [flow, *others], setting)
+        simulation.run()
+        counts.append(sent(simulation, network))
+    assert counts[0] == counts[1]
