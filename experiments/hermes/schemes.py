@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from simulator.packet.path_selection import CloveEcn, Hermes
-
 from experiments.hermes.networks import Fabric
 from simulator.packet.load_balancing import LOAD_BALANCERS, Conga, Flowlets, LoadBalancer
+from simulator.packet.path_selection import CloveEcn, Hermes
 from simulator.packet.transports import Congestion, Tcp
 
 NAMES = {

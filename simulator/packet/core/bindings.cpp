@@ -1,7 +1,7 @@
 // The core's interface to Python.
+#include "binding_path_parts.hpp"
 #include "binding_routing.hpp"
 #include "binding_rules.hpp"
-#include "path_bindings.hpp"
 #include "random.hpp"
 #include "simulation.hpp"
 

@@ -24,17 +24,17 @@ void Simulation::add_transport(TransportRules rules) {
 }
 
 void Simulation::add_paths(const std::vector<std::vector<std::uint32_t>> &routes,
-                           const std::vector<std::vector<std::uint32_t>> &paths) {
+                           const std::vector<std::vector<std::uint32_t>> &sets) {
     require(routes.size() < most_routes - first_hop_.size(), "routes must be fewer than 2^24");
     for (std::size_t place = 0; place < routes.size(); ++place)
         scenario_.validate_route(routes[place], first_hop_.size() + place);
-    for (std::size_t place = 0; place < paths.size(); ++place)
-        Scenario::validate_path(paths[place], scenario_.paths.size() + place, first_hop_.size() + routes.size());
+    for (std::size_t place = 0; place < sets.size(); ++place)
+        Scenario::validate_path(sets[place], scenario_.paths.size() + place, first_hop_.size() + routes.size());
     for (const auto &route : routes) {
         scenario_.routes.push_back(route);
         add_hops(route);
     }
-    scenario_.paths.insert(scenario_.paths.end(), paths.begin(), paths.end());
+    scenario_.paths.insert(scenario_.paths.end(), sets.begin(), sets.end());
 }
 
 // Makes room for more flows. If there are views of the records, the old memory stays, without the transports.

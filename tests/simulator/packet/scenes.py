@@ -115,6 +115,10 @@ def transports() -> st.SearchStrategy[Transport]:
         bbr_round_trip_window=st.sampled_from([0.01, 10.0]),
         bbr_probe=st.sampled_from([0.0, 0.002]),
         paced=st.booleans(),
+        prior_acks=st.booleans(),
+        resequencing=st.sampled_from([0.0, 0.0, 1e-4, 0.01]),
+        in_order_hold=st.sampled_from([0.0, 5e-6, 0.001]),
+        in_order_packets=st.sampled_from([1, 100]),
     )
     finishing = st.sampled_from(Finishing)
     flash = st.builds(

@@ -7,7 +7,7 @@ namespace kuijia::packet {
 TcpReceiver::Acknowledgements TcpReceiver::received(const Packet &packet, Time now) {
     Acknowledgements answers;
     const Origin origin{packet.sent, packet.path};
-    const auto answer = [&](Origin origin) { answers.all[answers.count++] = acknowledgement(origin); };
+    const auto answer = [&](Origin of) { answers.all[answers.count++] = acknowledgement(of); };
     // RFC 8257 section 3.2: held-back segments are acknowledged with their own mark. Senders without DCTCP get the same
     // exact echo instead of one repeated until they react (RFC 3168 section 6.1.3).
     const bool mark_changed = packet.marked != marked_;

@@ -1,7 +1,9 @@
-#include "path_bindings.hpp"
+// Bindings of the parts of path selection that Python may use by themselves.
+#pragma once
 
 #include "routing/registry.hpp"
 
+#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -12,15 +14,11 @@ namespace kuijia::packet {
 
 namespace py = pybind11;
 
-namespace {
-
-const char *name_of(PathKind kind) {
+inline const char *name_of(PathKind kind) {
     return kind == PathKind::good ? "good" : kind == PathKind::congested ? "congested" : "gray";
 }
 
-} // namespace
-
-void bind_path_parts(py::module_ &module) {
+inline void bind_path_parts(py::module_ &module) {
     py::class_<SensedPath>(module, "SensedPath")
         .def(py::init<>())
         .def("acknowledged", [](SensedPath &path, const HermesRules &rules, Time round_trip,
