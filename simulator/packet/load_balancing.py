@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kuijia_base.errors import UnsoundError
-
 from simulator.packet.path_selection import (
     HERMES_NS3,
     CloveEcn,

@@ -115,7 +115,8 @@ def test_reno_halves_the_segments_in_flight_without_those_of_limited_transmit(*,
     """RFC 5681 equation 4 and section 3.2 step 2; the initial window makes all windows fractions of a segment."""
     transport = Tcp(congestion=Congestion.NEW_RENO, sack=sack, initial_window=10.4)
     simulation = Simulation(bottleneck(Fifo(limit=45_000)), [Flows.of(0, 1, transport)])
-    before, halved = 0.0, []
+    before = 0.0
+    halved: list[tuple[float, float]] = []
     while simulation.now < 1.0:
         simulation.run(simulation.now + 1e-4)
         window = float(simulation.flow_states().window[0])

@@ -38,8 +38,8 @@ void Reno::grow(Window &window, double acknowledged, const Moment &) {
 }
 
 void Reno::lost(Window &window, double in_flight, const Moment &) {
-    // FlightSize counts segments that were sent: the whole ones for which the window had room. Those beyond were sent by
-    // limited transmit and are not counted (RFC 5681 section 3.2 step 2).
+    // FlightSize counts segments that were sent: the whole ones for which the window had room. Those beyond were sent
+    // by limited transmit and are not counted (RFC 5681 section 3.2 step 2).
     window.threshold = std::max(std::floor(in_flight) / 2, smallest_window);
     window.size = window.threshold;
 }
