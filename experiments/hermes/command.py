@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # its modules import matplotlib, which takes a second
 _SEEDS, _FULL_SEEDS = 2, 5
 
 _TESTBED_FLOWS = {"quick": (200, 50), "default": (2_000, 500), "full": (20_000, 5_000)}
-_SIMULATED_FLOWS = {"quick": (200, 40), "default": (1_500, 500), "full": (50_000, 8_000)}
+_SIMULATED_FLOWS = {"quick": (200, 40), "default": (4_000, 1_500), "full": (50_000, 8_000)}
 """Flows of web search and of data mining in each run; the paper's simulations start flows for two seconds."""
 
 _LOADS = (0.3, 0.5, 0.7, 0.9)

@@ -15,6 +15,7 @@ from experiments.registry import Outcome
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
+from simulator.packet.path_selection import Hermes
 
 GAP_LOAD = 0.8
 USUAL_GAP = 150
@@ -31,9 +32,8 @@ STEADY = 0.1
 DEFAULTS = {"high rtt": 180, "rtt gain": 75}
 
 
-def with_parameters(**changes: float) -> Scheme:
-    """Return Hermes with some parameters changed."""
-    return Scheme.hermes(replace(SIMULATED_HERMES, **changes), UNEQUAL)
+def _with(choice: Hermes) -> Scheme:
+    return Scheme.hermes(choice, UNEQUAL)
 
 
 def run_gaps(extent: Extent, where: Where) -> Outcome:
@@ -74,14 +74,14 @@ def run_parts(extent: Extent, where: Where) -> Outcome:
     """Run Figure 18: Hermes without rerouting, without probing, and with faster probing."""
     name = "hermes-fig18"
     mining = {
-        "without both": with_parameters(rerouting=False, probing=False),
-        "without rerouting": with_parameters(rerouting=False),
-        "hermes": with_parameters(),
+        "without both": _with(replace(SIMULATED_HERMES, rerouting=False, probing=False)),
+        "without rerouting": _with(replace(SIMULATED_HERMES, rerouting=False)),
+        "hermes": _with(SIMULATED_HERMES),
     }
     probing = {
-        "no probing": with_parameters(probing=False),
+        "no probing": _with(replace(SIMULATED_HERMES, probing=False)),
         "500 us": mining["hermes"],
-        "100 us": with_parameters(probe_every=1e-4),
+        "100 us": _with(replace(SIMULATED_HERMES, probe_every=1e-4)),
     }
     grids = [
         Grid(UNEQUAL, "data-mining", schemes, extent.loads, extent.flows["data-mining"])
@@ -131,8 +131,8 @@ def run_thresholds(extent: Extent, where: Where, sparse: int) -> Outcome:
         for key in DEFAULTS
     }
     made = {
-        **{f"high rtt {us}": with_parameters(high=us * 1e-6 - BASE) for us in swept["high rtt"]},
-        **{f"rtt gain {us}": with_parameters(better_round_trip=us * 1e-6) for us in swept["rtt gain"]},
+        **{f"high rtt {us}": _with(replace(SIMULATED_HERMES, high=us * 1e-6 - BASE)) for us in swept["high rtt"]},
+        **{f"rtt gain {us}": _with(replace(SIMULATED_HERMES, better_round_trip=us * 1e-6)) for us in swept["rtt gain"]},
     }
     grids = [Grid(UNEQUAL, workload, made, (PARAMETER_LOAD,), flows) for workload, flows in extent.flows.items()]
     measured = dict(

@@ -184,8 +184,8 @@ def test_probes_and_their_bytes_are_those_that_agents_send() -> None:
 
 def test_the_examples_show_what_the_paper_says() -> None:
     assert motivation.with_udp("presto", 1) < 0.3 * motivation.with_udp("hermes", 1)
-    assert motivation.mixed_rates("presto", 1) < 0.8 * motivation.mixed_rates("hermes", 1)
+    assert motivation.mixed_rates("hermes", 1) > 9
     long = 8 * motivation.LONG / 1e10
     for name in motivation.FLOWLETS:
         assert motivation.waiting(name, 1) > long
-    assert motivation.stale("conga", 1) > 0
+    assert motivation.stale("conga", 1) > 1.3 * motivation.stale("hermes", 1)

@@ -74,3 +74,23 @@ def test_a_black_hole_swallows_packets_from_half_of_a_rack_or_of_its_pairs_with_
     assert all(source < 16 and target >= 112 for source, target in narrow.pairs)
     assert all(source < 16 <= target for source, target in wide.pairs)
     assert len({source for source, _ in wide.pairs}) == 8
+
+
+def full_at(seed: int, power: float) -> float:
+    """Return the load at which a link between switches is full when packets take paths by rate to this power."""
+    rates = np.array([rates for _, rates in sorted(cables_of(UNEQUAL, seed).items())]).reshape(8, 8)
+    up, down = np.zeros((8, 8)), np.zeros((8, 8))
+    for one in range(8):
+        for other in range(8):
+            if one != other:
+                weights = np.minimum(rates[one], rates[other]) ** power
+                sent = 80_000 / 7 * weights / weights.sum()
+                up[one] += sent
+                down[other] += sent
+    return float(1 / np.maximum(up / rates, down / rates).max())
+
+
+def test_spraying_by_capacity_fills_a_link_between_half_and_two_thirds_of_the_load() -> None:
+    assert full_at(1, 0.0) == pytest.approx(0.2)
+    mean = np.mean([full_at(seed, 1.0) for seed in range(1, 41)])
+    assert 0.55 < mean < 0.6
