@@ -23,6 +23,13 @@ BETTER, OVER_HERMES = 1.3, {"ecmp": (1.5, 2.6)}
 UNFINISHED = {"hermes": (None, 0.0), "ecmp": (1.0, 2.5), "conga": (4.0, 12.0)}
 """Bars of the black hole: % of flows that do not end."""
 
+READINGS = {
+    "from half of a rack's hosts": Hole(0.5, wide=True),
+    "from all hosts of a rack": Hole(1.0, wide=True),
+    "of half of the pairs from the first rack to the last": Hole(0.5),
+}
+"""Readings of "half of the source-destination pairs from rack 1 to rack 8"; the last is that of the letter."""
+
 NEXT_BEST = 1.6
 """Bar of the black hole: the best other relative to Hermes."""
 
@@ -52,31 +59,29 @@ def run_drops(extent: Extent, where: Where) -> Outcome:
 
 
 def run_hole(extent: Extent, where: Where) -> Outcome:
-    """Run Figure 17 with both readings of the pairs that the black hole swallows."""
+    """Run Figure 17 with three readings of the pairs that the black hole swallows; bars are for the first."""
     name = "hermes-fig17"
-    grids = [grid_of(SIMULATED, "web-search", COMPARED, extent, Hole(wide=wide)) for wide in (True, False)]
+    grids = [grid_of(SIMULATED, "web-search", COMPARED, extent, hole) for hole in READINGS.values()]
     measured = measure(name, grids, where.settings, where.workers, where.output, where.progress)
     exhibits = []
-    for wide, found in zip((True, False), measured, strict=True):
-        exhibits += _hole(name, found, wide=wide)
+    for number, (reading, found) in enumerate(zip(READINGS, measured, strict=True)):
+        exhibits += _hole(f"{name}-{'abc'[number]}", reading, found, with_bars=number == 0)
     return write_exhibits(name, exhibits, where.settings, where.output)
 
 
-def _hole(name: str, found: Measured, *, wide: bool) -> list[Exhibit]:
-    packets = "packets from half of a rack's hosts" if wide else "half of the pairs from the first rack to the last"
-    title = f"web search, {SIMULATED.name}, a spine swallows {packets}"
+def _hole(name: str, reading: str, found: Measured, *, with_bars: bool) -> list[Exhibit]:
+    title = f"web search, {SIMULATED.name}, a spine swallows packets {reading}"
     made = []
     for letter, statistic in (("a", "overall average"), ("b", "unfinished")):
         checks: list[Check] = []
-        if wide:
+        if with_bars:
             checks = _unfinished(found) if statistic == "unfinished" else _next_best(found)
         said = (
             f"An unfinished flow counts with its age {PATIENCE:g} s after the last start."
             if statistic != "unfinished"
             else "Data and acknowledgements are swallowed; packets in the other direction are not.",
         )
-        short = f"{name}-{statistic.partition(' ')[0]}{'' if wide else '-narrow'}"
-        naming = Naming(short, f"Figure 17{letter}", title, remarks=said)
+        naming = Naming(f"{name}-{statistic.partition(' ')[0]}", f"Figure 17{letter}", title, remarks=said)
         made.append(over_loads(naming, found, statistic, theirs_of("fig17", statistic), checks))
     return made
 
