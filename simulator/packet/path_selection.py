@@ -84,7 +84,7 @@ class Hermes:
         better_round_trip: Delta_RTT, seconds by which another path must be better for a flow to move.
         better_marked: Delta_ECN, the same for the share of marked packets.
         rate: R, share of the rate of its host's card above which a flow does not move.
-        sent: S, bytes that a flow has sent before it moves.
+        sent: S, bytes that a flow has sent on its path before it leaves it, as the public code counts them.
         uses_ecn: False to judge paths by the round-trip time only.
         round_trip_gain: weight of the newest sample in the mean round-trip time of a path.
         marked_gain: weight of the newest share in the mean share of marked packets.

@@ -128,6 +128,18 @@ def test_hermes_keeps_flows_that_are_short_or_fast_where_they_are(rules: Hermes)
     assert simulation.path_totals().moves == 0
 
 
+@pytest.mark.parametrize("least", [200_000, 1_000_000, 3_000_000])
+def test_a_flow_of_hermes_leaves_a_path_after_as_many_bytes_or_a_timeout(least: int) -> None:
+    network = FABRIC.network(QUEUE)
+    flows = Flows.of(np.arange(16) % 4, 4 + np.arange(16) // 4, DCTCP, size=4_000_000)
+    rules = Hermes(rate=1.0, sent=least, high=100e-6, better_round_trip=20e-6, better_marked=0.01)
+    simulation = Simulation(network, [flows], Setting(seed=5, load_balancer=LoadBalancer(choice=rules)))
+    simulation.run()
+    results = simulation.flow_results()
+    most = int((results.sent * flows.transport.largest_packet // least).sum() + results.timeouts.sum())
+    assert 0 < simulation.path_totals().moves <= most
+
+
 def test_hermes_finds_links_that_have_failed_without_anyone_knowing() -> None:
     """Many flows meet the dead links at once; three timeouts tell those to the same host that the path is dead."""
     network = FABRIC.network(Fifo(4_000_000, Threshold(15_000)))

@@ -222,6 +222,7 @@ void Hermes::move(Flow &flow, std::uint32_t place, const Choices &choices, Time 
     }
     flow.before = pair == flow.pair ? flow.path : no_path;
     flow.moved_at = flow.next;
+    flow.sent = 0;
     flow.pair = pair;
     flow.path = path;
 }

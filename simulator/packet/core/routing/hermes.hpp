@@ -133,7 +133,7 @@ class Hermes final : public PathChoice {
         std::uint32_t version = 0;
         std::uint32_t pair = 0;
         std::uint32_t hosts = 0;
-        std::uint64_t sent = 0;  // s_sent
+        std::uint64_t sent = 0;  // s_sent, since the last move
         DiscountedBytes rate;    // r_f
         double most = 0;         // R
         Time decided = -longest; // when it last was about to move
