@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from experiments.registry import Outcome, Settings, experiment, no_options
+from experiments.registry import Outcome, Settings, experiment
 from experiments.sweep.workers import workers_from
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -28,6 +28,16 @@ _CUT_LOADS = (0.3, 0.5, 0.6)
 _FULL_CUT_LOADS = (0.3, 0.4, 0.5, 0.6, 0.65, 0.7)
 
 # Pictures take a second to import; listing the experiments must not need them, so runs are imported where they begin.
+
+
+def profile_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that all experiments share which compare Hermes with others."""
+    parser.add_argument(
+        "--profile",
+        choices=("paper", "ns3"),
+        default="paper",
+        help="constants of Hermes: the paper's, or those of its public ns-3 code (default: %(default)s)",
+    )
 
 
 def where_of(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Where:
@@ -57,7 +67,7 @@ def extent_of(
     chosen = loads[1] if args.full else loads[0]
     if settings.quick:
         chosen = (chosen[len(chosen) // 2],)
-    return Extent(chosen, {workload: flows[workload] for workload in workloads})
+    return Extent(chosen, {workload: flows[workload] for workload in workloads}, args.profile)
 
 
 _BOTH = ("web-search", "data-mining")
@@ -69,7 +79,7 @@ _CUT = (_CUT_LOADS, _FULL_CUT_LOADS)
     title="load balancers on the testbed of 12 hosts",
     reproduces="Hermes, Figure 9",
     backends=("packet",),
-    configure=no_options,
+    configure=profile_option,
     sweeps=True,
     order=740,
 )
@@ -85,7 +95,7 @@ def hermes_fig9(settings: Settings, args: argparse.Namespace, output: OutputFold
     title="load balancers on the testbed with one cable cut",
     reproduces="Hermes, Figure 10",
     backends=("packet",),
-    configure=no_options,
+    configure=profile_option,
     sweeps=True,
     order=742,
 )
@@ -101,7 +111,7 @@ def hermes_fig10(settings: Settings, args: argparse.Namespace, output: OutputFol
     title="small and large flows on the testbed with one cable cut",
     reproduces="Hermes, Figure 11",
     backends=("packet",),
-    configure=no_options,
+    configure=profile_option,
     sweeps=True,
     order=744,
 )
@@ -117,7 +127,7 @@ def hermes_fig11(settings: Settings, args: argparse.Namespace, output: OutputFol
     title="load balancers in the simulated network of 128 hosts",
     reproduces="Hermes, Figure 12",
     backends=("packet",),
-    configure=no_options,
+    configure=profile_option,
     sweeps=True,
     order=746,
 )
@@ -133,7 +143,7 @@ def hermes_fig12(settings: Settings, args: argparse.Namespace, output: OutputFol
     title="web search where a fifth of the links between switches is slow",
     reproduces="Hermes, Figure 13",
     backends=("packet",),
-    configure=no_options,
+    configure=profile_option,
     sweeps=True,
     order=748,
 )
@@ -149,7 +159,7 @@ def hermes_fig13(settings: Settings, args: argparse.Namespace, output: OutputFol
     title="data mining where a fifth of the links between switches is slow",
     reproduces="Hermes, Figure 14",
     backends=("packet",),
-    configure=no_options,
+    configure=profile_option,
     sweeps=True,
     order=750,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from experiments.hermes.command import extent_of, where_of
+from experiments.hermes.command import extent_of, profile_option, where_of
 from experiments.registry import Outcome, Settings, experiment, no_options
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -45,7 +45,7 @@ def hermes_motivation(
     title="concurrent flows that pairs of leaves and of hosts see",
     reproduces="Hermes, Table 2",
     backends=("packet",),
-    configure=no_options,
+    configure=profile_option,
     sweeps=True,
     order=732,
 )
@@ -91,7 +91,7 @@ def hermes_fig15(settings: Settings, args: argparse.Namespace, output: OutputFol
     title="a spine that drops 2 % of its packets silently",
     reproduces="Hermes, Figure 16",
     backends=("packet",),
-    configure=no_options,
+    configure=profile_option,
     sweeps=True,
     order=754,
 )
@@ -106,7 +106,7 @@ def hermes_fig16(settings: Settings, args: argparse.Namespace, output: OutputFol
     title="a spine with a black hole for some pairs of hosts",
     reproduces="Hermes, Figure 17",
     backends=("packet",),
-    configure=no_options,
+    configure=profile_option,
     sweeps=True,
     order=756,
 )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from experiments.hermes.faults import Drops, Hole
-from experiments.hermes.loads import Extent, Where, grid_of
+from experiments.hermes.loads import Extent, Where, grid_of, written
 from experiments.hermes.networks import SIMULATED
 from experiments.hermes.runs import PATIENCE, Measured, measure
 from experiments.hermes.tables import Naming, label_of, over_loads, ratio_bar, theirs_of
 from experiments.registry import Outcome
-from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit
 from experiments.results.result import Check
 
@@ -55,7 +54,7 @@ def run_drops(extent: Extent, where: Where) -> Outcome:
         )
         for letter, statistic in (("a", "overall average"), ("b", "small average"))
     ]
-    return write_exhibits(name, exhibits, where.settings, where.output)
+    return written(name, exhibits, extent, where)
 
 
 def run_hole(extent: Extent, where: Where) -> Outcome:
@@ -66,7 +65,7 @@ def run_hole(extent: Extent, where: Where) -> Outcome:
     exhibits = []
     for number, (reading, found) in enumerate(zip(READINGS, measured, strict=True)):
         exhibits += _hole(f"{name}-{'abc'[number]}", reading, found, with_bars=number == 0)
-    return write_exhibits(name, exhibits, where.settings, where.output)
+    return written(name, exhibits, extent, where)
 
 
 def _hole(name: str, reading: str, found: Measured, *, with_bars: bool) -> list[Exhibit]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from experiments.hermes.faults import Fault
 from experiments.hermes.networks import CUT_TESTBED, SIMULATED, TESTBED, UNEQUAL, Fabric
@@ -41,10 +41,11 @@ SPRAYING_BREAKS = {0.5: (1.2, 2.0), 0.7: (1.5, None)}
 
 @dataclass(frozen=True)
 class Extent:
-    """Size of an experiment: loads, and flows of each workload in a run."""
+    """Size of an experiment: loads, flows of each workload in a run, and the constants of Hermes."""
 
     loads: tuple[float, ...]
     flows: Mapping[str, int]
+    profile: str = "paper"
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,17 @@ class Where:
 
 
 def grid_of(fabric: Fabric, workload: str, names: tuple[str, ...], extent: Extent, fault: Fault | None = None) -> Grid:
-    """Return the grid of these schemes with the paper's parameters."""
-    schemes = {name: Scheme.of(name, fabric) for name in names}
+    """Return the grid of these schemes with the paper's parameters, Hermes with those of the profile."""
+    schemes = {name: Scheme.of(name, fabric, extent.profile) for name in names}
     return Grid(fabric, workload, schemes, extent.loads, extent.flows[workload], fault)
+
+
+def written(name: str, exhibits: Sequence[Exhibit], extent: Extent, where: Where) -> Outcome:
+    """Write exhibits, which say whose constants Hermes has if they are not the paper's."""
+    if extent.profile != "paper":
+        said = "Hermes has the constants of the authors' public simulation."
+        exhibits = [replace(each, remarks=(*each.remarks, said)) for each in exhibits]
+    return write_exhibits(name, exhibits, where.settings, where.output)
 
 
 def _measured(name: str, fabric: Fabric, names: tuple[str, ...], extent: Extent, where: Where) -> dict[str, Measured]:
@@ -83,7 +92,7 @@ def run_testbed(extent: Extent, where: Where, *, cut: bool) -> Outcome:
         )
         checks = near_published(found, figure, workload, NEAR_UP_TO)
         exhibits.append(over_loads(naming, found, "overall average", theirs_of(figure, workload), checks))
-    return write_exhibits(name, exhibits, where.settings, where.output)
+    return written(name, exhibits, extent, where)
 
 
 def run_testbed_sizes(extent: Extent, where: Where) -> Outcome:
@@ -101,7 +110,7 @@ def run_testbed_sizes(extent: Extent, where: Where) -> Outcome:
         theirs_of("fig11", "large average"),
         order_as_published(found, "fig11", "large average", (0.5,), "large average"),
     )
-    return write_exhibits(name, [small, large], where.settings, where.output)
+    return written(name, [small, large], extent, where)
 
 
 def run_symmetric(extent: Extent, where: Where) -> Outcome:
@@ -112,7 +121,7 @@ def run_symmetric(extent: Extent, where: Where) -> Outcome:
         checks = _symmetric_bars(workload, found)
         naming = Naming(f"{name}-{workload}", "Figure 12", f"{workload}, {SIMULATED.name}", bars=True)
         exhibits.append(over_loads(naming, found, "overall average", theirs_of("fig12", workload), checks))
-    return write_exhibits(name, exhibits, where.settings, where.output)
+    return written(name, exhibits, extent, where)
 
 
 def _symmetric_bars(workload: str, found: Measured) -> list[Check]:
@@ -149,4 +158,4 @@ def run_asymmetric(workload: str, extent: Extent, where: Where) -> Outcome:
         bars = tuple(dict.fromkeys(checks)) if statistic == "overall average" else ()
         exhibits.append(over_loads(naming, found, statistic, theirs_of(figure, statistic), bars))
     exhibits.append(over_loads(Naming(f"{name}-ms", f"Figure {figure[3:]}", title), found, "overall average", None))
-    return write_exhibits(name, exhibits, where.settings, where.output)
+    return written(name, exhibits, extent, where)

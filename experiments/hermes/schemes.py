@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from experiments.hermes.networks import Fabric
 from simulator.packet.load_balancing import LOAD_BALANCERS, Conga, Flowlets, LoadBalancer
-from simulator.packet.path_selection import CloveEcn, Hermes
+from simulator.packet.path_selection import HERMES_NS3, CloveEcn, Hermes
 from simulator.packet.transports import Congestion, Tcp
 
 NAMES = {
@@ -48,8 +48,11 @@ class Scheme:
     transport: Tcp
 
     @classmethod
-    def of(cls, name: str, fabric: Fabric) -> Scheme:
-        """Return the scheme of this name with the paper's parameters for this network."""
+    def of(cls, name: str, fabric: Fabric, profile: str = "paper") -> Scheme:
+        """Return the scheme of this name with the paper's parameters for this network.
+
+        Hermes has the constants of the authors' public simulation if the profile is `ns3`.
+        """
         slow = is_slow(fabric)
         gap = TESTBED_FLOWLET if slow else FLOWLET
         balancer, transport = LOAD_BALANCERS[name], transport_of(fabric)
@@ -62,7 +65,8 @@ class Scheme:
         elif name == "clove-ecn":
             balancer = replace(balancer, choice=CloveEcn(gap))
         elif name == "hermes":
-            balancer = replace(balancer, choice=TESTBED_HERMES if slow else SIMULATED_HERMES)
+            of_paper = TESTBED_HERMES if slow else SIMULATED_HERMES
+            balancer = replace(balancer, choice=HERMES_NS3 if profile == "ns3" else of_paper)
         return cls(balancer, transport)
 
     @classmethod

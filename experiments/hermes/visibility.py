@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from experiments.hermes.loads import Extent, Where, grid_of
+from experiments.hermes.loads import Extent, Where, grid_of, written
 from experiments.hermes.networks import SIMULATED
 from experiments.hermes.published import published
 from experiments.hermes.runs import measure
 from experiments.hermes.tables import label_of
 from experiments.registry import Outcome
-from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 
@@ -60,4 +59,4 @@ def run_visibility(extent: Extent, where: Where) -> Outcome:
         ),
         logarithmic=True,
     )
-    return write_exhibits(name, [exhibit], where.settings, where.output)
+    return written(name, [exhibit], extent, where)

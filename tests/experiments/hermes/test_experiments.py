@@ -23,6 +23,7 @@ from experiments.registry import Settings, find_experiment
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from simulator.packet.path_selection import HERMES_NS3
 
 SETTINGS = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
 
@@ -34,7 +35,9 @@ def where_in(folder: Path) -> Where:
 
 
 def options(**given: object) -> argparse.Namespace:
-    return argparse.Namespace(**{"full": False, "repetitions": None, "workers": 1, "cluster": None, **given})
+    return argparse.Namespace(
+        **{"full": False, "repetitions": None, "workers": 1, "cluster": None, "profile": "paper", **given}
+    )
 
 
 def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,9 +47,9 @@ def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(detail_commands, "_QUICK_EXAMPLES", 1)
 
 
-def run(name: str, folder: Path) -> Mapping[str, Any]:
+def run(name: str, folder: Path, **given: object) -> Mapping[str, Any]:
     """Run an experiment and return its exhibits by name."""
-    found = find_experiment(name).run(SETTINGS, options(), OutputFolder(folder), Progress(io.StringIO()))
+    found = find_experiment(name).run(SETTINGS, options(**given), OutputFolder(folder), Progress(io.StringIO()))
     assert isinstance(found.summary["exhibits"], list)
     return {exhibit["name"]: exhibit for exhibit in found.summary["exhibits"]}
 
@@ -55,6 +58,18 @@ def test_all_flows_end_and_large_ones_take_longer() -> None:
     found = outcome(None, Case(SMALL, Scheme.of("ecmp", SMALL), "web-search", 0.3, 60, 1))
     assert found["unfinished"] == 0
     assert found["small average"] < found["overall average"] < found["large average"]
+
+
+def test_the_profile_of_the_public_code_changes_hermes_alone_and_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Scheme.of("hermes", SMALL, "ns3").balancer.choice == HERMES_NS3
+    assert Scheme.of("conga", SMALL, "ns3") == Scheme.of("conga", SMALL)
+    shrink(monkeypatch)
+    for profile, told in (("paper", False), ("ns3", True)):
+        exhibits = run("hermes-fig16", tmp_path / profile, profile=profile).values()
+        remarks = [" ".join(exhibit["remarks"]) for exhibit in exhibits]
+        assert ["public simulation" in text for text in remarks] == [told] * len(remarks)
 
 
 def test_a_flow_that_never_ends_counts_with_its_age() -> None:
