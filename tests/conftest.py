@@ -82,8 +82,10 @@ COMPUTING = (
     "tests/packaging/test_static_checks.py",
     "tests/simulator/",
     "tests/te_solver/",
+    "tests/testbed/crosscheck/test_crosscheck.py::test_plans",
+    "tests/testbed/crosscheck/test_crosscheck.py::test_tables",
 )
-"""Files and folders whose tests only compute: they disturb no measurement while every other process goes first."""
+"""Tests, files and folders that only compute: they disturb no measurement while every other process goes first."""
 TIMED = (
     "tests/kuijia_app/control/test_many_failures.py",
     "tests/kuijia_app/control/test_reoptimisation.py",
