@@ -69,6 +69,11 @@ class Settings:
     lower_capacity: float | None = None
 
     @property
+    def seeds(self) -> range:
+        """Seeds of all repetitions."""
+        return range(self.seed, self.seed + self.repetitions)
+
+    @property
     def capacities(self) -> tuple[float, ...]:
         """Capacities to try, in that order."""
         return (self.capacity,) if self.lower_capacity is None else (self.capacity, self.lower_capacity)

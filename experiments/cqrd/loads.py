@@ -93,7 +93,7 @@ def run_experiment(
 ) -> Outcome:
     """Run all parts under every switch for every repetition; write tables and pictures."""
     experiment = EXPERIMENTS[name]
-    seeds = range(settings.seed, settings.seed + settings.repetitions)
+    seeds = settings.seeds
     schemes = [*SWITCHES, "tcp-oq"] if experiment.dctcp else list(SWITCHES)
     keys = [(part, load, scheme, seed) for part in parts for load in part.loads for scheme in schemes for seed in seeds]
     cases = [

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.cqrd.switches import OneSwitch, TwoTiers
-from experiments.sweep.sweep import Sweep, swept
+from experiments.sweep.sweep import Sweep, no_preparation, swept
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -128,18 +128,13 @@ def run_cases(
 ) -> list[Run]:
     """Return the runs of all cases, in order; finished ones are kept in `output` until all are done."""
     told = {"cases_of": [asdict(case) for case in cases]}
-    sweep = Sweep(name, told, None, prepare=_nothing, work=completions, cases=cases)
+    sweep = Sweep(name, told, None, prepare=no_preparation, work=completions, cases=cases)
     with swept(sweep, workers, output, progress) as found:
         runs = []
         for case, completion in zip(cases, found, strict=True):
             flows = case.drawn(case.network())
             runs.append(Run(flows.size, flows.start, np.array(completion) * 1e-9))
         return runs
-
-
-def _nothing(context: None) -> None:
-    """Return the context unchanged: cases share no preparation."""
-    return context
 
 
 def completions(ready: None, case: Case) -> list[int]:

@@ -70,7 +70,7 @@ def _line(label: str, runs: Mapping[str, list[Outcomes]], theirs: Mapping[str, f
 def run_testbed(settings: Settings, seconds: float, output: OutputFolder) -> Outcome:
     """Run all three switches of the testbed; repetitions use different seeds."""
     theirs = published()["testbed"]
-    seeds = range(settings.seed, settings.seed + settings.repetitions)
+    seeds = settings.seeds
     runs = {scheme: [simulate(scheme, seed, seconds) for seed in seeds] for scheme in TESTED}
     unlimited = {scheme: [simulate(scheme, seed, seconds, NO_LIMIT) for seed in seeds] for scheme in TESTED}
     short = {scheme: fmean(run.short for run in of) for scheme, of in runs.items()}

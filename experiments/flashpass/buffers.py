@@ -7,12 +7,11 @@ from dataclasses import asdict, dataclass
 
 from experiments.flashpass.published import published
 from experiments.flashpass.schemes import HEADER
-from experiments.flashpass.wan import nothing
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from experiments.sweep.sweep import Sweep, swept
+from experiments.sweep.sweep import Sweep, no_preparation, swept
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -80,11 +79,11 @@ def run_buffers(
     seconds: float, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
 ) -> Outcome:
     """Compute Table I from sizes and rates, and measure one flow with the buffers of Table II's formulas."""
-    seeds = range(settings.seed, settings.seed + settings.repetitions)
+    seeds = settings.seeds
     keys = [(name, part, seed) for name in BACKOFFS for part in PARTS for seed in seeds]
     cases = [Case(name, part * needed(BACKOFFS[name][1]), seconds, seed) for name, part, seed in keys]
     told = {"cases_of": [asdict(case) for case in cases]}
-    sweep = Sweep("flashpass-buffers", told, None, prepare=nothing, work=utilisation, cases=cases)
+    sweep = Sweep("flashpass-buffers", told, None, prepare=no_preparation, work=utilisation, cases=cases)
     with swept(sweep, workers, output, progress) as found:
         by_key = dict(zip(keys, found, strict=True))
     lines = [

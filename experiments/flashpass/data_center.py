@@ -10,12 +10,11 @@ import numpy as np
 
 from experiments.flashpass.published import published
 from experiments.flashpass.schemes import EXPRESSPASS
-from experiments.flashpass.wan import nothing
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from experiments.sweep.sweep import Sweep, swept
+from experiments.sweep.sweep import Sweep, no_preparation, swept
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -123,7 +122,7 @@ def outcome(ready: None, case: Case) -> dict[str, Any]:
 def run_queues(flows: int, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
     """Run four workloads at three loads and measure the queues at switches."""
     keyed = {
-        (name, load): [Case(name, load, RATES[0], STARTS["1/16"], flows, seed) for seed in _seeds(settings)]
+        (name, load): [Case(name, load, RATES[0], STARTS["1/16"], flows, seed) for seed in settings.seeds]
         for name in WORKLOADS
         for load in LOADS
     }
@@ -167,7 +166,7 @@ def run_queues(flows: int, settings: Settings, workers: Workers, output: OutputF
 def run_waste(flows: int, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
     """Run four workloads with two first rates on two rates of links and count credits without data."""
     keyed = {
-        (name, rate, start): [Case(name, WASTE_LOAD, rate, STARTS[start], flows, seed) for seed in _seeds(settings)]
+        (name, rate, start): [Case(name, WASTE_LOAD, rate, STARTS[start], flows, seed) for seed in settings.seeds]
         for rate in RATES
         for start in STARTS
         for name in WORKLOADS
@@ -222,15 +221,11 @@ def _run(
 ) -> dict[Any, list[Mapping[str, Any]]]:
     cases = [case for of_key in keyed.values() for case in of_key]
     sweep = Sweep(
-        name, {"cases_of": [asdict(case) for case in cases]}, None, prepare=nothing, work=outcome, cases=cases
+        name, {"cases_of": [asdict(case) for case in cases]}, None, prepare=no_preparation, work=outcome, cases=cases
     )
     with swept(sweep, workers, output, progress) as found:
         left = iter(found)
         return {key: [next(left) for _ in of_key] for key, of_key in keyed.items()}
-
-
-def _seeds(settings: Settings) -> range:
-    return range(settings.seed, settings.seed + settings.repetitions)
 
 
 def _remarks(found: Mapping[Any, Sequence[Mapping[str, Any]]]) -> list[str]:

@@ -8,12 +8,12 @@ from typing import Any
 
 from experiments.flashpass.published import published
 from experiments.flashpass.schemes import NAMES, Scheme
-from experiments.flashpass.wan import Case, nothing, outcome
+from experiments.flashpass.wan import Case, outcome
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from experiments.sweep.sweep import Sweep, swept
+from experiments.sweep.sweep import Sweep, no_preparation, swept
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -43,7 +43,7 @@ def run_load(
 ) -> Outcome:
     """Run the five transports at one load."""
     made = {scheme: Scheme.of(scheme) for scheme in NAMES}
-    keyed = {scheme: [Case(load, flows, seed, made[scheme]) for seed in _seeds(settings)] for scheme in NAMES}
+    keyed = {scheme: [Case(load, flows, seed, made[scheme]) for seed in settings.seeds] for scheme in NAMES}
     found = _run(name, keyed, workers, output, progress)
     theirs = published()["dynamic"].get(f"{load:g}", {})
     lines = [
@@ -78,7 +78,7 @@ def run_targets(flows: int, settings: Settings, workers: Workers, output: Output
     keyed = {
         label: [
             Case(TARGETS_LOAD, flows, seed, Scheme(FlashPass(least_loss=least, most_loss=most)))
-            for seed in _seeds(settings)
+            for seed in settings.seeds
         ]
         for label, (least, most) in labels.items()
     }
@@ -127,7 +127,7 @@ def run_finishing(
     keyed = {
         (size, kind): [
             Case(FINISHING_LOAD, flows, seed, Scheme(FlashPass(finishing=kind)), size * 1_000_000)
-            for seed in _seeds(settings)
+            for seed in settings.seeds
         ]
         for size in MEGABYTES
         for kind in kinds
@@ -171,7 +171,7 @@ def run_waste(flows: int, settings: Settings, workers: Workers, output: OutputFo
     data = published()["waste"]
     scheme = Scheme.of("expresspass")
     keyed = {
-        size: [Case(FINISHING_LOAD, flows, seed, scheme, size * 1_000_000) for seed in _seeds(settings)]
+        size: [Case(FINISHING_LOAD, flows, seed, scheme, size * 1_000_000) for seed in settings.seeds]
         for size in MEGABYTES
     }
     found = _run("flashpass-fig5", keyed, workers, output, progress)
@@ -197,14 +197,12 @@ def _run(
     name: str, keyed: Mapping[Any, Sequence[Case]], workers: Workers, output: OutputFolder, progress: Progress
 ) -> Found:
     cases = [case for of_key in keyed.values() for case in of_key]
-    sweep = Sweep(name, {"cases_of": [repr(case) for case in cases]}, None, prepare=nothing, work=outcome, cases=cases)
+    sweep = Sweep(
+        name, {"cases_of": [repr(case) for case in cases]}, None, prepare=no_preparation, work=outcome, cases=cases
+    )
     with swept(sweep, workers, output, progress) as found:
         left = iter(found)
         return {key: [next(left) for _ in of_key] for key, of_key in keyed.items()}
-
-
-def _seeds(settings: Settings) -> range:
-    return range(settings.seed, settings.seed + settings.repetitions)
 
 
 def _wasted(run: Mapping[str, Any]) -> float:

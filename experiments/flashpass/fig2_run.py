@@ -16,7 +16,7 @@ from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from experiments.sweep.sweep import Sweep, swept
+from experiments.sweep.sweep import Sweep, no_preparation, swept
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import picture_bytes
@@ -185,7 +185,7 @@ def published() -> dict[str, Any]:
 
 def run_fig2(grid: Grid, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
     """Run every transport with every buffer; write tables and the picture."""
-    seeds = range(settings.seed, settings.seed + settings.repetitions)
+    seeds = settings.seeds
     cases = [
         Case(transport.value, buffer, grid.seconds, seed, grid.choices)
         for transport in TRANSPORTS
@@ -193,7 +193,7 @@ def run_fig2(grid: Grid, settings: Settings, workers: Workers, output: OutputFol
         for seed in seeds
     ]
     told = {"cases_of": [asdict(case) for case in cases]}
-    sweep = Sweep("flashpass-fig2", told, None, prepare=_nothing, work=measured, cases=cases)
+    sweep = Sweep("flashpass-fig2", told, None, prepare=no_preparation, work=measured, cases=cases)
     with swept(sweep, workers, output, progress) as found:
         runs: dict[tuple[str, float], list[list[float]]] = {}
         for case, result in zip(cases, found, strict=True):
@@ -201,11 +201,6 @@ def run_fig2(grid: Grid, settings: Settings, workers: Workers, output: OutputFol
         exhibits = _exhibits(grid, runs)
         output.write_bytes("flashpass-fig2.svg", picture_bytes(fig2_figure(*exhibits), ".svg"))
         return write_exhibits("flashpass-fig2", exhibits, settings, output)
-
-
-def _nothing(context: None) -> None:
-    """Return the context unchanged: cases share no preparation."""
-    return context
 
 
 def _exhibits(grid: Grid, runs: dict[tuple[str, float], list[list[float]]]) -> list[Exhibit]:

@@ -11,7 +11,7 @@ from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from experiments.sweep.sweep import Sweep, swept
+from experiments.sweep.sweep import Sweep, no_preparation, swept
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -93,11 +93,11 @@ def run_static(
     seconds: float, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
 ) -> Outcome:
     """Run Cubic, ExpressPass and FlashPass in all cases, every repetition with other delays and starts."""
-    seeds = range(settings.seed, settings.seed + settings.repetitions)
+    seeds = settings.seeds
     keys = [(scheme, which, seed) for scheme in SCHEMES for which in CASES for seed in seeds]
     cases = [Case(scheme, which, seconds, seed) for scheme, which, seed in keys]
     told = {"cases_of": [asdict(case) for case in cases]}
-    sweep = Sweep("flashpass-fig10", told, None, prepare=_nothing, work=measured, cases=cases)
+    sweep = Sweep("flashpass-fig10", told, None, prepare=no_preparation, work=measured, cases=cases)
     with swept(sweep, workers, output, progress) as found:
         runs = dict(zip(keys, found, strict=True))
         exhibits = [
@@ -106,11 +106,6 @@ def run_static(
             _exhibit(runs, seeds, 2, "queue", "longest queue before the receiver's link (KB)", seconds),
         ]
         return write_exhibits("flashpass-fig10", exhibits, settings, output)
-
-
-def _nothing(context: None) -> None:
-    """Return the context unchanged: cases share no preparation."""
-    return context
 
 
 def _exhibit(

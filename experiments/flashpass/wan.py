@@ -100,10 +100,5 @@ def outcome(ready: None, case: Case) -> dict[str, Any]:
     return found
 
 
-def nothing(context: None) -> None:
-    """Return the context unchanged: cases share no preparation."""
-    return context
-
-
 def _mean(values: np.ndarray[Any, np.dtype[np.float64]]) -> float | None:
     return float(values.mean()) if values.size else None

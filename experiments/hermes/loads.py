@@ -50,7 +50,7 @@ class Extent:
 
 @dataclass(frozen=True)
 class Where:
-    """What every experiment needs to run."""
+    """Settings, workers, output and progress of an experiment."""
 
     settings: Settings
     workers: Workers

@@ -13,7 +13,7 @@ from experiments.hermes.faults import Fault
 from experiments.hermes.networks import Fabric
 from experiments.hermes.schemes import Scheme
 from experiments.registry import Settings
-from experiments.sweep.sweep import Sweep, swept
+from experiments.sweep.sweep import Sweep, no_preparation, swept
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -169,7 +169,7 @@ def measure(
     name: str, grids: Sequence[Grid], settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
 ) -> list[Measured]:
     """Return the runs of all grids, as one sweep; finished ones are kept in `output` until all are done."""
-    seeds = range(settings.seed, settings.seed + settings.repetitions)
+    seeds = settings.seeds
     keyed = [grid.cases(seeds) for grid in grids]
     cases = [case for of_grid in keyed for of_key in of_grid.values() for case in of_key]
     # Those that take longest come first, so that no worker is left alone with one at the end.
@@ -178,7 +178,7 @@ def measure(
         name,
         {"cases_of": [repr(cases[place]) for place in order]},
         None,
-        prepare=nothing,
+        prepare=no_preparation,
         work=outcome,
         cases=[cases[place] for place in order],
     )
@@ -189,11 +189,6 @@ def measure(
             Measured(grid, {key: [next(left) for _ in of_key] for key, of_key in of_grid.items()})
             for grid, of_grid in zip(grids, keyed, strict=True)
         ]
-
-
-def nothing(context: None) -> None:
-    """Return the context unchanged: cases share no preparation."""
-    return context
 
 
 def _mean(values: NDArray[np.float64]) -> float | None:

@@ -45,6 +45,11 @@ class Sweep(Generic[Context, Ready, Case]):
     cases: Sequence[Case]
 
 
+def no_preparation(context: None) -> None:
+    """Return the context unchanged: cases share no preparation."""
+    return context
+
+
 class CaseError(KuijiaError):
     """One case of a sweep ended with an error for the user; carries its exit status."""
 

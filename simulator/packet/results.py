@@ -122,7 +122,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class PathTotals:
-    """What senders' path selection has done.
+    """Counts of senders' path selection.
 
     Attributes:
         moves: moves of flows to another path.
