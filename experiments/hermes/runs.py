@@ -30,9 +30,6 @@ SMALL, LARGE = 100_000, 10_000_000
 PATIENCE = 5.0
 """Simulated seconds after the last start; a flow that takes longer is unfinished."""
 
-_STEP = 0.05
-"""Simulated seconds between two looks at whether all flows have ended."""
-
 Run = Mapping[str, Any]
 
 
@@ -78,7 +75,8 @@ def outcome(ready: None, case: Case) -> dict[str, Any]:
     flows = case.drawn(network)
     simulation = Simulation(network, [flows], case.setting())
     last = float(flows.start.max())
-    _run_to_the_end(simulation, last)
+    if not simulation.run(last + PATIENCE):
+        raise KeyboardInterrupt
     results = simulation.flow_results()
     ended = np.isfinite(results.completion)
     age = np.where(ended, results.completion, last + PATIENCE - flows.start)
@@ -98,17 +96,6 @@ def outcome(ready: None, case: Case) -> dict[str, Any]:
         "sent": int(results.sent.sum()),
         "retransmitted": int(results.retransmitted.sum()),
     }
-
-
-def _run_to_the_end(simulation: Simulation, last: float) -> None:
-    """Run until all flows have ended, or until `PATIENCE` has passed after the last start."""
-    until = last
-    while until <= last + PATIENCE:
-        if not simulation.run(until):
-            raise KeyboardInterrupt
-        if simulation.unfinished == 0:
-            return
-        until += _STEP
 
 
 @dataclass(frozen=True)
