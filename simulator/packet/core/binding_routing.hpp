@@ -1,16 +1,79 @@
-// Bindings of parts of CONGA, by themselves, so that tests can hold them against computations by hand.
+// Bindings of parts of routing, by themselves, so that tests can hold them against computations by hand.
 #pragma once
 
-#include "routing/congestion_table.hpp"
-#include "routing/load_estimator.hpp"
+#include "routing/registry.hpp"
 
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
 
 namespace kuijia::packet {
 
 namespace py = pybind11;
 
-inline void bind_routing(py::module_ &module) {
+inline const char *name_of(PathKind kind) {
+    return kind == PathKind::good ? "good" : kind == PathKind::congested ? "congested" : "gray";
+}
+
+inline void bind_path_parts(py::module_ &module) {
+    py::class_<SensedPath>(module, "SensedPath")
+        .def(py::init<>())
+        .def("acknowledged", [](SensedPath &path, const HermesRules &rules, Time round_trip,
+                                bool echo) { path.acknowledged(rules.sensing(), round_trip, echo); })
+        .def("probed", [](SensedPath &path, const HermesRules &rules, Time round_trip,
+                          bool echo) { path.probed(rules.sensing(), round_trip, echo); })
+        .def("kind", [](const SensedPath &path, const HermesRules &rules,
+                        Time base) { return name_of(path.kind(rules.sensing(), base)); })
+        .def("sent", [](SensedPath &path, const HermesRules &rules, Time base,
+                        Time now) { return path.sent(rules.sensing(), base, now); })
+        .def("sent_again", [](SensedPath &path, const HermesRules &rules, Time base,
+                              Time now) { return path.sent_again(rules.sensing(), base, now); })
+        .def("failed", &SensedPath::failed)
+        .def_property_readonly("round_trip", &SensedPath::round_trip)
+        .def_property_readonly("marked", &SensedPath::marked);
+
+    py::class_<DiscountedBytes>(module, "DiscountedBytes")
+        .def(py::init<>())
+        .def("add", [](DiscountedBytes &sum, double bytes, Time now, Time period,
+                       double gain) { sum.add(bytes, now, {period, gain}); })
+        .def("at",
+             [](DiscountedBytes &sum, Time now, Time period, double gain) { return sum.at(now, {period, gain}); });
+
+    py::class_<PathWeights>(module, "PathWeights")
+        .def(py::init([](std::size_t paths) {
+            PathWeights weights;
+            weights.resize(paths);
+            return weights;
+        }))
+        .def("marked",
+             [](PathWeights &weights, std::size_t path, Time now, const CloveEcnRules &rules) {
+                 if (path >= weights.size())
+                     throw py::index_error("the path does not exist");
+                 weights.marked(path, now, rules);
+             })
+        .def("all", [](const PathWeights &weights) {
+            std::vector<double> all;
+            for (std::size_t path = 0; path < weights.size(); ++path)
+                all.push_back(weights[path]);
+            return all;
+        });
+
+    py::class_<MarkCount>(module, "MarkCount")
+        .def(py::init<>())
+        .def("sent", &MarkCount::sent)
+        .def("acknowledged", &MarkCount::acknowledged);
+
+    module.def("weighted_round", [](const std::vector<std::uint64_t> &weights) {
+        if (weights.empty() || std::ranges::min(weights) == 0)
+            throw std::invalid_argument("there must be weights, all above 0");
+        return weighted_round(weights);
+    });
+}
+
+inline void bind_forwarding_parts(py::module_ &module) {
     py::class_<LoadEstimator>(module, "LoadEstimator")
         .def(py::init<std::int64_t, Time, double>(), py::arg("bits_per_second"), py::arg("period"), py::arg("discount"))
         .def("add", &LoadEstimator::add, py::arg("size"), py::arg("now"))
@@ -40,6 +103,11 @@ inline void bind_routing(py::module_ &module) {
                 return report.tag == no_tag ? py::none() : py::object(py::make_tuple(report.tag, report.level));
             },
             py::arg("now"));
+}
+
+inline void bind_routing(py::module_ &module) {
+    bind_path_parts(module);
+    bind_forwarding_parts(module);
 }
 
 } // namespace kuijia::packet

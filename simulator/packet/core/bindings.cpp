@@ -1,5 +1,4 @@
 // The core's interface to Python.
-#include "binding_path_parts.hpp"
 #include "binding_routing.hpp"
 #include "binding_rules.hpp"
 #include "random.hpp"
@@ -197,8 +196,7 @@ PYBIND11_MODULE(_core, module) {
     bind_registry<TransportRules>(module);
     bind_registry<ForwardingRules>(module);
     bind_registry<PathChoiceRules>(module);
-
-    bind_path_parts(module);
+    bind_routing(module);
 
     py::class_<Scenario>(module, "Scenario")
         .def(py::init([](std::uint64_t seed, std::uint32_t nodes) {
@@ -298,8 +296,6 @@ PYBIND11_MODULE(_core, module) {
         .def("totals", &totals)
         .def("path_totals", &path_totals)
         .def("probes", &probes, py::arg("links"));
-
-    bind_routing(module);
 
     py::class_<Random>(module, "Random")
         .def(py::init<std::uint64_t>(), py::arg("seed"))

@@ -64,10 +64,7 @@ void PathNetwork::wake_at(Time time) {
 bool PathNetwork::can_probe() const { return simulation_.forwarding_ == nullptr; }
 
 std::uint32_t PathNetwork::add_probe_route(const std::vector<std::uint32_t> &links) {
-    auto &hops = simulation_.hops_;
-    first_hop_.push_back(static_cast<std::uint32_t>(hops.size()));
-    hops.insert(hops.end(), links.begin(), links.end());
-    hops.push_back(no_hop);
+    first_hop_.push_back(simulation_.append_hops(links));
     return static_cast<std::uint32_t>(first_hop_.size() - 1);
 }
 

@@ -132,6 +132,7 @@ class Simulation {
     void add_ports();
     void make_room(std::size_t flows);
     void add_flow(const FlowRules &rules, std::uint32_t timers);
+    std::uint32_t append_hops(const std::vector<std::uint32_t> &route);
     void add_hops(const std::vector<std::uint32_t> &route);
     void order_by_start();
     void add_changes();
