@@ -38,6 +38,9 @@ _LONGEST_EVENT = 1 << 20
 _LAST_WORDS = 1 << 16
 """Bytes of the log, in which they are looked for."""
 
+_ENVIRONMENT = {"EVENTLET_NO_GREENDNS": "yes"}
+"""Under Ryu, leaves out what resolves names: controllers resolve none, and start a fifth of a second sooner."""
+
 SWITCH_STATES = (event_log.SWITCH_READY, event_log.SWITCH_GONE)
 
 
@@ -103,6 +106,7 @@ class ApplicationProcess(ABC):
             self._process = subprocess.Popen(
                 self._command(),
                 cwd=MODULES,
+                env=os.environ | _ENVIRONMENT,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -57,6 +57,8 @@ def test_table_2_meets_its_bars(boxes: Rig, tmp_path: Path) -> None:
 
 
 @pytest.mark.emulation
+@pytest.mark.beside
+@pytest.mark.slow
 @needs_sshd
 def test_a_box_that_dies_while_traffic_flows_ends_the_run_and_the_others_are_put_back(
     boxes: Rig, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -87,6 +87,8 @@ def test_a_local_failure_needs_no_controller(tmp_path: Path) -> None:
     assert_computed_alike(tmp_path / "flow", "table2", {"kuijia": result}, "--schemes", "kuijia", "--cut", "s1-s4")
 
 
+@pytest.mark.beside
+@pytest.mark.slow
 def test_an_interrupted_run_says_so_and_leaves_nothing_behind(tmp_path: Path) -> None:
     before = set(labs())
     command = [sys.executable, "-m", "kuijia", "run", "table2", "-o", str(tmp_path / "results")]
