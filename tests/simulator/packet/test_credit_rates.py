@@ -20,6 +20,17 @@ def two_hosts(delay: float) -> Network:
     return EXPRESSPASS_PORTS.on(single_switch(2, 10_000.0, delay, Fifo()))
 
 
+def rates_seen(simulation: Simulation, until: float) -> list[float]:
+    """Run until then; return the different rates of the only flow, in order."""
+    seen: list[float] = []
+    for time in np.arange(0.012, until, 5e-4):
+        simulation.run(time)
+        rate = float(simulation.flow_states().window[0])
+        if not seen or rate != seen[-1]:
+            seen.append(rate)
+    return seen
+
+
 def test_rates_follow_the_public_code_step_by_step() -> None:
     # By hand, from its defaults: alpha = w = 1/16, w + 0.05 from the second increase on, and 40 segments for all of it.
     network = two_hosts(5e-3)
@@ -29,13 +40,7 @@ def test_rates_follow_the_public_code_step_by_step() -> None:
         weight = weight if step == 0 else min(weight + 0.05, 0.5)
         expected.append(weight + (1 - weight) * expected[-1])
     simulation = Simulation(network, [Flows.of(0, 1, code)])
-    seen: list[float] = []
-    for time in np.arange(0.012, 0.12, 5e-4):
-        simulation.run(time)
-        rate = float(simulation.flow_states().window[0])
-        if not seen or rate != seen[-1]:
-            seen.append(rate)
-    assert seen[: len(expected)] == pytest.approx(expected, rel=1e-9)
+    assert rates_seen(simulation, 0.12)[: len(expected)] == pytest.approx(expected, rel=1e-9)
     small = Simulation(network, [Flows.of(0, 1, code, size=10 * (DATA - 78))])
     small.run(0.012)
     assert small.flow_states().window[0] == pytest.approx(expected[0] / 4)
@@ -50,13 +55,7 @@ def test_rates_follow_algorithm_1_step_by_step() -> None:
         weight = weight if step == 0 else (weight + 0.5) / 2
         expected.append((1 - weight) * expected[-1] + weight * 1.1)
     simulation = Simulation(network, [Flows.of(0, 1, ExpressPass(jitter=0.0))])
-    seen: list[float] = []
-    for time in np.arange(0.012, 0.16, 5e-4):
-        simulation.run(time)
-        rate = float(simulation.flow_states().window[0])
-        if not seen or rate != seen[-1]:
-            seen.append(rate)
-    assert seen[: len(expected)] == pytest.approx(expected, rel=1e-9)
+    assert rates_seen(simulation, 0.16)[: len(expected)] == pytest.approx(expected, rel=1e-9)
     simulation.run(1.0)
     assert simulation.flow_states().window[0] == pytest.approx(1.1, abs=1e-3)
 
