@@ -11,6 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from io import BufferedWriter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,8 +39,11 @@ _LONGEST_EVENT = 1 << 20
 _LAST_WORDS = 1 << 16
 """Bytes of the log, in which they are looked for."""
 
-_ENVIRONMENT = {"EVENTLET_NO_GREENDNS": "yes"}
-"""Under Ryu, leaves out what resolves names: controllers resolve none, and start a fifth of a second sooner."""
+ENVIRONMENT = {"EVENTLET_NO_GREENDNS": "yes"}
+"""What an application has in its environment besides ours.
+
+Under Ryu, leaves out what resolves names: controllers resolve none, and start a fifth of a second sooner.
+"""
 
 SWITCH_STATES = (event_log.SWITCH_READY, event_log.SWITCH_GONE)
 
@@ -103,20 +107,24 @@ class ApplicationProcess(ABC):
             self._events_file.write_bytes(b"")
             self._events, self._events_read = [], 0
         with self._output_file.open("ab") as output:
-            self._process = subprocess.Popen(
-                self._command(),
-                cwd=MODULES,
-                env=os.environ | _ENVIRONMENT,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+            self._process = self._launch(output)
         pid = self._process.pid
         port = self._listening.port
         if not self.wait_for(lambda _: owns_socket(pid, LISTENING, port), START_TIMEOUT, _START_POLL_INTERVAL):
             self.kill()
             raise TestbedError(f"the controller does not listen after {START_TIMEOUT:g} s; see {self._output_file}")
+
+    def _launch(self, output: BufferedWriter) -> subprocess.Popen[bytes]:
+        """Return the process, which has just begun and logs to `output`."""
+        return subprocess.Popen(
+            self._command(),
+            cwd=MODULES,
+            env=os.environ | ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
 
     def wait_until_ready(self, switches: Iterable[str], timeout: float = START_TIMEOUT) -> None:
         """Wait until every switch has acknowledged all of its tables.

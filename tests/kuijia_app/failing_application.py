@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,18 +36,19 @@ def sabotage(manner: str, method: str, trigger: Path) -> None:
     setattr(owner, method_name, fails)
 
 
-def main() -> int | None:
-    manner, method, trigger, *command = sys.argv[1:]
+def run(arguments: Sequence[str]) -> int | None:
+    """Do what the arguments of this program say."""
+    manner, method, trigger, *command = arguments
     if "ryu-manager" in command[0]:
-        run, arguments = importlib.import_module("ryu.cmd.manager").main, command[1:]
+        main, options = importlib.import_module("ryu.cmd.manager").main, command[1:]
     else:
         importlib.import_module("os_ken.base.app_manager")  # other modules of os-ken need it to have been imported
-        run, arguments = importlib.import_module("kuijia.cli.main").main, command[3:]
+        main, options = importlib.import_module("kuijia.cli.main").main, command[3:]
     sabotage(manner, method, Path(trigger))
-    sys.argv = [command[0], *arguments]
-    status: int | None = run(arguments)
+    sys.argv = [command[0], *options]
+    status: int | None = main(options)
     return status
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(sys.argv[1:]))

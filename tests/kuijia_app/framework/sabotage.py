@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from tests.kuijia_app.dummy_switches import free_port, wait_until
 from tests.kuijia_app.imitated_switch import (
     ImitatedSwitch,
 )
+from tests.kuijia_app.nursery import Fork, nursery
 from tests.kuijia_app.plans import motivation_plan
 
 DEADLINE = 15.0
@@ -86,10 +86,9 @@ def sabotaged(
     if at_once:
         trigger.touch()
     process = make(application, directory, framework, port)
-    command = process._command()
-    program = [sys.executable, "-m", "tests.kuijia_app.failing_application", manner, method, str(trigger)]
+    arguments = [manner, method, str(trigger), *process._command()]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(process, "_command", lambda: [*program, *command])
+        patched.setattr(process, "_launch", lambda output: Fork(nursery(framework), arguments, output))
         try:
             process.start()
         except TestbedError:
