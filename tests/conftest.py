@@ -10,6 +10,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -128,6 +129,17 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files without a test of the chosen part, unread: all of them take a process ten seconds."""
+    part = config.getoption("part")
+    if part == "all" or collection_path.is_dir():
+        return None
+    file = collection_path.relative_to(config.rootpath).as_posix()
+    if any(each.startswith(f"{file}::") for each in COMPUTING):
+        return None  # it has tests of several parts
+    return True if _only_computes(file) != (part == "spare") else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect what the options leave out, and skip the tests of every tier that the machine cannot run."""
     left_out = [item for item in items if not _is_chosen(item, config)]
@@ -154,6 +166,10 @@ def _place(item: pytest.Item) -> tuple[int, bool]:
 
 def _is_chosen(item: pytest.Item, config: pytest.Config) -> bool:
     sends_packets = any(item.get_closest_marker(tier) is not None for tier in REAL_PACKETS)
+    if sends_packets and _only_computes(item.nodeid):
+        raise pytest.UsageError(
+            f"{item.nodeid} sends packets, expected a file that is not among those that only compute"
+        )
     if config.getoption("quick") and (sends_packets or item.get_closest_marker("slow")):
         return False
     return config.getoption("part") in ("all", _part_of(item, sends_packets=sends_packets))
@@ -162,7 +178,11 @@ def _is_chosen(item: pytest.Item, config: pytest.Config) -> bool:
 def _part_of(item: pytest.Item, *, sends_packets: bool) -> str:
     if sends_packets and item.get_closest_marker("beside") is None:
         return "alone"
-    return "spare" if item.nodeid.startswith(COMPUTING) and not item.nodeid.startswith(TIMED) else "beside"
+    return "spare" if _only_computes(item.nodeid) else "beside"
+
+
+def _only_computes(node_id: str) -> bool:
+    return node_id.startswith(COMPUTING) and not node_id.startswith(TIMED)
 
 
 @pytest.hookimpl(tryfirst=True)
