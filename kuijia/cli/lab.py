@@ -31,8 +31,8 @@ from te_solver.plan import Plan
 from te_solver.plan_file import plan_to_json
 from te_solver.topology import Link, Topology
 from testbed.lab.lab_client import ask_lab, remove_killed_lab, running_lab, start_lab
+from testbed.lab.lab_order import Order
 from testbed.lab.lab_plans import require_served
-from testbed.lab.lab_service import Order
 from testbed.machine.commands import find_program, search_path
 from testbed.machine.run_directory import LAB_VARIABLE
 from testbed.network.bfd import DEFAULT_INTERVAL_MS

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kuijia_base.errors import InputError, KuijiaError
-from testbed.lab.lab_service import SOCKET_NAME, Order
+from testbed.lab.lab_order import SOCKET_NAME, Order
 from testbed.machine.commands import MODULES
 from testbed.machine.errors import TestbedError
 from testbed.machine.run_directory import ROOT, labs, owner_of

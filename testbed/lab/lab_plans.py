@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.pipeline import build_tables
@@ -10,8 +11,10 @@ from kuijia_app.tables.queues import QueueLayout
 from kuijia_base.errors import InputError, UnsoundError, key_path, quoted
 from te_solver.demands import Demand
 from te_solver.plan import Plan
-from testbed.lab.lab import Lab
 from testbed.lab.lab_requests import Row, Update
+
+if TYPE_CHECKING:  # it imports Mininet, which those do without who only ask a lab
+    from testbed.lab.lab import Lab
 
 
 def plan_for(lab: Lab, request: Update) -> Plan:

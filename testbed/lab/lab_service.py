@@ -23,23 +23,23 @@ import syslog
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
 from kuijia_base.errors import InputError, KuijiaError, quoted
 from te_solver.plan import Plan
-from te_solver.plan_file import plan_from_json, plan_to_json
+from te_solver.plan_file import plan_to_json
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
+from testbed.lab.lab_order import SOCKET_NAME, Order
 from testbed.lab.lab_plans import plan_for
 from testbed.lab.lab_reception import Reception
 from testbed.lab.lab_requests import Down, Enter, Look, Request, Switch, Update, parse_request
 from testbed.machine.errors import TestbedError
 from testbed.machine.run_directory import become_background_lab
 
-SOCKET_NAME = "lab.sock"
 LOG_NAME = "service.log"
 LONGEST_LOG = 1 << 20
 _LONGEST_MESSAGE = 2000
@@ -50,28 +50,6 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 class BrokenLabError(TestbedError):
     """A change has left the lab in an unknown state; it has been taken down."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """Order to start a service: the plan in its JSON form and the options of the lab."""
-
-    plan: dict[str, Any]
-    options: dict[str, Any]
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
-
-    def read(self) -> tuple[Plan, LabOptions]:
-        """Return the parsed order; raise InputError if it is invalid."""
-        types = {field.name: type(field.default) for field in fields(LabOptions) if field.default is not MISSING}
-        for name, value in self.options.items():
-            wanted = types.get(name)
-            if wanted is None:
-                raise InputError("order", quoted(name), "unknown option", f"one of {', '.join(types)}")
-            if type(value) is not wanted and not (wanted is float and type(value) is int):
-                raise InputError("order", name, f"found {quoted(repr(value))}", f"a value of type {wanted.__name__}")
-        return plan_from_json(self.plan, "plan"), LabOptions(**self.options)
 
 
 class _Terminated(BaseException):

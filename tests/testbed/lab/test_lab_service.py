@@ -14,8 +14,9 @@ import pytest
 
 from kuijia_base.errors import InputError
 from testbed.lab.lab import Lab
+from testbed.lab.lab_order import Order
 from testbed.lab.lab_reception import Reception
-from testbed.lab.lab_service import BrokenLabError, Order, _listener, _refused, answer_one
+from testbed.lab.lab_service import BrokenLabError, _listener, _refused, answer_one
 from tests.testbed.make_believe_lab import MakeBelieveLab
 
 
