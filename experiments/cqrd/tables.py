@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from experiments.cqrd.published import LOADS, PERCENTILES, published, value
 from experiments.cqrd.runs import Run
 from experiments.cqrd.switches import SWITCHES
+from experiments.results.bars import order, size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 
@@ -58,8 +58,11 @@ class Naming:
     remarks: tuple[str, ...] = ()
 
 
-def over_loads(naming: Naming, runs: Runs, checks: Mapping[str, Sequence[Check]] | None = None) -> list[Exhibit]:
-    """Return tables of the average and 99th percentile of completion times and goodput, by load."""
+def over_loads(naming: Naming, runs: Runs, within: Mapping[str, float]) -> list[Exhibit]:
+    """Return tables of the average and 99th percentile of completion times and goodput, by load.
+
+    `within` has the margins of the ratios of CQRD to OQ by table; it is empty for runs smaller than the paper's.
+    """
     exhibits = []
     for quantity, unit in (("fct", FCT), ("goodput", GOODPUT)):
         for name in ("average", "99th"):
@@ -81,7 +84,8 @@ def over_loads(naming: Naming, runs: Runs, checks: Mapping[str, Sequence[Check]]
                     quantity=f"{unit}, {name}",
                     lines=tuple(lines),
                     published=published()["source"],
-                    checks=tuple((checks or {}).get(key, ())),
+                    checks=tuple(ratio_checks(lines, quantity, within[key])) if key in within else (),
+                    unjudged=not within,
                     remarks=naming.remarks,
                 )
             )
@@ -118,25 +122,30 @@ def of_interfered(naming: Naming, runs: Mapping[str, Run], chosen: Mapping[str, 
     return exhibits
 
 
-def average(runs: Sequence[Run], quantity: str) -> float:
-    """Return the mean of the runs' averages."""
-    return fmean(float(_values(run, quantity).mean()) for run in runs)
+def ratio_checks(lines: Sequence[Line], quantity: str, within: float) -> Iterator[Check]:
+    """Yield the bars for CQRD relative to OQ, within a part of the published ratio.
+
+    In the completion times of short flows no switch may be slower than the next coarser one.
+    """
+    at = {line.label: line for line in lines}
+    for load in [float(point.x) for point in at["OQ"].points]:
+        points = {label: line.at(load) for label, line in at.items()}
+        ours, theirs = _ratio(points, "CQRD", "OQ")
+        if ours is not None and theirs is not None:
+            yield size(f"CQRD / OQ at load {load:g}", ours, theirs, within * theirs)
+        for finer, coarser in (("CQRD", "CQ"), ("CQ", "HCF"), ("HCF", "OQ")) if quantity == "fct" else ():
+            ours, _ = _ratio(points, finer, coarser)
+            if ours is not None:
+                yield order(f"{finer} / {coarser} at load {load:g}", ours, high=1.0)
 
 
-def ratio_checks(runs: Runs, most: float, goodput_within: float) -> dict[str, list[Check]]:
-    """Return the bars for CQRD relative to OQ; for short flows, no switch may be slower than the next coarser one."""
-    checks: dict[str, list[Check]] = {"fct-average": [], "goodput-average": []}
-    for load in dict.fromkeys(load for _, load in runs):
-        short = {scheme: average(runs[scheme, load], "fct") for scheme in SWITCHES}
-        name = f"CQRD / OQ at load {load:g}"
-        checks["fct-average"].append(Check(name, short["cqrd"] / short["oq"], None, most))
-        for finer, coarser in (("cqrd", "cq"), ("cq", "hcf"), ("hcf", "oq")):
-            name = f"{SWITCHES[finer]} / {SWITCHES[coarser]} at load {load:g}"
-            checks["fct-average"].append(Check(name, short[finer] / short[coarser], None, 1.0))
-        large = average(runs["cqrd", load], "goodput") / average(runs["oq", load], "goodput")
-        name = f"CQRD / OQ at load {load:g}"
-        checks["goodput-average"].append(Check(name, large, 1 - goodput_within, 1 + goodput_within))
-    return checks
+def _ratio(points: Mapping[str, Point], one: str, other: str) -> tuple[float | None, float | None]:
+    """Return the ratio of our numbers and that of the published ones."""
+    a, b = points[one], points[other]
+    return (
+        None if a.value is None or b.value is None else a.value / b.value,
+        None if a.published is None or b.published is None else a.published / b.published,
+    )
 
 
 def _values(run: Run, quantity: str, which: Which | None = None) -> Vector:

@@ -11,8 +11,8 @@ from experiments.cqrd.runs import Choices, transport
 from experiments.cqrd.switches import SWITCHES, Memory, queueing
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.bars import order, size
 from experiments.results.exhibit import Exhibit, Line, Point
-from experiments.results.result import Check
 from kuijia_base.output_folder import OutputFolder
 from simulator.packet.flows import Flows
 from simulator.packet.scenario import Setting
@@ -86,10 +86,10 @@ def _short(runs: Mapping[str, list[Outcomes]], together: Mapping[str, list[Outco
         lines=tuple(lines),
         published=published()["source"],
         checks=(
-            Check("OQ / CQ, means of short flows", mean["oq"] / mean["cq"], SLOWER, None),
-            Check("OQ / CQRD", mean["oq"] / mean["cqrd"], SLOWER, None),
-            Check("OQ / HCF", mean["oq"] / mean["hcf"], 1.0, None),
-            Check("HCF / CQRD", mean["hcf"] / mean["cqrd"], 1.0, None),
+            order("OQ / CQ, means of short flows", mean["oq"] / mean["cq"], low=SLOWER),
+            order("OQ / CQRD", mean["oq"] / mean["cqrd"], low=SLOWER),
+            order("OQ / HCF", mean["oq"] / mean["hcf"], low=1.0),
+            order("HCF / CQRD", mean["hcf"] / mean["cqrd"], low=1.0),
         ),
         remarks=(
             f"The second long flow begins {LATER * 1e6:.0f} us after the first. Where both begin at once, none has a "
@@ -113,12 +113,7 @@ def _long(runs: Mapping[str, list[Outcomes]]) -> Exhibit:
         ]
         lines.append(Line(name, tuple(points)))
     checks = [
-        Check(
-            f"CQRD, long flow {place + 1}",
-            fmean(run.long[place] for run in runs["cqrd"]),
-            5 - FAIR_WITHIN,
-            5 + FAIR_WITHIN,
-        )
+        size(f"CQRD, long flow {place + 1}", fmean(run.long[place] for run in runs["cqrd"]), 5.0, FAIR_WITHIN)
         for place in range(len(LONG))
     ]
     return Exhibit(

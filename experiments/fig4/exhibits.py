@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
-from experiments.results.result import Check
 from experiments.results.schema_check import refuse_fault
 from kuijia_base.errors import InputError
 from kuijia_base.validation import make_validator
@@ -62,9 +62,8 @@ def figure_4_from_json(data: Mapping[str, Any], source: str | Path) -> Exhibit:
         "demand of each pair, in parts of a link",
         "throughput loss (%)",
         tuple(lines),
-        checks=(
-            Check("what original weights lose more, at most, in %", 100 * data["largest_gap"], None, 100 * COMPARABLE),
-        ),
+        "Zhang et al., Kuijia, section 2.3, in words",
+        checks=(limit("what original weights lose more, in %", 100 * data["largest_gap"], high=100 * COMPARABLE),),
         remarks=(
             f'The paper\'s curves have no numbers that can be read; it says that "{data["published"]}".',
             f"The paper does not give the capacity of links: {_assumed(data)}. Unconnected graphs are drawn again.",

@@ -9,8 +9,8 @@ from experiments.flashpass.published import published
 from experiments.flashpass.schemes import HEADER
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.bars import order, size
 from experiments.results.exhibit import Exhibit, Line, Point
-from experiments.results.result import Check
 from experiments.sweep.sweep import Sweep, no_preparation, swept
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
@@ -99,7 +99,7 @@ def _chips() -> Exhibit:
     for name, (megabytes, gbits, theirs) in rows.items():
         ours = 1024 * megabytes / gbits
         points.append(Point.of(name, [ours], theirs))
-        checks.append(Check(f"{name} / published", ours / theirs, 0.97, 1.03))
+        checks.append(size(name, ours, theirs, 0.03 * theirs))
     return Exhibit(
         name="flashpass-buffers-chips",
         title="memory of switching chips",
@@ -117,8 +117,8 @@ def _transports(lines: Sequence[Line]) -> Exhibit:
     checks = []
     for line in lines:
         whole, _, tenth = (point.value or 0.0 for point in line.points)
-        checks.append(Check(f"{line.label} with the buffer by formula", whole, FULL, None))
-        checks.append(Check(f"{line.label} with a tenth of it", tenth, None, LESS))
+        checks.append(order(f"{line.label} with the buffer by formula", whole, low=FULL))
+        checks.append(order(f"{line.label} with a tenth of it", tenth, high=LESS))
     formulas = ", ".join(f"{needed(backoff):.3g} ({name})" for name, (_, backoff) in BACKOFFS.items())
     return Exhibit(
         name="flashpass-buffers-transports",

@@ -11,6 +11,7 @@ from experiments.flashpass.published import published
 from experiments.flashpass.schemes import EXPRESSPASS
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.bars import size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from kuijia_base.output_folder import OutputFolder
@@ -100,8 +101,7 @@ def run_convergence(settings: Settings, output: OutputFolder) -> Outcome:
             points.append(Point.of(x, [after if np.isfinite(after) else None], theirs[start]))
             late.append(Point.of(x, [float(share[_LATE:].mean())]))
             if "printed" in kind:
-                near = (theirs[start] - MOST_OFF, theirs[start] + MOST_OFF)
-                checks.append(Check(f"{kind}, {x}", min(after, float(_WATCHED)), *near))
+                checks.append(size(f"{kind}, {x}", min(after, float(_WATCHED)), theirs[start], MOST_OFF))
         lines.append(Line(kind, tuple(points)))
         lasting.append(Line(kind, tuple(late)))
     sensitivity = "; ".join(

@@ -12,6 +12,7 @@ from experiments.flashpass.published import published
 from experiments.flashpass.schemes import EXPRESSPASS
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from experiments.sweep.sweep import Sweep, no_preparation, swept
@@ -42,9 +43,6 @@ LOADS = (0.2, 0.4, 0.6)
 WASTE_LOAD = 0.6
 RATES = (10_000.0, 40_000.0)
 STARTS = {"1/2": 1 / 2, "1/16": 1 / 16}
-
-MOST_QUEUE = 20.0
-"""Bar: kilobytes that ever wait at a port, up to load 0.6."""
 
 _BUFFER = 38.45
 """Bytes of data before a link, per Mbit/s: 250 packets at 10 Gbit/s."""
@@ -140,7 +138,6 @@ def run_queues(flows: int, settings: Settings, workers: Workers, output: OutputF
             )
             for name in WORKLOADS
         )
-        peaks = [point.value or 0.0 for line in lines for point in line.points]
         exhibits.append(
             Exhibit(
                 name=f"expresspass-queues-{key}",
@@ -151,7 +148,6 @@ def run_queues(flows: int, settings: Settings, workers: Workers, output: OutputF
                 quantity=quantity,
                 lines=lines,
                 published=published()["source"],
-                checks=(Check("longest queue, KB", max(peaks), None, MOST_QUEUE),) if key == "peak" else (),
                 remarks=(
                     "All outputs of switches, from the first start of a flow to the last.",
                     "The paper's table names no workloads; its rows are taken in the order of its figures.",
@@ -207,12 +203,10 @@ def _order(lines: Sequence[Line]) -> list[Check]:
     for fast, slow in zip(lines[::2], lines[1::2], strict=True):
         for one, other in zip(fast.points, slow.points, strict=True):
             if one.value is not None and other.value is not None:
-                checks.append(
-                    Check(f"{one.x}: {slow.label} less than {fast.label}", other.value - one.value, None, 0.0)
-                )
+                checks.append(order(f"{one.x}: {slow.label} less {fast.label}", other.value - one.value, high=0.0))
     for line in lines:
         values = [point.value or 0.0 for point in line.points]
-        checks.append(Check(f"{line.label}: web server above all others", values[-1] - max(values[:-1]), 0.0, None))
+        checks.append(order(f"{line.label}: web server less the highest other", values[-1] - max(values[:-1]), low=0.0))
     return checks
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from experiments.flashpass.fig2_picture import fig2_figure
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from experiments.sweep.sweep import Sweep, no_preparation, swept
@@ -257,7 +258,7 @@ def throughput_checks(lines: Sequence[Line]) -> list[Check]:
     smallest = min(float(point.x) for point in lines[0].points)
     ends = [(line.at(smallest).value or 0.0, line.at(smallest).published or 0.0) for line in lines]
     turned = sum(ours > other and theirs < others - _TIE for ours, theirs in ends for other, others in ends)
-    checks.append(Check(f"pairs of transports in another order at {smallest:g} MB", turned, None, 0))
+    checks.append(order(f"pairs of transports turned round at {smallest:g} MB", turned, high=0))
     return checks
 
 

@@ -20,6 +20,7 @@ from experiments.gscale.convergence import (
     spared_convergence_seconds,
 )
 from experiments.gscale.loss_figures import AXIS
+from experiments.results.bars import limit, order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_curves
 from experiments.results.result import Check, Result
@@ -114,10 +115,10 @@ def _checks(table: Exhibit, demands: Sequence[float]) -> Iterator[Check]:
         if kuijia is None:
             continue
         if demand <= HEAVY:
-            yield Check(f"kuijia, median of the links in s at demand {demand}", kuijia, None, QUICK)
+            yield limit(f"kuijia, median of the links in s at demand {demand}", kuijia, high=QUICK)
         elif rescaling:
             name = f"kuijia to rescaling, medians of the links, at demand {demand}"
-            yield Check(name, kuijia / rescaling, None, WELL_BELOW)
+            yield order(name, kuijia / rescaling, high=WELL_BELOW)
 
 
 def _median(table: Exhibit, scheme: str, demand: float) -> float | None:

@@ -20,6 +20,7 @@ from experiments.hedera.large_run import NIC_RATE, PLACEMENTS, of_pattern
 from experiments.hedera.simulation import Setting, Simulation
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
+from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from hedera.fat_tree import FatTree
@@ -166,4 +167,4 @@ def _checks(sizes: Iterable[Mapping[str, Any]]) -> Iterator[Check]:
     for row in sizes:
         for name, parts in row["patterns"].items():
             more = 100 * (parts[_ANNEALING] - parts["ecmp"])
-            yield Check(f"annealing less ECMP at {row['hosts']:,} hosts, {name}, points", more, -_WORSE, None)
+            yield order(f"annealing less ECMP at {row['hosts']:,} hosts, {name}, points", more, low=-_WORSE)

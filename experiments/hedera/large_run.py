@@ -13,6 +13,7 @@ from experiments.hedera.large_options import LargeOptions
 from experiments.hedera.simulation import History, Setting, Simulation, Workload
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
+from experiments.results.bars import limit, order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from hedera.fat_tree import FatTree
@@ -163,10 +164,9 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
                 Line(name, tuple(Point.of(each, [100 * parts[name]]) for each, parts in patterns.items()))
                 for name in PLACEMENTS
             ),
+            published="Al-Fares et al., Hedera, NSDI 2010, figure for 8,192 hosts, whose numbers cannot be read",
             checks=tuple(
-                Check(
-                    f"{placement} less ecmp on {name}, points", 100 * (parts[placement] - parts["ecmp"]), -_WORSE, None
-                )
+                order(f"{placement} less ecmp on {name}, points", 100 * (parts[placement] - parts["ecmp"]), low=-_WORSE)
                 for name, parts in patterns.items()
                 for placement in PLACEMENTS
                 if placement != "ecmp"
@@ -207,5 +207,6 @@ def _arrival_points(each: Mapping[str, Any]) -> Iterator[Point]:
 
 def _fee_checks(arrivals: Mapping[str, Any]) -> Iterator[Check]:
     free, charged = (arrivals[name] for name in ("simulated-annealing", _WITH_FEE))
-    yield Check("moves a round with a fee", charged["moves per round"], None, _MOST_MOVES * free["moves per round"])
-    yield Check("goodput with a fee, of that without", charged["goodput"] / free["goodput"], _LEAST_GOODPUT, None)
+    most = _MOST_MOVES * free["moves per round"]
+    yield limit("moves a round with a fee", charged["moves per round"], high=most)
+    yield limit("goodput with a fee, of that without", charged["goodput"] / free["goodput"], low=_LEAST_GOODPUT)

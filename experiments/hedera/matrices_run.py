@@ -15,6 +15,7 @@ from experiments.hedera.goodput import tcp_goodput
 from experiments.hedera.simulation import Setting, Simulation, Workload
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
+from experiments.results.bars import size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from hedera.demand_estimation import estimate_demands
@@ -46,8 +47,11 @@ _FIRST_FIT_REMARK = (
     "First fit places each flow when it is detected and reserves the demand that it is estimated to have at that time;"
     " in rounds of the scheduler the demands of all flows are known."
 )
-_LEAST_OF_EACH, _LEAST_MEAN = 0.97, 0.995
+_WORST_ANNEALED, _WORST_WITHIN, _ANNEALED_WITHIN = 0.97, 0.02, 0.01
+"""The authors' lowest part under annealing, on randx4, which lacks .03 of all; margins of less than that."""
+
 _ECMP_WITHIN, _FIRST_FIT_WITHIN = 0.06, 0.05
+"""Margins: one and a half standard deviations of ECMP between hashes, 0.046, and of first fit between orders, 0.031."""
 
 
 @dataclass(frozen=True)
@@ -195,16 +199,10 @@ def _percent(part: float | None) -> float | None:
 def _checks(data: Mapping[str, Any]) -> Iterator[Check]:
     annealed = {name: entry["part"][ANNEALING] for name, entry in data["matrices"].items()}
     worst = min(annealed, key=lambda name: annealed[name])
-    yield Check(f"annealing on {worst}, its worst matrix", annealed[worst], _LEAST_OF_EACH, None)
-    yield Check("annealing in the mean", data["mean"][ANNEALING], _LEAST_MEAN, None)
+    theirs = data["published_mean_of_29"]
+    name = f"annealing on {worst}, its worst matrix"
+    yield size(name, annealed[worst], _WORST_ANNEALED, _WORST_WITHIN, "ours also moves single flows")
+    yield size("annealing in the mean", data["mean"][ANNEALING], theirs[ANNEALING], _ANNEALED_WITHIN)
     ecmp = data["published_mean"]["ecmp"]
-    yield Check(
-        "ecmp in the mean where published",
-        data["mean_where_published"]["ecmp"],
-        ecmp - _ECMP_WITHIN,
-        ecmp + _ECMP_WITHIN,
-    )
-    first = data["published_mean_of_29"][FIRST_FIT]
-    yield Check(
-        f"{FIRST_FIT} in the mean", data["mean"][FIRST_FIT], first - _FIRST_FIT_WITHIN, first + _FIRST_FIT_WITHIN
-    )
+    yield size("ecmp in the mean where published", data["mean_where_published"]["ecmp"], ecmp, _ECMP_WITHIN)
+    yield size(f"{FIRST_FIT} in the mean", data["mean"][FIRST_FIT], theirs[FIRST_FIT], _FIRST_FIT_WITHIN)

@@ -10,6 +10,7 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from experiments.hedera.testbed_cases import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE, MatrixOptions
+from experiments.results.bars import order, size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 
@@ -154,10 +155,10 @@ def _checks(data: Mapping[str, Any]) -> Iterator[Check]:
         for scheme, within in WITHIN.items():
             if scheme in ours:
                 expected = theirs[scheme]
-                yield Check(f"{scheme} of non-blocking", ours[scheme], expected - within, expected + within)
+                yield size(f"{scheme} of non-blocking", ours[scheme], expected, within)
     elif ECMP in ours:
         for scheme in [each for each in ours if each not in {NON_BLOCKING, ONE_TREE, ECMP}]:
-            yield Check(f"{scheme}, times what ecmp carries", ours[scheme] / ours[ECMP], QUICK_GAIN, None)
+            yield order(f"{scheme}, times what ecmp carries", ours[scheme] / ours[ECMP], low=QUICK_GAIN)
 
 
 def _to_be_measured_again(patterns: Mapping[str, Any]) -> list[str]:

@@ -11,8 +11,8 @@ from typing import Any
 from experiments.hedera.polled_traffic import polls, random_flows
 from experiments.registry import Outcome
 from experiments.reporting.exhibit_output import write_study
+from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
-from experiments.results.result import Check
 from hedera.demand_estimation import estimate_demands
 from hedera.fat_tree import FatTree
 from hedera.placement.simulated_annealing import SimulatedAnnealing
@@ -83,7 +83,7 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
         rows = [row for row in data["rows"] if row["what"] == what]
         points = tuple(Point.of(_place(row), [row["ms"]], row["published_ms"]) for row in rows)
         checks = tuple(
-            Check(f"{what} in ms, {_place(row)}", row["ms"], None, row["published_ms"])
+            limit(f"{what} in ms, {_place(row)}", row["ms"], high=row["published_ms"])
             for row in rows
             if what == "estimation"
         )

@@ -6,9 +6,9 @@ from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.gscale.cases import DEMANDS, LINKS, Case
 from experiments.gscale.scenario import plan_of
 from experiments.registry import Settings
+from experiments.results.bars import limit, size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_curves
-from experiments.results.result import Check
 from kuijia_app.tables.field_counts import count_fields
 from kuijia_app.tables.options import Form, PipelineOptions
 from kuijia_app.tables.paper_tables import Memory, figure_6, figure_8, stored
@@ -17,7 +17,8 @@ from kuijia_app.tables.queue_layouts import LAYOUTS
 
 BACKEND = "tables"
 FIGURE_6_PRIORITIES = 3
-SLOPE_MARGIN = 0.02
+SLOPE_MARGIN, SAVING_MARGIN = 0.02, 0.05
+"""Fields are counted: the margins are for what the paper rounds, "about 0.36" and 38 %."""
 
 _QUANTITY = "match fields and actions"
 _NOT_COUNTED = "The EtherType of a match is not counted, as in the paper"
@@ -42,7 +43,8 @@ def figure_6_counts() -> Exhibit:
             Line("fields", tuple(Point.of(memory.value, [count_fields(held[memory])]) for memory in Memory)),
             Line("tables", tuple(Point.of(memory.value, [tables[memory]]) for memory in Memory)),
         ),
-        checks=(Check("tables that (c) saves compared to (b)", saved, 1.0, 1.0),),
+        published="Zhang et al., Kuijia, Fig. 6",
+        checks=(size("tables that (c) saves compared to (b)", saved, 1.0, 0.0),),
         remarks=("The paper draws the tables and prints no counts; (c) saves one table compared to (b).", _COUNTED),
     )
 
@@ -64,14 +66,10 @@ def figure_8_counts() -> Exhibit:
         "priorities",
         _QUANTITY,
         tuple(lines),
+        published_curves("fig8").source,
         checks=(
-            Check(
-                f"slope of multiple tables to that of one (published: about {published:g})",
-                growth.slope_ratio,
-                published - SLOPE_MARGIN,
-                published + SLOPE_MARGIN,
-            ),
-            Check("part saved at 8 priorities (published: more than half)", growth.last_saving, 0.5, None),
+            size("slope of multiple tables to that of one", growth.slope_ratio, published, SLOPE_MARGIN),
+            limit("part saved at 8 priorities (published: more than half)", growth.last_saving, low=0.5),
         ),
         remarks=(
             "The paper's curves have no numbers; it gives the ratio of the slopes.",
@@ -104,11 +102,12 @@ def fields(settings: Settings) -> Exhibit:
         tuple(Line(label, (Point.of("fields", [count], printed[label]),)) for label, count in counts.items()),
         published.source,
         checks=(
-            Check(
-                f"part saved (published: {1 - printed[_MULTIPLE] / printed[_ONE]:.0%})",
+            size(
+                "part saved",
                 1 - counts[_MULTIPLE] / counts[_ONE],
                 1 - printed[_MULTIPLE] / printed[_ONE],
-                None,
+                SAVING_MARGIN,
+                "our entries match tunnels and classes, the paper's single aggregates",
             ),
         ),
         remarks=(

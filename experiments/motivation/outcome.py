@@ -11,6 +11,7 @@ from experiments.motivation.exhibits import motivation_exhibit
 from experiments.motivation.report import summary
 from experiments.registry import Outcome
 from experiments.reporting.exhibit_output import write_tables
+from experiments.results.bars import order
 from experiments.results.published import published_throughput
 from experiments.results.result import Check, FlowResult, Result
 from kuijia_base.output_folder import OutputFolder
@@ -48,7 +49,7 @@ def queue_checks(scheme: str, flows: Iterable[FlowResult]) -> Iterator[Check]:
     for flow in flows:
         if flow.low_after is not None:
             expected = float(failure_scheme(scheme).demotes(flow.role))
-            yield Check(f"{flow.name} in the low queue after the cut", float(flow.low_after), expected, expected)
+            yield order(f"{flow.name} in the low queue after the cut", float(flow.low_after), expected, expected)
 
 
 def unbelievable(results: Iterable[Result]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 from experiments.measuring.load import Load, overload
 from experiments.recovery.cases import MODES, NETWORKS, TICK_BYTES, Mode
 from experiments.recovery.interruption import Interruption
+from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 
@@ -85,7 +86,7 @@ class ModeResult:
             ("median gap in s", median(self.gaps), self.mode.median),
             ("longest gap in s", max(self.gaps), self.mode.maximum),
         )
-        bars = [Check(f"{self.mode.name}: {name}", value, None, bar) for name, value, bar in named if bar is not None]
+        bars = [limit(f"{self.mode.name}: {name}", value, high=bar) for name, value, bar in named if bar is not None]
         low = sum(cut.low_after for cut in self.cuts) / len(self.cuts)
         return (*bars, Check(f"{self.mode.name}: part of the cuts after which the flow was tagged low", low, 1.0, 1.0))
 

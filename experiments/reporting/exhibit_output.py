@@ -8,6 +8,8 @@ from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_picture import exhibit_figure
 from experiments.results.exhibit import Exhibit, exhibit_to_json
 from experiments.results.exhibit_table import exhibit_text
+from experiments.results.size_bars import judged
+from experiments.results.verdict import UNPUBLISHED, judgement_of
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import picture_bytes
 
@@ -19,9 +21,10 @@ def write_exhibits(
 
     The outcome's `missed` lists the missed bars of the exhibits and `failures`: measurements that failed, in words.
     """
+    exhibits = [judged(exhibit) for exhibit in exhibits]
     for exhibit in exhibits:
         output.write_json(f"{exhibit.name}.json", exhibit_to_json(exhibit))
-        output.write_text(f"{exhibit.name}.txt", f"{exhibit_text(exhibit)}\n")
+        output.write_text(f"{exhibit.name}.txt", f"{_exhibit_text(exhibit)}\n")
         _write_picture(exhibit, output)
     missed = _missed(exhibits, failures)
     summary: dict[str, object] = {
@@ -54,6 +57,7 @@ def write_tables(
     failures: Iterable[str] = (),
 ) -> Outcome:
     """Write `EXPERIMENT.txt` with all tables, and a picture of each exhibit."""
+    exhibits = [judged(exhibit) for exhibit in exhibits]
     text = _text(exhibits)
     output.write_text(f"{experiment}.txt", f"{text}\n")
     for exhibit in exhibits:
@@ -62,7 +66,16 @@ def write_tables(
 
 
 def _text(exhibits: Sequence[Exhibit]) -> str:
-    return "\n\n\n".join(map(exhibit_text, exhibits))
+    return "\n\n\n".join(map(_exhibit_text, exhibits))
+
+
+def _exhibit_text(exhibit: Exhibit) -> str:
+    found = judgement_of(exhibit)
+    if found.verdict is UNPUBLISHED:
+        return exhibit_text(exhibit)
+    why = f" ({found.cause})" if found.cause else ""
+    told = f": {found.what}, {found.ours}, expected {found.published}" if found.ours else f": {found.what}"
+    return f"{exhibit_text(exhibit)}\n\nVerdict: {found.verdict}{told}{why}"
 
 
 def _missed(exhibits: Sequence[Exhibit], failures: Iterable[str]) -> tuple[str, ...]:

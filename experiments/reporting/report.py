@@ -12,6 +12,7 @@ from experiments.reporting.report_lead import Finding, findings_of, lead_of
 from experiments.results.exhibit import Exhibit
 from experiments.results.exhibit_table import number, value_text
 from experiments.results.result import Result
+from experiments.results.size_bars import judged
 from experiments.results.stored_files import StoredFile, files_in
 from kuijia_base.errors import InputError
 
@@ -36,12 +37,12 @@ class Report:
 
     @property
     def findings(self) -> list[Finding]:
-        """The first table: missed bars, then each published number that is farthest from ours."""
+        """The first table: the verdict on each table and figure, what differs from the paper first."""
         return findings_of(self.exhibits)
 
     @property
     def lead(self) -> str:
-        """The first paragraph: number of bars that are met, and where our numbers are not the published ones."""
+        """The first paragraph: what is not shown or differs in size, what is reproduced, and the number of met bars."""
         return lead_of(self.exhibits, self.caveats)
 
     @property
@@ -63,7 +64,8 @@ def report_of(folder: Path) -> Report:
     results = [file.result for file in files if file.result is not None]
     saved = [file.exhibit for file in files if file.exhibit is not None]
     experiments = all_experiments()
-    made = {(exhibit.name, exhibit.backend): exhibit for exhibit in (*saved, *_read(files, experiments))}
+    found = map(judged, (*saved, *_read(files, experiments)))
+    made = {(exhibit.name, exhibit.backend): exhibit for exhibit in found}
     if not made:
         raise InputError(folder, "", "holds no results", "a folder that `kuijia run -o` wrote into")
     rank = {each.name: place for place, each in enumerate(experiments)}

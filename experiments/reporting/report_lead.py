@@ -1,16 +1,23 @@
-"""Makes the first table and the first paragraph of a report: missed bars, then differing numbers; pure."""
+"""Makes the first table and the first paragraph of a report: verdicts, what differs before what does not; pure."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from experiments.results.exhibit import Exhibit, Line, Point
-from experiments.results.exhibit_table import number, value_text
-
-SAME_PART, SAME_UNITS = 0.1, 1.0
-"""Tolerances for a number to match the published one: a tenth of it, or one unit (point, second, Mbit/s)."""
+from experiments.results.exhibit import Exhibit
+from experiments.results.verdict import (
+    DIFFERS,
+    NOT_SHOWN,
+    REPRODUCED,
+    UNPUBLISHED,
+    VERDICTS,
+    Judgement,
+    Verdict,
+    judgement_of,
+)
 
 _MEASURED = "emulation"
 _LISTED = 3
@@ -22,50 +29,33 @@ class Finding:
     """A row of the first table; the texts are ready to be shown."""
 
     item: str
+    where: str
     published: str
     ours: str
     deviation: str
-    verdict: str
+    verdict: Verdict
+    cause: str
 
     @property
-    def cells(self) -> tuple[str, str, str, str, str]:
-        return self.item, self.published, self.ours, self.deviation, self.verdict
+    def cells(self) -> tuple[str, ...]:
+        return self.item, self.where, self.published, self.ours, self.deviation, self.verdict, self.cause
 
 
-HEADINGS = ("item", "published", "ours", "deviation", "verdict")
+HEADINGS = ("item", "at", "published", "ours", "deviation", "verdict", "why")
+NUMBERS = range(2, 5)
+"""Columns that hold numbers."""
 
 
 def findings_of(exhibits: Sequence[Exhibit]) -> list[Finding]:
-    """Return missed bars, then for each line with published numbers where it differs, else bars that are met."""
-    return [*_missed_bars(exhibits), *(finding for exhibit in exhibits for finding in _compared(exhibit))]
+    """Return a row for each exhibit, with the number that decides its verdict; the worst verdicts come first."""
+    rows = [_finding(exhibit, judgement_of(exhibit), exhibits) for exhibit in exhibits]
+    return sorted(rows, key=lambda row: VERDICTS.index(row.verdict))
 
 
-def _missed_bars(exhibits: Sequence[Exhibit]) -> Iterator[Finding]:
-    for exhibit in exhibits:
-        for check in exhibit.checks:
-            if not check.passed:
-                item = f"{_called(exhibit)}: {check.name}"
-                yield Finding(item, f"bar: {check.bar}", f"{check.measured:.3g}", "", "bar missed")
-
-
-def _compared(exhibit: Exhibit) -> Iterator[Finding]:
-    compared = exhibit.largest_deviations()
-    for line, farthest in compared:
-        differing = _differing(line)
-        point = differing[0] if differing else farthest
-        at = point.x if isinstance(point.x, str) else f"{point.x:g}"
-        yield Finding(
-            f"{_called(exhibit)}: {line.label}, {at}",
-            number(point.published),
-            value_text(point),
-            number(point.deviation),
-            "differs" if differing else "matches",
-        )
-    if not compared:
-        passed = sum(check.passed for check in exhibit.checks)
-        bars = f"{passed} of {len(exhibit.checks)} bars" if exhibit.checks else "shown below"
-        verdict = "" if not exhibit.checks else "bars met" if exhibit.passed else "bars missed"
-        yield Finding(_called(exhibit), "-", bars, "", verdict)
+def _finding(exhibit: Exhibit, found: Judgement, exhibits: Sequence[Exhibit]) -> Finding:
+    shared = sum((each.reproduces, each.backend) == (exhibit.reproduces, exhibit.backend) for each in exhibits) > 1
+    item = f"{called(exhibit)} ({exhibit.name})" if shared else called(exhibit)
+    return Finding(item, found.what, found.published, found.ours, found.deviation, found.verdict, found.cause)
 
 
 def lead_of(exhibits: Sequence[Exhibit], caveats: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -73,32 +63,39 @@ def lead_of(exhibits: Sequence[Exhibit], caveats: Mapping[str, str] = MappingPro
 
     `caveats` has, by exhibit, a sentence that explains its deviations.
     """
-    sentences = [*_bars(exhibits)]
-    compared = [exhibit for exhibit in exhibits if exhibit.largest_deviations()]
+    found = [(exhibit, judgement_of(exhibit)) for exhibit in exhibits]
+    compared = [(exhibit, each) for exhibit, each in found if each.verdict is not UNPUBLISHED]
     if not compared:
-        return " ".join([*sentences, "There are no published numbers to hold these against."])
-    differing = [exhibit for exhibit in compared if any(map(_differing, exhibit.lines))]
-    if not differing:
-        sentences.append("All numbers that the paper gives are matched: ours are within a tenth or one unit of each.")
-        return " ".join(sentences)
-    measured = [exhibit.reproduces for exhibit in differing if exhibit.backend == _MEASURED]
-    computed = [_called(exhibit) for exhibit in differing if exhibit.backend != _MEASURED]
-    if measured:
-        sentences.append(f"Measured numbers are not the published ones in {_listed(measured)}.")
-    if computed:
-        sentences.append(f"Computed numbers are not the published ones in {_listed(computed)}.")
+        return "There are no published numbers to hold these against."
+    sentences = []
+    words_of: dict[Verdict, str] = {NOT_SHOWN: "Not shown", DIFFERS: "Differ in size"}
+    for verdict, words in words_of.items():
+        own = [(exhibit, each) for exhibit, each in compared if each.verdict is verdict]
+        if own:
+            sentences.append(f"{words}: {'; '.join(dict.fromkeys(_told(*each) for each in own))}.")
+    differing = [exhibit for exhibit, each in compared if each.verdict is not REPRODUCED]
     sentences += dict.fromkeys(caveats[each.name] for each in differing if each.name in caveats)
-    matching = [_called(exhibit) for exhibit in compared if exhibit not in differing]
-    if matching:
-        sentences.append(f"Numbers match where measured in {_listed(matching)}.")
-    return " ".join(sentences)
+    good = [called(exhibit) for exhibit, each in compared if each.verdict is REPRODUCED]
+    if good:
+        sentences.append(f"Reproduced: {_listed(good)}.")
+    return " ".join([*sentences, *_bars(exhibits)])
 
 
-def same_as_published(point: Point) -> bool:
-    """Return True if our number of a point that has both matches the published one."""
-    assert point.deviation is not None, "a point with both numbers"
-    assert point.published is not None, "a point with both numbers"
-    return abs(point.deviation) <= max(SAME_UNITS, SAME_PART * abs(point.published))
+def counts_of(exhibits: Sequence[Exhibit]) -> dict[str, int]:
+    """Return the number of exhibits with each verdict, the worst verdict first."""
+    counted = Counter(judgement_of(exhibit).verdict for exhibit in exhibits)
+    return {verdict: counted[verdict] for verdict in VERDICTS if counted[verdict]}
+
+
+def called(exhibit: Exhibit) -> str:
+    """Return the paper's name for an exhibit, and the backend."""
+    return f"{exhibit.reproduces} on {exhibit.backend}"
+
+
+def _told(exhibit: Exhibit, found: Judgement) -> str:
+    if not found.ours:
+        return f"{called(exhibit)} ({found.what})"
+    return f"{called(exhibit)} ({found.what}: {found.ours}, expected {found.published})"
 
 
 def _bars(exhibits: Sequence[Exhibit]) -> Iterator[str]:
@@ -117,19 +114,7 @@ def _bars(exhibits: Sequence[Exhibit]) -> Iterator[str]:
         elif len(words) <= _LISTED:
             yield f"{met}; missed: {'; '.join(words)}."
         else:
-            yield f"{met}; missed are those of {_listed([each.reproduces for each in own if not each.passed])}."
-
-
-def _differing(line: Line) -> list[Point]:
-    """Return the differing point at the heaviest demand (over names: the most distant one), or no point."""
-    points = [point for point in line.points if point.deviation is not None and not same_as_published(point)]
-    if not points:
-        return []
-    return [max(points, key=lambda point: abs(point.deviation or 0) if isinstance(point.x, str) else point.x)]
-
-
-def _called(exhibit: Exhibit) -> str:
-    return f"{exhibit.reproduces} on {exhibit.backend}"
+            yield f"{met}; missed are some of {_listed([each.reproduces for each in own if not each.passed])}."
 
 
 def _listed(names: Sequence[str]) -> str:

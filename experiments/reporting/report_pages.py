@@ -10,12 +10,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from experiments.reporting.exhibit_picture import exhibit_figure
 from experiments.reporting.report import Report, difference
-from experiments.reporting.report_lead import HEADINGS
+from experiments.reporting.report_lead import HEADINGS, NUMBERS
 from experiments.results.exhibit import Exhibit
 from experiments.results.exhibit_table import Row, table_of
+from experiments.results.verdict import judgement_of
 from kuijia_base.picture_file import picture_bytes
 
-_RULE = ("---", *["---:"] * (len(HEADINGS) - 2), "---")
+_RULE = tuple("---:" if column in NUMBERS else "---" for column in range(len(HEADINGS)))
 TITLE = "Kuijia: the paper's tables and figures, reproduced"
 
 
@@ -27,6 +28,7 @@ class _Section:
     heading: str
     exhibit: Exhibit
     sentence: str
+    verdict: str
     difference: str
     picture: str
     columns: Sequence[str]
@@ -58,6 +60,7 @@ def html_page(report: Report, pictures: Mapping[str, bytes]) -> str:
         title=TITLE,
         report=report,
         headings=HEADINGS,
+        numbers=NUMBERS,
         checked=_checked(report),
         origin=_origin(report),
         sections=[_section(exhibit, pictures[picture_name(exhibit)]) for exhibit in report.exhibits],
@@ -81,6 +84,7 @@ def markdown_page(report: Report) -> str:
     for exhibit in report.exhibits:
         parts.append(f"## {_heading(exhibit)}")
         parts.append(f"{_sentence(exhibit)} {difference(exhibit)}".rstrip())
+        parts.append(_verdict(exhibit))
         parts.append(f"![{_heading(exhibit)}]({picture_name(exhibit)})")
         parts.append(_markdown_table(exhibit))
         parts += exhibit.remarks
@@ -109,6 +113,7 @@ def _section(exhibit: Exhibit, picture: bytes) -> _Section:
         _heading(exhibit),
         exhibit,
         _sentence(exhibit),
+        _verdict(exhibit),
         difference(exhibit),
         f"data:image/svg+xml;base64,{b64encode(picture).decode()}",
         table.columns,
@@ -132,6 +137,15 @@ def _heading(exhibit: Exhibit) -> str:
 
 def _sentence(exhibit: Exhibit) -> str:
     return f"{exhibit.title[:1].upper()}{exhibit.title[1:]}; {exhibit.quantity}, by {exhibit.axis}."
+
+
+def _verdict(exhibit: Exhibit) -> str:
+    found = judgement_of(exhibit)
+    return f"Verdict: {found.verdict}. {_capital(found.cause)}".rstrip()
+
+
+def _capital(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
 
 
 def _anchor(exhibit: Exhibit) -> str:

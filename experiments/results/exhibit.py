@@ -13,7 +13,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from experiments.results.result import Check
+from experiments.results.result import Check, check_from_json, check_to_json
 from experiments.results.schema_check import refuse_fault
 from kuijia_base.validation import make_validator
 
@@ -86,6 +86,7 @@ class Exhibit:
         remarks: definitions, and differences from the paper; whole sentences.
         mixed: True if each column has a unit of its own, named in its heading.
         logarithmic: True if the numbers span orders of magnitude.
+        unjudged: True if the runs are too small to be held against published sizes.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Exhibit:
     remarks: tuple[str, ...] = ()
     mixed: bool = False
     logarithmic: bool = False
+    unjudged: bool = False
 
     @property
     def passed(self) -> bool:
@@ -138,14 +140,13 @@ class Exhibit:
 def exhibit_to_json(exhibit: Exhibit) -> dict[str, Any]:
     """Return an exhibit as JSON data, with values that readers could compute from the rest."""
     data = asdict(exhibit)
-    for check, entry in zip(exhibit.checks, data["checks"], strict=True):
-        entry["passed"] = check.passed
+    data["checks"] = [check_to_json(check) for check in exhibit.checks]
     for line, entry in zip(exhibit.lines, data["lines"], strict=True):
         for point, cell in zip(line.points, entry["points"], strict=True):
             cell["deviation"] = point.deviation
             if point.spread is None:
                 del cell["spread"]
-    for key in ("mixed", "logarithmic"):
+    for key in ("mixed", "logarithmic", "unjudged"):
         if not data[key]:
             del data[key]
     return {"format": FORMAT, "version": VERSION, **data, "passed": exhibit.passed}
@@ -158,9 +159,7 @@ def exhibit_from_json(data: object, source: str | Path) -> Exhibit:
     # Files of before there were checks, remarks or lower bounds say nothing of them.
     fields = {key: data[key] for key in Exhibit.__dataclass_fields__ if key in data}
     fields["lines"] = tuple(Line(each["label"], tuple(map(_point, each["points"]))) for each in data["lines"])
-    fields["checks"] = tuple(
-        Check(each["name"], each["measured"], each["low"], each["high"]) for each in data.get("checks", ())
-    )
+    fields["checks"] = tuple(map(check_from_json, data.get("checks", ())))
     fields["remarks"] = tuple(data.get("remarks", ()))
     return Exhibit(**fields)
 

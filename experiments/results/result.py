@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.resources import files
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
@@ -85,25 +86,72 @@ class FlowResult:
         return None if self.ratio is None else 1 - self.ratio
 
 
+ORDER, LIMIT, SIZE = "order: ", "limit: ", "size: "
+"""First words of the names of bars that are about an order or effect only; about a bound, the paper's or our own; and
+about a size, made of an exhibit's points (`experiments.results.size_bars`)."""
+
+Kind = Literal["order", "limit", "size"]
+
+
 @dataclass(frozen=True)
 class Check:
-    """A number that the run is held against: it passes when `low <= measured <= high`, a missing bound being none."""
+    """A number that the run is held against: it passes when `low <= measured <= high`, a missing bound being none.
+
+    Attributes:
+        published: the number between the bounds, None if the paper prints none.
+        cause: short reason for a known difference in size; empty for none.
+    """
 
     name: str
     measured: float
     low: float | None
     high: float | None
+    published: float | None = None
+    cause: str = ""
+
+    @property
+    def kind(self) -> Kind:
+        """What the bar is about. With bounds on both sides it is about a size, if its name says nothing else."""
+        if self.name.startswith(LIMIT):
+            return "limit"
+        sided = self.low is None or self.high is None
+        return "order" if sided or self.name.startswith(ORDER) else "size"
 
     @property
     def passed(self) -> bool:
         return (self.low is None or self.measured >= self.low) and (self.high is None or self.measured <= self.high)
 
     @property
+    def excess(self) -> float:
+        """The distance from the middle of the bounds, in parts of the margin: above 1 the bar is missed.
+
+        With one bound only it is 0 for a bar that is met and infinite for one that is missed.
+        """
+        if self.low is None or self.high is None or self.low == self.high:
+            return 0.0 if self.passed else inf
+        return abs(2 * self.measured - self.low - self.high) / (self.high - self.low)
+
+    @property
     def bar(self) -> str:
         """The bounds in words."""
         if self.low is not None and self.high is not None:
-            return f"{self.low:.3g} to {self.high:.3g}"
+            published = "" if self.published is None else f" (published {self.published:.3g})"
+            return f"{self.low:.3g} to {self.high:.3g}{published}"
         return f"at least {self.low:.3g}" if self.low is not None else f"at most {self.high:.3g}"
+
+
+def check_to_json(check: Check) -> dict[str, Any]:
+    """Return a check as JSON data, without what it says nothing of."""
+    data = {**asdict(check), "passed": check.passed}
+    for key, nothing in (("published", None), ("cause", "")):
+        if data[key] == nothing:
+            del data[key]
+    return data
+
+
+def check_from_json(data: Mapping[str, Any]) -> Check:
+    """Return the check in JSON data that keep the schema."""
+    return Check(**{key: data[key] for key in Check.__dataclass_fields__ if key in data})
 
 
 @dataclass(frozen=True)
@@ -167,8 +215,7 @@ def result_to_json(result: Result) -> dict[str, Any]:
     data = asdict(result)
     for flow, entry in zip(result.flows, data["flows"], strict=True):
         entry["loss"] = flow.loss
-    for check, entry in zip(result.checks, data["checks"], strict=True):
-        entry["passed"] = check.passed
+    data["checks"] = [check_to_json(check) for check in result.checks]
     # One pass through JSON turns tuples into lists, so that the validated data are the written data.
     plain: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, "version": VERSION, **data}, allow_nan=False))
     return plain
@@ -202,9 +249,7 @@ def result_from_json(data: object, source: str | Path) -> Result:
             "before": Window(**fields["before"]),
             "after": Window(**fields["after"]),
             "flows": tuple(_flow(entry) for entry in fields["flows"]),
-            "checks": tuple(
-                Check(entry["name"], entry["measured"], entry["low"], entry["high"]) for entry in fields["checks"]
-            ),
+            "checks": tuple(map(check_from_json, fields["checks"])),
             "invalid": tuple(fields["invalid"]),
         }
     )

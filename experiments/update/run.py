@@ -14,8 +14,8 @@ from experiments.measuring.ground import ground_of
 from experiments.measuring.load import Load, LoadWatch, overload
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_tables
+from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
-from experiments.results.result import Check
 from experiments.update.cases import FLOWS_PER_PAIR, LOAD, NETWORK, PACKET_BYTES, PAIRS, PLANS, UpdateOptions
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -165,7 +165,7 @@ def exhibits(phases: Sequence[Mapping[str, Any]], backend: str) -> tuple[Exhibit
                 for phase in phases
             ),
             checks=tuple(
-                Check(f"packets lost during {phase['name']}", phase["lost"], None, 0.0)
+                limit(f"packets lost during {phase['name']}", phase["lost"], high=0.0)
                 for phase in phases
                 if phase["name"] != "idle"
             ),

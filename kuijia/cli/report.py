@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     # Drawing takes a second to import, which --help should not cost.
     from experiments.reporting.report import report_of  # noqa: PLC0415  # slow to import: jsonschema
-    from experiments.reporting.report_lead import HEADINGS  # noqa: PLC0415  # slow to import: jsonschema
+    from experiments.reporting.report_lead import HEADINGS, NUMBERS  # noqa: PLC0415  # slow to import: jsonschema
     from experiments.reporting.report_pages import html_page, markdown_page, pictures_of  # noqa: PLC0415  # slow to import: matplotlib
     from experiments.results.exhibit import exhibit_to_json  # noqa: PLC0415  # slow to import: jsonschema
 
@@ -67,7 +67,8 @@ def run(args: argparse.Namespace) -> int:
         }
         print(json.dumps(data, indent=1))
     else:
-        print("\n".join(text_table(HEADINGS, [finding.cells for finding in report.findings])))
+        words = set(range(len(HEADINGS))) - set(NUMBERS)
+        print("\n".join(text_table(HEADINGS, [finding.cells for finding in report.findings], left=words)))
         print(f"\n{report.lead}")
         print(f"wrote {output.path / HTML} and {MARKDOWN} with {len(pictures)} pictures")
     return 0

@@ -118,7 +118,7 @@ def test_curves_that_are_apart_are_reported_as_missed() -> None:
     data = {**summary([apart]), "capacity": 20.0}
     exhibit = figure_4_from_json(data, "fig4.json")
     assert list(exhibit.missed()) == [
-        "fig4 (flow): what original weights lose more, at most, in % is 3, expected at most 2"
+        "fig4 (flow): limit: what original weights lose more, in % is 3, expected at most 2"
     ]
     assert "MISS" in exhibit_text(exhibit)
     assert figure_4_from_json(summary([losses]), "fig4.json").passed

@@ -40,4 +40,6 @@ def test_annealing_that_is_worse_than_ecmp_is_a_missed_bar() -> None:
     size = {"hosts": 1024, "patterns": {"random": parts}, "arrivals": {}, "megabytes": 9.0}
     made = exhibits({"backend": "flow", "flow_sizes": "data-mining", "load": 0.4, "sizes": [size]})
     (missed,) = [words for exhibit in made for words in exhibit.missed()]
-    assert missed.startswith("hedera-growth-goodput (flow): annealing less ECMP at 1,024 hosts, random, points is -10,")
+    assert missed.startswith(
+        "hedera-growth-goodput (flow): order: annealing less ECMP at 1,024 hosts, random, points is -10,"
+    )

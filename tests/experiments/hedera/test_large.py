@@ -126,9 +126,9 @@ def test_what_is_missed_is_told() -> None:
         "arrivals": {"simulated-annealing": placed, "annealing with a fee": placed | {"goodput": 90.0}},
     }
     assert [words for exhibit in exhibits(data) for words in exhibit.missed()] == [
-        "hedera-8192-parts (flow): global-first-fit less ecmp on stride1, points is -10, expected at least -0.1",
-        "hedera-8192-arrivals (flow): moves a round with a fee is 10, expected at most 5",
-        "hedera-8192-arrivals (flow): goodput with a fee, of that without is 0.9, expected at least 0.98",
+        "hedera-8192-parts (flow): order: global-first-fit less ecmp on stride1, points is -10, expected at least -0.1",
+        "hedera-8192-arrivals (flow): limit: moves a round with a fee is 10, expected at most 5",
+        "hedera-8192-arrivals (flow): limit: goodput with a fee, of that without is 0.9, expected at least 0.98",
     ]
 
 

@@ -36,5 +36,5 @@ def test_a_slow_estimation_is_told() -> None:
     row = {"what": "estimation", "hosts": 10, "flows": 20, "ms": 3.0, "published_ms": 2.0}
     data = {"backend": "flow", "source": "made up", "rows": [row, row | {"flows": 30, "ms": 1.0}]}
     assert [words for exhibit in exhibits(data) for words in exhibit.missed()] == [
-        "hedera-timing (flow): estimation in ms, 20 flows, 10 hosts is 3, expected at most 2"
+        "hedera-timing (flow): limit: estimation in ms, 20 flows, 10 hosts is 3, expected at most 2"
     ]

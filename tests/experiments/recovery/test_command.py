@@ -62,11 +62,11 @@ def test_bars_are_on_the_median_and_on_the_longest_gap() -> None:
         list(missed_bars([result(0.09, 0.1, 0.13), result(1.0, mode="bfd-10"), result(1.0, mode="controller")])) == []
     )
     assert list(missed_bars([result(0.09, 0.14, 0.21)])) == [
-        "recovery (emulation): bfd-30: median gap in s is 0.14, expected at most 0.13",
-        "recovery (emulation): bfd-30: longest gap in s is 0.21, expected at most 0.2",
+        "recovery (emulation): limit: bfd-30: median gap in s is 0.14, expected at most 0.13",
+        "recovery (emulation): limit: bfd-30: longest gap in s is 0.21, expected at most 0.2",
     ]
     assert list(missed_bars([result(0.021, mode="local")])) == [
-        "recovery (emulation): local: median gap in s is 0.021, expected at most 0.02"
+        "recovery (emulation): limit: local: median gap in s is 0.021, expected at most 0.02"
     ]
 
 
@@ -103,7 +103,7 @@ def test_the_table_has_a_row_for_each_mode() -> None:
     ]
     assert "3 cuts count; 0 false alarms of BFD" in text
     assert "controller: second or third link, reported by the controller; 1 cuts count" in text
-    assert "ok    bfd-30: median gap in s: 0.09, expected at most 0.13" in text
+    assert "ok    limit: bfd-30: median gap in s: 0.09, expected at most 0.13" in text
     assert "clock" not in text
 
 

@@ -12,10 +12,12 @@ import pytest
 
 from experiments.gscale.cases import LINKS, Case, grid
 from experiments.reporting.report import Report, report_of
-from experiments.reporting.report_lead import findings_of, lead_of, same_as_published
+from experiments.reporting.report_lead import findings_of, lead_of
 from experiments.reporting.report_pages import html_page, markdown_page, pictures_of
+from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point, exhibit_to_json
 from experiments.results.result import Check, Result, result_to_json, save_result
+from experiments.results.size_bars import judged
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError, key_path
 from tests.experiments.gscale.results import made_up
@@ -37,59 +39,63 @@ def _rescaling(kept: float, backend: str = "emulation") -> Result:
     return replace(run, backend=backend)
 
 
-@pytest.mark.parametrize(
-    ("value", "published", "same"),
-    [(3.0, 2.1, True), (3.2, 2.1, False), (105.0, 100.0, True), (111.0, 100.0, False), (-0.3, 0.6, True)],
-)
-def test_a_number_is_the_published_one_within_a_tenth_or_one_unit(value: float, published: float, same: bool) -> None:  # noqa: FBT001
-    assert same_as_published(Point.of(1.0, [value], published)) is same
-
-
 def test_the_first_paragraph_says_where_numbers_do_not_match(tmp_path: Path) -> None:
     _save(tmp_path, _rescaling(0.8), result("kuijia", TABLE_2_KUIJIA), result("rescaling", TABLE_2_RESCALING))
     report = report_of(tmp_path)
     lead = report.lead
-    assert lead.startswith("Measured numbers are not the published ones in Figure 10. ")
+    assert lead.startswith("Differ in size: Figure 10 on emulation (rescaling at 1.2")
     found = {finding.item: finding.cells[1:] for finding in report.findings}
-    assert found["Figure 10 on emulation: rescaling, 1.2"] == ("3.57", "20.0", "16.4", "differs")
-    assert {cells[-1] for item, cells in found.items() if item.startswith("Table 2")} == {"matches"}
+    assert list(found) == ["Figure 10 on emulation", "Table 2 on emulation"]
+    where, published, ours, deviation, verdict, why = found["Figure 10 on emulation"]
+    assert (where, verdict) == ("rescaling at 1.2 (1 of 1 beyond)", "differs in size")
+    assert (published, ours, deviation) == ("3.57", "20.0", "16.4 (+460%)")
+    assert "docs/gscale.md" in why
     assert "Losses hang on which pairs are drawn" in lead
-    assert "Numbers match where measured in Table 2 on emulation." in lead
     page = page_of(report_of(tmp_path))
-    assert page.index("<th>verdict</th>") < page.index("Measured numbers are not") < page.index("<h2")
+    assert page.index("<th>verdict</th>") < page.index("Differ in size") < page.index("<h2")
     opening = markdown_page(report).split("\n\n")[1:3]
-    assert opening[0].startswith("| item | published | ours | deviation | verdict |")
+    assert opening[0].startswith("| item | at | published | ours | deviation | verdict | why |")
     assert opening[1] == lead
 
 
 def test_matching_numbers_are_said_to_match(tmp_path: Path) -> None:
     _save(tmp_path, _rescaling(0.96))
-    assert report_of(tmp_path).lead.startswith("All numbers that the paper gives are matched")
+    lead = report_of(tmp_path).lead
+    assert lead == "Reproduced: Figure 10 on emulation. Bars for measured runs: 1 of 1 are met."
 
 
-def test_the_first_table_shows_the_heaviest_demand_at_which_a_line_differs() -> None:
-    points = (Point.of(0.8, [50.0], 1.0), Point.of(1.2, [9.0], 5.0), Point.of(1.6, [7.0], 7.0))
-    exhibit = Exhibit("fig10", "t", "Figure 10", "emulation", "demand", "%", (Line("kuijia", points),))
-    (finding,) = findings_of([exhibit])
-    assert finding.cells == ("Figure 10 on emulation: kuijia, 1.2", "5", "9", "4", "differs")
+def test_the_first_table_leads_with_what_is_not_as_published() -> None:
+    def of(name: str, value: float, *checks: Check) -> Exhibit:
+        lines = (Line("kuijia", (Point.of(1.6, [value], 8.0),)),)
+        return judged(Exhibit(name, "t", name, "emulation", "demand", "%", lines, checks=checks))
+
+    rows = findings_of([of("a", 8.1), of("b", 30.0), of("c", 8.0, order("x less y", -1.0, low=0.0))])
+    assert [row.cells[:-1] for row in rows] == [
+        ("c on emulation", "x less y", "at least 0", "-1", "", "not shown"),
+        ("b on emulation", "kuijia at 1.6 (1 of 1 beyond)", "8", "30", "22 (+275%)", "differs in size"),
+        ("a on emulation", "kuijia at 1.6", "8", "8.10", "0.100 (+1%)", "reproduced"),
+    ]
 
 
 def test_bars_of_measured_runs_are_told_first_and_apart_from_those_of_the_model() -> None:
     bad, good = Check("loss", 3.0, None, 2.0), Check("loss", 1.0, None, 2.0)
     lines = (Line("a", (Point.of(1.0, [1.0]),)),)
-    model = Exhibit("fig10", "t", "Figure 10", "flow", "x", "y", lines, checks=(good,))
+    bad, good = (replace(check, name=f"limit: {check.name}") for check in (bad, good))
+    model = Exhibit("fig10", "t", "Figure 10", "flow", "x", "y", lines, "the paper", checks=(good,))
     measured = replace(model, backend="emulation", checks=(good, bad))
     assert lead_of([model, measured]) == (
-        "Bars for measured runs: 1 of 2 are met; missed: fig10 (emulation): loss is 3, expected at most 2."
+        "Differ in size: Figure 10 on emulation (limit: loss (1 of 2 bars missed): 3, expected at most 2)."
+        " Reproduced: Figure 10 on flow."
+        " Bars for measured runs: 1 of 2 are met; missed: fig10 (emulation): limit: loss is 3, expected at most 2."
         " Bars for the model: 1 of 1 are met."
-        " There are no published numbers to hold these against."
     )
 
 
 def test_missed_bars_are_told_before_the_figures(tmp_path: Path) -> None:
     _save(tmp_path, made_up(Case("tcp", 1.2, LINKS[0], "kuijia", 1), {"direct": 0.9}))
     report = report_of(tmp_path)
-    assert report.missed == ["fig10 (emulation): kuijia, loss in % at demand 1.2 is 10, expected at most 2"]
+    missed = "fig10 (emulation): limit: kuijia, loss in % at demand 1.2 is 10, expected at most 2"
+    assert report.missed[0] == missed
     assert report.missed[0] in page_of(report)
     assert report.missed[0] in markdown_page(report)
 
@@ -139,7 +145,7 @@ def test_saved_exhibits_and_figure_4_are_shown_too(tmp_path: Path) -> None:
     (tmp_path / "fig4.json").write_text(json.dumps(FIGURE_4))
     report = report_of(tmp_path)
     assert [each.name for each in report.exhibits] == ["fig4", "fig8"]
-    assert report.lead == "Bars for the model: 1 of 1 are met. There are no published numbers to hold these against."
+    assert report.lead == "Reproduced: Figure 4 on flow. Bars for the model: 1 of 1 are met."
     assert "&lt;b&gt;fields" in page_of(report).lower()
 
 
@@ -270,8 +276,8 @@ def test_the_command_writes_both_pages_and_the_pictures_they_show(
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "report.md", "fig10-emulation.svg"}
     assert "](fig10-emulation.svg)" in (tmp_path / "out" / "report.md").read_text()
     printed = capsys.readouterr().out
-    assert printed.split("\n")[0].split() == ["item", "published", "ours", "deviation", "verdict"]
-    assert "Measured numbers are not the published ones" in printed
+    assert printed.split("\n")[0].split() == ["item", "at", "published", "ours", "deviation", "verdict", "why"]
+    assert "Differ in size: Figure 10 on emulation" in printed
     assert main(["report", str(tmp_path / "runs"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["exhibits"][0]["name"] == "fig10"
 

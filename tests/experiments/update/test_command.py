@@ -39,7 +39,7 @@ def test_the_two_plans_differ_in_their_tunnels() -> None:
 def test_a_loss_counts_unless_nothing_was_changed() -> None:
     results = [result("idle", 3), result("update", 0), result("restart", 2)]
     (made,) = exhibits(list(map(asdict, results)), "emulation")
-    assert list(made.missed()) == ["update (emulation): packets lost during restart is 2, expected at most 0"]
+    assert list(made.missed()) == ["update (emulation): limit: packets lost during restart is 2, expected at most 0"]
 
 
 def test_what_is_not_to_be_believed_is_told() -> None:
