@@ -128,6 +128,7 @@ def _transports(lines: Sequence[Line]) -> Exhibit:
         axis="part of the buffer by formula",
         quantity="utilisation",
         lines=tuple(lines),
+        published="FlashPass (Zeng et al., ICNP 2021), Table II, formulas",
         checks=tuple(checks),
         remarks=(
             f"Buffers by formula, in bandwidth-delay products: {formulas}.",

@@ -74,7 +74,7 @@ def _told(verdict: Verdict, check: Check, total: int, missed: int) -> Judgement:
         kind = "orders" if verdict is NOT_SHOWN else "bars"
         what = f"{what} ({missed} of {total} {kind} missed)"
     if check.published is None:
-        return Judgement(verdict, what, check.bar, number(check.measured), "", check.cause)
+        return Judgement(verdict, what, check.bar, f"{check.measured:.4g}", "", check.cause)
     deviation = check.measured - check.published
     part = f" ({deviation / abs(check.published):+.0%})" if check.published else ""
     return Judgement(
