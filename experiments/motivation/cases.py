@@ -68,7 +68,7 @@ class MotivationTable:
     bars: Mapping[str, tuple[Bar, ...]]
 
 
-_KUIJIA_KEEPS = (Bar(("f3",), UNTOUCHED, 1 + MARGIN), Bar(("f4",), UNTOUCHED, 1 + MARGIN))
+_KUIJIA_KEEPS = (Bar(("f3",), UNTOUCHED, 1 + MARGIN, 1.0), Bar(("f4",), UNTOUCHED, 1 + MARGIN, 1.0))
 
 TABLE_2 = MotivationTable(
     name="table2",
@@ -87,7 +87,7 @@ TABLE_3 = MotivationTable(
     offered_parts={"f1": 500, "f2": 500, "f3": 1000, "f4": 1000},
     bars={
         "rescaling": (around(("f3",), 0.49), around(("f4",), 0.49)),
-        "kuijia": (*_KUIJIA_KEEPS, Bar(VICTIMS, 0.0, STARVED)),
+        "kuijia": (*_KUIJIA_KEEPS, Bar(VICTIMS, 0.0, STARVED, 0.0)),
     },
 )
 

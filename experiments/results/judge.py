@@ -16,11 +16,12 @@ CARRIED = 0.92
 
 @dataclass(frozen=True)
 class Bar:
-    """Bounds on the share of goodput (after / before) that some flows keep together; None is no bound."""
+    """Bounds on the share of goodput (after / before) that some flows keep together, and the published share."""
 
     flows: tuple[str, ...]
-    low: float | None
-    high: float | None
+    low: float
+    high: float
+    published: float
 
     @property
     def name(self) -> str:
@@ -29,7 +30,7 @@ class Bar:
 
 def around(flows: tuple[str, ...], share: float) -> Bar:
     """Return a bar: the flows keep `share` of their goodput, within `MARGIN`."""
-    return Bar(flows, share - MARGIN, share + MARGIN)
+    return Bar(flows, share - MARGIN, share + MARGIN, share)
 
 
 def judge(bars: Sequence[Bar], flows: Sequence[FlowResult]) -> tuple[Check, ...]:
@@ -45,7 +46,7 @@ def judge(bars: Sequence[Bar], flows: Sequence[FlowResult]) -> tuple[Check, ...]
         after = sum(by_name[name].after for name in bar.flows)
         if before <= 0:
             raise ValueError(f"{' and '.join(bar.flows)} had no goodput before the failure")
-        checks.append(Check(bar.name, after / before, bar.low, bar.high))
+        checks.append(Check(bar.name, after / before, bar.low, bar.high, bar.published))
     return tuple(checks)
 
 

@@ -45,7 +45,7 @@ def judgement_of(exhibit: Exhibit) -> Judgement:
     """
     if not exhibit.has_values:
         return Judgement(NOT_SHOWN, "not measured")
-    if not _is_published(exhibit):
+    if not exhibit.checks or not _is_published(exhibit):
         return Judgement(UNPUBLISHED)
     missed = [check for check in exhibit.checks if not check.passed]
     orders = [check for check in missed if check.kind == "order"]
@@ -53,9 +53,14 @@ def judgement_of(exhibit: Exhibit) -> Judgement:
         return _told(NOT_SHOWN, orders[0], sum(check.kind == "order" for check in exhibit.checks), len(orders))
     if missed:
         return _told(DIFFERS, max(missed, key=_weight), len(exhibit.checks), len(missed))
-    if not exhibit.checks:
-        return Judgement(UNPUBLISHED)
-    return _told(REPRODUCED, max(exhibit.checks, key=_weight), len(exhibit.checks), 0)
+    return _reproduced(exhibit)
+
+
+def _reproduced(exhibit: Exhibit) -> Judgement:
+    nearest = max(exhibit.checks, key=_weight)
+    if nearest.kind != "size":
+        return Judgement(REPRODUCED, f"all {len(exhibit.checks)} orders and limits")
+    return _told(REPRODUCED, nearest, len(exhibit.checks), 0)
 
 
 def _is_published(exhibit: Exhibit) -> bool:

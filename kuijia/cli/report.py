@@ -17,7 +17,7 @@ from kuijia_base.reading import reading
 
 HELP = "show the results in a folder beside the published ones, as HTML and Markdown"
 
-HTML, MARKDOWN = "report.html", "report.md"
+HTML, MARKDOWN, ITEMS = "report.html", "report.md", "README.md"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,9 +30,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR", help=f"folder for {HTML}, {MARKDOWN} and pictures (default: DIR)"
     )
+    parser.add_argument(
+        "--items",
+        action="store_true",
+        help=f"write {ITEMS} instead: every item of the papers with its verdict; DIR is a copy of docs/results",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.items:
+        return _write_items(args.folder, args.output or args.folder)
     # Drawing takes a second to import, which --help should not cost.
     from experiments.reporting.report import report_of  # noqa: PLC0415  # slow to import: jsonschema
     from experiments.reporting.report_lead import HEADINGS, NUMBERS  # noqa: PLC0415  # slow to import: jsonschema
@@ -71,4 +78,15 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(text_table(HEADINGS, [finding.cells for finding in report.findings], left=words)))
         print(f"\n{report.lead}")
         print(f"wrote {output.path / HTML} and {MARKDOWN} with {len(pictures)} pictures")
+    return 0
+
+
+def _write_items(folder: Path, target: Path) -> int:
+    from experiments.reporting.results_page import page_of  # noqa: PLC0415  # slow to import: jsonschema
+
+    with reading(folder, "results that `kuijia run` wrote"):
+        page = page_of(folder)
+    output = OutputFolder(target)
+    output.write_text(ITEMS, page)
+    print(f"wrote {output.path / ITEMS}")
     return 0

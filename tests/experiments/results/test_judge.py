@@ -37,13 +37,13 @@ def test_flows_of_a_bar_are_taken_together() -> None:
 
 @pytest.mark.parametrize(("after", "passed"), [(7.84, True), (7.83, False)])
 def test_the_bound_itself_passes(after: float, passed: bool) -> None:  # noqa: FBT001
-    (check,) = judge([Bar(("f3",), 0.98, None)], [flow("f3", 8.0, after)])
+    (check,) = judge([Bar(("f3",), 0.98, 1.08, 1.0)], [flow("f3", 8.0, after)])
     assert check.passed is passed
 
 
 def test_no_share_is_given_of_nothing() -> None:
     with pytest.raises(ValueError, match="f1 had no goodput before the failure"):
-        judge([Bar(("f1",), 0.98, None)], [flow("f1", 0, 0)])
+        judge([Bar(("f1",), 0.98, 1.08, 1.0)], [flow("f1", 0, 0)])
 
 
 def test_a_network_that_did_not_carry_what_was_offered_is_noticed() -> None:

@@ -1,0 +1,91 @@
+"""The page of all published items is the one that committed results give, and leaves none of them out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+
+from experiments.registry import find_experiment
+from experiments.reporting import results_page
+from experiments.reporting.report import report_of
+from experiments.reporting.results_page import Item, Results, all_items, page_of, places
+from experiments.results.verdict import UNPUBLISHED, judgement_of
+from kuijia.cli.main import main
+from kuijia_base.errors import InputError
+
+RESULTS = Path(__file__).parents[3] / "docs" / "results"
+
+OTHER_READINGS = ("hermes-fig17-b-", "hermes-fig17-c-", "hedera-shuffle-readings", "hedera-8192-parts-ramp")
+"""Names of exhibits that show an item under another reading than the one its row is about."""
+
+
+def test_the_committed_page_is_the_one_that_committed_results_give() -> None:
+    told = "`./run kuijia report docs/results --items` makes it again"
+    assert (RESULTS / "README.md").read_text(encoding="utf-8") == page_of(RESULTS), told
+
+
+def test_every_committed_result_beside_published_numbers_has_a_row() -> None:
+    named = set(places(all_items()))
+    for folder in sorted({place.split(" ")[0] for place in named}):
+        for exhibit in report_of(RESULTS / folder).exhibits:
+            if judgement_of(exhibit).verdict != UNPUBLISHED and not exhibit.name.startswith(OTHER_READINGS):
+                assert f"{folder} {exhibit.name} {exhibit.backend}" in named
+
+
+def test_every_row_has_a_command_with_its_backends_or_says_why_there_is_none() -> None:
+    for item in all_items():
+        if item.command:
+            name = item.command.removeprefix("sudo ").removeprefix("kuijia run ").split(" ")[0]
+            assert ", ".join(find_experiment(name).backends) == item.backends
+        assert item.results or item.question
+
+
+def one_item(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, item: Item) -> Path:
+    monkeypatch.setattr(results_page, "all_items", lambda: [item])
+    copytree(RESULTS / "tables", tmp_path / "tables")
+    return tmp_path
+
+
+def test_another_number_in_a_result_is_another_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    root = one_item(monkeypatch, tmp_path, Item("Kuijia", "Figure 8", results=("tables fig8 tables",)))
+    before = page_of(root)
+    assert "| reproduced |" in before
+    path = root / "tables" / "fig8.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    data["checks"][0]["measured"] = 0.5
+    path.write_text(json.dumps(data), encoding="utf-8")
+    assert "| **differs in size** |" in page_of(root)
+
+
+def test_a_row_whose_result_is_gone_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    root = one_item(monkeypatch, tmp_path, Item("Kuijia", "Figure 9", results=("tables fig9 tables",)))
+    with pytest.raises(InputError, match="has no fig9 on tables"):
+        page_of(root)
+
+
+def test_the_worst_of_several_results_decides(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    both = Item("Kuijia", "Counts", results=("tables fig6 tables", "tables fields tables"))
+    page = page_of(one_item(monkeypatch, tmp_path, both))
+    assert "**differs in size** | fields on tables: part saved" in page
+
+
+def test_an_item_that_nobody_attempted_is_a_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    page = page_of(one_item(monkeypatch, tmp_path, Item("Hedera", "61 % wasted", question="not attempted")))
+    assert "| 61 % wasted | none |  | **not shown** |  |  |  |  | not attempted |" in page
+
+
+def test_the_command_writes_the_page_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = one_item(monkeypatch, tmp_path, Item("Kuijia", "Figure 8", results=("tables fig8 tables",)))
+    assert main(["report", str(root), "--items", "-o", str(root / "out")]) == 0
+    assert [path.name for path in (root / "out").iterdir()] == ["README.md"]
+    assert "README.md" in capsys.readouterr().out
+
+
+def test_a_folder_is_read_once() -> None:
+    results = Results(RESULTS)
+    assert results.exhibit("tables fig8 tables") is results.exhibit("tables fig8 tables")
