@@ -12,11 +12,14 @@ from experiments.registry import find_experiment
 from experiments.reporting import results_page
 from experiments.reporting.report import report_of
 from experiments.reporting.results_page import Item, Results, all_items, page_of, places
+from experiments.results.result import LIMIT, ORDER
 from experiments.results.verdict import UNPUBLISHED, judgement_of
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
+
+RESULTS_READ = Results(RESULTS)
 
 OTHER_READINGS = ("hermes-fig17-b-", "hermes-fig17-c-", "hedera-shuffle-readings", "hedera-8192-parts-ramp")
 """Names of exhibits that show an item under another reading than the one its row is about."""
@@ -89,3 +92,12 @@ def test_the_command_writes_the_page_alone(
 def test_a_folder_is_read_once() -> None:
     results = Results(RESULTS)
     assert results.exhibit("tables fig8 tables") is results.exhibit("tables fig8 tables")
+
+
+def test_committed_bars_with_one_side_say_that_they_are_no_sizes() -> None:
+    """Those on Hermes state orders by bounds on one side."""
+    for place in places(all_items()):
+        if not place.startswith("hermes "):
+            for check in RESULTS_READ.exhibit(place).checks:
+                one_sided = check.low is None or check.high is None
+                assert not one_sided or check.name.startswith((ORDER, LIMIT)), f"{place}: {check.name}"

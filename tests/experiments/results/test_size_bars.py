@@ -100,3 +100,12 @@ def test_every_margin_is_on_both_sides_and_less_than_the_number_unless_it_is_in_
     for bar in SIZE_BARS.values():
         assert bar is None or 0 <= bar.part < 1
         assert bar is None or bar.part + bar.least > 0
+
+
+def test_a_line_may_have_a_reason_of_its_own() -> None:
+    lines = tuple(Line(label, (Point.of("(b)", [9.0], 1.0),)) for label in ("Cubic", "ExpressPass", "FlashPass"))
+    shown = judged(replace(exhibit("flashpass-fig10-loss", 1.0, 1.0), lines=lines))
+    causes = [check.cause for check in shown.checks]
+    assert "slow start" in causes[0]
+    assert "waves" in causes[1]
+    assert causes[2] == ""
