@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -20,6 +20,9 @@ from experiments.results.verdict import (
 )
 
 _MEASURED = "emulation"
+_COUNT = re.compile(r" \(\d+ of \d+ [a-z ]+\)$")
+"""Number of bars or points that miss too, behind the name of the one that decides."""
+
 _LISTED = 3
 """Most missed bars that are listed one by one; if there are more, their figures are listed."""
 
@@ -72,7 +75,7 @@ def lead_of(exhibits: Sequence[Exhibit], caveats: Mapping[str, str] = MappingPro
     for verdict, words in words_of.items():
         own = [(exhibit, each) for exhibit, each in compared if each.verdict is verdict]
         if own:
-            sentences.append(f"{words}: {'; '.join(dict.fromkeys(_told(*each) for each in own))}.")
+            sentences.append(f"{words}: {'; '.join(dict.fromkeys(_told(*each, exhibits) for each in own))}.")
     differing = [exhibit for exhibit, each in compared if each.verdict is not REPRODUCED]
     sentences += dict.fromkeys(caveats[each.name] for each in differing if each.name in caveats)
     good = [called(exhibit) for exhibit, each in compared if each.verdict is REPRODUCED]
@@ -81,21 +84,21 @@ def lead_of(exhibits: Sequence[Exhibit], caveats: Mapping[str, str] = MappingPro
     return " ".join([*sentences, *_bars(exhibits)])
 
 
-def counts_of(exhibits: Sequence[Exhibit]) -> dict[str, int]:
-    """Return the number of exhibits with each verdict, the worst verdict first."""
-    counted = Counter(judgement_of(exhibit).verdict for exhibit in exhibits)
-    return {verdict: counted[verdict] for verdict in VERDICTS if counted[verdict]}
-
-
 def called(exhibit: Exhibit) -> str:
     """Return the paper's name for an exhibit, and the backend."""
     return f"{exhibit.reproduces} on {exhibit.backend}"
 
 
-def _told(exhibit: Exhibit, found: Judgement) -> str:
+def _told(exhibit: Exhibit, found: Judgement, exhibits: Sequence[Exhibit]) -> str:
+    """Return what differs, without its number if the same was measured as well."""
+    measured = any((each.reproduces, each.backend) == (exhibit.reproduces, _MEASURED) for each in exhibits)
+    if exhibit.backend != _MEASURED and measured:
+        return called(exhibit)
+    what = _COUNT.sub("", found.what)
     if not found.ours:
-        return f"{called(exhibit)} ({found.what})"
-    return f"{called(exhibit)} ({found.what}: {found.ours}, expected {found.published})"
+        return f"{called(exhibit)} ({what})"
+    beside = " instead of" if found.deviation else ", expected"
+    return f"{called(exhibit)} ({what} is {found.ours}{beside} {found.published})"
 
 
 def _bars(exhibits: Sequence[Exhibit]) -> Iterator[str]:

@@ -58,7 +58,7 @@ def judgement_of(exhibit: Exhibit) -> Judgement:
 
 def _reproduced(exhibit: Exhibit) -> Judgement:
     nearest = max(exhibit.checks, key=_weight)
-    if nearest.kind != "size":
+    if nearest.kind != "size" and len(exhibit.checks) > 1:
         return Judgement(REPRODUCED, f"all {len(exhibit.checks)} orders and limits")
     return _told(REPRODUCED, nearest, len(exhibit.checks), 0)
 

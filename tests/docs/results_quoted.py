@@ -2,9 +2,8 @@
 
 Two ways of quoting are checked. A table below a comment `<!-- numbers: FOLDER EXHIBIT BACKEND [x SCALE]; ... -->` may
 have only numbers of these exhibits, ours or published, rounded as they stand there. `[LABEL]` behind an exhibit means
-one of its lines; `only: WORDS, WORDS` and `not: WORDS` choose rows by words in their first cells, and `skip: N` leaves
-out the first N columns of numbers, which come from elsewhere. A sentence is listed in `quotes.json` with the place of
-each number.
+one of its lines; `only: WORDS, WORDS` and `not: WORDS` choose rows by words in their first cells, and
+`columns: 1-2` some of the columns behind these. A sentence is listed in `quotes.json` with the place of each number.
 """
 
 from __future__ import annotations
@@ -32,7 +31,8 @@ class Quoted:
 def tables_of(page: str) -> Iterator[tuple[str, list[Quoted]]]:
     """Yield the marks of a page's tables with the numbers in these tables, without headings and first columns."""
     for mark, table in _MARK.findall(page):
-        sources, _, skipped = " ".join(mark.split()).partition("; skip: ")
+        sources, _, columns = " ".join(mark.split()).partition("; columns: ")
+        first, last = map(int, (columns or "1-99").split("-"))
         sources, _, words = sources.partition("; only: ")
         sources, _, unwanted = sources.partition("; not: ")
         wanted, others = ([each.strip() for each in listed.split(",") if each] for listed in (words, unwanted))
@@ -44,7 +44,7 @@ def tables_of(page: str) -> Iterator[tuple[str, list[Quoted]]]:
                 for cells in rows
                 if (not wanted or any(each in cells[0] for each in wanted))
                 and not any(each in cells[0] for each in others)
-                for text in _NUMBER.findall(" ".join(cells[1 + int(skipped or 0) :]))
+                for text in _NUMBER.findall(" ".join(cells[first : last + 1]))
             ],
         )
 

@@ -43,7 +43,7 @@ def test_the_first_paragraph_says_where_numbers_do_not_match(tmp_path: Path) -> 
     _save(tmp_path, _rescaling(0.8), result("kuijia", TABLE_2_KUIJIA), result("rescaling", TABLE_2_RESCALING))
     report = report_of(tmp_path)
     lead = report.lead
-    assert lead.startswith("Differ in size: Figure 10 on emulation (rescaling at 1.2")
+    assert lead.startswith("Differ in size: Figure 10 on emulation (rescaling at 1.2 is 20.0 instead of 3.57). ")
     found = {finding.item: finding.cells[1:] for finding in report.findings}
     assert list(found) == ["Figure 10 on emulation", "Table 2 on emulation"]
     where, published, ours, deviation, verdict, why = found["Figure 10 on emulation"]
@@ -84,7 +84,7 @@ def test_bars_of_measured_runs_are_told_first_and_apart_from_those_of_the_model(
     model = Exhibit("fig10", "t", "Figure 10", "flow", "x", "y", lines, "the paper", checks=(good,))
     measured = replace(model, backend="emulation", checks=(good, bad))
     assert lead_of([model, measured]) == (
-        "Differ in size: Figure 10 on emulation (limit: loss (1 of 2 bars missed): 3, expected at most 2)."
+        "Differ in size: Figure 10 on emulation (limit: loss is 3, expected at most 2)."
         " Reproduced: Figure 10 on flow."
         " Bars for measured runs: 1 of 2 are met; missed: fig10 (emulation): limit: loss is 3, expected at most 2."
         " Bars for the model: 1 of 1 are met."

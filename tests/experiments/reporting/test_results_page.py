@@ -11,6 +11,7 @@ import pytest
 from experiments.registry import find_experiment
 from experiments.reporting import results_page
 from experiments.reporting.report import report_of
+from experiments.reporting.report_lead import findings_of
 from experiments.reporting.results_page import Item, Results, all_items, page_of, places
 from experiments.results.result import LIMIT, ORDER
 from experiments.results.verdict import UNPUBLISHED, judgement_of
@@ -101,3 +102,10 @@ def test_committed_bars_with_one_side_say_that_they_are_no_sizes() -> None:
             for check in RESULTS_READ.exhibit(place).checks:
                 one_sided = check.low is None or check.high is None
                 assert not one_sided or check.name.startswith((ORDER, LIMIT)), f"{place}: {check.name}"
+
+
+def test_the_committed_report_on_gscale_says_the_same() -> None:
+    exhibits = [each for folder in ("gscale", "gscale-flow", "tables") for each in report_of(RESULTS / folder).exhibits]
+    report = (RESULTS / "report.md").read_text(encoding="utf-8")
+    for row in findings_of(exhibits):
+        assert f"| {' | '.join(row.cells)} |" in report, row.item
