@@ -100,9 +100,15 @@ class RoundRobin:
 
 @dataclass(frozen=True)
 class Crosspoints:
-    """One queue per input of the switch, served in turn, one packet each: a crosspoint-queued switch."""
+    """One queue per input of the switch, served in turn, one packet each: a crosspoint-queued switch.
+
+    Attributes:
+        queue: the rules of each of them.
+        held_while_sent: a packet's memory is free again when its transmission ends, not when it begins.
+    """
 
     queue: Fifo
+    held_while_sent: bool = False
 
     @property
     def smallest_limit(self) -> int:

@@ -10,12 +10,22 @@ from simulator.packet.queues import Queueing
 from te_solver.topology import Topology
 
 
-def single_switch(hosts: int, rate: float, delay: float, queueing: Queueing) -> Network:
-    """Return a network of hosts around one switch; `queueing` is at the switch's outputs."""
+def single_switch(
+    hosts: int, rate: float, delay: float, queueing: Queueing, at_hosts: Queueing | None = None
+) -> Network:
+    """Return a network of hosts around one switch.
+
+    Args:
+        hosts: their number.
+        rate: Mbit/s of each link.
+        delay: seconds of each link.
+        queueing: at the switch's outputs.
+        at_hosts: at the hosts' outputs; by default a queue that never overflows.
+    """
     network = _with_hosts(hosts)
     switch = network.add_switch()
     for host in range(hosts):
-        network.connect((host, switch), rate, delay)
+        network.connect((host, switch), rate, delay, queueing=at_hosts)
         network.connect((switch, host), rate, delay, queueing=queueing)
     return network
 

@@ -41,9 +41,12 @@ class Buffer:
     rules: Fifo
     draw: Callable[[int], int]
     packets: list[Packet] = field(default_factory=list)
+    sent: Packet | None = None
 
     def occupied(self) -> int:
-        return sum(cells(packet, self.rules) for packet in self.packets)
+        """Return the cells of the packets that wait, and of the one that is sent if it holds its own."""
+        held = [] if self.sent is None else [self.sent]
+        return sum(cells(packet, self.rules) for packet in [*self.packets, *held])
 
     def any_by_size(self, new: Packet) -> Packet:
         """Draw a byte of the cells of all waiting packets and the new one; return its packet."""
@@ -123,21 +126,32 @@ class Discipline(Protocol):
 class CrosspointColumn:
     """The crosspoints of one output, served in turn, a whole packet each."""
 
-    def __init__(self, queueing: Crosspoints, inputs: int, draw: Callable[[int], int]) -> None:
+    def __init__(
+        self, queueing: Crosspoints, inputs: int, draw: Callable[[int], int], sending: Callable[[Packet], int]
+    ) -> None:
         self._buffers = [Buffer(queueing.queue, draw) for _ in range(inputs)]
         self._last = inputs - 1
+        self._held = queueing.held_while_sent
+        self._sending = sending
 
     def arrive(self, packet: Packet) -> None:
-        self._buffers[packet.input].arrive(packet)
+        buffer = self._buffers[packet.input]
+        sent = buffer.sent
+        if sent is not None and sent.left is not None and packet.time >= sent.left + self._sending(sent):
+            buffer.sent = None
+        buffer.arrive(packet)
 
     def depart(self, now: int) -> Packet | None:
         del now
         count = len(self._buffers)
         for step in range(1, count + 1):
             turn = (self._last + step) % count
-            if self._buffers[turn].packets:
+            buffer = self._buffers[turn]
+            if buffer.packets:
                 self._last = turn
-                return self._buffers[turn].packets.pop(0)
+                packet = buffer.packets.pop(0)
+                buffer.sent = packet if self._held else None
+                return packet
         return None
 
 

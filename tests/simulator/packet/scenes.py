@@ -81,7 +81,7 @@ def queueings() -> st.SearchStrategy[Queueing]:
     several = st.lists(queues(), min_size=1, max_size=3)
     return st.one_of(
         queues(),
-        st.builds(Crosspoints, queues()),
+        st.builds(Crosspoints, queues(), st.booleans()),
         st.builds(HashedCredits, queues(), bins=st.integers(1, 3), hashed_anew_after=st.sampled_from([1e-5, 0.01])),
         st.builds(StrictPriority, several),
         st.builds(

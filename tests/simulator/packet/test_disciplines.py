@@ -87,12 +87,17 @@ def simulated(queueing: Queueing, packets: list[Packet], seed: int) -> list[Fate
     return list(zip(left, (results.marked > 0).tolist(), strict=True))
 
 
+def sending(packet: Packet) -> int:
+    """Return the picoseconds for which a packet is sent."""
+    return packet.size * _PS_PER_BYTE
+
+
 def referred(queueing: Queueing, packets: list[Packet], seed: int) -> list[Fate]:
     """Return the same from the reference."""
     draw = drawing(seed)
     disciplines: list[Discipline]
     if isinstance(queueing, Crosspoints):
-        disciplines = [CrosspointColumn(queueing, INPUTS + OUTPUTS, draw) for _ in range(OUTPUTS)]
+        disciplines = [CrosspointColumn(queueing, INPUTS + OUTPUTS, draw, sending) for _ in range(OUTPUTS)]
     elif isinstance(queueing, HashedCredits):
         disciplines = [TwoQueues(queueing, draw, seed ^ ((EGRESS + 1 + port) << 32)) for port in range(OUTPUTS)]
     elif isinstance(queueing, SharedBuffer):
@@ -106,7 +111,7 @@ def referred(queueing: Queueing, packets: list[Packet], seed: int) -> list[Fate]
     for packet in sorted(packets, key=lambda each: each.time):
         free[packet.input] = max(free[packet.input], packet.time) + 8 * packet.size
         at_switch[packet.number] = replace(packet, time=free[packet.input])
-    serve(disciplines, at_switch, lambda packet: packet.size * _PS_PER_BYTE)
+    serve(disciplines, at_switch, sending)
     return [(packet.left, packet.left is not None and packet.marked) for packet in at_switch]
 
 
@@ -136,9 +141,8 @@ def buffers() -> st.SearchStrategy[Fifo]:
 
 
 @settings(max_examples=100, deadline=None)
-@given(buffers(), arrivals(), st.integers(0, 2**31))
-def test_crosspoints_do_as_the_reference_does(queue: Fifo, packets: list[Packet], seed: int) -> None:
-    queueing = Crosspoints(queue)
+@given(st.builds(Crosspoints, buffers(), st.booleans()), arrivals(), st.integers(0, 2**31))
+def test_crosspoints_do_as_the_reference_does(queueing: Crosspoints, packets: list[Packet], seed: int) -> None:
     assert simulated(queueing, packets, seed) == referred(queueing, packets, seed)
 
 

@@ -7,8 +7,9 @@ namespace kuijia::packet {
 void Buffer::offer(PacketId id, Arrival &arrival) {
     auto &pool = arrival.pool;
     const auto needed = room(pool[id]);
+    const auto sent = held(arrival);
     if (rules_.random_drop) {
-        while (!fits(rules_, needed, backlog_.bytes())) {
+        while (!fits(rules_, needed, backlog_.bytes() + sent)) {
             PacketId before = no_packet;
             const auto lost = drawn(pool, id, arrival.random, before);
             if (lost == id)
@@ -21,7 +22,7 @@ void Buffer::offer(PacketId id, Arrival &arrival) {
     }
     const auto idle = packets_.empty() ? arrival.now - empty_since_ : 0;
     const auto verdict =
-        judge(rules_, red_, pool[id], needed, backlog_.bytes(), idle, arrival.port.rate, arrival.random);
+        judge(rules_, red_, pool[id], needed, backlog_.bytes() + sent, idle, arrival.port.rate, arrival.random);
     if (verdict == Verdict::drop)
         return arrival.drop(id);
     if (verdict == Verdict::mark) {
@@ -45,6 +46,11 @@ PacketId Buffer::take(PacketPool &pool, Time now) {
     backlog_.remove(now, room(pool[id]));
     if (packets_.empty())
         empty_since_ = now;
+    if (held_while_sent_) {
+        held_size_ = pool[id].size;
+        held_room_ = room(pool[id]);
+        held_since_ = now;
+    }
     if (rules_.shaping)
         full_at_ = std::max(full_at_, now) + token_time(pool[id].size);
     return id;

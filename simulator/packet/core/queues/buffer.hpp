@@ -9,8 +9,9 @@ namespace kuijia::packet {
 
 class Buffer {
   public:
-    explicit Buffer(const FifoRules &rules)
-        : rules_(rules), token_rate_(rules.shaping ? rules.shaping->rate : 1),
+    // With `held_while_sent`, a packet occupies its memory until its transmission has ended.
+    explicit Buffer(const FifoRules &rules, bool held_while_sent = false)
+        : rules_(rules), held_while_sent_(held_while_sent), token_rate_(rules.shaping ? rules.shaping->rate : 1),
           burst_time_(rules.shaping ? token_rate_.of(static_cast<std::uint32_t>(rules.shaping->burst)) : 0) {}
 
     bool empty() const { return packets_.empty(); }
@@ -37,7 +38,16 @@ class Buffer {
     // Draws one of the queue's packets and the new one, with probabilities in proportion to the room they take.
     PacketId drawn(const PacketPool &pool, PacketId added, Random &random, PacketId &before) const;
 
+    // Returns the bytes that the packet in transmission occupies, if it came from here and they are not free yet.
+    std::int64_t held(const Arrival &arrival) const {
+        return held_room_ > 0 && arrival.now < held_since_ + arrival.port.rate.of(held_size_) ? held_room_ : 0;
+    }
+
     FifoRules rules_;
+    bool held_while_sent_;
+    std::uint32_t held_size_ = 0; // bytes of the last packet that was taken, if they are held
+    std::uint32_t held_room_ = 0; // bytes of its cells
+    Time held_since_ = 0;
     Red red_;
     PacketList packets_;
     Backlog backlog_; // of whole cells

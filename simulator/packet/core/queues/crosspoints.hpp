@@ -8,9 +8,15 @@ namespace kuijia::packet {
 struct CrosspointsRules {
     static constexpr const char *name = "Crosspoints";
     FifoRules queue;
+    bool held_while_sent = false; // a packet's memory is free again when its transmission ends, not when it begins
 
-    static auto fields() { return std::tuple{plain("queue", &CrosspointsRules::queue)}; }
-    const FifoRules *only(std::uint32_t inputs) const { return inputs == 1 ? &queue : nullptr; }
+    static auto fields() {
+        return std::tuple{
+            plain("queue", &CrosspointsRules::queue),
+            plain("held_while_sent", &CrosspointsRules::held_while_sent),
+        };
+    }
+    const FifoRules *only(std::uint32_t inputs) const { return inputs == 1 && !held_while_sent ? &queue : nullptr; }
     std::unique_ptr<Discipline> discipline(const Site &site) const;
 };
 

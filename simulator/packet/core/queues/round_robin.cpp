@@ -8,7 +8,7 @@ std::unique_ptr<Discipline> RoundRobinRules::discipline(const Site &) const {
 
 RoundRobin::RoundRobin(const RoundRobinRules &rules) {
     for (std::size_t queue = 0; queue < rules.queues.size(); ++queue)
-        rounds_.add(rules.queues[queue], rules.weights[queue]);
+        rounds_.add(Buffer(rules.queues[queue]), rules.weights[queue]);
 }
 
 } // namespace kuijia::packet

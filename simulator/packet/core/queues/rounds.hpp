@@ -3,14 +3,15 @@
 
 #include "queues/buffer.hpp"
 
+#include <utility>
 #include <vector>
 
 namespace kuijia::packet {
 
 class Rounds {
   public:
-    void add(const FifoRules &rules, std::uint32_t weight) {
-        queues_.emplace_back(rules);
+    void add(Buffer queue, std::uint32_t weight) {
+        queues_.push_back(std::move(queue));
         weights_.push_back(weight);
     }
 
