@@ -70,7 +70,7 @@ def cqrd_exp2(settings: Settings, args: argparse.Namespace, output: OutputFolder
 
     parts = [Part("lcn", _CONFERENCE_FLOWS)]
     if not settings.quick:
-        parts.insert(0, Part("journal", _FABRIC_FLOWS, LOADS if args.full else LOADS[:1]))
+        parts.insert(0, Part("journal", _FABRIC_FLOWS))
     return run_experiment("cqrd-exp2", parts, settings, workers_from(args), output, progress)
 
 
@@ -87,9 +87,8 @@ def cqrd_exp3(settings: Settings, args: argparse.Namespace, output: OutputFolder
     from experiments.cqrd.deployment import Grid, run_deployment  # noqa: PLC0415  # slow to import: matplotlib
 
     grid = Grid(_FABRIC_FLOWS, _FABRIC_FLOWS)
-    if not args.full:
-        flows = _CONFERENCE_FLOWS if settings.quick else _FABRIC_FLOWS
-        grid = Grid(flows, _FABRIC_FLOWS, LOADS[:1], _HALF_AND_ALL)
+    if settings.quick:
+        grid = Grid(_CONFERENCE_FLOWS, _FABRIC_FLOWS, LOADS[:1], _HALF_AND_ALL)
     return run_deployment(grid, settings, workers_from(args), output, progress)
 
 
@@ -105,7 +104,7 @@ def cqrd_exp3(settings: Settings, args: argparse.Namespace, output: OutputFolder
 def cqrd_exp4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.cqrd.deployment import Grid, run_buffers  # noqa: PLC0415  # slow to import: matplotlib
 
-    grid = Grid(_CONFERENCE_FLOWS, _CONFERENCE_FLOWS, steps=None if args.full else _SOME_BUFFERS)
+    grid = Grid(_CONFERENCE_FLOWS, _CONFERENCE_FLOWS, steps=_SOME_BUFFERS if settings.quick else None)
     return run_buffers(grid, settings, workers_from(args), output, progress)
 
 
@@ -121,9 +120,9 @@ def cqrd_exp4(settings: Settings, args: argparse.Namespace, output: OutputFolder
 def cqrd_exp5(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.cqrd.loads import Part, run_experiment  # noqa: PLC0415  # slow to import: matplotlib
 
-    flows = _CONFERENCE_FLOWS if settings.quick else _FABRIC_FLOWS
-    parts = [Part("journal", flows, LOADS if args.full else LOADS[:1])]
-    if args.full:
+    parts = [Part("journal", _CONFERENCE_FLOWS, LOADS[:1])]
+    if not settings.quick:
+        parts = [Part("journal", _FABRIC_FLOWS)]
         settings = replace(settings, repetitions=args.repetitions or _DCTCP_SEEDS)
     return run_experiment("cqrd-exp5", parts, settings, workers_from(args), output, progress)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from experiments.cqrd.pictures import Marks, cdf_figure
 from experiments.cqrd.published import LOADS, published
-from experiments.cqrd.runs import Case, Choices, Run, interference, run_cases
+from experiments.cqrd.runs import Case, Run, choices_of, interference, run_cases
 from experiments.cqrd.switches import SWITCHES, OneSwitch, TwoTiers
-from experiments.cqrd.tables import FCT, LABELS, Naming, of_interfered, over_loads
+from experiments.cqrd.tables import FCT, LABELS, Naming, of_distribution, of_interfered, over_loads
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit
@@ -24,10 +25,15 @@ whose effect is of a few per cent."""
 
 INTERFERED_AT = LOADS[0]
 
-REMARKS: tuple[str, ...] = (
-    f"Load 1 is assumed to be {Choices.overload:g} times the rate of hosts' links (docs/cqrd.md explains why).",
-    "Completion times run from a flow's start, including the handshake, to the arrival of its last byte.",
-)
+
+def remarks_of(paper: str) -> tuple[str, ...]:
+    """Return what is below every table of the journal's or of the conference's flows."""
+    choices = choices_of(paper)
+    return (
+        f"Load 1 is assumed to be {choices.overload:g} times the rate of hosts' links (docs/cqrd.md explains why).",
+        f"{choices.host_queue} packets may wait in front of a host's link, as in ns-2.",
+        "Completion times run from a flow's start, including the handshake, to the arrival of its last byte.",
+    )
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,7 @@ def run_experiment(
             load,
             seed,
             dctcp=experiment.dctcp and scheme != "tcp-oq",
+            choices=choices_of(part.workload),
         )
         for part, load, scheme, seed in keys
     ]
@@ -114,6 +121,8 @@ def run_experiment(
             for load in part.loads
         }
         exhibits += _tables(experiment, part, of_part)
+        if "cdf" in _published(experiment, part):
+            exhibits += of_distribution(_naming(experiment, part, experiment.figures[part.workload][0]), of_part)
         if experiment.figures[part.workload][1] and INTERFERED_AT in part.loads:
             of_seed = {scheme: found[part, INTERFERED_AT, scheme, settings.seed] for scheme in schemes}
             exhibits += _interfered(experiment, part, of_seed)
@@ -124,7 +133,7 @@ def run_experiment(
 
 def _naming(experiment: Experiment, part: Part, figure: str) -> Naming:
     whole = experiment.flows[part.workload]
-    remarks: tuple[str, ...] = REMARKS
+    remarks = remarks_of(part.workload)
     if part.flows != whole:
         remarks += (f"{part.flows:,} flows instead of the {whole:,} published ones: fewer run at the same time.",)
     title = f"{experiment.title}, {part.flows:,} flows"
@@ -137,6 +146,11 @@ def _tables(experiment: Experiment, part: Part, runs: dict[tuple[str, float], li
         naming = Naming(naming.name, naming.title, naming.figure, (experiment.name,), naming.remarks)
     whole = part.flows == experiment.flows[part.workload]
     return over_loads(naming, runs, WITHIN if whole else {})
+
+
+def _published(experiment: Experiment, part: Part) -> dict[str, Any]:
+    found: dict[str, Any] = published()[experiment.name].get(part.workload, {})
+    return found
 
 
 def _interfered(experiment: Experiment, part: Part, of_seed: dict[str, tuple[Case, Run]]) -> list[Exhibit]:
@@ -159,7 +173,7 @@ def _cdf(experiment: Experiment, part: Part, runs: dict[tuple[str, float], list[
         f"load {load:g}": {LABELS[scheme]: of[0].milliseconds() for (scheme, at), of in runs.items() if at == load}
         for load in part.loads
     }
-    theirs = published()[experiment.name].get(part.workload, {})
+    theirs = _published(experiment, part)
     marks: dict[str, Marks] = {}
     if "cdf" in theirs:
         for place, load in enumerate(LOADS):

@@ -22,6 +22,15 @@ def published() -> dict[str, Any]:
     return data
 
 
+def percentiles_of(*keys: str) -> list[int]:
+    """Return the percentiles of the distributions that are published under these keys."""
+    found: Any = published()
+    for key in keys:
+        found = found[key]
+    percentiles: list[int] = found["cdf_percentiles"]
+    return percentiles
+
+
 def value(*keys: str | int) -> float | None:
     """Return the number under these keys, None if there is none."""
     found: Any = published()

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.cqrd.switches import OneSwitch, TwoTiers
+from experiments.cqrd.switches import Conditions, OneSwitch, TwoTiers
 from experiments.sweep.sweep import Sweep, no_preparation, swept
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
@@ -27,6 +27,9 @@ from simulator.packet.transports import Congestion, Tcp
 
 Vector = NDArray[np.float64]
 
+OVERLOADS = {"journal": 48.0, "lcn": 24.0}
+"""The papers' load of 1, as a share of the capacity of all hosts' links; `docs/cqrd.md` says why."""
+
 SHORT, GIANT = 100_000, 1_000_000
 """Bytes below which a flow is short, and above which it is giant; flows that are not short are large."""
 
@@ -43,18 +46,20 @@ class Choices:
         min_timeout: smallest retransmission timeout in seconds, also the first one.
         handshake: True if SYN and SYN-ACK precede the data.
         gain: of DCTCP.
+        host_queue: most packets that wait in front of a host's link, 50 as in ns-2; None for no limit.
         nic_packets: most packets of a flow in its host's network card; 0 for no limit.
         window: most segments of a flow in flight.
     """
 
-    overload: float = 24.0
+    overload: float = OVERLOADS["journal"]
     sigma: float = 1.0
     payload: int = 1460
     cell: int = 1
     min_timeout: float = 2e-4
     handshake: bool = True
     gain: float = 0.0625
-    nic_packets: int = 8
+    host_queue: int | None = 50
+    nic_packets: int = 0
     window: int = 2**31
 
 
@@ -77,13 +82,23 @@ class Case:
     choices: Choices = field(default_factory=Choices)
 
     def network(self) -> Network:
-        return self.place.network(marks=self.dctcp, cell=self.choices.cell)
+        return self.place.network(conditions(self.choices, marks=self.dctcp))
 
     def drawn(self, network: Network) -> Flows:
         """Return the flows, the same for all switches."""
         load = Load(self.load * self.choices.overload)
         workload = Workload(published_flow_sizes("cqrd"), load, self.flows, LogNormal(self.choices.sigma))
         return workload.drawn(network, transport(self.choices, dctcp=self.dctcp), self.seed)
+
+
+def choices_of(paper: str) -> Choices:
+    """Return the choices for the flows of the journal or of the conference, which differ in what a load is."""
+    return Choices(overload=OVERLOADS[paper])
+
+
+def conditions(choices: Choices, *, marks: bool = False) -> Conditions:
+    """Return the conditions of a network; its queues mark packets for DCTCP."""
+    return Conditions(marks, choices.cell, transport(choices).largest_packet, choices.host_queue)
 
 
 def transport(choices: Choices, *, dctcp: bool = False) -> Tcp:

@@ -20,43 +20,52 @@ MARKED_FROM = 0.4
 """Marking threshold as a share of a queue's capacity, for all switches (journal, section 6.6)."""
 
 
-PACKET = 1500
-"""Smallest size of a crosspoint in bytes: one packet."""
-
-
 @dataclass(frozen=True)
-class Memory:
-    """Memory of a switch in front of each output.
+class Conditions:
+    """Whatever all switches and hosts of a network have in common.
 
     Attributes:
-        output: bytes of all queues of an output together.
         marks: True if queues mark packets that are capable of ECN.
         cell: bytes of a crosspoint's cell.
+        packet: bytes of the largest packet, for which a crosspoint always has room.
+        host_queue: most packets that wait in front of a host's link; None for no limit.
     """
 
-    output: int
     marks: bool = False
     cell: int = 1
+    packet: int = 1500
+    host_queue: int | None = None
+
+    def at_hosts(self) -> Fifo | None:
+        """Return the queue in front of a host's link; None for one that never overflows."""
+        return None if self.host_queue is None else Fifo(self.host_queue * self.packet)
 
 
-def queueing(scheme: str, memory: Memory, ports: int) -> Queueing:
-    """Return the queues in front of each output of a switch: one, two, or one for every input port."""
+NOTHING_SPECIAL = Conditions()
+
+
+def queueing(scheme: str, output: int, ports: int, conditions: Conditions = NOTHING_SPECIAL) -> Queueing:
+    """Return the queues in front of each output of a switch: one, two, or one for every input port.
+
+    They have `output` bytes together. A packet occupies its crosspoint until it has left.
+    """
     if scheme == "oq":
-        return _queue(memory.output, memory)
+        return _queue(output, conditions)
     if scheme == "hcf":
-        return HashedCredits(_queue(memory.output // 2, memory))
+        return HashedCredits(_queue(output // 2, conditions))
     random = scheme == "cqrd"
-    size = max(memory.output // ports, -(-PACKET // memory.cell) * memory.cell)
-    crosspoint = Fifo(size, _marking(size, memory), random_drop=random, random_mark=random, cell=memory.cell)
-    return Crosspoints(crosspoint)
+    cell = conditions.cell
+    size = max(output // ports, -(-conditions.packet // cell) * cell)
+    crosspoint = Fifo(size, _marking(size, conditions), random_drop=random, random_mark=random, cell=cell)
+    return Crosspoints(crosspoint, held_while_sent=True)
 
 
-def _queue(size: int, memory: Memory) -> Fifo:
-    return Fifo(size, _marking(size, memory))
+def _queue(size: int, conditions: Conditions) -> Fifo:
+    return Fifo(size, _marking(size, conditions))
 
 
-def _marking(size: int, memory: Memory) -> Threshold | None:
-    return Threshold(int(MARKED_FROM * size)) if memory.marks else None
+def _marking(size: int, conditions: Conditions) -> Threshold | None:
+    return Threshold(int(MARKED_FROM * size)) if conditions.marks else None
 
 
 @dataclass(frozen=True)
@@ -74,9 +83,9 @@ class OneSwitch:
     rate: float = 10_000
     delay: float = 4e-6
 
-    def network(self, *, marks: bool = False, cell: int = 1) -> Network:
-        memory = Memory(self.total // self.ports, marks, cell)
-        return single_switch(self.ports, self.rate, self.delay, queueing(self.scheme, memory, self.ports))
+    def network(self, conditions: Conditions = NOTHING_SPECIAL) -> Network:
+        queues = queueing(self.scheme, self.total // self.ports, self.ports, conditions)
+        return single_switch(self.ports, self.rate, self.delay, queues, conditions.at_hosts())
 
 
 @dataclass(frozen=True)
@@ -103,19 +112,19 @@ class TwoTiers:
         """Return the network with one scheme in all switches."""
         return cls((scheme,) * racks, scheme, output)
 
-    def network(self, *, marks: bool = False, cell: int = 1) -> Network:
+    def network(self, conditions: Conditions = NOTHING_SPECIAL) -> Network:
         network = Network()
         hosts = [network.add_host() for _ in range(len(self.racks) * self.HOSTS)]
         racks = [network.add_switch() for _ in self.racks]
         aggregations = [network.add_switch() for _ in range(self.AGGREGATIONS)]
         ports = self.HOSTS + self.AGGREGATIONS
-        memory = Memory(self.output or self.RACK_MEMORY // ports, marks, cell)
-        in_racks = {scheme: queueing(scheme, memory, ports) for scheme in dict.fromkeys(self.racks)}
-        memory = Memory(self.output or self.AGGREGATION_MEMORY // len(racks), marks, cell)
-        above = queueing(self.aggregation, memory, len(racks))
+        output = self.output or self.RACK_MEMORY // ports
+        in_racks = {scheme: queueing(scheme, output, ports, conditions) for scheme in dict.fromkeys(self.racks)}
+        output = self.output or self.AGGREGATION_MEMORY // len(racks)
+        above = queueing(self.aggregation, output, len(racks), conditions)
         for host in hosts:
             rack = host // self.HOSTS
-            network.connect((host, racks[rack]), self.HOST_RATE, self.DELAY)
+            network.connect((host, racks[rack]), self.HOST_RATE, self.DELAY, queueing=conditions.at_hosts())
             network.connect((racks[rack], host), self.HOST_RATE, self.DELAY, queueing=in_racks[self.racks[rack]])
         for rack, scheme in zip(racks, self.racks, strict=True):
             for aggregation in aggregations:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.cqrd.published import LOADS, PERCENTILES, published, value
+from experiments.cqrd.published import LOADS, PERCENTILES, percentiles_of, published, value
 from experiments.cqrd.runs import Run
 from experiments.cqrd.switches import SWITCHES
-from experiments.results.bars import order, size
+from experiments.results.bars import limit, order, size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 
@@ -23,6 +24,9 @@ Runs = Mapping[tuple[str, float], Sequence[Run]]
 
 FCT, GOODPUT = "FCT of short flows (ms)", "goodput of large flows (Gbit/s)"
 """FCT is the flow completion time."""
+MEAN_ERROR = 0.15
+"""Most mean relative error of the average completion times, over all switches and loads."""
+
 LABELS = {**SWITCHES, "tcp-oq": "OQ, TCP"}
 
 _STATISTICS: Mapping[str, Callable[[Vector], float]] = {
@@ -122,6 +126,53 @@ def of_interfered(naming: Naming, runs: Mapping[str, Run], chosen: Mapping[str, 
     return exhibits
 
 
+def of_distribution(naming: Naming, runs: Runs) -> list[Exhibit]:
+    """Return percentiles of completion times and goodput at each load that a paper draws as distributions."""
+    exhibits = []
+    for quantity, unit, key in (("fct", FCT, "cdf"), ("goodput", GOODPUT, "goodput_cdf")):
+        for place, load in enumerate(LOADS):
+            lines = []
+            for (scheme, at), of in runs.items():
+                if at != load:
+                    continue
+                points = [
+                    Point.of(
+                        f"{percentile}th",
+                        [float(np.percentile(_values(run, quantity), percentile)) for run in of],
+                        value(*naming.keys, key, scheme, place, number),
+                    )
+                    for number, percentile in enumerate(percentiles_of(*naming.keys))
+                ]
+                lines.append(Line(LABELS[scheme], tuple(points)))
+            if not lines:
+                continue
+            exhibits.append(
+                Exhibit(
+                    name=f"{naming.name}-{quantity}-distribution-{load:g}",
+                    title=f"{naming.title}: distribution at load {load:g}",
+                    reproduces=naming.figure,
+                    backend="packet",
+                    axis="percentile",
+                    quantity=unit,
+                    lines=tuple(lines),
+                    published=published()["source"],
+                    remarks=naming.remarks,
+                )
+            )
+    return exhibits
+
+
+def mean_error(lines: Sequence[Line]) -> float | None:
+    """Return the mean relative error of all points that have a published number, None without one."""
+    errors = [
+        abs(point.value / point.published - 1)
+        for line in lines
+        for point in line.points
+        if point.value is not None and point.published
+    ]
+    return fmean(errors) if errors else None
+
+
 def ratio_checks(lines: Sequence[Line], quantity: str, within: float) -> Iterator[Check]:
     """Yield the bars for CQRD relative to OQ, within a part of the published ratio.
 
@@ -137,6 +188,8 @@ def ratio_checks(lines: Sequence[Line], quantity: str, within: float) -> Iterato
             ours, _ = _ratio(points, finer, coarser)
             if ours is not None:
                 yield order(f"{finer} / {coarser} at load {load:g}", ours, high=1.0)
+    if quantity == "fct" and (error := mean_error(lines)) is not None:
+        yield limit("mean relative error of all averages", error, high=MEAN_ERROR)
 
 
 def _ratio(points: Mapping[str, Point], one: str, other: str) -> tuple[float | None, float | None]:

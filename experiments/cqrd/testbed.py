@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from experiments.cqrd.published import published
-from experiments.cqrd.switches import SWITCHES, Memory, queueing
+from experiments.cqrd.switches import SWITCHES, queueing
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import order, size
@@ -49,7 +49,7 @@ class Outcomes:
 
 def simulate(scheme: str, seed: int, seconds: float, window: int = WINDOW) -> Outcomes:
     """Simulate two permanent long flows, and short ones from seven hosts after gaps of at most half a second."""
-    network = single_switch(PORTS, RATE, DELAY, queueing(scheme, Memory(MEMORY), PORTS))
+    network = single_switch(PORTS, RATE, DELAY, queueing(scheme, MEMORY, PORTS))
     tcp = Tcp(Congestion.NEW_RENO, handshake=True, receive_window=window)
     source, start = [], []
     for host in range(1, PORTS):

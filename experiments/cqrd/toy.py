@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from experiments.cqrd.published import published
-from experiments.cqrd.runs import Choices, transport
-from experiments.cqrd.switches import SWITCHES, Memory, queueing
+from experiments.cqrd.runs import Choices, conditions, transport
+from experiments.cqrd.switches import SWITCHES, queueing
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import order, size
@@ -41,8 +41,10 @@ class Outcomes:
 
 def simulate(scheme: str, seed: int, later: float = LATER) -> Outcomes:
     """Return the outcome of one run; the second long flow begins `later` seconds after the first."""
-    network = single_switch(PORTS, RATE, DELAY, queueing(scheme, Memory(MEMORY), PORTS))
     tcp = transport(Choices())
+    common = conditions(Choices())
+    queues = queueing(scheme, MEMORY, PORTS, common)
+    network = single_switch(PORTS, RATE, DELAY, queues, common.at_hosts())
     flows = [
         Flows.of(LONG, TARGET, tcp, size=LONG_BYTES, start=[0.0, later]),
         Flows.of(SHORT, TARGET, tcp, size=SHORT_BYTES, start=SHORT_START),

@@ -42,7 +42,7 @@ _DRAWS = "the paper gives neither its pairs of sites nor its choice among the be
 _BURSTS = "bursts of slow start meet in small buffers; Cubic needs seconds to grow back (docs/flashpass.md)"
 _WAVES = "each of 200 flows asks for twice its share at least, and data comes in waves (docs/flashpass.md)"
 _FEW = "400 flows are over before the load is steady (docs/flashpass.md)"
-_HOSTS = "the paper gives neither the rate of load 1 nor hosts' windows, and both move these times (docs/cqrd.md)"
+_HOSTS = "the paper gives neither the rate of load 1 nor hosts' queues, and both move these times (docs/cqrd.md)"
 _SLOW_HOSTS = "the authors' hosts sent less even where nothing blocked (docs/hedera_testbed.md)"
 
 SIZE_BARS: Mapping[str, SizeBar | None] = {
@@ -79,7 +79,7 @@ SIZE_BARS: Mapping[str, SizeBar | None] = {
     "cqrd-*-99th": SizeBar(0.25, 0.0, _HOSTS),
     "cqrd-*-fct": SizeBar(0.25, 0.0, _HOSTS),
     # 15 % of each mean, as the issue on fidelity asks.
-    "cqrd-exp4-average": SizeBar(0.15, 0.0, "memory of a crosspoint is freed when its packet begins to leave"),
+    "cqrd-exp4-average": SizeBar(0.15, 0.0, "the size of packets is not published; 30 KB cost as much as that is"),
     "cqrd-*": SizeBar(0.15, 0.0, _HOSTS),
     # A twentieth: the order of protocols is in differences of a tenth.
     "flashpass-fig10-throughput": SizeBar(0.05, causes={"Cubic": _BURSTS, "ExpressPass": _WAVES}),

@@ -12,10 +12,12 @@ import pytest
 from experiments.cqrd.deployment import deployed
 from experiments.cqrd.loads import Part, run_experiment
 from experiments.cqrd.published import published, value
-from experiments.cqrd.runs import Case, Run, completions, interference
-from experiments.cqrd.switches import SWITCHES, Memory, OneSwitch, TwoTiers, queueing
+from experiments.cqrd.runs import Case, Choices, Run, completions, interference
+from experiments.cqrd.switches import SWITCHES, Conditions, OneSwitch, TwoTiers, queueing
+from experiments.cqrd.tables import mean_error
 from experiments.cqrd.toy import simulate
 from experiments.registry import Settings
+from experiments.results.exhibit import Line, Point
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -36,11 +38,34 @@ def test_a_flow_that_is_there_locks_short_ones_out_of_an_output_queue_and_of_not
 
 
 def test_an_output_has_the_same_memory_under_every_scheme() -> None:
-    memory = Memory(36_000, marks=True)
-    assert queueing("oq", memory, 8) == Fifo(36_000, Threshold(14_400))
-    assert queueing("hcf", memory, 8) == HashedCredits(Fifo(18_000, Threshold(7_200)))
-    assert queueing("cq", memory, 8) == Crosspoints(Fifo(4_500, Threshold(1_800)))
-    assert queueing("cqrd", memory, 8) == Crosspoints(Fifo(4_500, Threshold(1_800), random_drop=True, random_mark=True))
+    queues = {scheme: queueing(scheme, 36_000, 8, Conditions(marks=True)) for scheme in SWITCHES}
+    random = Fifo(4_500, Threshold(1_800), random_drop=True, random_mark=True)
+    assert queues == {
+        "oq": Fifo(36_000, Threshold(14_400)),
+        "hcf": HashedCredits(Fifo(18_000, Threshold(7_200))),
+        "cq": Crosspoints(Fifo(4_500, Threshold(1_800)), held_while_sent=True),
+        "cqrd": Crosspoints(random, held_while_sent=True),
+    }
+
+
+def test_a_crosspoint_has_room_for_a_packet_whatever_its_share() -> None:
+    for packet, room in ((1_500, 1_500), (1_000, 1_250)):
+        crosspoints = queueing("cq", 30_000, 24, Conditions(packet=packet))
+        assert isinstance(crosspoints, Crosspoints)
+        assert crosspoints.queue.limit == room
+
+
+def test_hosts_queue_as_many_packets_as_the_choices_say() -> None:
+    case = Case(OneSwitch("oq"), 10, 0.1, 1)
+    assert {link.queueing for link in case.network().links if link.source in case.network().hosts} == {Fifo(75_000)}
+    without = replace(case, choices=Choices(host_queue=None))
+    assert {link.queueing for link in without.network().links if link.source in without.network().hosts} == {Fifo()}
+
+
+def test_the_mean_error_is_that_of_all_points_with_a_published_number() -> None:
+    lines = [Line("a", (Point(0.1, 1.1, published=1.0), Point(0.4, 5.0))), Line("b", (Point(0.1, 0.7, published=1.0),))]
+    assert mean_error(lines) == pytest.approx(0.2)
+    assert mean_error([Line("a", (Point(0.4, 5.0),))]) is None
 
 
 def test_all_schemes_meet_the_same_flows() -> None:
