@@ -18,11 +18,18 @@ if TYPE_CHECKING:  # its modules import matplotlib, which takes a second
 _SEEDS, _TESTBED_SEEDS, _FULL_SEEDS = 1, 2, 5
 
 _TESTBED_FLOWS = {"quick": (200, 50), "default": (2_000, 3_000), "full": (20_000, 10_000)}
-_SIMULATED_FLOWS = {"quick": (200, 40), "default": (4_000, 4_000), "full": (60_000, 13_000)}
+_SIMULATED_FLOWS = {"quick": (200, 40), "default": (20_000, 4_000), "full": (60_000, 13_000)}
 """Flows of web search and of data mining in each run; the paper's simulations start flows for two seconds.
 
 A few of data mining's flows carry most of its bytes: with so few that they hardly meet, schemes differ little.
 """
+
+_OWN_DEFAULT = {
+    "hermes-table2": (20_000, 8_000),
+    "hermes-fig12": (40_000, 4_000),
+    "hermes-fig17": (8_000, 4_000),
+}
+"""Flows of the default where an experiment has so few runs that they can be longer, or so many that they cannot."""
 
 _LOADS = (0.3, 0.5, 0.7, 0.9)
 _FEW_LOADS = (0.5, 0.7, 0.9)
@@ -55,6 +62,7 @@ def where_of(
 
 
 def extent_of(
+    name: str,
     settings: Settings,
     args: argparse.Namespace,
     workloads: Sequence[str],
@@ -62,13 +70,14 @@ def extent_of(
     *,
     testbed: bool = False,
 ) -> Extent:
-    """Return the size of a run: `loads` are those of the default and of `--full`."""
+    """Return the size of an experiment's runs: `loads` are those of the default and of `--full`."""
     from experiments.hermes.loads import Extent  # noqa: PLC0415  # slow to import: matplotlib
 
     size = "quick" if settings.quick else "full" if args.full else "default"
-    flows = dict(
-        zip(("web-search", "data-mining"), (_TESTBED_FLOWS if testbed else _SIMULATED_FLOWS)[size], strict=True)
-    )
+    counts = (_TESTBED_FLOWS if testbed else _SIMULATED_FLOWS)[size]
+    if size == "default":
+        counts = _OWN_DEFAULT.get(name, counts)
+    flows = dict(zip(("web-search", "data-mining"), counts, strict=True))
     chosen = loads[1] if args.full else loads[0]
     if settings.quick:
         chosen = (chosen[len(chosen) // 2],)
@@ -91,7 +100,7 @@ _CUT = (_CUT_LOADS, _FULL_CUT_LOADS)
 def hermes_fig9(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.loads import run_testbed  # noqa: PLC0415  # slow to import: matplotlib
 
-    extent = extent_of(settings, args, _BOTH, (_LOADS[:3], _FULL_LOADS), testbed=True)
+    extent = extent_of("hermes-fig9", settings, args, _BOTH, (_LOADS[:3], _FULL_LOADS), testbed=True)
     return run_testbed(extent, where_of(settings, args, output, progress, _TESTBED_SEEDS), cut=False)
 
 
@@ -107,7 +116,7 @@ def hermes_fig9(settings: Settings, args: argparse.Namespace, output: OutputFold
 def hermes_fig10(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.loads import run_testbed  # noqa: PLC0415  # slow to import: matplotlib
 
-    extent = extent_of(settings, args, _BOTH, _CUT, testbed=True)
+    extent = extent_of("hermes-fig10", settings, args, _BOTH, _CUT, testbed=True)
     return run_testbed(extent, where_of(settings, args, output, progress, _TESTBED_SEEDS), cut=True)
 
 
@@ -123,7 +132,7 @@ def hermes_fig10(settings: Settings, args: argparse.Namespace, output: OutputFol
 def hermes_fig11(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.loads import run_testbed_sizes  # noqa: PLC0415  # slow to import: matplotlib
 
-    extent = extent_of(settings, args, _BOTH[:1], _CUT, testbed=True)
+    extent = extent_of("hermes-fig11", settings, args, _BOTH[:1], _CUT, testbed=True)
     return run_testbed_sizes(extent, where_of(settings, args, output, progress, _TESTBED_SEEDS))
 
 
@@ -139,7 +148,7 @@ def hermes_fig11(settings: Settings, args: argparse.Namespace, output: OutputFol
 def hermes_fig12(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.loads import run_symmetric  # noqa: PLC0415  # slow to import: matplotlib
 
-    extent = extent_of(settings, args, _BOTH, (_FEW_LOADS, _LOADS))
+    extent = extent_of("hermes-fig12", settings, args, _BOTH, (_FEW_LOADS, _LOADS))
     return run_symmetric(extent, where_of(settings, args, output, progress))
 
 
@@ -155,7 +164,7 @@ def hermes_fig12(settings: Settings, args: argparse.Namespace, output: OutputFol
 def hermes_fig13(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.loads import run_asymmetric  # noqa: PLC0415  # slow to import: matplotlib
 
-    extent = extent_of(settings, args, ("web-search",))
+    extent = extent_of("hermes-fig13", settings, args, ("web-search",))
     return run_asymmetric("web-search", extent, where_of(settings, args, output, progress))
 
 
@@ -171,5 +180,5 @@ def hermes_fig13(settings: Settings, args: argparse.Namespace, output: OutputFol
 def hermes_fig14(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.loads import run_asymmetric  # noqa: PLC0415  # slow to import: matplotlib
 
-    extent = extent_of(settings, args, ("data-mining",))
+    extent = extent_of("hermes-fig14", settings, args, ("data-mining",))
     return run_asymmetric("data-mining", extent, where_of(settings, args, output, progress))

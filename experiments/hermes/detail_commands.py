@@ -52,7 +52,7 @@ def hermes_motivation(
 def hermes_table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.visibility import run_visibility  # noqa: PLC0415  # slow to import: matplotlib
 
-    extent = extent_of(settings, args, _BOTH, _TABLE_LOADS)
+    extent = extent_of("hermes-table2", settings, args, _BOTH, _TABLE_LOADS)
     return run_visibility(extent, where_of(settings, args, output, progress))
 
 
@@ -83,7 +83,7 @@ def hermes_table6(settings: Settings, args: argparse.Namespace, output: OutputFo
 def hermes_fig15(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.parameters import run_gaps  # noqa: PLC0415  # slow to import: matplotlib
 
-    return run_gaps(extent_of(settings, args, _WEB), where_of(settings, args, output, progress))
+    return run_gaps(extent_of("hermes-fig15", settings, args, _WEB), where_of(settings, args, output, progress))
 
 
 @experiment(
@@ -98,7 +98,9 @@ def hermes_fig15(settings: Settings, args: argparse.Namespace, output: OutputFol
 def hermes_fig16(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.failures import run_drops  # noqa: PLC0415  # slow to import: matplotlib
 
-    return run_drops(extent_of(settings, args, _WEB, _FAULT_LOADS), where_of(settings, args, output, progress))
+    return run_drops(
+        extent_of("hermes-fig16", settings, args, _WEB, _FAULT_LOADS), where_of(settings, args, output, progress)
+    )
 
 
 @experiment(
@@ -113,7 +115,9 @@ def hermes_fig16(settings: Settings, args: argparse.Namespace, output: OutputFol
 def hermes_fig17(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.failures import run_hole  # noqa: PLC0415  # slow to import: matplotlib
 
-    return run_hole(extent_of(settings, args, _WEB, _FAULT_LOADS), where_of(settings, args, output, progress))
+    return run_hole(
+        extent_of("hermes-fig17", settings, args, _WEB, _FAULT_LOADS), where_of(settings, args, output, progress)
+    )
 
 
 @experiment(
@@ -128,7 +132,9 @@ def hermes_fig17(settings: Settings, args: argparse.Namespace, output: OutputFol
 def hermes_fig18(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.parameters import run_parts  # noqa: PLC0415  # slow to import: matplotlib
 
-    return run_parts(extent_of(settings, args, _MINING, _PART_LOADS), where_of(settings, args, output, progress))
+    return run_parts(
+        extent_of("hermes-fig18", settings, args, _MINING, _PART_LOADS), where_of(settings, args, output, progress)
+    )
 
 
 @experiment(
@@ -144,4 +150,6 @@ def hermes_fig19(settings: Settings, args: argparse.Namespace, output: OutputFol
     from experiments.hermes.parameters import run_thresholds  # noqa: PLC0415  # slow to import: matplotlib
 
     sparse = 1 if args.full else _SPARSE
-    return run_thresholds(extent_of(settings, args, _BOTH), where_of(settings, args, output, progress), sparse)
+    return run_thresholds(
+        extent_of("hermes-fig19", settings, args, _BOTH), where_of(settings, args, output, progress), sparse
+    )

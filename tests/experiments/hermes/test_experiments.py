@@ -121,7 +121,7 @@ def test_published_numbers_have_one_for_each_load() -> None:
 def test_only_the_full_extent_has_all_loads_and_seeds_of_the_paper(size: str) -> None:
     settings = replace(SETTINGS, quick=size == "quick")
     args = options(full=size == "full")
-    extent = command.extent_of(settings, args, ("web-search",))
+    extent = command.extent_of("hermes-fig13", settings, args, ("web-search",))
     where = command.where_of(settings, args, OutputFolder(Path("unused")), Progress(io.StringIO()))
     assert (len(extent.loads) == 7) == (size == "full")
     assert (where.settings.repetitions == 5) == (size == "full")
