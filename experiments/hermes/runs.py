@@ -155,10 +155,14 @@ class Measured:
 def measure(
     name: str, grids: Sequence[Grid], settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
 ) -> list[Measured]:
-    """Return the runs of all grids, as one sweep; finished ones are kept in `output` until all are done."""
+    """Return the runs of all grids, as one sweep; finished ones are kept in `output` until all are done.
+
+    A case that several grids share runs once.
+    """
     seeds = settings.seeds
     keyed = [grid.cases(seeds) for grid in grids]
-    cases = [case for of_grid in keyed for of_key in of_grid.values() for case in of_key]
+    wanted = [case for of_grid in keyed for of_key in of_grid.values() for case in of_key]
+    cases = list({repr(case): case for case in wanted}.values())
     # Those that take longest come first, so that no worker is left alone with one at the end.
     order = sorted(range(len(cases)), key=lambda place: -cases[place].load)
     sweep = Sweep(
@@ -170,8 +174,8 @@ def measure(
         cases=[cases[place] for place in order],
     )
     with swept(sweep, workers, output, progress) as found:
-        by_case = dict(zip(order, found, strict=True))
-        left = iter([by_case[place] for place in range(len(cases))])
+        by_case = {repr(cases[place]): run for place, run in zip(order, found, strict=True)}
+        left = iter([by_case[repr(case)] for case in wanted])
         return [
             Measured(grid, {key: [next(left) for _ in of_key] for key, of_key in of_grid.items()})
             for grid, of_grid in zip(grids, keyed, strict=True)

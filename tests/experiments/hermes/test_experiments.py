@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from experiments.hermes import command, detail_commands, motivation, probing
+from experiments.hermes import command, detail_commands, motivation, probing, runs
 from experiments.hermes.faults import Drops, Hole
 from experiments.hermes.loads import Where
 from experiments.hermes.networks import SIMULATED
@@ -98,6 +98,25 @@ def test_a_grid_has_a_run_for_each_scheme_load_and_seed_in_their_places(tmp_path
     single = outcome(None, Case(SMALL, schemes["letflow"], "web-search", 0.6, 20, 2))
     assert found.runs["letflow", 0.6][1] == single
     assert found.ratio("letflow", "letflow", 0.3) == 1.0
+
+
+def test_a_case_that_grids_share_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[Case] = []
+
+    def counted(ready: None, case: Case) -> dict[str, Any]:
+        ran.append(case)
+        return outcome(ready, case)
+
+    monkeypatch.setattr(runs, "outcome", counted)
+    ecmp, letflow = Scheme.of("ecmp", SMALL), Scheme.of("letflow", SMALL)
+    grids = [
+        Grid(SMALL, "web-search", schemes, (0.5,), 10)
+        for schemes in ({"ecmp": ecmp, "other": letflow}, {"plain": ecmp})
+    ]
+    where = where_in(tmp_path)
+    one, other = measure("shared", grids, SETTINGS, Workers(1), where.output, where.progress)
+    assert len(ran) == 2
+    assert other.runs["plain", 0.5] == one.runs["ecmp", 0.5] != one.runs["other", 0.5]
 
 
 def test_the_order_of_schemes_is_held_against_the_published_one(tmp_path: Path) -> None:
