@@ -20,14 +20,18 @@ BETTER, OVER_HERMES = 1.3, {"ecmp": (1.5, 2.6)}
 """Bars of random drops: every other relative to Hermes, and ECMP."""
 
 UNFINISHED = {"hermes": (None, 0.0), "ecmp": (1.0, 2.5), "conga": (4.0, 12.0)}
-"""Bars of the black hole: % of flows that do not end."""
+"""Bars of the black hole: % of flows that do not end and whose data it swallows."""
 
 READINGS = {
-    "from half of a rack's hosts": Hole(0.5, wide=True),
     "from all hosts of a rack": Hole(1.0, wide=True),
+    "from half of a rack's hosts": Hole(0.5, wide=True),
     "of half of the pairs from the first rack to the last": Hole(0.5),
 }
-"""Readings of "half of the source-destination pairs from rack 1 to rack 8"; the last is that of the letter."""
+"""Readings of "half of the source-destination pairs from rack 1 to rack 8".
+
+The first is the default of the authors' public simulation, whose flow monitor sees the two directions of a connection
+apart: flows whose acknowledgements vanish have delivered all they sent. The last is that of the letter.
+"""
 
 NEXT_BEST = 1.6
 """Bar of the black hole: the best other relative to Hermes."""
@@ -70,18 +74,18 @@ def run_hole(extent: Extent, where: Where) -> Outcome:
 
 def _hole(name: str, reading: str, found: Measured, *, with_bars: bool) -> list[Exhibit]:
     title = f"web search, {SIMULATED.name}, a spine swallows packets {reading}"
+    swallowed = "Data and acknowledgements are swallowed; packets in the other direction are not."
+    shown = {
+        "overall average": ("overall", f"An unfinished flow counts with its age {PATIENCE:g} s after the last start."),
+        "unfinished": ("unfinished", swallowed),
+        "unfinished data": ("unfinished-data", f"{swallowed} Only flows count whose data is."),
+    }
+    bars = {"overall average": _next_best(found), "unfinished data": _unfinished(found)}
     made = []
-    for letter, statistic in (("a", "overall average"), ("b", "unfinished")):
-        checks: list[Check] = []
-        if with_bars:
-            checks = _unfinished(found) if statistic == "unfinished" else _next_best(found)
-        said = (
-            f"An unfinished flow counts with its age {PATIENCE:g} s after the last start."
-            if statistic != "unfinished"
-            else "Data and acknowledgements are swallowed; packets in the other direction are not.",
-        )
-        naming = Naming(f"{name}-{statistic.partition(' ')[0]}", f"Figure 17{letter}", title, remarks=said)
-        made.append(over_loads(naming, found, statistic, theirs_of("fig17", statistic), checks))
+    for statistic, (suffix, said) in shown.items():
+        theirs = theirs_of("fig17", statistic.removesuffix(" data"))
+        naming = Naming(f"{name}-{suffix}", f"Figure 17{'a' if suffix == 'overall' else 'b'}", title, remarks=(said,))
+        made.append(over_loads(naming, found, statistic, theirs, bars.get(statistic, ()) if with_bars else ()))
     return made
 
 
@@ -89,7 +93,7 @@ def _unfinished(found: Measured) -> list[Check]:
     checks = []
     for scheme, bounds in UNFINISHED.items():
         for load in found.grid.loads:
-            values = [value for value in found.values(scheme, load, "unfinished") if value is not None]
+            values = [value for value in found.values(scheme, load, "unfinished data") if value is not None]
             checks.append(Check(f"{label_of(scheme)} unfinished at {load:g}", sum(values) / len(values), *bounds))
     return checks
 

@@ -6,8 +6,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from experiments.hermes.networks import Fabric
 from simulator.packet.faults import BlackHole, RandomDrop, SwitchFault
+from simulator.packet.flows import Flows
 from simulator.packet.scenario import Setting
 from simulator.portable_random import Draws
 
@@ -23,6 +27,11 @@ class Fault(ABC):
     @abstractmethod
     def of(self, fabric: Fabric, seed: int) -> SwitchFault:
         """Return the fault of a switch of this network."""
+
+    def loses_data(self, fabric: Fabric, seed: int, flows: Flows) -> NDArray[np.bool_]:
+        """Return True for each flow whose data the spine may lose, not only its acknowledgements."""
+        del fabric, seed
+        return np.ones(flows.count, dtype=np.bool_)
 
     def on(self, setting: Setting, fabric: Fabric) -> Setting:
         """Return the setting with the fault."""
@@ -60,6 +69,10 @@ class Hole(Fault):
         else:
             pairs = self._chosen([(one, other) for one in senders for other in last], seed)
         return BlackHole(_spine(fabric, seed), pairs)
+
+    def loses_data(self, fabric: Fabric, seed: int, flows: Flows) -> NDArray[np.bool_]:
+        pairs = set(self.of(fabric, seed).pairs)
+        return np.array([pair in pairs for pair in zip(flows.source.tolist(), flows.target.tolist(), strict=True)])
 
     def _chosen(self, of: list[Item], seed: int) -> list[Item]:
         order = Draws(seed, _PAIRS).shuffled(len(of)).tolist()

@@ -60,6 +60,12 @@ class Case:
         workload = Workload(sizes, self.fabric.load(self.load), self.flows, pattern=self.fabric.pattern)
         return workload.drawn(network, self.scheme.transport, self.seed)
 
+    def loses_data(self, flows: Flows) -> NDArray[np.bool_]:
+        """Return True for each flow whose data the fault may lose; False for all without a fault."""
+        if self.fault is None:
+            return np.zeros(flows.count, dtype=np.bool_)
+        return self.fault.loses_data(self.fabric, self.seed, flows)
+
     def setting(self) -> Setting:
         setting = Setting(seed=self.seed, load_balancer=self.scheme.balancer)
         return setting if self.fault is None else self.fault.on(setting, self.fabric)
@@ -89,6 +95,7 @@ def outcome(ready: None, case: Case) -> dict[str, Any]:
         "small 99th": _percentile(1e3 * results.completion[ended & small]),
         "large average": _mean(1e3 * results.completion[ended & (flows.size > LARGE)]),
         "unfinished": 100 * float((~ended).mean()),
+        "unfinished data": 100 * float((~ended & case.loses_data(flows)).mean()),
         "active": float(in_time.sum()) / last,
         "dropped": int(results.dropped.sum()),
         "timeouts": int(results.timeouts.sum()),

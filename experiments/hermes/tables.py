@@ -68,7 +68,7 @@ def over_loads(
                 Point.of(f"{100 * load:g} %" if naming.bars else load, values, _published(theirs, scheme, load))
             )
         lines.append(Line(label_of(scheme), tuple(points)))
-    quantity = f"{statistic} (%)" if statistic == "unfinished" else f"completion time (ms), {statistic}"
+    quantity = f"{statistic} (%)" if statistic.startswith("unfinished") else f"completion time (ms), {statistic}"
     return Exhibit(
         name=naming.name,
         title=f"{naming.title}, {measured.grid.flows:,} flows",

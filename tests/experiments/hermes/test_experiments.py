@@ -79,6 +79,16 @@ def test_a_flow_that_never_ends_counts_with_its_age() -> None:
     assert found["overall average"] > 1e3 * PATIENCE * found["unfinished"] / 100
 
 
+def test_unfinished_flows_whose_data_vanishes_are_those_from_hosts_at_the_hole() -> None:
+    case = Case(SMALL, Scheme.of("ecmp", SMALL), "web-search", 0.3, 60, 1, Hole(1.0, wide=True))
+    flows = case.drawn(SMALL.network(1))
+    assert case.loses_data(flows).tolist() == (flows.source < SMALL.leaf_hosts).tolist()
+    found = outcome(None, case)
+    assert 0 < found["unfinished data"] < found["unfinished"]
+    assert replace(case, fault=Drops(0.01)).loses_data(flows).all()
+    assert not replace(case, fault=None).loses_data(flows).any()
+
+
 def test_silent_drops_make_flows_slower_and_all_end() -> None:
     ecmp = Scheme.of("ecmp", SMALL)
     plain, dropping = (
