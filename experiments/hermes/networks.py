@@ -66,6 +66,10 @@ class Fabric:
         """Return a load relative to the links between leaves and spines of the symmetric network."""
         return Load(part * self.spines * self.cables / self.leaf_hosts)
 
+    def offered(self, part: float) -> float:
+        """Return the bytes of payload that arrive in a second at this load."""
+        return part * self.leaves * self.spines * self.cables * self.rate * 1e6 / 8
+
     def leaf(self, place: int) -> int:
         """Return the node of a leaf."""
         return self.hosts + place

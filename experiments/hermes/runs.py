@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.hermes.concurrency import in_progress
 from experiments.hermes.faults import Fault
 from experiments.hermes.networks import Fabric
 from experiments.hermes.schemes import Scheme
@@ -87,7 +88,6 @@ def outcome(ready: None, case: Case) -> dict[str, Any]:
     ended = np.isfinite(results.completion)
     age = np.where(ended, results.completion, last + PATIENCE - flows.start)
     small = flows.size < SMALL
-    in_time = np.minimum(flows.start + age, last) - flows.start
     return {
         "overall average": _mean(1e3 * age),
         "overall 99th": _percentile(1e3 * results.completion[ended]),
@@ -96,7 +96,7 @@ def outcome(ready: None, case: Case) -> dict[str, Any]:
         "large average": _mean(1e3 * results.completion[ended & (flows.size > LARGE)]),
         "unfinished": 100 * float((~ended).mean()),
         "unfinished data": 100 * float((~ended & case.loses_data(flows)).mean()),
-        "active": float(in_time.sum()) / last,
+        "in progress": in_progress(flows.start, age, flows.size, case.fabric.offered(case.load)),
         "dropped": int(results.dropped.sum()),
         "timeouts": int(results.timeouts.sum()),
         "seconds": last,

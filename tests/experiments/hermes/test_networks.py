@@ -43,6 +43,7 @@ def test_load_one_fills_the_links_between_leaves_and_spines(fabric: Fabric, giga
     load = fabric.load(1.0)
     network = fabric.network(1)
     assert load.part * capacity(network, fabric.pattern, load.of, Draws(1, 0)) / 1000 == pytest.approx(gigabits)
+    assert fabric.offered(1.0) == gigabits * 1e9 / 8
 
 
 def test_receivers_are_under_other_leaves_and_flows_are_the_same_under_every_scheme() -> None:
