@@ -9,7 +9,7 @@ from experiments.hermes.loads import Extent, Where
 from experiments.hermes.networks import UNEQUAL
 from experiments.hermes.published import published
 from experiments.hermes.runs import Grid, Measured, measure
-from experiments.hermes.schemes import BASE, SIMULATED_HERMES, Scheme
+from experiments.hermes.schemes import ONE_WAY, SIMULATED_HERMES, Scheme
 from experiments.hermes.tables import Naming, over_loads, remarks_of
 from experiments.registry import Outcome
 from experiments.reporting.exhibit_output import write_exhibits
@@ -131,7 +131,7 @@ def run_thresholds(extent: Extent, where: Where, sparse: int) -> Outcome:
         for key in DEFAULTS
     }
     made = {
-        **{f"high rtt {us}": _with(replace(SIMULATED_HERMES, high=us * 1e-6 - BASE)) for us in swept["high rtt"]},
+        **{f"high rtt {us}": _with(replace(SIMULATED_HERMES, high=(us - ONE_WAY) * 1e-6)) for us in swept["high rtt"]},
         **{f"rtt gain {us}": _with(replace(SIMULATED_HERMES, better_round_trip=us * 1e-6)) for us in swept["rtt gain"]},
     }
     grids = [Grid(UNEQUAL, workload, made, (PARAMETER_LOAD,), flows) for workload, flows in extent.flows.items()]

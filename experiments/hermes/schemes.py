@@ -27,8 +27,8 @@ FLOWLET, TESTBED_FLOWLET = 150e-6, 800e-6
 RESEQUENCING = 500e-6
 """Seconds that receivers with a resequencing buffer hold back segments behind a gap."""
 
-BASE = 60e-6
-"""Seconds by which the paper's threshold T_RTT_high of 180 us exceeds its 1.5 times one-hop delay of 80 us."""
+ONE_WAY = 40
+"""Microseconds of the way from host to host in the empty simulated network, which the paper's thresholds contain."""
 
 SIMULATED_HERMES = Hermes()
 TESTBED_HERMES = Hermes(high=200e-6, better_round_trip=120e-6)

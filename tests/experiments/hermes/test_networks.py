@@ -7,8 +7,9 @@ import pytest
 
 from experiments.hermes.faults import Drops, Hole
 from experiments.hermes.networks import CUT_TESTBED, SIMULATED, TESTBED, UNEQUAL, Fabric
+from experiments.hermes.parameters import DEFAULTS
 from experiments.hermes.runs import Case
-from experiments.hermes.schemes import NAMES, Scheme
+from experiments.hermes.schemes import NAMES, ONE_WAY, SIMULATED_HERMES, Scheme
 from simulator.packet.routing import Ecmp
 from simulator.packet.traffic.load import capacity
 from simulator.portable_random import Draws
@@ -54,6 +55,12 @@ def test_receivers_are_under_other_leaves_and_flows_are_the_same_under_every_sch
     for flows in drawn[1:]:
         for column in ("source", "target", "size", "start"):
             assert getattr(flows, column).tolist() == getattr(first, column).tolist()
+
+
+def test_thresholds_of_figure_19_begin_at_those_of_all_other_runs() -> None:
+    assert (DEFAULTS["high rtt"] - ONE_WAY) * 1e-6 == SIMULATED_HERMES.high
+    one_way = sum(SIMULATED.network(1).links[link].delay for link in Ecmp(SIMULATED.network(1)).paths(0, 127)[0])
+    assert one_way == pytest.approx(ONE_WAY * 1e-6)
 
 
 def test_a_pair_of_hosts_has_a_path_over_each_spine_or_cable() -> None:
