@@ -27,7 +27,7 @@ A few of data mining's flows carry most of its bytes: with so few that they hard
 _OWN_DEFAULT = {
     "hermes-table2": (20_000, 8_000),
     "hermes-fig12": (40_000, 4_000),
-    "hermes-fig17": (8_000, 4_000),
+    "hermes-fig17": (4_000, 4_000),
 }
 """Flows of the default where an experiment has so few runs that they can be longer, or so many that they cannot."""
 
