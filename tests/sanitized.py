@@ -10,11 +10,13 @@ from pathlib import Path
 COMPILER = "g++"
 FLAGS = (
     *("-std=c++20", "-O1", "-g1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-D_GLIBCXX_ASSERTIONS"),
-    *("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+    "-fno-sanitize-recover=all",
 )
 
 
-def run_sanitized(driver: Path, core: Path, cases: int, flags: Sequence[str] = ()) -> str:
+def run_sanitized(
+    driver: Path, core: Path, cases: int, flags: Sequence[str] = (), sanitizers: str = "address,undefined"
+) -> str:
     """Return the output of the driver, a C++ file that takes the number of cases; `core` is the folder of the sources.
 
     Headers are also searched for beside the driver; `flags` are further ones for the compiler. The sources are compiled
@@ -30,6 +32,17 @@ def run_sanitized(driver: Path, core: Path, cases: int, flags: Sequence[str] = (
         together = Path(directory) / "core.cpp"
         together.write_text("".join(f'#include "{source.resolve()}"\n' for source in sources))
         subprocess.run(
-            [COMPILER, *FLAGS, *flags, *(f"-I{path}" for path in folders), "-o", program, driver, together], check=True
+            [
+                COMPILER,
+                *FLAGS,
+                f"-fsanitize={sanitizers}",
+                *flags,
+                *(f"-I{path}" for path in folders),
+                "-o",
+                program,
+                driver,
+                together,
+            ],
+            check=True,
         )
         return subprocess.run([program, str(cases)], check=True, stdout=subprocess.PIPE, text=True).stdout

@@ -77,6 +77,8 @@ class Study:
         outages: links that fail.
         faults: faults of switches.
         flowlet_gap: seconds of a pause between flowlets; None for that of the load balancer.
+        own_streams: each flow draws its random numbers from a stream of its own.
+        threads: of each run, which do not change its results.
     """
 
     network: Network
@@ -93,6 +95,8 @@ class Study:
     outages: Sequence[Outage] = ()
     faults: Sequence[SwitchFault] = ()
     flowlet_gap: float | None = None
+    own_streams: bool = False
+    threads: int = 1
 
     @property
     def patience(self) -> float:
@@ -118,6 +122,7 @@ class Study:
             "details": self.details,
             "load_balancer": self.load_balancer,
             "flowlet_gap": self.flowlet_gap,
+            "own_streams": self.own_streams,
             "credits": repr(self.credits),
             "faults": digest([list(map(repr, self.outages)), list(map(repr, self.faults))]),
         }
@@ -155,7 +160,14 @@ def _simulation(study: Study, run: Run) -> Simulation:
     balancer = LOAD_BALANCERS[study.load_balancer]
     if study.flowlet_gap is not None:
         balancer = balancer.with_gap(study.flowlet_gap)
-    setting = Setting(run.seed, study.outages, load_balancer=balancer, faults=study.faults)
+    setting = Setting(
+        run.seed,
+        study.outages,
+        load_balancer=balancer,
+        faults=study.faults,
+        own_streams=study.own_streams,
+        threads=study.threads,
+    )
     return Simulation(network, [flows], setting)
 
 

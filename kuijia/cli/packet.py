@@ -43,7 +43,7 @@ _LAST_SEED = 2**63 - 1
 _OF_SOME_NETWORKS = {"topology_format": "--format", "default_capacity": "--capacity", "fabric_rate": "--fabric-rate"}
 """Options that not all networks have, by the names of the parsed arguments."""
 
-_NOT_TOLD = ("run", "json", "verbose", "output", "workers", "cluster")
+_NOT_TOLD = ("run", "json", "verbose", "output", "workers", "cluster", "threads")
 """Arguments that do not change the results."""
 
 
@@ -140,6 +140,8 @@ def _study(args: argparse.Namespace, assumptions: list[str]) -> Study:
         faults.outages,
         faults.switches,
         args.flowlet_gap,
+        args.own_streams,
+        args.threads,
     )
 
 

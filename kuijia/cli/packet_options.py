@@ -76,6 +76,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="BYTES",
         help="bounds between classes of sizes, separated by commas (default: 100000,1000000)",
     )
+    runs.add_argument(
+        "--threads",
+        type=whole_number(1, 64),
+        default=1,
+        metavar="N",
+        help="threads of each run, with the same results: for networks of several sites, whose links are long "
+        "(default: %(default)s)",
+    )
+    runs.add_argument(
+        "--own-streams",
+        action="store_true",
+        help="flows draw random numbers from streams of their own; FlashPass and BBR need this for --threads",
+    )
     runs.add_argument("--details", action="store_true", help="with -o: also every flow and every link, as CSV")
     add_workers(parser)
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for the results, as JSON and CSV")

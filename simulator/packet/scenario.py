@@ -51,6 +51,9 @@ class Setting:
         probe_every: seconds between two samples.
         load_balancer: how packets are divided among paths.
         faults: faults of switches that routing does not notice.
+        own_streams: each flow's transport draws from its own stream of random numbers, not all from one.
+        threads: that do the run, each some parts of the network, with the same results. Several need long links
+            between the parts, and nothing that these share.
     """
 
     seed: int = 1
@@ -59,6 +62,8 @@ class Setting:
     probe_every: float = LONGEST
     load_balancer: LoadBalancer = field(default_factory=LoadBalancer)
     faults: Sequence[SwitchFault] = ()
+    own_streams: bool = False
+    threads: int = 1
 
 
 def core_scenario(network: Network, groups: Sequence[Flows], setting: Setting) -> tuple[_core.Scenario, RouteTable]:
@@ -69,7 +74,7 @@ def core_scenario(network: Network, groups: Sequence[Flows], setting: Setting) -
         NoPathError: a flow has no path to its target.
     """
     check_sizes(network, groups)
-    scenario = _core.Scenario(setting.seed, network.nodes)
+    scenario = _core.Scenario(setting.seed, network.nodes, setting.own_streams)
     _set_links(scenario, network)
     table = _set_flows(scenario, network, groups, setting)
     drops, holes = fault_columns(network, setting.faults)

@@ -26,6 +26,9 @@ from simulator.packet.units import LONGEST, picoseconds, seconds
 _EVENTS_AT_A_TIME = 1_000_000
 """Events between two checks for Ctrl-C and calls of progress: about a tenth of a second."""
 
+_LESS_OFTEN = 8
+"""Times as many by several threads, which all wait for the last one at each check."""
+
 Progress = Callable[["Simulation"], None]
 
 
@@ -50,7 +53,9 @@ class Simulation:
         self._calls: list[tuple[int, int, Callable[[], object]]] = []
         self._called = 0
         with _refusals():
-            self._core = _core.Simulation(scenario)
+            threads = self.setting.threads
+            self._events_at_a_time = _EVENTS_AT_A_TIME * (_LESS_OFTEN if threads > 1 else 1)
+            self._core = _core.PartedSimulation(scenario, threads) if threads > 1 else _core.Simulation(scenario)
 
     def run(self, until: float = LONGEST, progress: Progress | None = None, patience: float = LONGEST) -> bool:
         """Run until `until` seconds, or until no events are left and no functions of `at` are due.
@@ -69,7 +74,7 @@ class Simulation:
                 self._run_to(stop, progress, patient if call is None else stop)
                 if call is None or call > end:
                     return True
-                self._core.advance(call)
+                self._steered.advance(call)
                 heapq.heappop(self._calls)[2]()
         except KeyboardInterrupt:
             return False
@@ -80,7 +85,7 @@ class Simulation:
         before, received = -1, 0
         while before != received:
             goal = min(stop, max(self._core.now, settled) + patience)
-            while not self._core.run(goal, _EVENTS_AT_A_TIME):
+            while not self._core.run(goal, self._events_at_a_time):
                 if progress is not None:
                     progress(self)
             if goal == stop or self._core.now < goal:
@@ -121,10 +126,10 @@ class Simulation:
         columns = flow_columns([flows], self._table.taken[first:], self._transports)
         (transport,) = ready_transports(self.network, [flows], self._table, first)
         with _refusals():
-            self._core.add_transport(core_rules(transport))
+            self._steered.add_transport(core_rules(transport))
             self._transports += 1
             self._add_paths(routes, sets)
-            self._core.add_flows(**columns)
+            self._steered.add_flows(**columns)
         self.flows = [*self.flows, flows]
         self._start = np.concatenate([self._start, seconds(picoseconds(flows.start))])
         return range(first, first + flows.count)
@@ -138,7 +143,7 @@ class Simulation:
         routes, sets = (table[0].size - 1 for table in (self._table.arrays(), self._table.sets()))
         forward, backward = self._table.move(flow, path)
         self._add_paths(routes, sets)
-        self._core.move_flow(flow, forward, backward)
+        self._steered.move_flow(flow, forward, backward)
 
     def label(self, path: Sequence[int]) -> int:
         """Return the label of packets that senders send on this path, given as numbers of links.
@@ -161,7 +166,7 @@ class Simulation:
             UnsoundError: the node is no switch, or switches do not forward by labels.
         """
         with _refusals():
-            labels, links = self._core.label_table(switch)
+            labels, links = self._steered.label_table(switch)
         return dict(zip(labels.tolist(), links.tolist(), strict=True))
 
     def set_label_table(self, switch: int, table: Mapping[int, int]) -> None:
@@ -175,7 +180,7 @@ class Simulation:
             if (wrong := next((number for number in numbers if not 0 <= number < end), None)) is not None:
                 raise UnsoundError((what,), f"{wrong} is none", f"0 to {end - 1}")
         with _refusals():
-            self._core.set_label_table(
+            self._steered.set_label_table(
                 switch, np.array(labels, np.uint32), np.array([table[label] for label in labels], np.uint32)
             )
 
@@ -198,7 +203,7 @@ class Simulation:
         The bytes that wait in the link's queue are `queued`, their maximum `queued_peak`. The values change when the
         simulation runs; call this again after a run, as packets are counted only on request.
         """
-        return self._core.port_counters()
+        return self._steered.port_counters()
 
     def flow_counters(self) -> dict[str, NDArray[Any]]:
         """Return views, not copies, of the numbers counted for each flow, as in `FlowResults`; read-only.
@@ -206,24 +211,30 @@ class Simulation:
         They change when the simulation runs; call again after a run, as transports hand over their counters when
         somebody asks. Views from before `add_flows` may keep the values that they had then.
         """
-        return self._core.flow_counters()
+        return self._steered.flow_counters()
 
     def _set_link(self, link: int, *, up: bool, known: bool) -> None:
         with _refusals():
-            self._core.set_link(link, up)
+            self._steered.set_link(link, up)
             if known:
-                self._core.set_known(link, up)
+                self._steered.set_known(link, up)
 
     def _add_paths(self, routes: int, sets: int) -> None:
         """Hand over the paths from number `routes` on, and the sets of paths from number `sets` on."""
         first_link, links = self._table.arrays()
         first_path, paths = self._table.sets()
-        self._core.add_paths(
+        self._steered.add_paths(
             first_link[routes:] - first_link[routes],
             links[first_link[routes] :],
             first_path[sets:] - first_path[sets],
             paths[first_path[sets] :],
         )
+
+    @property
+    def _steered(self) -> _core.Simulation:
+        if isinstance(self._core, _core.PartedSimulation):
+            raise UnsoundError(("threads",), f"{self.setting.threads} cannot be steered, or read without copies", "1")
+        return self._core
 
     @property
     def now(self) -> float:

@@ -20,6 +20,7 @@ from benchmarks import (
     hedera_round,
     networks,
     packet_growth,
+    packet_two_cores,
     te_large,
     te_paths,
     te_resolve,
@@ -71,6 +72,7 @@ def test_every_benchmark_is_registered() -> None:
         "flow-maxmin",
         "fig4-full",
         "packet-growth",
+        "packet-two-cores",
         "packet-vs-ns3",
         "packet-vs-htsim",
         *HEDERA,
@@ -198,6 +200,15 @@ def test_packets_of_growing_networks_are_compared_with_those_of_the_smallest(
     assert [row["hosts"] for row in rows] == [2, 16]
     for row in rows:  # packets cross 6 links, and so do their acknowledgements
         assert row["hops/s"] / row["data packets/s"] == pytest.approx(12, rel=0.1)
+
+
+def test_a_run_by_two_threads_is_compared_with_one_by_one(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packet_two_cores, "_SECONDS", {"FlashPass": 0.2, "DCTCP": 0.5})
+    monkeypatch.setattr(packet_two_cores, "_REPETITIONS", 1)
+    for comparison in complete("packet-two-cores", packet_two_cores.packet_two_cores(setting)):
+        goals = comparison.detail["goals"]
+        assert isinstance(goals, list)
+        assert goals[0]["met"]
 
 
 @pytest.mark.ovs

@@ -1,6 +1,7 @@
 // The core's interface to Python.
 #include "binding_routing.hpp"
 #include "binding_rules.hpp"
+#include "parted_simulation.hpp"
 #include "random.hpp"
 #include "simulation.hpp"
 
@@ -37,7 +38,7 @@ template <typename Value> auto column(std::size_t rows, const Value &value) {
     return result;
 }
 
-py::dict flow_columns(const Simulation &simulation) {
+template <typename Run> py::dict flow_columns(const Run &simulation) {
     std::vector<FlowRecord> records;
     for (std::size_t flow = 0; flow < simulation.flows(); ++flow)
         records.push_back(simulation.record(flow));
@@ -58,7 +59,7 @@ py::dict flow_columns(const Simulation &simulation) {
     return columns;
 }
 
-py::dict credit_columns(const Simulation &simulation) {
+template <typename Run> py::dict credit_columns(const Run &simulation) {
     const auto of = [&](const std::uint32_t FlowRecord::*member) {
         return column(simulation.flows(), [&](std::size_t row) { return simulation.record(row).*member; });
     };
@@ -69,7 +70,7 @@ py::dict credit_columns(const Simulation &simulation) {
     return columns;
 }
 
-py::dict flow_state(const Simulation &simulation) {
+template <typename Run> py::dict flow_state(const Run &simulation) {
     const auto of = [&](const auto &value) {
         return column(simulation.flows(), [&](std::size_t row) { return value(simulation.counters(row)); });
     };
@@ -80,7 +81,7 @@ py::dict flow_state(const Simulation &simulation) {
     return columns;
 }
 
-py::dict link_columns(Simulation &simulation) {
+template <typename Run> py::dict link_columns(Run &simulation) {
     const auto now = simulation.now();
     const auto of = [&](const auto &value) {
         return column(simulation.links(), [&](std::size_t row) { return value(simulation.port(row)); });
@@ -150,7 +151,7 @@ py::dict port_counters(const py::object &owner) {
     return views;
 }
 
-py::dict totals(const Simulation &simulation) {
+template <typename Run> py::dict totals(const Run &simulation) {
     const auto &of = simulation.totals();
     py::dict values;
     values["made"] = of.made;
@@ -168,7 +169,7 @@ py::dict totals(const Simulation &simulation) {
     return values;
 }
 
-py::dict path_totals(const Simulation &simulation) {
+template <typename Run> py::dict path_totals(const Run &simulation) {
     const auto of = simulation.path_counters();
     py::dict values;
     values["moves"] = of.moves;
@@ -176,12 +177,26 @@ py::dict path_totals(const Simulation &simulation) {
     return values;
 }
 
-py::tuple probes(const Simulation &simulation, std::size_t links) {
+template <typename Run> py::tuple probes(const Run &simulation, std::size_t links) {
     const auto &times = simulation.probe_times();
     const auto &bytes = simulation.probed_bytes();
     py::array_t<std::int64_t> table({at(times.size()), at(links)});
     std::copy(bytes.begin(), bytes.end(), table.mutable_data());
     return py::make_tuple(column(times.size(), [&](std::size_t row) { return times[row]; }), table);
+}
+
+// Binds what can be done with a run by one thread or by several.
+template <typename Run> void bind_run(py::class_<Run> &of) {
+    of.def("run", &Run::run, py::arg("until"), py::arg("events"), py::call_guard<py::gil_scoped_release>())
+        .def_property_readonly("now", &Run::now)
+        .def_property_readonly("unfinished", &Run::unfinished)
+        .def("flows", &flow_columns<Run>)
+        .def("credits", &credit_columns<Run>)
+        .def("flow_state", &flow_state<Run>)
+        .def("links", &link_columns<Run>)
+        .def("totals", &totals<Run>)
+        .def("path_totals", &path_totals<Run>)
+        .def("probes", &probes<Run>, py::arg("links"));
 }
 
 } // namespace
@@ -199,13 +214,14 @@ PYBIND11_MODULE(_core, module) {
     bind_routing(module);
 
     py::class_<Scenario>(module, "Scenario")
-        .def(py::init([](std::uint64_t seed, std::uint32_t nodes) {
+        .def(py::init([](std::uint64_t seed, std::uint32_t nodes, bool own_streams) {
                  Scenario scenario;
                  scenario.seed = seed;
+                 scenario.own_streams = own_streams;
                  scenario.nodes = nodes;
                  return scenario;
              }),
-             py::arg("seed"), py::arg("nodes"))
+             py::arg("seed"), py::arg("nodes"), py::arg("own_streams") = false)
         .def("set_queueings",
              [](Scenario &scenario, std::vector<QueueingRules> all) { scenario.queueings = std::move(all); })
         .def("set_transports",
@@ -252,9 +268,13 @@ PYBIND11_MODULE(_core, module) {
             scenario.probed_every = every;
         });
 
-    py::class_<Simulation>(module, "Simulation")
-        .def(py::init<Scenario>(), py::arg("scenario"))
-        .def("run", &Simulation::run, py::arg("until"), py::arg("events"), py::call_guard<py::gil_scoped_release>())
+    py::class_<PartedSimulation> parted(module, "PartedSimulation");
+    parted.def(py::init<const Scenario &, unsigned>(), py::arg("scenario"), py::arg("threads"))
+        .def_property_readonly("parts", &PartedSimulation::parts);
+    bind_run(parted);
+    py::class_<Simulation> whole(module, "Simulation");
+    bind_run(whole);
+    whole.def(py::init<Scenario>(), py::arg("scenario"))
         .def("add_transport", &Simulation::add_transport, py::arg("rules"))
         .def(
             "add_paths",
@@ -286,16 +306,7 @@ PYBIND11_MODULE(_core, module) {
             },
             py::arg("node"), py::arg("labels"), py::arg("links"))
         .def("port_counters", &port_counters)
-        .def("flow_counters", &flow_counters)
-        .def_property_readonly("now", &Simulation::now)
-        .def_property_readonly("unfinished", &Simulation::unfinished)
-        .def("flows", &flow_columns)
-        .def("credits", &credit_columns)
-        .def("flow_state", &flow_state)
-        .def("links", &link_columns)
-        .def("totals", &totals)
-        .def("path_totals", &path_totals)
-        .def("probes", &probes, py::arg("links"));
+        .def("flow_counters", &flow_counters);
 
     py::class_<Random>(module, "Random")
         .def(py::init<std::uint64_t>(), py::arg("seed"))

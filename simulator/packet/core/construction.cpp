@@ -108,6 +108,8 @@ void Simulation::order_by_start() {
 void Simulation::add_flow(const FlowRules &rules, std::uint32_t timers) {
     const auto number = static_cast<std::uint32_t>(flows_.size());
     auto &flow = flows_.emplace_back();
+    if (scenario_.own_streams)
+        flow_draws_.emplace_back(mixed(scenario_.seed + 0x666c6f7773) + number);
     flow.rules = rules;
     take_paths(flow, rules.forward, rules.backward);
     flow.timers = timers;

@@ -22,6 +22,7 @@ struct PortCounters {
 };
 
 inline constexpr std::uint32_t no_discipline = 0xffffffff;
+inline constexpr std::uint32_t none_and_crosses = 0xfffffffe; // no discipline, and the port `crosses`
 
 // In a port with a single first-in, first-out queue, a packet's departure is known when it arrives. Such a port needs
 // no event at the end of a transmission: waiting packets are already in the list of those on the link, and `settle`
@@ -38,6 +39,7 @@ struct alignas(64) Port {
     std::int32_t untouched = 0; // bytes up to which the queue takes packets as they are
     bool up = true;
     bool lossy = false;    // the link, or the switch that sends, may lose packets
+    bool crosses = false;  // the link leads to a part of the network that another simulation does
     Time first_begins = 0; // when the transmission of the first waiting packet begins
     Backlog backlog;
     PortCounters counters;

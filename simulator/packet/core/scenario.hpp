@@ -69,6 +69,7 @@ struct RouteChange {
 
 struct Scenario {
     std::uint64_t seed = 0;
+    bool own_streams = false; // the transport of each flow draws from a stream of its own
     std::uint32_t nodes = 0;
     std::vector<LinkRules> links;
     std::vector<QueueingRules> queueings;

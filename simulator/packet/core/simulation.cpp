@@ -123,8 +123,11 @@ void Simulation::expire(std::uint32_t number) {
 
 void Simulation::arrive(std::uint32_t link) {
     auto &port = ports_[link];
-    if (port.link.empty() || pool_[port.link.head].at != now_)
+    if (port.link.empty() || pool_[port.link.head].at != now_) {
+        if (port.crosses)
+            arrive_from_part(link);
         return; // the packet was lost when the link failed
+    }
     if (port.link.head == port.first_waiting)
         port.begin_first(pool_);
     const auto id = port.link.take_first(pool_);
@@ -195,6 +198,8 @@ void Simulation::forward(PacketId id, std::uint32_t link, std::uint32_t before) 
             queue_.push(pool_[id].at, arrival_at(link));
         return;
     }
+    if (port.discipline == none_and_crosses)
+        return cross(id, link);
     Arrival arrival{pool_, port, queue_draws_, now_, before == no_hop ? 0 : ports_[before].input};
     disciplines_[port.discipline]->offer(id, arrival);
     while (!arrival.dropped.empty()) {
@@ -219,10 +224,15 @@ void Simulation::serve(std::uint32_t link) {
     port.count_sent(packet);
     port.free_at = now_ + port.rate.of(packet.size);
     packet.at = port.free_at + port.delay;
-    const bool was_empty = port.link.empty();
-    port.link.append(pool_, choice.packet);
-    if (was_empty)
-        queue_.push(packet.at, arrival_at(link));
+    if (port.crosses) {
+        post(packet, link);
+        pool_.give_back(choice.packet);
+    } else {
+        const bool was_empty = port.link.empty();
+        port.link.append(pool_, choice.packet);
+        if (was_empty)
+            queue_.push(packet.at, arrival_at(link));
+    }
     if (port.backlog.bytes() > 0)
         arm(wakes, port.free_at, link);
 }
@@ -280,8 +290,13 @@ void Simulation::start_flows() {
         auto &flow = flows_[number];
         if (flow.rules.start > now_)
             return arm(starts, flow.rules.start);
+        const bool sends = part_ == nullptr || part_->has(flow.source);
+        if (!sends && (flow.datagrams || !part_->has(flow.target)))
+            continue;
         flow.transport = std::visit([&](const auto &rules) { return rules.transport(flow.rules); },
                                     scenario_.transports[flow.rules.transport]);
+        if (!sends)
+            continue;
         Host host(*this, number, now_);
         flow.transport->start(host);
         end_if_over(flow);
@@ -294,6 +309,8 @@ void Simulation::end_if_over(Flow &flow) {
     take_counters(flow, flow.record);
     if (listener_ != nullptr)
         listener_->ended(static_cast<std::uint32_t>(&flow - flows_.data()), now_);
+    if (part_ != nullptr)
+        tell_end(static_cast<std::uint32_t>(&flow - flows_.data()));
     flow.transport.reset();
     flow.over = false;
     --unfinished_;

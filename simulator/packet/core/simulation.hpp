@@ -4,6 +4,7 @@
 #include "event_queue.hpp"
 #include "faults.hpp"
 #include "packets.hpp"
+#include "part.hpp"
 #include "port.hpp"
 #include "queues/discipline.hpp"
 #include "random.hpp"
@@ -98,6 +99,7 @@ class Simulation {
 
   private:
     friend class Host;
+    friend class PartedSimulation;
     friend class PathNetwork;
 
     struct Flow {
@@ -155,6 +157,22 @@ class Simulation {
     static void note_unused(Flow &flow, const Packet &packet);
     void arm(Time &armed, Time deadline, Source source);
     void arm(Own timer, Time deadline);
+    void become(std::unique_ptr<Part> part); // before it runs
+    Part::Key run_part(Time until);
+    std::uint32_t part_of(std::uint32_t node) const { return (*part_->of_node)[node]; }
+    bool is_own(Source source) const { return source - source_of(own_timers_) < 3; }
+    std::uint32_t late_for(Source source, Time time) const;
+    bool knows_sender(std::uint32_t flow, Time time);
+    void take_over(Mail &&mail);
+    void arrive_from_part(std::uint32_t link);
+    void collect(std::vector<Mail> &mail);
+    void end_receivers(Part::Key before);
+    void end_receiver(std::uint32_t flow);
+    void tell_end(std::uint32_t flow);
+    void cross(PacketId id, std::uint32_t link);
+    void post(const Packet &packet, std::uint32_t link);
+    std::uint32_t waiting_twice(std::uint32_t link);
+    void forget_sent(Port &port);
     void make_changes();
     void fail(std::uint32_t link);
     void probe();
@@ -163,9 +181,11 @@ class Simulation {
     std::uint32_t links_;
     Time now_ = 0;
     std::uint64_t events_ = 0;
-    Random queue_draws_; // drops and marks, the stream of the seed itself
-    Random link_draws_;  // losses
-    Random host_draws_;  // of transports
+    Random queue_draws_;             // drops and marks, the stream of the seed itself
+    Random link_draws_;              // losses
+    Random host_draws_;              // of transports
+    std::vector<Random> flow_draws_; // of each flow's transport, if each has its own
+    std::unique_ptr<Part> part_;     // null unless others do other parts of the network
     SwitchFaults faults_;
     EventQueue queue_;
     bool wide_; // what events touch is too much for the processor's caches

@@ -15,6 +15,7 @@ namespace kuijia::packet {
 
 struct ExpressPassRules : CreditedRules {
     static constexpr const char *name = "ExpressPass";
+    static constexpr bool shared_by_ends = true; // the round-trip time, which the receiver measures
 
     std::uint32_t smallest_credit = 76; // bytes; sizes of credits are drawn from here
     std::uint32_t largest_credit = 92;  // to here

@@ -58,6 +58,7 @@ struct FlashPassRules : CreditedRules {
                                   number("stamp", &Of::stamp, 0, 64, "must be between 0 and 64 bytes"),
                               });
     }
+    bool draws() const { return jitter > 0; }
     const char *fault() const { return least_loss <= most_loss ? nullptr : "least_loss must be at most most_loss"; }
     std::unique_ptr<Transport> transport(const FlowRules &flow) const;
 };

@@ -115,6 +115,7 @@ struct TcpRules {
         return vegas_alpha <= vegas_beta ? nullptr : "vegas_alpha must be at most vegas_beta";
     }
 
+    bool draws() const { return congestion == Congestion::bbr; }
     bool ecn_capable() const { return ecn.value_or(congestion == Congestion::dctcp); }
     std::uint64_t packets(std::uint64_t bytes) const { return packets_of(bytes, payload); }
     std::unique_ptr<Transport> transport(const FlowRules &flow) const;

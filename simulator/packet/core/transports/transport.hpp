@@ -6,6 +6,9 @@
 //   timers       how many it uses, numbered from 0
 //   packets      of a flow of so many bytes, `endless` for one without an end
 //   transport    makes the transport of one flow; it may keep a reference to these rules, not to the flow's, which move
+// and, for runs by several threads, where each end may be in an object of its own:
+//   draws           a function: true if an end, always the same, draws random numbers; without it none does
+//   shared_by_ends  true if an end uses what only the other one knows, but for packets
 #pragma once
 
 #include "transports/host.hpp"

@@ -1,0 +1,145 @@
+"""A run by several threads: results of one thread to the bit, and refusals of what cannot be parted."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from dataclasses import astuple, replace
+
+import numpy as np
+import pytest
+
+from experiments.flashpass.schemes import Scheme
+from experiments.flashpass.wan import Case, wan
+from kuijia_base.errors import UnsoundError
+from simulator.packet.credited import ExpressPass, FlashPass
+from simulator.packet.flows import Flows
+from simulator.packet.load_balancing import LOAD_BALANCERS
+from simulator.packet.network import Network
+from simulator.packet.queues import Fifo, Red, Threshold
+from simulator.packet.scenario import Outage, Setting
+from simulator.packet.simulation import Simulation
+from simulator.packet.transports import Congestion, ConstantRate, Tcp, Transport
+from tests.sanitized import COMPILER
+from tests.simulator.packet.parts import compare
+
+SETTING = Setting(seed=3, own_streams=True)
+
+SCHEMES = {
+    "flashpass": Scheme.of("flashpass"),
+    "flashpass*": Scheme.of("flashpass*"),
+    "cubic": Scheme.of("cubic"),
+    "new-reno": Scheme(Tcp(Congestion.NEW_RENO, sack=False, first_timeout=0.2, handshake=True)),
+    "bbr": Scheme(Tcp(Congestion.BBR, first_timeout=0.2)),
+    "dctcp": Scheme(Tcp(Congestion.DCTCP, first_timeout=0.2, ack_every=2)),
+}
+
+
+def of_wan(name: str, load: float, setting: Setting) -> Simulation:
+    scheme = SCHEMES[name]
+    network = scheme.on(wan())
+    if name == "dctcp":
+        marking = Fifo(200_000, Threshold(30_000))
+        hosts = set(network.hosts)
+        links = [link if link.source in hosts else replace(link, queueing=marking) for link in network.links]
+        network = replace(network, links=links)
+    flows = Case(load, 60, setting.seed, scheme).drawn(network)
+    return Simulation(network, [flows], setting)
+
+
+def pair(transport: Transport, queueing: Fifo | None = None, loss: float = 0.0) -> tuple[Network, Flows]:
+    """Return two hosts at the ends of a link of 1 ms, and two flows between them."""
+    network = Network()
+    one, other = network.add_host(), network.add_host()
+    for ends in ((one, other), (other, one)):
+        network.connect(ends, 100.0, 1e-3, queueing=queueing or Fifo(100_000), loss=loss)
+    return network, Flows.of(np.array([one, other]), np.array([other, one]), transport, size=500_000)
+
+
+def digest(simulation: Simulation) -> str:
+    """Return a digest of all results that are the same for any number of threads."""
+    found = hashlib.sha256()
+    results = (
+        simulation.flow_results(),
+        simulation.link_results(),
+        simulation.flow_states(),
+        simulation.credit_results(),
+    )
+    for column in (column for result in results for column in astuple(result)):
+        found.update(np.ascontiguousarray(column).tobytes())
+    totals = replace(simulation.totals(), allocated=0)
+    found.update(repr((simulation.now, simulation.unfinished, totals)).encode())
+    return found.hexdigest()
+
+
+@pytest.mark.parametrize("load", [0.4, 0.9])
+@pytest.mark.parametrize("name", SCHEMES)
+def test_two_threads_give_the_results_of_one_to_the_bit(name: str, load: float) -> None:
+    one, two = (of_wan(name, load, replace(SETTING, threads=threads)) for threads in (1, 2))
+    for until in (0.05, 0.31415, 0.4):
+        assert one.run(until)
+        assert two.run(until)
+        assert digest(one) == digest(two)
+    assert one.totals().data_arrived > 1_000
+
+
+def test_two_threads_run_until_nothing_is_left_as_one_does() -> None:
+    network, flows = pair(Tcp(first_timeout=0.1), Fifo(20_000))
+    one, two = (Simulation(network, [flows], replace(SETTING, threads=threads)) for threads in (1, 2))
+    assert one.run()
+    assert two.run()
+    assert two.unfinished == 0
+    assert digest(one) == digest(two)
+
+
+def test_flows_with_streams_of_their_own_draw_the_same_beside_others() -> None:
+    network, both = pair(FlashPass(wait=0.01))
+    first = Flows.of(both.source[:1], both.target[:1], both.transport, size=both.size[:1])
+    completions = []
+    for flows in (both, first):
+        simulation = Simulation(network, [flows], SETTING)
+        assert simulation.run()
+        completions.append(simulation.flow_results().completion[0])
+    assert completions[0] == completions[1]
+
+
+@pytest.mark.parametrize(
+    ("setting", "transport", "queueing", "loss", "why"),
+    [
+        (SETTING, ExpressPass(), None, 0.0, "ends of the transport"),
+        (replace(SETTING, own_streams=False), FlashPass(wait=0.01), None, 0.0, "one stream"),
+        (SETTING, Tcp(), Fifo(100_000, Red(5_000, 50_000)), 0.0, "at random"),
+        (SETTING, Tcp(), Fifo(100_000, random_drop=True), 0.0, "at random"),
+        (SETTING, Tcp(), None, 0.01, "lossy"),
+        (replace(SETTING, load_balancer=LOAD_BALANCERS["ecmp"]), Tcp(), None, 0.0, "load balancer"),
+        (replace(SETTING, probed=[0], probe_every=0.1), Tcp(), None, 0.0, "sampled"),
+        (replace(SETTING, outages=[Outage(0, 0.01)]), Tcp(), None, 0.0, "fails"),
+    ],
+)
+def test_what_cannot_be_parted_is_refused(
+    setting: Setting, transport: Transport, queueing: Fifo | None, loss: float, why: str
+) -> None:
+    network, flows = pair(transport, queueing, loss)
+    with pytest.raises(UnsoundError, match=why):
+        Simulation(network, [flows], replace(setting, threads=2))
+
+
+def test_a_network_without_long_links_is_refused() -> None:
+    network, flows = pair(ConstantRate(10.0))
+    near = replace(network, links=[replace(link, delay=1e-6) for link in network.links])
+    with pytest.raises(UnsoundError, match=r"0\.1 ms"):
+        Simulation(near, [flows], replace(SETTING, threads=2))
+
+
+def test_a_run_in_parts_is_not_steered() -> None:
+    network, flows = pair(Tcp())
+    simulation = Simulation(network, [flows], replace(SETTING, threads=2))
+    for steer in (lambda: simulation.fail(0), lambda: simulation.add_flows(flows), simulation.flow_counters):
+        with pytest.raises(UnsoundError, match="steered"):
+            steer()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"{COMPILER} is not installed")
+def test_threads_do_not_race_and_agree_with_one_on_arbitrary_networks() -> None:
+    assert compare(300).startswith("300 cases, ")
