@@ -32,7 +32,6 @@ const FifoRules *simple_queue(const QueueingRules &queueing, std::uint32_t input
 Simulation::Simulation(Scenario scenario)
     : scenario_(validated(std::move(scenario))), links_(static_cast<std::uint32_t>(scenario_.links.size())),
       queue_draws_(scenario_.seed), link_draws_(mixed(scenario_.seed + 0x6c696e6b73)),
-      host_draws_(mixed(scenario_.seed + 0x686f737473)),
       faults_(scenario_.random_drops, scenario_.black_holes, scenario_.seed), queue_(scenario_.seed, links_),
       wide_(links_ > 1024), shortest_paths_(scenario_.nodes, scenario_.links, scenario_.hosts),
       forwarding_(std::visit([&](const auto &rules) { return rules.forwarding(shortest_paths_, scenario_.seed); },
@@ -40,6 +39,10 @@ Simulation::Simulation(Scenario scenario)
       path_choice_(
           std::visit([&](const auto &rules) { return rules.choice(path_network_, scenario_.seed); }, scenario_.choice)),
       listener_(path_choice_ != nullptr && path_choice_->listens() ? path_choice_.get() : nullptr) {
+    if (scenario_.own_streams)
+        streams_ = ~streams_;
+    else
+        host_draws_.emplace_back(mixed(scenario_.seed + 0x686f737473));
     add_ports();
     hops_.push_back(no_hop);
     for (const auto &route : scenario_.routes)
@@ -109,7 +112,7 @@ void Simulation::add_flow(const FlowRules &rules, std::uint32_t timers) {
     const auto number = static_cast<std::uint32_t>(flows_.size());
     auto &flow = flows_.emplace_back();
     if (scenario_.own_streams)
-        flow_draws_.emplace_back(mixed(scenario_.seed + 0x666c6f7773) + number);
+        host_draws_.emplace_back(mixed(scenario_.seed + 0x666c6f7773) + number);
     flow.rules = rules;
     take_paths(flow, rules.forward, rules.backward);
     flow.timers = timers;

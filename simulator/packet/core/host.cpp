@@ -5,9 +5,7 @@
 
 namespace kuijia::packet {
 
-Random &Host::random() {
-    return simulation_.flow_draws_.empty() ? simulation_.host_draws_ : simulation_.flow_draws_[flow_];
-}
+Random &Host::random() { return simulation_.host_draws_[flow_ & simulation_.streams_]; }
 
 Host::Outgoing Host::make(Way way, Kind kind, std::uint32_t size, std::uint32_t number, bool again) {
     auto &flow = simulation_.flows_[flow_];

@@ -181,11 +181,8 @@ class Simulation {
     std::uint32_t links_;
     Time now_ = 0;
     std::uint64_t events_ = 0;
-    Random queue_draws_;             // drops and marks, the stream of the seed itself
-    Random link_draws_;              // losses
-    Random host_draws_;              // of transports
-    std::vector<Random> flow_draws_; // of each flow's transport, if each has its own
-    std::unique_ptr<Part> part_;     // null unless others do other parts of the network
+    Random queue_draws_; // drops and marks, the stream of the seed itself
+    Random link_draws_;  // losses
     SwitchFaults faults_;
     EventQueue queue_;
     bool wide_; // what events touch is too much for the processor's caches
@@ -214,6 +211,9 @@ class Simulation {
     std::vector<Time> probe_times_;
     std::vector<std::int64_t> probed_bytes_;
     PacketTotals totals_;
+    std::vector<Random> host_draws_; // of all transports, or of each flow's
+    std::uint32_t streams_ = 0;      // bits of a flow's number that are the number of its stream: all or none
+    std::unique_ptr<Part> part_;     // null unless others do other parts of the network
     [[no_unique_address]] Trace trace_;
 };
 

@@ -66,6 +66,7 @@ class Generator {
             scenario.queueings = {FifoRules{}};
             scenario.links = {{slowest, second, 0, 0, 0, 1, 0}, {slowest, second, 0, 0, 1, 0, 0}};
             auto rules = drawn<Rules>(random_);
+            std::visit([](auto &each) { avoid_storms(each); }, rules);
             if constexpr (std::is_same_v<Rules, QueueingRules>)
                 scenario.queueings.front() = rules;
             else
@@ -73,6 +74,16 @@ class Generator {
             if (can_be_parted(scenario))
                 return rules;
         }
+    }
+
+    // Lets no sender try again thousands of times before an answer can come.
+    template <typename Rules> static void avoid_storms(Rules &rules) {
+        constexpr Time least = second / 100;
+        if constexpr (requires { rules.timeout; })
+            rules.timeout = std::max(rules.timeout, least);
+        if constexpr (requires { rules.min_timeout; })
+            for (auto *timeout : {&rules.first_timeout, &rules.min_timeout, &rules.max_timeout})
+                *timeout = std::max(*timeout, least);
     }
 
     void add_flow(Scenario &scenario, std::uint32_t sites) {

@@ -9,10 +9,8 @@ from dataclasses import astuple, replace
 import numpy as np
 import pytest
 
-from experiments.flashpass.schemes import Scheme
-from experiments.flashpass.wan import Case, wan
 from kuijia_base.errors import UnsoundError
-from simulator.packet.credited import ExpressPass, FlashPass
+from simulator.packet.credited import ExpressPass, FlashPass, Ports
 from simulator.packet.flows import Flows
 from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.packet.network import Network
@@ -25,26 +23,40 @@ from tests.simulator.packet.parts import compare
 
 SETTING = Setting(seed=3, own_streams=True)
 
-SCHEMES = {
-    "flashpass": Scheme.of("flashpass"),
-    "flashpass*": Scheme.of("flashpass*"),
-    "cubic": Scheme.of("cubic"),
-    "new-reno": Scheme(Tcp(Congestion.NEW_RENO, sack=False, first_timeout=0.2, handshake=True)),
-    "bbr": Scheme(Tcp(Congestion.BBR, first_timeout=0.2)),
-    "dctcp": Scheme(Tcp(Congestion.DCTCP, first_timeout=0.2, ack_every=2)),
+TRANSPORTS: dict[str, Transport] = {
+    "flashpass": FlashPass(wait=0.03),
+    "flashpass-early": FlashPass(wait=0.03, early=True),
+    "cubic": Tcp(Congestion.CUBIC),
+    "new-reno": Tcp(Congestion.NEW_RENO, sack=False, handshake=True),
+    "bbr": Tcp(Congestion.BBR),
+    "dctcp": Tcp(Congestion.DCTCP, ack_every=2),
 }
+
+SITES, HOSTS, FLOWS = 3, 4, 60
 
 
 def of_wan(name: str, load: float, setting: Setting) -> Simulation:
-    scheme = SCHEMES[name]
-    network = scheme.on(wan())
-    if name == "dctcp":
-        marking = Fifo(200_000, Threshold(30_000))
-        hosts = set(network.hosts)
-        links = [link if link.source in hosts else replace(link, queueing=marking) for link in network.links]
-        network = replace(network, links=links)
-    flows = Case(load, 60, setting.seed, scheme).drawn(network)
-    return Simulation(network, [flows], setting)
+    """Return flows between the hosts of three sites, 5 to 10 ms apart, that offer `load` on average for 0.4 s."""
+    network = Network()
+    routers = [network.add_switch() for _ in range(SITES)]
+    hosts = [network.add_host() for _ in range(SITES * HOSTS)]
+    queueing = Fifo(60_000, Threshold(20_000) if name == "dctcp" else None)
+    for place, host in enumerate(hosts):
+        for ends in ((host, routers[place % SITES]), (routers[place % SITES], host)):
+            network.connect(ends, 100.0, 1e-5, queueing=queueing)
+    for one in range(SITES):
+        for other in set(range(SITES)) - {one}:
+            network.connect((routers[one], routers[other]), 300.0, 5e-3 * max(1, one + other - 1), queueing=queueing)
+    transport = TRANSPORTS[name]
+    if isinstance(transport, FlashPass):
+        network = Ports().on(network)
+    drawn = np.random.default_rng(setting.seed)
+    source = drawn.integers(len(hosts), size=FLOWS)
+    target = (source + drawn.integers(1, len(hosts), size=FLOWS)) % len(hosts)
+    size = drawn.exponential(load * len(hosts) * 100e6 / 8 * 0.4 / FLOWS, FLOWS).astype(np.int64) + 1
+    start = drawn.uniform(0, 0.3, FLOWS)
+    nodes = np.array(hosts)
+    return Simulation(network, [Flows.of(nodes[source], nodes[target], transport, size=size, start=start)], setting)
 
 
 def pair(transport: Transport, queueing: Fifo | None = None, loss: float = 0.0) -> tuple[Network, Flows]:
@@ -73,7 +85,7 @@ def digest(simulation: Simulation) -> str:
 
 
 @pytest.mark.parametrize("load", [0.4, 0.9])
-@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("name", TRANSPORTS)
 def test_two_threads_give_the_results_of_one_to_the_bit(name: str, load: float) -> None:
     one, two = (of_wan(name, load, replace(SETTING, threads=threads)) for threads in (1, 2))
     for until in (0.05, 0.31415, 0.4):
