@@ -54,6 +54,31 @@ def test_results_are_the_same_bytes_whatever_the_number_of_workers(folder: Path)
         assert path.read_bytes() == (two / path.name).read_bytes()
 
 
+def test_results_are_the_same_whatever_the_number_of_threads(capsys: pytest.CaptureFixture[str]) -> None:
+    far = (
+        "dumbbell:4",
+        "--flows",
+        "30",
+        "--load",
+        "0.3",
+        "--delay",
+        "1e-3",
+        "--own-streams",
+        "--transport",
+        "flashpass",
+    )
+    printed = []
+    for threads in ("1", "2"):
+        assert packet(*far, "--threads", threads, "--json") == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+
+
+def test_a_network_of_short_links_is_not_divided_among_threads(capsys: pytest.CaptureFixture[str]) -> None:
+    assert packet(*SMALL, "--threads", "2") == 2
+    assert "links of less than 0.1 ms" in capsys.readouterr().err
+
+
 def test_load_balancers_by_name_have_results_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
     printed = []
     for name in ("fixed", "ecmp", "round-robin"):

@@ -18,7 +18,7 @@ constexpr std::uint32_t most_parts = 8;       // each has a table of all flows a
 
 void allow(bool holds, const std::string &problem) {
     if (!holds)
-        throw std::invalid_argument("threads: " + problem);
+        throw std::invalid_argument("the run cannot be divided among threads: " + problem);
 }
 
 // Returns the number of a component for each node, with only the links of less than this delay.
