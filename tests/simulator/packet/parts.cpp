@@ -158,7 +158,8 @@ void compare(Simulation &whole, PartedSimulation &parts) {
 }
 
 void run(Generator &generator, const Scenario &scenario) {
-    constexpr std::uint64_t most_events = 30'000;
+    constexpr std::uint64_t most_events = 30'000; // or some more
+    constexpr std::uint64_t any_number = std::uint64_t{1} << 40;
     constexpr int steps = 5;
     Simulation whole(scenario);
     PartedSimulation parts(scenario, 2);
@@ -166,10 +167,10 @@ void run(Generator &generator, const Scenario &scenario) {
         const auto until = step < steps ? step * (second / 20) + generator.below(second / 20) : 5 * second;
         // Stopped anywhere, the parts are as far as the whole is at that time.
         while (!parts.run(until, 1 + generator.below(5'000)) && parts.events() < most_events) {
-            whole.run(parts.now(), most_events * 10);
+            whole.run(parts.now(), any_number);
             compare(whole, parts);
         }
-        whole.run(parts.events() < most_events ? until : parts.now(), most_events * 10);
+        whole.run(parts.events() < most_events ? until : parts.now(), any_number);
         compare(whole, parts);
     }
 }
