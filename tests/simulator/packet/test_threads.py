@@ -104,6 +104,18 @@ def test_two_threads_run_until_nothing_is_left_as_one_does() -> None:
     assert digest(one) == digest(two)
 
 
+def test_a_receiver_does_not_answer_what_comes_after_its_sender_has_ended_far_away() -> None:
+    """A segment sent again 1.15 ms after the first one arrives 0.15 ms after the end of the sender, 1 ms away."""
+    network, flows = pair(Tcp(first_timeout=1.15e-3, min_timeout=1e-3))
+    short = replace(flows, size=np.full(2, 1_000))
+    one, two = (Simulation(network, [short], replace(SETTING, threads=threads)) for threads in (1, 2))
+    assert one.run()
+    assert two.run()
+    assert one.flow_results().retransmitted.tolist() == [1, 1]
+    assert one.totals().made == 2 * 3  # the segment, its copy, one acknowledgement
+    assert digest(one) == digest(two)
+
+
 def test_flows_with_streams_of_their_own_draw_the_same_beside_others() -> None:
     network, both = pair(FlashPass(wait=0.01))
     first = Flows.of(both.source[:1], both.target[:1], both.transport, size=both.size[:1])
