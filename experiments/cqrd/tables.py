@@ -110,19 +110,7 @@ def of_interfered(naming: Naming, runs: Mapping[str, Run], chosen: Mapping[str, 
                     for place, name in enumerate(PERCENTILES)
                 ]
                 lines.append(Line(LABELS[scheme], tuple(points)))
-            exhibits.append(
-                Exhibit(
-                    name=f"{naming.name}-{kind.lower()}-{quantity}",
-                    title=f"{naming.title}: interfered, {kind}",
-                    reproduces=naming.figure,
-                    backend="packet",
-                    axis="percentile",
-                    quantity=unit,
-                    lines=tuple(lines),
-                    published=published()["source"],
-                    remarks=naming.remarks,
-                )
-            )
+            exhibits.append(_percentiles(naming, (f"{kind.lower()}-{quantity}", f"interfered, {kind}"), unit, lines))
     return exhibits
 
 
@@ -146,20 +134,25 @@ def of_distribution(naming: Naming, runs: Runs) -> list[Exhibit]:
                 lines.append(Line(LABELS[scheme], tuple(points)))
             if not lines:
                 continue
-            exhibits.append(
-                Exhibit(
-                    name=f"{naming.name}-{quantity}-distribution-{load:g}",
-                    title=f"{naming.title}: distribution at load {load:g}",
-                    reproduces=naming.figure,
-                    backend="packet",
-                    axis="percentile",
-                    quantity=unit,
-                    lines=tuple(lines),
-                    published=published()["source"],
-                    remarks=naming.remarks,
-                )
-            )
+            name = f"{quantity}-distribution-{load:g}"
+            exhibits.append(_percentiles(naming, (name, f"distribution at load {load:g}"), unit, lines))
     return exhibits
+
+
+def _percentiles(naming: Naming, named: tuple[str, str], unit: str, lines: Sequence[Line]) -> Exhibit:
+    """Return a table of percentiles; `named` is what its name and its title end in."""
+    name, title = named
+    return Exhibit(
+        name=f"{naming.name}-{name}",
+        title=f"{naming.title}: {title}",
+        reproduces=naming.figure,
+        backend="packet",
+        axis="percentile",
+        quantity=unit,
+        lines=tuple(lines),
+        published=published()["source"],
+        remarks=naming.remarks,
+    )
 
 
 def mean_error(lines: Sequence[Line]) -> float | None:
