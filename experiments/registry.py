@@ -22,6 +22,8 @@ _MODULES = (
     "experiments.recovery.command",
     "experiments.update.command",
     "experiments.hedera.matrices",
+    "experiments.hedera.first_fit",
+    "experiments.hedera.iterations",
     "experiments.hedera.testbed",
     "experiments.hedera.shuffle",
     "experiments.hedera.shuffle_readings",

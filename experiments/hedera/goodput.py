@@ -23,9 +23,14 @@ def utilisation(flows: Vector) -> Vector:
 
 def tcp_goodput(capacity: Vector, paths: Paths, offered: Vector | float = np.inf) -> Vector:
     """Return the Mbit/s of each flow; `offered` is the rate that it could send."""
-    count = paths.first.size - 1
     crossing = np.bincount(paths.links, minlength=capacity.size)
     usable = np.where(crossing > 0, utilisation(crossing.astype(np.float64)), 1.0) * capacity
+    return fair_rates(usable, paths, offered)
+
+
+def fair_rates(capacity: Vector, paths: Paths, offered: Vector | float = np.inf) -> Vector:
+    """Return the max-min fair Mbit/s of each flow, with links filled to their capacity."""
+    count = paths.first.size - 1
     flows = Flows(
         paths.first,
         paths.links,
@@ -34,7 +39,7 @@ def tcp_goodput(capacity: Vector, paths: Paths, offered: Vector | float = np.inf
         np.ones(count, np.bool_),
         np.ones(count),
     )
-    return share(usable, flows).goodput
+    return share(capacity, flows).goodput
 
 
 def non_blocking(fabric: Fabric) -> Vector:

@@ -25,7 +25,7 @@ from hedera.matrices import Matrix, authors_matrices
 from hedera.placement.ecmp import EcmpPlacement, hashed_labels
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Elephants, Placement
-from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
+from hedera.placement.simulated_annealing import Annealing, AnnealingPerHost, SimulatedAnnealing
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 
@@ -38,14 +38,22 @@ FIRST_FIT, IN_ROUNDS, ANNEALING = "global-first-fit", "first fit in rounds", "si
 """First fit as in the authors' slides, which places every flow when it is detected and keeps the demand estimated then
 reserved, and in rounds of our scheduler, in which all flows have been detected before the first one is placed."""
 
+PER_HOST = AnnealingPerHost.name
+"""The paper's annealing alone; `ANNEALING` adds a search of single flows."""
+
 PLACEMENTS: Mapping[str, Callable[[int], Placement]] = {
     "ecmp": lambda _: EcmpPlacement(),
     FIRST_FIT: lambda _: GlobalFirstFit(),
     ANNEALING: lambda seed: SimulatedAnnealing(Annealing(seed=seed)),
+    PER_HOST: lambda seed: AnnealingPerHost(Annealing(seed=seed)),
 }
 _FIRST_FIT_REMARK = (
     "First fit places each flow when it is detected and reserves the demand that it is estimated to have at that time;"
     " in rounds of the scheduler the demands of all flows are known."
+)
+_ANNEALING_REMARK = (
+    f"{PER_HOST} is the paper's annealing alone, {ANNEALING} adds a search of single flows; both stand beside the same"
+    " published numbers."
 )
 _WORST_ANNEALED, _WORST_WITHIN, _ANNEALED_WITHIN = 0.97, 0.02, 0.01
 """The authors' lowest part under annealing, on randx4, which lacks .03 of all; margins of less than that."""
@@ -128,7 +136,7 @@ def summary(rows: list[Row], theirs: dict[str, Any]) -> dict[str, Any]:
             control, *others = theirs["rows"][row.name]
             entry["published"] = {
                 "non-blocking": control,
-                "part": {name: value / control for name, value in zip(columns[1:], others, strict=True)},
+                "part": _of_both({name: value / control for name, value in zip(columns[1:], others, strict=True)}),
             }
         matrices[row.name] = entry
     compared = [entry for entry in matrices.values() if "published" in entry]
@@ -140,10 +148,15 @@ def summary(rows: list[Row], theirs: dict[str, Any]) -> dict[str, Any]:
         "mean": {name: fmean(e["part"][name] for e in matrices.values()) for name in rows[0].parts},
         "mean_where_published": {name: fmean(e["part"][name] for e in compared) for name in rows[0].parts},
         "published_mean": {name: fmean(e["published"]["part"][name] for e in compared) for name in PLACEMENTS},
-        "published_mean_of_29": theirs["means_of_29"],
+        "published_mean_of_29": _of_both(theirs["means_of_29"]),
         "control_error": max(abs(e["non-blocking"] / e["published"]["non-blocking"] - 1) for e in compared),
         "source": theirs["source"],
     }
+
+
+def _of_both(theirs: Mapping[str, float]) -> dict[str, float]:
+    """Return the published numbers with those on annealing beside both of ours."""
+    return {**theirs, PER_HOST: theirs[ANNEALING]}
 
 
 def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
@@ -160,7 +173,7 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
             tuple(Line(name, tuple(_points(data, name))) for name in (*PLACEMENTS, IN_ROUNDS)),
             data["source"],
             tuple(_checks(data)),
-            (_FIRST_FIT_REMARK, "The published mean of all is that of the authors' 29 matrices."),
+            (_FIRST_FIT_REMARK, _ANNEALING_REMARK, "The published mean of all is that of the authors' 29 matrices."),
         ),
         Exhibit(
             f"{NAME}-control",
@@ -197,12 +210,12 @@ def _percent(part: float | None) -> float | None:
 
 
 def _checks(data: Mapping[str, Any]) -> Iterator[Check]:
-    annealed = {name: entry["part"][ANNEALING] for name, entry in data["matrices"].items()}
+    annealed = {name: entry["part"][PER_HOST] for name, entry in data["matrices"].items()}
     worst = min(annealed, key=lambda name: annealed[name])
     theirs = data["published_mean_of_29"]
-    name = f"annealing on {worst}, its worst matrix"
-    yield size(name, annealed[worst], _WORST_ANNEALED, _WORST_WITHIN, "ours also moves single flows")
-    yield size("annealing in the mean", data["mean"][ANNEALING], theirs[ANNEALING], _ANNEALED_WITHIN)
+    yield size(f"{PER_HOST} on {worst}, its worst matrix", annealed[worst], _WORST_ANNEALED, _WORST_WITHIN)
+    for name in (ANNEALING, PER_HOST):
+        yield size(f"{name} in the mean", data["mean"][name], theirs[name], _ANNEALED_WITHIN)
     ecmp = data["published_mean"]["ecmp"]
     yield size("ecmp in the mean where published", data["mean_where_published"]["ecmp"], ecmp, _ECMP_WITHIN)
     yield size(f"{FIRST_FIT} in the mean", data["mean"][FIRST_FIT], theirs[FIRST_FIT], _FIRST_FIT_WITHIN)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hedera.placement.ecmp import EcmpPlacement
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Placement
-from hedera.placement.simulated_annealing import SimulatedAnnealing
+from hedera.placement.simulated_annealing import AnnealingPerHost, SimulatedAnnealing
 from kuijia_base.errors import InputError
 
 
@@ -22,6 +22,7 @@ _MAKERS: dict[str, Callable[[], Placement]] = {
     EcmpPlacement.name: EcmpPlacement,
     GlobalFirstFit.name: GlobalFirstFit,
     SimulatedAnnealing.name: SimulatedAnnealing,
+    AnnealingPerHost.name: AnnealingPerHost,
     "optimum": _optimum,
 }
 

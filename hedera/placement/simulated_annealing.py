@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -17,6 +18,10 @@ _GREED_OF_SMALL, _GREED_OF_LARGE = 0.5, 1000.0
 _GREED_OF_FLOWS = 10.0
 _DEAREST = 2.0**31 - 1
 
+Start = Literal["drawn", "spread", "in order"]
+"""First state of the search in each pod: hosts in random slots; hosts of an edge switch below different aggregation
+switches; or the n-th host in the n-th slot, which puts hosts of an edge switch below the same one."""
+
 
 @dataclass(frozen=True)
 class Annealing:
@@ -29,6 +34,7 @@ class Annealing:
             paper's exp(c * (E - E') / T) with c = greed * T0; None for 0.5 in networks of up to 16 hosts, else 1000.
         movement_fee: cost of moving a flow that has been placed before, as a share of its demand.
         seed: the seed of all random choices.
+        start: first state; the paper has a random one.
     """
 
     iterations: int = 1000
@@ -36,6 +42,7 @@ class Annealing:
     greed: float | None = None
     movement_fee: float = 0.0
     seed: int = 1
+    start: Start = "drawn"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +73,17 @@ class Seats:
         for pod, (begin, end) in enumerate(zip(self.pod_first[:-1], self.pod_first[1:], strict=True)):
             members = np.arange(fabric.pod_first[pod], fabric.pod_first[pod + 1], dtype=np.int32)
             host[begin + random.permutation(end - begin)[: members.size]] = members
+        return host
+
+    def filled(self, fabric: Fabric, *, spread: bool) -> Ints:
+        """Return the hosts of each pod in its first slots: switch by switch, or first all first hosts of switches."""
+        host = np.full(self.label.size, -1, np.int32)
+        place = np.arange(fabric.hosts) - np.repeat(fabric.edge_first[:-1], np.diff(fabric.edge_first))
+        for pod, begin in enumerate(self.pod_first[:-1].tolist()):
+            members = np.arange(fabric.pod_first[pod], fabric.pod_first[pod + 1], dtype=np.int32)
+            if spread:
+                members = members[np.argsort(place[members], kind="stable")]
+            host[begin : begin + members.size] = members
         return host
 
     def labels_of(self, host: Ints, hosts: int) -> Ints:
@@ -115,7 +133,7 @@ class SimulatedAnnealing(Placement):
         annealing = self._annealing
         host = self._hosts.get(priority)
         if host is None:
-            host = seats.draw(fabric, np.random.default_rng([annealing.seed, priority & 0xFFFFFFFF]))
+            host = self._first(fabric, seats, priority)
         demand = amounts(flows.demand, fabric)
         greed = annealing.greed
         if greed is None:
@@ -135,6 +153,12 @@ class SimulatedAnnealing(Placement):
         if annealing.flow_iterations:
             label = self._refined(fabric, flows, label, capacity)
         return without_dead_paths(fabric, flows, label, capacity)
+
+    def _first(self, fabric: Fabric, seats: Seats, priority: int) -> Ints:
+        annealing = self._annealing
+        if annealing.start == "drawn":
+            return seats.draw(fabric, np.random.default_rng([annealing.seed, priority & 0xFFFFFFFF]))
+        return seats.filled(fabric, spread=annealing.start == "spread")
 
     def _refined(self, fabric: Fabric, flows: Elephants, label: Ints, capacity: Vector) -> Ints:
         """Search from the labels of hosts, or from the flows' previous labels, whichever are better."""
@@ -162,6 +186,15 @@ class SimulatedAnnealing(Placement):
             placed = flows.choice != HASHED
             np.add.at(fees, flows.target[placed], demand[placed] * self._annealing.movement_fee)
         return np.floor(fees).astype(np.int64)
+
+
+class AnnealingPerHost(SimulatedAnnealing):
+    """The paper's search alone: all flows to a host have one label, and no search of single flows follows."""
+
+    name = "simulated-annealing-per-host"
+
+    def __init__(self, annealing: Annealing | None = None) -> None:
+        super().__init__(replace(annealing or Annealing(), flow_iterations=0))
 
 
 def left_over(fabric: Fabric, flows: Elephants, capacity: Vector) -> Vector:

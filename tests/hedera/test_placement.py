@@ -15,7 +15,7 @@ from hedera.placement.ecmp import EcmpPlacement, around_dead_links, hashed_label
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Elephants, Placement
 from hedera.placement.registry import make_placement, placement_names
-from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
+from hedera.placement.simulated_annealing import Annealing, AnnealingPerHost, Seats, SimulatedAnnealing
 from kuijia_base.errors import InputError
 from tests.hedera.cases import capacities, elephants, fabrics
 
@@ -102,9 +102,21 @@ def test_annealing_finds_bijections_a_place_each(name: str) -> None:
 
 def test_flows_to_one_host_have_one_label_in_the_search_of_the_paper() -> None:
     flows = estimated(TREE, "randx4")
-    choice = SimulatedAnnealing(Annealing(flow_iterations=0)).place(TREE, flows, TREE.capacity)
+    choice = AnnealingPerHost().place(TREE, flows, TREE.capacity)
     for host in range(TREE.hosts):
         assert len(set(choice[flows.target == host].tolist())) <= 1
+
+
+def test_the_search_of_the_paper_is_ours_without_the_search_of_single_flows() -> None:
+    flows = estimated(TREE, "randx4")
+    without = SimulatedAnnealing(Annealing(flow_iterations=0, seed=5)).place(TREE, flows, TREE.capacity)
+    assert AnnealingPerHost(Annealing(seed=5)).place(TREE, flows, TREE.capacity).tolist() == without.tolist()
+
+
+def test_first_states_put_hosts_of_a_switch_below_one_aggregation_switch_or_several() -> None:
+    seats = Seats.of(TREE)
+    of_host = [seats.labels_of(seats.filled(TREE, spread=spread), TREE.hosts)[:4].tolist() for spread in (False, True)]
+    assert of_host == [[0, 1, 2, 3], [0, 2, 1, 3]]  # the second aggregation switch has labels 2 and 3
 
 
 def test_annealing_begins_where_it_ended() -> None:

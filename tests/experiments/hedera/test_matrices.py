@@ -52,6 +52,12 @@ def test_annealing_reaches_what_the_network_can_carry() -> None:
     assert max(row.parts["ecmp"]) < 0.9
 
 
+def test_the_search_of_single_flows_carries_what_one_label_for_each_host_cannot() -> None:
+    row = row_of(TREE, authors_matrices()["rand1"], range(1, 3))
+    assert row.parts["simulated-annealing"] == pytest.approx([1.0, 1.0])
+    assert max(row.parts["simulated-annealing-per-host"]) < 0.99
+
+
 def test_first_fit_upon_detection_reserves_what_later_flows_leave_unused() -> None:
     row = row_of(TREE, authors_matrices()["rand0"], range(1, 6))
     assert fmean(row.parts[FIRST_FIT]) < fmean(row.parts[IN_ROUNDS]) - 0.03
@@ -66,7 +72,8 @@ def data_with(part: float) -> dict[str, Any]:
 def test_figures_that_are_off_are_reported() -> None:
     parts, _ = exhibits(data_with(0.5))
     assert [line.split(": ")[1].split(" in the mean")[0].split(" is ")[0] for line in parts.missed()] == [
-        *("annealing on rand0, its worst matrix", "annealing", "ecmp", "global-first-fit")
+        "simulated-annealing-per-host on rand0, its worst matrix",
+        *("simulated-annealing", "simulated-annealing-per-host", "ecmp", "global-first-fit"),
     ]
     assert "[published]" in exhibit_text(parts)
 

@@ -26,6 +26,11 @@ def copy(name: str, folder: Path) -> Path:
     ("name", "exhibits"),
     [
         ("hedera-matrices.json", ["hedera-matrices", "hedera-matrices-control"]),
+        ("hedera-first-fit.json", ["hedera-first-fit"]),
+        (
+            "hedera-iterations.json",
+            [f"hedera-iterations{of}" for of in ("", "-control", "-nearest", "-readings")],
+        ),
         ("hedera-testbed.json", ["hedera-testbed", "hedera-testbed-parts"]),
         ("hedera-shuffle.json", ["hedera-shuffle"]),
         ("hedera-shuffle-readings.json", ["hedera-shuffle-readings"]),
