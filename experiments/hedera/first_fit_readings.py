@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from experiments.hedera.goodput import tcp_goodput
 from hedera.demand_estimation import estimate_demands
 from hedera.fabric import Fabric, Ints, Vector
 from hedera.matrices import Matrix
@@ -17,8 +18,9 @@ from hedera.placement.interface import amounts
 Order = Literal["random", "by sender", "by receiver"]
 """In which flows are detected."""
 
-Demand = Literal["as detected", "all known", "whole interfaces"]
-"""That a flow reserves: estimated from the flows detected so far, or from all flows; or its sender's interface."""
+Demand = Literal["as detected", "all known", "whole interfaces", "measured"]
+"""That a flow reserves: estimated from the flows detected so far, or from all flows; its sender's interface; or what it
+gets at the time, with earlier flows on their paths and later ones where the hash sends them."""
 
 First = Literal["lowest", "columns in turn", "hashed", "random"]
 """Path that a flow tries first: of the lowest label; the same with another aggregation switch next; that of its hash,
@@ -43,12 +45,15 @@ READINGS: Mapping[str, FirstFitReading] = {
     "order: by receiver": FirstFitReading(order="by receiver"),
     "demand: all known": FirstFitReading(demand="all known"),
     "demand: whole interfaces": FirstFitReading(demand="whole interfaces"),
+    "demand: measured": FirstFitReading(demand="measured"),
     "first path: columns in turn": FirstFitReading(first="columns in turn"),
     "first path: the hashed one": FirstFitReading(first="hashed"),
     "first path: any": FirstFitReading(first="random"),
     "load below capacity": FirstFitReading(fills=False),
+    "measured, the hashed path first": FirstFitReading(demand="measured", first="hashed"),
+    "measured, any path first": FirstFitReading(demand="measured", first="random"),
 }
-"""By name: each changes one thing in ours, which is `global-first-fit` of `hedera-matrices`."""
+"""By name: each changes one thing in ours, the last two of them two; ours is `global-first-fit` of `hedera-matrices`."""
 
 
 def detected(matrix: Matrix, order: Order, seed: int) -> Matrix:
@@ -64,18 +69,23 @@ def first_fit_labels(fabric: Fabric, matrix: Matrix, reading: FirstFitReading, s
     """Return the labels of flows that are placed one after the other; those that fit nowhere have that of the hash."""
     count = matrix.source.size
     hashed = hashed_labels(fabric, np.arange(count, dtype=np.uint64), seed)
-    reserved = amounts(_demands(fabric, matrix, reading.demand), fabric)
+    estimated = None if reading.demand == "measured" else amounts(_demands(fabric, matrix, reading.demand), fabric)
     room = amounts(fabric.capacity, fabric) - (0 if reading.fills else 1)
     random = np.random.default_rng([seed, 13])
     label = hashed.copy()
     for flow, (source, target) in enumerate(zip(matrix.source.tolist(), matrix.target.tolist(), strict=True)):
+        reserved = int((_measured(fabric, matrix, label) if estimated is None else estimated)[flow])
         for tried in _tried(fabric, reading.first, int(hashed[flow]), random):
             links = [link for link in fabric.path(source, target, tried) if fabric.inner[link]]
-            if (room[links] >= reserved[flow]).all():
-                room[links] -= reserved[flow]
+            if (room[links] >= reserved).all():
+                room[links] -= reserved
                 label[flow] = tried
                 break
     return label
+
+
+def _measured(fabric: Fabric, matrix: Matrix, label: Ints) -> Ints:
+    return amounts(tcp_goodput(fabric.capacity, fabric.flow_paths(matrix.source, matrix.target, label)), fabric)
 
 
 def _demands(fabric: Fabric, matrix: Matrix, demand: Demand) -> Vector:

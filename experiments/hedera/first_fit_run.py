@@ -81,8 +81,8 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
             tuple(Line(name, tuple(_points(parts, data["published"]))) for name, parts in data["parts"].items()),
             data["source"],
             remarks=(
-                "Each reading changes one thing. The last two columns: the mean of our part less the published one,"
-                " and of its absolute value, over 18 matrices.",
+                "Each reading changes one thing.",
+                "Bias: our part less the published one, mean of 18 matrices; distance: mean of its absolute value.",
             ),
         ),
     )
