@@ -53,7 +53,7 @@ READINGS: Mapping[str, FirstFitReading] = {
     "measured, the hashed path first": FirstFitReading(demand="measured", first="hashed"),
     "measured, any path first": FirstFitReading(demand="measured", first="random"),
 }
-"""By name: each changes one thing in ours, the last two of them two; ours is `global-first-fit` of `hedera-matrices`."""
+"""By name: each changes one thing in ours, the last two two things; ours is `global-first-fit` of `hedera-matrices`."""
 
 
 def detected(matrix: Matrix, order: Order, seed: int) -> Matrix:
