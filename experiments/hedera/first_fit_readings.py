@@ -72,7 +72,7 @@ def first_fit_labels(fabric: Fabric, matrix: Matrix, reading: FirstFitReading, s
     estimated = None if reading.demand == "measured" else amounts(_demands(fabric, matrix, reading.demand), fabric)
     room = amounts(fabric.capacity, fabric) - (0 if reading.fills else 1)
     random = np.random.default_rng([seed, 13])
-    label = hashed.copy()
+    label: Ints = hashed.copy()
     for flow, (source, target) in enumerate(zip(matrix.source.tolist(), matrix.target.tolist(), strict=True)):
         reserved = int((_measured(fabric, matrix, label) if estimated is None else estimated)[flow])
         for tried in _tried(fabric, reading.first, int(hashed[flow]), random):

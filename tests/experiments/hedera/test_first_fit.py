@@ -57,6 +57,17 @@ def test_flows_reserve_the_demand_of_the_reading() -> None:
     assert labels(matrix, FirstFitReading(demand="all known")) == [0, 0]
 
 
+def test_flows_that_collide_may_stay_together_if_they_reserve_what_they_get() -> None:
+    """Each of two flows on one uplink gets less than half of it."""
+    matrix = Matrix.of("", [[4], [8]])
+    keys = np.arange(2, dtype=np.uint64)
+    colliding = next(seed for seed in range(50) if hashed_labels(TREE, keys, seed).max() < 2)
+    reading = FirstFitReading(demand="measured")
+    assert first_fit_labels(TREE, matrix, reading, colliding).tolist() == [0, 0]
+    apart = next(seed for seed in range(50) if hashed_labels(TREE, keys, seed).tolist() == [0, 2])
+    assert first_fit_labels(TREE, matrix, reading, apart).tolist() == [0, 2]
+
+
 def test_flows_are_detected_in_the_order_of_the_reading() -> None:
     matrix = Matrix.of("", [[5], [4], [6]])
     assert detected(matrix, "by sender", SEED).source.tolist() == [0, 1, 2]
