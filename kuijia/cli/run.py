@@ -78,8 +78,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--repetitions",
         type=positive_count,
         metavar="N",
-        help="measure everything N times (default: 1; with gscale --full, as in the paper, 3); of gscale-readings, N"
-        " campaigns of 3 draws (default: 10)",
+        help="measure everything N times (default: 1; with gscale --full, as in the paper, 3); of gscale-readings and"
+        " gscale-search, N campaigns of 3 draws (default: 10 and 4)",
     )
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--quick", action="store_true", help="measure less and for a shorter time, with less precision")

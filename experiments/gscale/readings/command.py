@@ -1,4 +1,4 @@
-"""`kuijia run gscale-readings`: sensitivity of the losses on Gscale to choices that the paper leaves open."""
+"""`kuijia run gscale-readings` and `gscale-search`: losses on Gscale under choices that the paper leaves open."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from kuijia_base.progress import Progress
 
 _QUICK, _CAMPAIGNS, _FULL = 1, 10, 67
 """Campaigns of three draws of pairs, unless `--repetitions` sets their number."""
+
+_SEARCHED, _SEARCHED_IN_FULL = 4, 10
+"""The same for each of the two parts of a search."""
 
 
 @experiment(
@@ -30,3 +33,21 @@ def gscale_readings(settings: Settings, args: argparse.Namespace, output: Output
 
     campaigns = args.repetitions or (_FULL if args.full else _QUICK if settings.quick else _CAMPAIGNS)
     return run_study(settings, campaigns, workers_from(args), output, progress)
+
+
+@experiment(
+    "gscale-search",
+    title="every combination of readings of section 5, and the nearest one on draws that were held out",
+    reproduces="Figures 10-13",
+    backends=("flow",),
+    configure=no_options,
+    sweeps=True,
+    order=211,
+    reader=each_file("experiments.gscale.readings.search"),
+)
+def gscale_search(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    # The optimiser takes seconds to import; listing the experiments must not need it.
+    from experiments.gscale.readings.search_study import run_search  # noqa: PLC0415  # slow to import: CVXPY
+
+    campaigns = args.repetitions or (_SEARCHED_IN_FULL if args.full else _QUICK if settings.quick else _SEARCHED)
+    return run_search(settings, campaigns, workers_from(args), output, progress)

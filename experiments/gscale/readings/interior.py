@@ -1,4 +1,7 @@
-"""Greatest throughput by an interior-point method, which ends in the middle of the set of optima, not at a corner."""
+"""Greatest throughput by an interior-point method, which ends in the middle of the set of optima, not at a corner.
+
+Also with equal rates on the tunnels of each pair.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +51,36 @@ class InteriorThroughput(Program):
         return Allocation(rates, self.incidence.pairs @ rates, _SOLVER.title, seconds)
 
 
+class EqualRates(Program):
+    """Greatest throughput if all tunnels of a pair get the same rate; of many optima the one in the middle."""
+
+    def _compile(self, scale: Scale) -> None:
+        del scale  # as above
+        pairs = sp.csr_array(self.incidence.pairs)
+        tunnels_of_pair = np.asarray(pairs.sum(axis=1))
+        self._of_tunnel = sp.csr_array(pairs.T @ sp.diags_array(1 / tunnels_of_pair))
+        self._free, self._asked = cp.Parameter(self.incidence.links.shape[0]), cp.Parameter(pairs.shape[0])
+        self._sent = cp.Variable(pairs.shape[0], nonneg=True)
+        self._problem = cp.Problem(
+            cp.Maximize(cp.sum(self._sent)),
+            [
+                sp.csr_array(self.incidence.links @ self._of_tunnel) @ self._sent <= self._free,
+                self._sent <= self._asked,
+            ],
+        )
+
+    def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
+        del carried  # `room` is without it
+        self._free.value, self._asked.value = room, demand
+        seconds = _SOLVER.run(self._problem)
+        sent = np.maximum(np.asarray(self._sent.value), 0.0)
+        rates = within_bounds(self.incidence, room, demand, self._of_tunnel @ sent)
+        return Allocation(rates, self.incidence.pairs @ rates, _SOLVER.title, seconds)
+
+
 def _total(plan: Plan) -> float:
     return sum(pair.allocated for pair in plan.pairs)
 
 
 INTERIOR = Objective("max-throughput-interior", InteriorThroughput, _total)
+EQUAL = Objective("max-throughput-equal", EqualRates, _total)

@@ -8,7 +8,7 @@ from typing import Literal
 from experiments.gscale.scenario import PLANNED_SHARE
 
 Tunnels = Literal["edge-disjoint", "node-disjoint", "k-shortest"]
-Rates = Literal["spread", "fewest hops", "interior point"]
+Rates = Literal["spread", "fewest hops", "interior point", "equal"]
 Direct = Literal["one direction", "both directions", "all but victims"]
 Average = Literal["of the role", "of flows"]
 
@@ -21,10 +21,13 @@ class GscaleReading:
         redrawn: pairs are drawn until each of the three links has victims and directly affected flows at each demand.
         ten_sites: no site is an end of two pairs.
         two_left: no failing link is in two tunnels of a pair, so that victims can go to "the two remaining tunnels".
+        three_disjoint: no edge is in two tunnels of a pair, which holds for 32 of the 132 ordered pairs.
         tunnels: method that finds the three tunnels of a pair.
         rates: choice among the plans of greatest throughput: spread over the tunnels, over the shortest ones, or the
-            one in the middle where interior-point methods, such as CVX's solvers, stop.
+            one in the middle where interior-point methods, such as CVX's solvers, stop; or equal rates on all tunnels
+            of a pair, the middle among these plans.
         planned_share: share of each link that plans fill.
+        shared: both directions of a link share its capacity in the plan; the links themselves are full duplex.
         whole_links: demands are in parts of a link, not in parts of the capacity that may be planned on it.
         halves: the two aggregates of a tunnel are equal instead of weighted by the other tunnels.
         unthrottled: flows send their demand, not their allocation.
@@ -37,9 +40,11 @@ class GscaleReading:
     redrawn: bool = True
     ten_sites: bool = False
     two_left: bool = False
+    three_disjoint: bool = False
     tunnels: Tunnels = "edge-disjoint"
     rates: Rates = "spread"
     planned_share: float = PLANNED_SHARE
+    shared: bool = False
     whole_links: bool = False
     halves: bool = False
     unthrottled: bool = False
@@ -50,6 +55,16 @@ class GscaleReading:
 
 DEFAULT = GscaleReading()
 NEAREST = GscaleReading(redrawn=False, ten_sites=True, two_left=True, rates="interior point", average="of flows")
+SHARED = GscaleReading(
+    redrawn=False,
+    ten_sites=True,
+    two_left=True,
+    rates="interior point",
+    planned_share=1.0,
+    shared=True,
+    direct="both directions",
+    average="of flows",
+)
 
 READINGS = {
     "as reproduced": DEFAULT,
@@ -57,10 +72,13 @@ READINGS = {
     "pairs: any five, of ten sites": replace(DEFAULT, redrawn=False, ten_sites=True),
     "pairs: any five, two tunnels left": replace(DEFAULT, redrawn=False, two_left=True),
     "pairs: any five, both": replace(DEFAULT, redrawn=False, ten_sites=True, two_left=True),
+    "pairs: any five, three disjoint tunnels": replace(DEFAULT, redrawn=False, three_disjoint=True),
     "tunnels: node-disjoint": replace(DEFAULT, tunnels="node-disjoint"),
     "tunnels: three shortest": replace(DEFAULT, tunnels="k-shortest"),
     "plan: fewest hops": replace(DEFAULT, rates="fewest hops"),
     "plan: interior point": replace(DEFAULT, rates="interior point"),
+    "plan: equal rates on tunnels": replace(DEFAULT, rates="equal"),
+    "plan: directions share a link": replace(DEFAULT, shared=True),
     "planned: the whole link": replace(DEFAULT, planned_share=1.0),
     "planned: 90 % of it": replace(DEFAULT, planned_share=0.9),
     "planned: 80 % of it": replace(DEFAULT, planned_share=0.8),
@@ -79,5 +97,15 @@ READINGS = {
     "nearest, redrawn until all hurt": replace(NEAREST, redrawn=True),
     "nearest, planned 90 %": replace(NEAREST, planned_share=0.9),
     "nearest, direct in either direction": replace(NEAREST, direct="both directions"),
+    "shared": SHARED,
+    "shared, but directions apart": replace(SHARED, shared=False),
+    "shared, but pairs of any sites": replace(SHARED, ten_sites=False),
+    "shared, but any tunnels left": replace(SHARED, two_left=False),
+    "shared, but plan spread": replace(SHARED, rates="spread"),
+    "shared, but equal rates on tunnels": replace(SHARED, rates="equal"),
+    "shared, but loss of the role": replace(SHARED, average="of the role"),
+    "shared, planned 95 %": replace(SHARED, planned_share=PLANNED_SHARE),
+    "shared, direct in one direction": replace(SHARED, direct="one direction"),
 }
-"""Ours, and ours with one change; then the reading nearest to the published losses, with one change likewise."""
+"""Ours, and ours with one change; then two readings near to the published losses, with one change likewise: the nearest
+of full-duplex plans, and the nearest of those whose links share their capacity between both directions."""

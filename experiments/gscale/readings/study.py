@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from experiments.gscale.cases import REPETITIONS
-from experiments.gscale.readings.losses import Losses, losses_of
+from experiments.gscale.readings.losses import Losses, losses_of_each
 from experiments.gscale.readings.reading import READINGS
 from experiments.gscale.readings.show import exhibits, readings_to_json
 from experiments.gscale.readings.summary import summary_of
@@ -37,7 +37,7 @@ def run_study(
 
 def losses_of_draw(settings: Settings, draw: int) -> dict[str, Losses]:
     """Return the losses under each reading."""
-    return {name: losses_of(reading, draw, settings.seed) for name, reading in READINGS.items()}
+    return dict(zip(READINGS, losses_of_each(list(READINGS.values()), draw, settings.seed), strict=True))
 
 
 def _as_it_is(settings: Settings) -> Settings:

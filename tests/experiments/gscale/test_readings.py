@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -12,9 +13,12 @@ from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.gscale.cases import DEMANDS, LINKS, Case
 from experiments.gscale.flow_run import compute
 from experiments.gscale.loss_figures import mean_loss, role_loss
-from experiments.gscale.readings.interior import INTERIOR
-from experiments.gscale.readings.losses import FIGURES, Losses, losses_of, pairs_under
-from experiments.gscale.readings.reading import DEFAULT, NEAREST, READINGS, GscaleReading
+from experiments.gscale.readings.interior import EQUAL, INTERIOR
+from experiments.gscale.readings.losses import FIGURES, Losses, losses_of, losses_of_each, pairs_under
+from experiments.gscale.readings.reading import DEFAULT, NEAREST, READINGS, SHARED, GscaleReading
+from experiments.gscale.readings.search import combinations, nearest, search_to_json
+from experiments.gscale.readings.search import exhibits as search_exhibits
+from experiments.gscale.readings.shared_capacity import with_shared_capacity
 from experiments.gscale.readings.show import exhibits, readings_to_json
 from experiments.gscale.readings.summary import CURVES, summary_of
 from experiments.registry import Settings
@@ -23,6 +27,8 @@ from experiments.results.exhibit_table import exhibit_text
 from experiments.results.published import published_curves
 from te_solver.demands import Demand
 from te_solver.networks import shipped_network
+from te_solver.programs.program import Objective
+from te_solver.programs.registry import MAX_THROUGHPUT, find_objective
 from te_solver.solve import solve
 from te_solver.topology import Link, Topology
 from te_solver.topology_file import load_topology
@@ -59,8 +65,8 @@ def test_pairs_are_of_ten_sites_and_keep_two_tunnels_where_a_reading_says_so(dra
             )
 
 
-def test_each_reading_changes_one_thing_of_the_two_that_are_compared() -> None:
-    bases = [asdict(DEFAULT), asdict(NEAREST)]
+def test_each_reading_changes_one_thing_of_the_three_that_are_compared() -> None:
+    bases = [asdict(DEFAULT), asdict(NEAREST), asdict(SHARED)]
     for name, reading in READINGS.items():
         changed = min(sum(value != base[key] for key, value in asdict(reading).items()) for base in bases)
         # The choice of pairs has two more aspects, as they are drawn once.
@@ -77,6 +83,38 @@ def test_an_interior_point_is_as_good_as_a_corner_and_leaves_no_tunnel_empty() -
     assert heavy.objective_value == pytest.approx(3.0)
 
 
+def test_equal_rates_fill_the_tunnel_with_the_least_room() -> None:
+    links = [("a", "b", 1.0), ("a", "c", 1.0), ("c", "b", 1.0), ("a", "d", 0.25), ("d", "b", 1.0)]
+    topology = Topology("three ways", ("a", "b", "c", "d"), tuple(Link(*link) for link in links))
+    plan = solve(topology, [Demand("a", "b", 4.0)], 3, EQUAL)
+    assert [tunnel.rate for tunnel in plan.pairs[0].tunnels] == pytest.approx([0.25] * 3)
+
+
+@pytest.mark.parametrize("objective", [INTERIOR, EQUAL, find_objective(MAX_THROUGHPUT)], ids=lambda each: each.name)
+def test_directions_that_share_a_link_carry_together_what_one_of_them_could(objective: Objective) -> None:
+    topology = Topology("a link", ("a", "b"), (Link("a", "b", 1.0), Link("b", "a", 1.0)))
+    both = [Demand("a", "b", 0.8), Demand("b", "a", 0.8)]
+    assert solve(topology, both, 1, objective).objective_value == pytest.approx(1.6)
+    assert solve(topology, both, 1, with_shared_capacity(objective)).objective_value == pytest.approx(1.0)
+
+
+def test_32_of_the_132_ordered_pairs_have_three_disjoint_tunnels() -> None:
+    topology = load_topology(shipped_network("gscale"))
+    disjoint = 0
+    for pair in permutations(topology.nodes, 2):
+        edges = [frozenset(hop) for path in tunnels_for(topology, *pair, 3) for hop in pairwise(path)]
+        disjoint += len(edges) == len(set(edges))
+    assert disjoint == 32
+    for pair in pairs_under(GscaleReading(redrawn=False, three_disjoint=True), 1, 1):
+        edges = [frozenset(hop) for path in tunnels_for(topology, *pair, 3) for hop in pairwise(path)]
+        assert len(edges) == len(set(edges))
+
+
+def test_readings_that_share_their_runs_lose_the_same_as_alone() -> None:
+    readings = [SHARED, replace(SHARED, average="of the role"), replace(SHARED, direct="one direction"), NEAREST]
+    assert losses_of_each(readings, 2, 1) == [losses_of(reading, 2, 1) for reading in readings]
+
+
 @pytest.mark.parametrize(
     ("change", "figure", "scheme"),
     [
@@ -90,6 +128,8 @@ def test_an_interior_point_is_as_good_as_a_corner_and_leaves_no_tunnel_empty() -
         (GscaleReading(tunnels="k-shortest"), "fig13", "rescaling"),
         (GscaleReading(tunnels="node-disjoint"), "fig13", "rescaling"),
         (GscaleReading(rates="fewest hops"), "fig13", "rescaling"),
+        (GscaleReading(rates="equal"), "fig13", "rescaling"),
+        (GscaleReading(shared=True), "fig13", "rescaling"),
     ],
 )
 def test_what_is_read_otherwise_changes_what_is_lost(change: GscaleReading, figure: str, scheme: str) -> None:
@@ -137,3 +177,31 @@ def test_all_readings_are_shown() -> None:
     assert all(f"\n{name} " in text for name in READINGS)
     assert list(data["readings"]) == list(READINGS)
     assert len(exhibit_figure(curves).axes) == 4
+
+
+def test_the_nearest_of_all_combinations_is_chosen_and_shown_on_draws_that_were_held_out() -> None:
+    def draws(more: float) -> list[Losses]:
+        return [
+            {
+                figure: {
+                    scheme: [[(published_curves(figure).at(scheme, demand) or 0.0) + more] for demand in DEMANDS]
+                    for scheme in PAPERS_SCHEMES
+                }
+                for figure in FIGURES
+            }
+        ] * 3
+
+    tried = combinations()
+    assert len(tried) == len(set(tried.values())) == 144
+    assert SHARED in tried.values()
+    far = summary_of(draws(9))
+    chosen = next(name for name, reading in tried.items() if reading == SHARED)
+    summaries = {name: summary_of(draws(2)) if name == chosen else far for name in tried}
+    assert nearest(summaries) == chosen
+    data = json.loads(json.dumps({**search_to_json(summaries, 3, summary_of(draws(3)), 3), "experiment": "s"}))
+    curves, best = search_exhibits(data)
+    assert best.columns[0] == chosen
+    assert best.line("distance").at(chosen).value == pytest.approx(2)
+    assert f"Chosen among 144 combinations on 3 draws: {chosen}." in curves.remarks
+    assert any("2.0 percentage points there, and 3.0 on 3 other draws" in remark for remark in curves.remarks)
+    assert max(abs(point.deviation or 0.0) for line in curves.lines for point in line.points) == pytest.approx(3)
