@@ -47,7 +47,7 @@ def _runner(name: str, traffics: Sequence[Traffic]) -> Runner:
         from experiments.gscale.exhibits import MAKERS  # noqa: PLC0415  # slow to import: NumPy
         from experiments.gscale.grid_run import run_grid  # noqa: PLC0415  # slow to import: matplotlib
 
-        names = tuple(MAKERS) if name == "gscale" else (name,)
+        names = tuple(each for each in MAKERS if name == EXPERIMENT or f"{each}-".startswith(f"{name}-"))
         cases = cases_from(args, traffics)
         return run_grid(name, names, cases, settings, output, progress, private_entries=args.private_entries)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from experiments.gscale.cases import Traffic, case_of
-from experiments.gscale.convergence_table import table_4
+from experiments.gscale.convergence_table import roles_table, table_4, victims_table
 from experiments.gscale.loss_figures import LOSS_FIGURES
 from experiments.gscale.volume import figure_16
 from experiments.results.exhibit import Exhibit
@@ -25,6 +25,8 @@ class Maker:
 MAKERS = {
     **{figure.name: Maker(figure.traffics, figure.exhibit) for figure in LOSS_FIGURES},
     "table4": Maker(("tcp",), table_4, over_time=True),
+    "table4-victims": Maker(("tcp",), victims_table, over_time=True),
+    "table4-roles": Maker(("tcp",), roles_table, over_time=True),
     "fig16": Maker(("priorities",), figure_16),
 }
 

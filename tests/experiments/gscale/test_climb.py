@@ -43,7 +43,8 @@ def test_flows_come_to_the_rates_that_losses_are_told_from_and_settle() -> None:
 
 
 def test_table_4_has_rescaling_take_long_and_kuijia_not_where_demands_overload() -> None:
-    (table,) = exhibits_of([compute(case, SETTINGS) for case in grid(("tcp",), (1.6,), repetitions=1)], ["table4"])
+    runs = [compute(case, SETTINGS) for case in grid(("tcp",), (1.6,), repetitions=1)]
+    (table,) = exhibits_of(runs, ["table4-roles"])
     times = {line.label: line.at(1.6).value for line in table.lines}
     for link in LINKS:
         rescaling, kuijia = (times[f"{scheme}, {'-'.join(link)}"] for scheme in ("rescaling", "kuijia"))

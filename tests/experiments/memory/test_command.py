@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from experiments.memory.exhibits import fields, figure_6_counts, figure_8_counts
 from experiments.registry import Settings
 
@@ -18,6 +20,12 @@ def test_the_slope_of_figure_8_is_the_published_one_within_the_bar() -> None:
 
 def test_more_of_our_fields_are_saved_than_of_the_papers() -> None:
     exhibit = fields(SETTINGS)
-    (saved,) = exhibit.missed()
-    assert "expected 0.331 to 0.431 (published 0.381)" in saved
-    assert [line.at("fields").published for line in exhibit.lines] == [2552, 1580]
+    ours, aggregates = exhibit.missed()
+    assert "part saved is 0.706, expected 0.331 to 0.431 (published 0.381)" in ours
+    assert "part saved with an entry for each aggregate is 0.477, expected 0.331 to 0.431" in aggregates
+    assert [line.at("fields").published for line in exhibit.lines] == [2552, 1580, 2552, 1580]
+
+
+def test_an_entry_for_each_aggregate_needs_as_many_fields_as_published_in_one_table() -> None:
+    whole = fields(SETTINGS).line("one table, an entry for each aggregate").at("fields")
+    assert whole.value == pytest.approx(whole.published, rel=0.02)
