@@ -79,7 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=positive_count,
         metavar="N",
         help="measure everything N times (default: 1; with gscale --full, as in the paper, 3); of gscale-readings and"
-        " gscale-search, N campaigns of 3 draws (default: 10 and 4)",
+        " gscale-search, N campaigns of 3 draws (default: 10 and 8)",
     )
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--quick", action="store_true", help="measure less and for a shorter time, with less precision")

@@ -13,7 +13,7 @@ from kuijia_base.progress import Progress
 _QUICK, _CAMPAIGNS, _FULL = 1, 10, 67
 """Campaigns of three draws of pairs, unless `--repetitions` sets their number."""
 
-_SEARCHED, _SEARCHED_IN_FULL = 4, 10
+_SEARCHED, _SEARCHED_IN_FULL = 8, 67
 """The same for each of the two parts of a search."""
 
 
