@@ -52,5 +52,5 @@ def stop_after(runs: int) -> None:
 
 def valid_results(folder: Path) -> dict[str, bytes]:
     """Return the content of run files by name; each of these files is whole."""
-    paths = [path for path in folder.glob("*-*.json") if not load_result(path).invalid]
+    paths = [path for path in folder.glob("*-*-*-*-*.json") if not load_result(path).invalid]
     return {path.name: path.read_bytes() for path in paths}
