@@ -89,7 +89,10 @@ void Simulation::happen(Source source) {
         auto &wakes = discipline_wakes_[ports_[source].discipline];
         if (wakes == now_) {
             wakes = never;
-            serve(source);
+            if (const auto free_at = ports_[source].free_at; free_at > now_)
+                arm(wakes, free_at, source); // a packet that waited for tokens finds the link taken
+            else
+                serve(source);
         }
     } else {
         expire(source - 2 * links_);

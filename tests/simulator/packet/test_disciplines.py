@@ -17,6 +17,7 @@ from simulator.packet.queues import (
     Fifo,
     HashedCredits,
     Queueing,
+    RoundRobin,
     SharedBuffer,
     Threshold,
     TokenBucket,
@@ -237,3 +238,15 @@ def test_a_flow_keeps_its_order_when_the_first_of_two_queues_waits_for_tokens() 
         goodput.append(int(simulation.flow_results().goodput[0]))
     arrived = np.diff(goodput)
     assert arrived[arrived > 0].tolist() == sizes.tolist()
+
+
+def test_a_packet_that_waited_for_tokens_does_not_begin_while_another_is_sent() -> None:
+    """Its tokens are there after 1,200 us; from 1,150 to 1,270 us the link sends a packet of another queue."""
+    shaped = Fifo(shaping=TokenBucket(10.0, 1_500))
+    flows = [
+        Flows.of(0, INPUTS, Packets(np.array([0.0, 1e-6]), np.array([1_500, 1_500])), level=0),
+        Flows.of(1, INPUTS, Packets(np.array([1.15e-3]), np.array([1_500])), level=1),
+    ]
+    simulation = Simulation(switch(RoundRobin([shaped, Fifo()], [1, 1])), flows)
+    simulation.run()
+    assert simulation.flow_results().finished == pytest.approx([1.39e-3, 1.27e-3], abs=1e-7)
