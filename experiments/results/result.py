@@ -111,7 +111,7 @@ class Check:
 
     @property
     def kind(self) -> Kind:
-        """What the bar is about. With bounds on both sides it is about a size, if its name says nothing else."""
+        """Subject of the bar. With bounds on both sides it is about a size, if its name says nothing else."""
         if self.name.startswith(LIMIT):
             return "limit"
         sided = self.low is None or self.high is None

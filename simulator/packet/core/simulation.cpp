@@ -89,10 +89,7 @@ void Simulation::happen(Source source) {
         auto &wakes = discipline_wakes_[ports_[source].discipline];
         if (wakes == now_) {
             wakes = never;
-            if (const auto free_at = ports_[source].free_at; free_at > now_)
-                arm(wakes, free_at, source); // a packet that waited for tokens finds the link taken
-            else
-                serve(source);
+            serve(source);
         }
     } else {
         expire(source - 2 * links_);
@@ -209,16 +206,16 @@ void Simulation::forward(PacketId id, std::uint32_t link, std::uint32_t before) 
         ++totals_.dropped;
         drop(arrival.dropped.take_first(pool_));
     }
-    if (port.free_at <= now_)
-        serve(link);
-    else
-        arm(discipline_wakes_[port.discipline], port.free_at, link);
+    serve(link);
 }
 
-// Sends the packet that the port's discipline chooses, if any may go.
+// Sends the packet that the port's discipline chooses, if any may go, as soon as the link is free: one that waited for
+// tokens may find it taken.
 void Simulation::serve(std::uint32_t link) {
     auto &port = ports_[link];
     auto &wakes = discipline_wakes_[port.discipline];
+    if (port.free_at > now_)
+        return arm(wakes, port.free_at, link);
     const auto choice = disciplines_[port.discipline]->choose(pool_, now_);
     if (choice.packet == no_packet)
         return arm(wakes, choice.retry, link);
