@@ -51,7 +51,7 @@ class PairPlan:
     priority: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """The topology, its pairs with their tunnels, and how they were found.
 
@@ -79,6 +79,23 @@ class Plan:
     solve_seconds: float
     protected_failures: int = 0
     upper_bound: float | None = None
+
+    def __repr__(self) -> str:
+        """Name the network, the plan's size and its result: data of a large plan would fill thousands of screens."""
+        return (
+            f"{type(self).__name__}({self.topology.name!r}, {len(self.pairs)} pairs, {len(self.tunnels)} tunnels, "
+            f"{self.objective}: {self.allocated:g} of {self.demand:g} Mbit/s)"
+        )
+
+    @property
+    def demand(self) -> float:
+        """Mbit/s that all pairs ask for."""
+        return sum(pair.demand for pair in self.pairs)
+
+    @property
+    def allocated(self) -> float:
+        """Mbit/s that all pairs get."""
+        return sum(pair.allocated for pair in self.pairs)
 
     @property
     def tunnels(self) -> tuple[Tunnel, ...]:

@@ -77,9 +77,7 @@ def plan_figure(plan: Plan, seed: int = 1) -> Figure:
 
 
 def _title(plan: Plan) -> str:
-    demand = sum(pair.demand for pair in plan.pairs)
-    allocated = sum(pair.allocated for pair in plan.pairs)
-    return plain(f"{plan.topology.name}, {plan.objective}: {allocated:g} of {demand:g} Mbit/s")
+    return plain(f"{plan.topology.name}, {plan.objective}: {plan.allocated:g} of {plan.demand:g} Mbit/s")
 
 
 def _draw_links(axes: Axes, plan: Plan, positions: Positions, thickness: float, apart: float) -> None:

@@ -35,7 +35,7 @@ class Link:
         return self.source, self.target
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Topology:
     """Nodes in file order and directed links, at most one link per ordered node pair.
 
@@ -68,6 +68,10 @@ class Topology:
                 )
             by_ends[ends] = link
         object.__setattr__(self, "_link_by_ends", by_ends)
+
+    def __repr__(self) -> str:
+        """Name the network and its size: data of a large one would fill many screens."""
+        return f"{type(self).__name__}({self.name!r}, {len(self.nodes)} nodes, {len(self.links)} links)"
 
     def link(self, source: str, target: str) -> Link:
         """Return the link from `source` to `target`; raises KeyError if there is none."""

@@ -34,6 +34,10 @@ PLAN = Plan(
 )
 
 
+def test_the_repr_of_a_plan_is_a_line() -> None:
+    assert repr(PLAN) == "Plan('net', 2 pairs, 3 tunnels, max-throughput: 17.5 of 17.5 Mbit/s)"
+
+
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
     """Sound plans with one tunnel for some of the links, with any rates."""

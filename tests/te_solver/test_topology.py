@@ -20,6 +20,10 @@ def test_links_are_found_by_direction() -> None:
     assert not topology.has_node("d")
 
 
+def test_its_repr_is_a_line_that_names_it() -> None:
+    assert repr(Topology("t", ("a", "b", "c"), LINKS)) == "Topology('t', 3 nodes, 3 links)"
+
+
 def test_an_edge_stands_for_both_directions() -> None:
     topology = Topology("t", ("c", "a", "b"), LINKS)
     assert topology.edges == (("a", "b"), ("c", "b"))
