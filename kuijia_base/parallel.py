@@ -12,9 +12,10 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from itertools import islice
 from queue import Empty
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from joblib.externals.loky.process_executor import ProcessPoolExecutor
+if TYPE_CHECKING:
+    from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
 Shared = TypeVar("Shared")
 Task = TypeVar("Task")
@@ -50,6 +51,8 @@ def in_processes(
         for task in tasks:
             yield function(shared, task)
         return
+    from joblib.externals.loky.process_executor import ProcessPoolExecutor  # noqa: PLC0415  # slow to import: joblib
+
     # That of the standard library may wait for ever when its workers are killed while it hands them a task.
     pool = ProcessPoolExecutor(processes, initializer=_receive, initargs=(shared, os.getpid()))
     ended = False
