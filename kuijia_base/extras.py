@@ -15,6 +15,16 @@ EXTRAS: Mapping[str, tuple[str, str]] = {
 """Modules that some parts import, with their package and the extra that installs it."""
 
 
+_OF_UNIX = ("fcntl", "grp", "pwd", "resource", "syslog", "termios")
+"""Modules of Python that Windows lacks; only verbs about switches import them."""
+
+
+class UnfitSystemError(KuijiaError):
+    """This system cannot do what a command is for."""
+
+    exit_status = 2
+
+
 class MissingPackageError(KuijiaError):
     """A package that only an extra installs is missing: the message has the command that installs it."""
 
@@ -41,7 +51,9 @@ def require_installed(module: str, needed_for: str) -> None:
         raise MissingPackageError(module, needed_for)
 
 
-def missing_package(error: ImportError) -> MissingPackageError | None:
-    """Return the error for users if an import failed for lack of an extra, else None."""
+def missing_package(error: ImportError) -> KuijiaError | None:
+    """Return the error for users if an import failed for lack of an extra, or on another system, else None."""
     module = (error.name or "").partition(".")[0]
+    if module in _OF_UNIX:
+        return UnfitSystemError(f"this command runs only on Linux ({module} is missing)")
     return MissingPackageError(module) if module in EXTRAS and not is_installed(module) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -31,6 +32,17 @@ def test_what_is_installed_is_not_missed() -> None:
     require_installed("matplotlib", "--plot")
     assert missing_package(ImportError("cannot import name 'Figur'", name="matplotlib.figure")) is None
     assert missing_package(ModuleNotFoundError("No module named 'nowhere'", name="nowhere")) is None
+
+
+def test_verbs_about_switches_say_on_other_systems_that_they_need_linux(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def load(_: str) -> NoReturn:
+        raise ModuleNotFoundError("No module named 'fcntl'", name="fcntl")
+
+    monkeypatch.setattr("kuijia.cli.main.load_verb", load)
+    assert main(["lab", "status"]) == 2
+    assert capsys.readouterr().err == "error: this command runs only on Linux (fcntl is missing)\n"
 
 
 def test_an_absent_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
