@@ -6,7 +6,6 @@ from collections import deque
 from functools import cached_property
 from itertools import pairwise
 
-import networkx as nx
 import numpy as np
 
 from hedera import _core
@@ -57,6 +56,8 @@ class MultiRooted(Fabric):
 
     def _pods(self, leaves: set[str], rank: dict[str, int]) -> list[list[str]]:
         """Return the edge switches of each part that stays connected without the switches furthest from hosts."""
+        import networkx as nx  # noqa: PLC0415  # slow to import, and few networks need it
+
         neighbours = self.topology.neighbours
         height = dict.fromkeys(leaves, 0)
         for leaf in sorted(leaves, key=rank.__getitem__):

@@ -29,7 +29,12 @@ def kernel_name() -> str:
 
 def package_versions() -> dict[str, str]:
     """Return the versions of the computing packages by name."""
-    return {name: distribution_version(name) or "not installed" for name in _PACKAGES}
+    return {name: library_version(name) or "not installed" for name in _PACKAGES}
+
+
+def library_version(package: str) -> str | None:
+    """Return the version of a package; `cvxpy-base` is CVXPY without all of its solvers."""
+    return distribution_version(package) or distribution_version(f"{package}-base")
 
 
 def python_versions() -> dict[str, str]:

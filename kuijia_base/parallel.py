@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import select
 import signal
+import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from itertools import islice
 from queue import Empty
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from joblib.externals.loky.process_executor import ProcessPoolExecutor
+if TYPE_CHECKING:
+    from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
 Shared = TypeVar("Shared")
 Task = TypeVar("Task")
@@ -23,13 +26,18 @@ Result = TypeVar("Result")
 Progress = Callable[[int, int], None]
 """Callback of progress, called with the amounts done and in total."""
 
+_LOOK_SECONDS = 1.0
+"""Time between two looks at a process, where the system does not tell of its end."""
+
 _AHEAD = 2
 """Tasks per process submitted in advance; more would only fill memory."""
 
 
 def processors() -> int:
     """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0))
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def in_processes(
@@ -50,6 +58,8 @@ def in_processes(
         for task in tasks:
             yield function(shared, task)
         return
+    from joblib.externals.loky.process_executor import ProcessPoolExecutor  # noqa: PLC0415  # slow to import: joblib
+
     # That of the standard library may wait for ever when its workers are killed while it hands them a task.
     pool = ProcessPoolExecutor(processes, initializer=_receive, initargs=(shared, os.getpid()))
     ended = False
@@ -79,6 +89,9 @@ def _take_back(pool: ProcessPoolExecutor) -> None:
 @contextmanager
 def no_interrupts() -> Iterator[None]:
     """Block Ctrl-C for processes started in the block; this process receives it as well and ends its workers."""
+    if sys.platform == "win32":  # where workers get no Ctrl-C of their own to hold back
+        yield
+        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -96,12 +109,25 @@ def end_with(process: int) -> None:
 
 
 def _end_after(process: int) -> None:
-    try:
-        alive = os.pidfd_open(process)
-    except ProcessLookupError:
+    if sys.platform == "linux":
+        try:
+            alive = os.pidfd_open(process)
+        except ProcessLookupError:
+            os._exit(1)
+        select.select([alive], [], [])
         os._exit(1)
-    select.select([alive], [], [])
-    os._exit(1)
+    if sys.platform != "win32":  # where a worker ends when it next asks for work
+        while _lives(process):
+            time.sleep(_LOOK_SECONDS)
+        os._exit(1)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _receive(shared: object, parent: int) -> None:

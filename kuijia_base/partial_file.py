@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import stat
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -19,6 +20,9 @@ _PARTIAL = re.compile(r"\..+\.(?P<process>\d+)\.partial(\..*)?")
 
 _NAME_KEPT = 40
 """Characters of a file's name in that of its partial file, so that the latter is within any file system's limit."""
+
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+"""Windows has neither of the last two: its files are not inherited, and O_EXCL follows no link anywhere."""
 
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP)
 """Errors of file systems that cannot flush a folder to the disk."""
@@ -41,8 +45,7 @@ def partial_beside(target: Path, write: Callable[[Path], object], suffix: str = 
         former = target.stat()
     except FileNotFoundError:
         former = None
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    file = os.open(beside, flags, 0o666 if former is None else 0o600)
+    file = os.open(beside, _CREATE, 0o666 if former is None else 0o600)
     try:
         try:
             write(beside)
@@ -89,6 +92,8 @@ def _write(content: bytes, path: Path) -> None:
 
 def _make_alike(file: int, former: os.stat_result) -> None:
     """Give an open file the mode of another and, if permitted, the owner."""
+    if sys.platform == "win32":  # whose files have no such modes and owners
+        return
     made = os.fstat(file)
     if former.st_gid != made.st_gid:
         with suppress(PermissionError):
@@ -101,6 +106,8 @@ def _make_alike(file: int, former: os.stat_result) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Flush the names of a folder's files to the disk; raise OSError if the disk fails."""
+    if sys.platform == "win32":  # which opens no folders
+        return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -119,8 +126,13 @@ def remove_partial_files(folder: Path) -> None:
     """
     for path in folder.iterdir():
         name = _PARTIAL.fullmatch(path.name)
-        if name is not None and not Path("/proc", name["process"]).exists():
+        if name is not None and not _may_live(name["process"]):
             try:
                 path.unlink(missing_ok=True)
             except OSError as error:
                 raise InputError(path, "", f"cannot be removed ({error.strerror})", "permission") from error
+
+
+def _may_live(process: str) -> bool:
+    """Return False if a process is dead for certain; only Linux shows all processes as files."""
+    return sys.platform != "linux" or Path("/proc", process).exists()

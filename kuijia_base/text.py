@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -141,6 +142,9 @@ def _is_device(path: Path) -> bool:
 
 def _write_to_device(path: Path, content: bytes) -> None:
     """Write to a device or pipe; a pipe without a reader raises OSError instead of waiting for ever."""
+    if sys.platform == "win32":
+        path.write_bytes(content)
+        return
     descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     os.set_blocking(descriptor, True)
     with os.fdopen(descriptor, "wb") as device:

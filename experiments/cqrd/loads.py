@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from experiments.cqrd.pictures import Marks, cdf_figure
 from experiments.cqrd.published import LOADS, published
@@ -16,8 +17,11 @@ from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
-from kuijia_base.picture_file import picture_bytes
+from kuijia_base.picture_file import write_picture
 from kuijia_base.progress import Progress
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 WITHIN = {"fct-average": 0.15, "goodput-average": 0.07}
 """Margins of CQRD relative to OQ, as parts of the published ratio: that of means elsewhere, and half of it for goodput,
@@ -126,8 +130,7 @@ def run_experiment(
         if experiment.figures[part.workload][1] and INTERFERED_AT in part.loads:
             of_seed = {scheme: found[part, INTERFERED_AT, scheme, settings.seed] for scheme in schemes}
             exhibits += _interfered(experiment, part, of_seed)
-        picture = _cdf(experiment, part, of_part)
-        output.write_bytes(f"{name}-{part.workload}-cdf.svg", picture)
+        write_picture(output, f"{name}-{part.workload}-cdf.svg", partial(_cdf, experiment, part, of_part))
     return write_exhibits(name, exhibits, settings, output)
 
 
@@ -168,7 +171,7 @@ def _interfered(experiment: Experiment, part: Part, of_seed: dict[str, tuple[Cas
     return of_interfered(naming, {scheme: run for scheme, (_, run) in of_seed.items()}, kinds)
 
 
-def _cdf(experiment: Experiment, part: Part, runs: dict[tuple[str, float], list[Run]]) -> bytes:
+def _cdf(experiment: Experiment, part: Part, runs: dict[tuple[str, float], list[Run]]) -> Figure:
     panels = {
         f"load {load:g}": {LABELS[scheme]: of[0].milliseconds() for (scheme, at), of in runs.items() if at == load}
         for load in part.loads
@@ -185,4 +188,4 @@ def _cdf(experiment: Experiment, part: Part, runs: dict[tuple[str, float], list[
                 ]
                 for scheme, curves in theirs["cdf"].items()
             }
-    return picture_bytes(cdf_figure(panels, FCT, marks), ".svg")
+    return cdf_figure(panels, FCT, marks)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from experiments.reporting.picture_style import look, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _LOOKS = {label: look(position) for position, label in enumerate(("CQRD", "CQ", "HCF", "OQ", "OQ, TCP"))}
 _QUANTILES = np.linspace(0, 100, 201)
@@ -22,6 +24,8 @@ def cdf_figure(
     panels: Mapping[str, Mapping[str, NDArray[np.float64]]], unit: str, published: Mapping[str, Marks] | None = None
 ) -> Figure:
     """Return panels side by side, each with a curve for every switch; published points are hollow marks."""
+    from matplotlib.lines import Line2D  # noqa: PLC0415  # not always installed
+
     figure = new_figure(1 + 3.4 * len(panels), 3.8)
     all_axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
     for axes, (title, curves) in zip(all_axes, panels.items(), strict=True):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from experiments.reporting.picture_style import legend_below, look, new_figure
 from experiments.results.exhibit import Exhibit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def fig2_figure(throughput: Exhibit, loss: Exhibit) -> Figure:

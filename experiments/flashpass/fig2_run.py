@@ -20,7 +20,7 @@ from experiments.results.result import Check
 from experiments.sweep.sweep import Sweep, no_preparation, swept
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
-from kuijia_base.picture_file import picture_bytes
+from kuijia_base.picture_file import write_picture
 from kuijia_base.progress import Progress
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
@@ -200,7 +200,7 @@ def run_fig2(grid: Grid, settings: Settings, workers: Workers, output: OutputFol
         for case, result in zip(cases, found, strict=True):
             runs.setdefault((case.transport, case.buffer), []).append(result)
         exhibits = _exhibits(grid, runs)
-        output.write_bytes("flashpass-fig2.svg", picture_bytes(fig2_figure(*exhibits), ".svg"))
+        write_picture(output, "flashpass-fig2.svg", lambda: fig2_figure(*exhibits))
         return write_exhibits("flashpass-fig2", exhibits, settings, output)
 
 

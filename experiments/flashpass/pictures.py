@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from experiments.reporting.picture_style import legend_below, look, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Vector = NDArray[np.float64]
 

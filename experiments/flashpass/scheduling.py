@@ -17,7 +17,7 @@ from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import limit, size
 from experiments.results.exhibit import Exhibit, Line, Point
 from kuijia_base.output_folder import OutputFolder
-from kuijia_base.picture_file import picture_bytes
+from kuijia_base.picture_file import write_picture
 from simulator.packet.credited import CONTROL, DATA, SHARE, ExpressPass, Finishing, FlashPass
 from simulator.packet.flows import Flows
 from simulator.packet.scenario import Setting
@@ -121,8 +121,8 @@ def run_scheduling(settings: Settings, output: OutputFolder) -> Outcome:
     control = [simulate("expresspass", settings.seed, (FAR, FAR), later) for later in CONTROL_LATER]
     exhibits = [_times(name, found[name], table) for name, table in (("expresspass", "III"), ("flashpass", "IV"))]
     exhibits.append(_queues(found["expresspass"], found["flashpass"], control))
-    picture = timeline_figure({NAMES[name]: (each.times, each.queued) for name, each in found.items()})
-    output.write_bytes("flashpass-fig4-queue-over-time.svg", picture_bytes(picture, ".svg"))
+    lines = {NAMES[name]: (each.times, each.queued) for name, each in found.items()}
+    write_picture(output, "flashpass-fig4-queue-over-time.svg", lambda: timeline_figure(lines))
     return write_exhibits("flashpass-fig4", exhibits, settings, output)
 
 

@@ -39,7 +39,7 @@ from experiments.results.published import published_throughput
 from experiments.results.result import Result, result_to_json
 from kuijia_base.errors import InputError
 from kuijia_base.output_folder import OutputFolder
-from kuijia_base.picture_file import picture_bytes
+from kuijia_base.picture_file import write_picture
 from kuijia_base.progress import Progress
 from te_solver.networks import shipped_network
 from te_solver.plan import Plan
@@ -91,8 +91,8 @@ def run_table(
                 yield result
 
     results = runs_on_links_it_can_carry(settings.capacities, measure, progress.say)
-    shown = goodput_figure(results, "Goodput of each flow around the cut, at the receivers")
-    output.write_bytes(f"{table.name}-over-time.svg", picture_bytes(shown, ".svg"))
+    title = "Goodput of each flow around the cut, at the receivers"
+    write_picture(output, f"{table.name}-over-time.svg", lambda: goodput_figure(results, title))
     return write_outcome(table, results, output)
 
 

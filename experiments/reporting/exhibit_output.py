@@ -11,7 +11,7 @@ from experiments.results.exhibit_table import exhibit_text
 from experiments.results.size_bars import judged
 from experiments.results.verdict import UNPUBLISHED, judgement_of
 from kuijia_base.output_folder import OutputFolder
-from kuijia_base.picture_file import picture_bytes
+from kuijia_base.picture_file import write_picture
 
 
 def write_exhibits(
@@ -83,4 +83,4 @@ def _missed(exhibits: Sequence[Exhibit], failures: Iterable[str]) -> tuple[str, 
 
 
 def _write_picture(exhibit: Exhibit, output: OutputFolder) -> None:
-    output.write_bytes(f"{exhibit.name}.svg", picture_bytes(exhibit_figure(exhibit), ".svg"))
+    write_picture(output, f"{exhibit.name}.svg", lambda: exhibit_figure(exhibit))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from textwrap import fill
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from experiments.reporting.picture_style import Look, bars, legend_below, look, new_figure
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.exhibit_table import heading
 from kuijia_base.picture_file import plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _WIDTH, _HEIGHT = 5.6, 3.9
 _PANEL_WIDTH, _PANEL_HEIGHT = 3.3, 2.6

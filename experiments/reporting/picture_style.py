@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 """Colours by Okabe and Ito, distinguishable with any kind of colour vision."""
@@ -35,6 +37,8 @@ def look(position: int) -> Look:
 
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure of this size in inches that makes room for its labels."""
+    from matplotlib.figure import Figure  # noqa: PLC0415  # not always installed
+
     return Figure(figsize=(width, height), dpi=150, layout="constrained")
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
+import sys
 import time
 import zlib
 from collections.abc import Iterator, Mapping
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kuijia_base.errors import InputError
+from kuijia_base.file_lock import lock
 
 FORMAT = "kuijia-sweep"
 
@@ -67,18 +68,20 @@ class Checkpoint:
             return
         if self.done:
             self._sync()
+            self._file.close()
         else:
-            self.path.unlink(missing_ok=True)
-        self._file.close()
+            self.remove()
 
     def remove(self) -> None:
         """Remove the file once the sweep's own files are written."""
+        if sys.platform == "win32":  # which removes no open file
+            self._file.close()
         self.path.unlink(missing_ok=True)
         self._file.close()
 
     def _lock(self) -> None:
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(self._file)
         except BlockingIOError as error:
             raise InputError(
                 self.path, "", "another run is writing to it", "one run at a time, or another -o"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from experiments.sweep.work import Answer, Assignment, answer
 from kuijia_base.errors import InputError, KuijiaError
+from kuijia_base.extras import require_installed
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -29,14 +30,13 @@ def connected(address: str) -> Iterator[Client]:
     """Connect to the scheduler at `address`, such as `tcp://host:8786`.
 
     Raises:
-        InputError: there is no scheduler, or this machine lacks the package `distributed`.
+        InputError: there is no scheduler.
+        MissingPackageError: this machine lacks the package `distributed`.
     """
     expected = "the address of a running dask scheduler, such as tcp://host:8786"
-    try:
-        from distributed import Client  # noqa: PLC0415  # optional, and slow to import
-    except ImportError as error:
-        problem = f"the package {error.name} is missing"
-        raise InputError("option", "--cluster", problem, "the extra `cluster` of kuijia to be installed") from error
+    require_installed("distributed", "--cluster")
+    from distributed import Client  # noqa: PLC0415  # optional, and slow to import
+
     _hush()
     try:
         client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)

@@ -11,7 +11,6 @@ from typing import Any, Generic
 
 from experiments.sweep.checkpoint import Checkpoint
 from experiments.sweep.cluster import cluster_answers, connected
-from experiments.sweep.local import local_answers
 from experiments.sweep.pace import Pace, duration
 from experiments.sweep.work import Answer, Assignment, Case, Context, Ready, code_version
 from experiments.sweep.workers import Workers
@@ -132,6 +131,8 @@ def _answers(
     if not cases:
         yield iter(())
     elif workers.cluster is None:
+        from experiments.sweep.local import local_answers  # noqa: PLC0415  # slow to import: joblib
+
         with closing(local_answers(assignment, cases, workers.processes)) as answers:
             yield answers
     else:

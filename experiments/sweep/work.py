@@ -9,11 +9,11 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from kuijia_base.errors import KuijiaError
+from kuijia_base.manifest import library_version
 
 Context = TypeVar("Context")
 Ready = TypeVar("Ready")
@@ -80,7 +80,7 @@ def code_version() -> str:
     """Return a digest of everything that computes results: our sources and the libraries below them."""
     digest = hashlib.sha256()
     for name in ("python", *_LIBRARIES):
-        found = sys.version.split()[0] if name == "python" else version(name)
+        found = sys.version.split()[0] if name == "python" else library_version(name)
         digest.update(f"{name} {found}\n".encode())
     for package in _PACKAGES:
         for path in sorted((_ROOT / package).rglob("*")):

@@ -23,8 +23,6 @@ from testbed.machine.clocks import ClockOffset
 from testbed.network.link_rates import require_possible_links
 from testbed.network.network_options import NetworkOptions
 
-HELP = "physical switches and hosts over SSH: check, up, down"
-
 DEFAULT_CAPACITY, DEFAULT_BUFFER_PACKETS = 20.0, 50
 """Defaults of the experiments, so that these find the boxes as they need them."""
 

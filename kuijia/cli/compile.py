@@ -19,8 +19,6 @@ from kuijia_base.text import require_writable, write_texts
 
 _SUFFIXES = (".flows", ".groups")
 
-HELP = "write a plan's tables in the syntax of ovs-ofctl, and count them"
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_plan_and_options(parser)

@@ -17,7 +17,6 @@ from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_number, whole_number
 from te_solver.plan_file import load_plan
 
-HELP = "run the OpenFlow controller for a plan, until interrupted; on SIGHUP it reads the plan file again"
 APPLICATION = "kuijia_app.controller"
 SUPERVISION = (
     "Run it under a supervisor: when its own state may be wrong, or its loop hangs, it logs the reason and exits with "

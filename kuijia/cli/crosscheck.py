@@ -12,8 +12,6 @@ from kuijia_base.option_values import whole_number
 from kuijia_base.progress import Progress
 from testbed.crosscheck.crosscheck import CrossCheck, cross_check
 
-HELP = "compare the model of `verify` and `trace` with a real Open vSwitch over random cases"
-
 DEFAULT_CASES = 10_000
 _MOST_CASES = 10_000_000
 _LISTED = 20

@@ -31,8 +31,6 @@ from te_solver.formats.demands_csv import demands_csv
 from te_solver.formats.notes import counted
 from te_solver.topology import Topology
 
-HELP = "make demands for a network: gravity, uniform, bimodal or random pairs"
-
 MODELS = ("gravity", "uniform", "bimodal", "pairs")
 DEFAULT_UTILISATION = 1.0
 

@@ -11,8 +11,6 @@ from experiments.results.text_table import aligned
 from testbed.lab.other_grounds import OtherGrounds, examine_other_grounds
 from testbed.machine.machine import Machine, examine_machine
 
-HELP = "show what this machine can and cannot do, and the consequences"
-
 
 def configure(_parser: argparse.ArgumentParser) -> None:
     pass

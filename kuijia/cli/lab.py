@@ -37,8 +37,6 @@ from testbed.machine.commands import find_program, search_path
 from testbed.machine.run_directory import LAB_VARIABLE
 from testbed.network.bfd import DEFAULT_INTERVAL_MS
 
-HELP = "run an emulated network in the background: up, status, update, fail, heal, exec, down"
-
 DEFAULT_CAPACITY = 20.0
 
 

@@ -8,8 +8,6 @@ import json
 from experiments.registry import all_experiments
 from experiments.results.text_table import aligned
 
-HELP = "list the experiments of `kuijia run`"
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add nothing: there are only the common options."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import importlib
 import io
 import os
 import signal
@@ -13,33 +12,13 @@ import traceback
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import NoReturn, Protocol, TextIO
+from typing import NoReturn, TextIO
 
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.notes import notes_held_back
+from kuijia.cli.verbs import VERBS, load_verb
 from kuijia_base.errors import LONGEST_FAILURE, InputError, InterruptedWorkError, KuijiaError, one_line
-
-VERBS = {
-    "solve": "kuijia.cli.solve",
-    "whatif": "kuijia.cli.whatif",
-    "packet": "kuijia.cli.packet",
-    "topology": "kuijia.cli.topology",
-    "demands": "kuijia.cli.demands",
-    "compile": "kuijia.cli.compile",
-    "verify": "kuijia.cli.verify",
-    "trace": "kuijia.cli.trace",
-    "crosscheck": "kuijia.cli.crosscheck",
-    "controller": "kuijia.cli.controller",
-    "scheduler": "kuijia.cli.scheduler",
-    "lab": "kuijia.cli.lab",
-    "list": "kuijia.cli.list",
-    "boxes": "kuijia.cli.boxes",
-    "uml": "kuijia.cli.uml",
-    "run": "kuijia.cli.run",
-    "report": "kuijia.cli.report",
-    "doctor": "kuijia.cli.doctor",
-}
-"""Verbs and their modules; only the module of the requested verb is imported."""
+from kuijia_base.extras import missing_package
 
 _LONGEST_COMPLAINT = 450
 """Most characters of a message of argparse about an argument."""
@@ -49,16 +28,6 @@ _LONGEST_FAULT = 300
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 128 + signal.SIGINT
-
-
-class Verb(Protocol):
-    """Interface of a verb's module."""
-
-    HELP: str
-
-    def configure(self, parser: argparse.ArgumentParser) -> None: ...
-
-    def run(self, args: argparse.Namespace) -> int: ...
 
 
 class _Parser(argparse.ArgumentParser):
@@ -92,6 +61,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         _silence_stdout()  # the reader of our output has closed it
         return 0
     except Exception as error:
+        missing = missing_package(error) if isinstance(error, ImportError) else None
+        if missing is not None:
+            _complain(f"error: {missing}")
+            return missing.exit_status
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             _silence_stdout()
             _complain(f"error: {error.strerror}")
@@ -151,12 +124,11 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--version", action="version", version=f"%(prog)s {metadata.version('kuijia')}")
     verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
     asked = next((word for word in arguments if not word.startswith("-")), None)
-    for name, module_name in VERBS.items():
-        if asked in VERBS and asked != name:
-            continue
-        verb: Verb = importlib.import_module(module_name)
-        subparser = verbs.add_parser(name, help=verb.HELP, description=verb.HELP)
-        verb.configure(subparser)
-        add_common_options(subparser)
-        subparser.set_defaults(run=verb.run)
+    for name, what in VERBS.items():
+        subparser = verbs.add_parser(name, help=what, description=what)
+        if name == asked:  # the modules of the others would take a second to import
+            verb = load_verb(name)
+            verb.configure(subparser)
+            add_common_options(subparser)
+            subparser.set_defaults(run=verb.run)
     return parser.parse_args(arguments)

@@ -34,9 +34,7 @@ from simulator.packet.units import LONGEST
 from te_solver.formats.notes import counted
 from te_solver.formats.topohub_networks import PREFIX
 
-__all__ = ["HELP", "configure", "run"]
-
-HELP = "simulate flows over a network packet by packet, at loads and under schemes side by side"
+__all__ = ["configure", "run"]
 
 _LAST_SEED = 2**63 - 1
 

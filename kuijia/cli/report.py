@@ -11,11 +11,11 @@ from pathlib import Path
 
 from experiments.results.text_table import text_table
 from kuijia_base.errors import InputError
+from kuijia_base.extras import require_installed
 from kuijia_base.output_folder import OutputFolder
+from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
 from kuijia_base.reading import reading
-
-HELP = "show the results in a folder beside the published ones, as HTML and Markdown"
 
 HTML, MARKDOWN, ITEMS = "report.html", "report.md", "README.md"
 
@@ -40,6 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.items:
         return _write_items(args.folder, args.output or args.folder)
+    require_installed(LIBRARY, "the pictures of reports")
     # Drawing takes a second to import, which --help should not cost.
     from experiments.reporting.report import report_of  # noqa: PLC0415  # slow to import: jsonschema
     from experiments.reporting.report_lead import HEADINGS, NUMBERS  # noqa: PLC0415  # slow to import: jsonschema

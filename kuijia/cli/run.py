@@ -11,13 +11,14 @@ from pathlib import Path
 
 from experiments.registry import Experiment, Settings, all_experiments, find_experiment, refuse_unheeded
 from experiments.sweep.workers import add_workers, refuse_workers
+from kuijia.cli.notes import print_notes
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from kuijia_base.errors import InputError, InterruptedWorkError, KuijiaError
+from kuijia_base.extras import command_for, is_installed
 from kuijia_base.option_values import positive_count, positive_number, whole_number
 from kuijia_base.output_folder import OutputFolder
+from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
-
-HELP = "reproduce a table or figure of the paper"
 
 DEFAULT_CAPACITY, LOWER_CAPACITY = 20.0, 5.0
 FRAMEWORKS = ("os-ken", "ryu")
@@ -136,6 +137,8 @@ def run(args: argparse.Namespace) -> int:
         output.remove_if_empty()
     print(json.dumps(outcome.summary, indent=1) if args.json else outcome.text)
     progress.say(f"wrote {_named(output.written)} in {output.path}")
+    if not is_installed(LIBRARY):
+        print_notes(str(output.path), [f"no pictures without {LIBRARY}: {command_for(LIBRARY)}"])
     if outcome.missed:
         raise BarMissedError("; ".join(outcome.missed))
     return 0

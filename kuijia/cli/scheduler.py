@@ -12,7 +12,6 @@ from kuijia.cli.controller import SUPERVISION, add_listening_options, binding_op
 from kuijia_app.framework.launcher import run_application
 from kuijia_base.option_values import positive_number, whole_number
 
-HELP = "run the OpenFlow controller that schedules large flows in a data centre, until interrupted"
 APPLICATION = "hedera.scheduler"
 _DEFAULTS = SchedulerOptions()
 

@@ -12,7 +12,9 @@ from typing import get_args
 from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, announce, read_demands, read_topology
 from kuijia.cli.plan_summary import plan_summary
 from kuijia_base.errors import InputError, UnsoundError, quoted
+from kuijia_base.extras import require_installed
 from kuijia_base.option_values import whole_number
+from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
 from kuijia_base.text import require_writable, write_bytes
 from te_solver.demands import Demand
@@ -21,8 +23,6 @@ from te_solver.plan_file import plan_text
 from te_solver.programs.registry import FFC, MAX_THROUGHPUT, objective_names
 from te_solver.topology import Topology
 from te_solver.tunnels import TunnelFinder, Weight
-
-HELP = "choose tunnels for demands and divide the traffic over them"
 
 _LISTED = 10
 """Lines that each part of the summary has at most, unless -v asks for all."""
@@ -153,6 +153,8 @@ def _plan(topology: Topology, demands: Sequence[Demand], args: argparse.Namespac
 
 def _require_usable(args: argparse.Namespace) -> None:
     """Raise InputError unless the output files can be written and differ from each other and from the input files."""
+    if args.plot is not None:
+        require_installed(LIBRARY, "--plot")
     taken = [Path(args.topology), Path(args.demands)]
     for path in (args.output, args.plot):
         if path is None:

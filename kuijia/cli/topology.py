@@ -6,7 +6,7 @@ import argparse
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from experiments.results.text_table import aligned
 from kuijia.cli.common_options import add_common_options
@@ -15,9 +15,9 @@ from kuijia_base.errors import InputError, UnsoundError, one_line
 from kuijia_base.text import write_text
 from te_solver.formats.notes import counted
 from te_solver.formats.topology_yaml import topology_as_data, topology_yaml
-from te_solver.topology_summary import TopologySummary, summarise
 
-HELP = "describe a network, or convert it to YAML: describe, convert"
+if TYPE_CHECKING:
+    from te_solver.topology_summary import TopologySummary
 
 _LISTED = 8
 """Most different capacities in the description, unless -v asks for all."""
@@ -44,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _describe(args: argparse.Namespace) -> int:
+    from te_solver.topology_summary import summarise  # noqa: PLC0415  # slow to import: SciPy
+
     notes: list[str] = []
     summary = summarise(read_topology(args, notes))
     if args.json:

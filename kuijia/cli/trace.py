@@ -9,8 +9,6 @@ from kuijia.cli.table_options import add_plan_and_options, build
 from kuijia_app.proof.model.network import ModelNetwork
 from kuijia_app.proof.trace import PACKET_SYNTAX, parse_failure, parse_packet, walk_json, walk_text
 
-HELP = "follow a packet through a plan's tables, hop by hop and table by table"
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_plan_and_options(parser)

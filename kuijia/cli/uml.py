@@ -10,8 +10,6 @@ from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_number, whole_number
 from testbed.uml.boot import DEFAULT_MEMORY_MB, Guest, run_in_guest
 
-HELP = "run a command on a kernel with Open vSwitch's datapath and link delays: user-mode Linux"
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

@@ -15,8 +15,6 @@ from kuijia_base.progress import Progress
 from te_solver.failures import Failure, link_pairs, single_links, single_nodes
 from te_solver.topology import Topology
 
-HELP = "prove that tables keep the plan's promises: every kind of traffic under every failure"
-
 _FAILURES: dict[str, Callable[[Topology], Iterator[Failure]]] = {
     "links": single_links,
     "nodes": single_nodes,

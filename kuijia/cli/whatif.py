@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 
 from experiments.sweep.workers import Workers, add_workers, workers_from
 from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, announce, read_demands, read_topology
+from kuijia.cli.notes import print_notes
 from kuijia.cli.whatif_failures import FAILURES, chosen_failures, chosen_probabilities
 from kuijia_base.errors import InputError, UnsoundError, quoted
+from kuijia_base.extras import command_for, is_installed
 from kuijia_base.option_values import whole_number
 from kuijia_base.output_folder import OutputFolder
+from kuijia_base.picture_file import LIBRARY, picture_bytes
 from kuijia_base.progress import Progress
 from te_solver.demands import Demand
 from te_solver.failure_probabilities import PUBLISHED
@@ -28,8 +31,6 @@ from te_solver.tunnels import TunnelFinder
 if TYPE_CHECKING:
     from experiments.whatif.study import Provenance, Study
     from simulator.flow.what_if import Contender, Outcome
-
-HELP = "show which failures of a network hurt which traffic, and what each scheme changes"
 
 _DEFAULT_SCHEMES = ("kuijia", "rescaling", "precomputed", "ffc", "recompute")
 
@@ -128,7 +129,11 @@ def run(args: argparse.Namespace) -> int:
             if folder is not None:
                 folder.write_json("whatif.json", data)
                 folder.write_text("whatif.csv", as_csv(outcomes))
-                _write_report(folder, study, made, args.seed)
+                if is_installed(LIBRARY):
+                    _write_report(folder, study, made, args.seed)
+                else:
+                    without = f"no report and no pictures without {LIBRARY}: {command_for(LIBRARY)}"
+                    print_notes(str(folder.path), [without])
     finally:
         progress.close()
         if folder is not None:
@@ -145,7 +150,6 @@ def run(args: argparse.Namespace) -> int:
 def _write_report(folder: OutputFolder, study: Study, provenance: Provenance, seed: int) -> None:
     from experiments.whatif.figures import figures  # noqa: PLC0415  # slow to import: matplotlib
     from experiments.whatif.html_report import html_report  # noqa: PLC0415  # slow to import: matplotlib
-    from kuijia_base.picture_file import picture_bytes  # noqa: PLC0415  # slow to import: matplotlib
 
     folder.write_text("whatif.html", html_report(study, provenance, seed))
     for name, figure in figures(study).items():

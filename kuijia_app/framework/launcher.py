@@ -8,10 +8,6 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import NoReturn
 
-from os_ken import cfg
-from os_ken.base.app_manager import AppManager
-from os_ken.lib import hub
-
 from kuijia_app.framework.ending import end_process
 from kuijia_app.framework.listening import require_free, require_usable
 from kuijia_app.framework.tls import TlsFiles
@@ -41,6 +37,11 @@ def run_application(
     Raises:
         InputError: listening on the address is not possible, or the files are not a key and certificates.
     """
+    # Verbs show their help without os-ken, which an extra installs.
+    from os_ken import cfg  # noqa: PLC0415  # see above
+    from os_ken.base.app_manager import AppManager  # noqa: PLC0415  # see above
+    from os_ken.lib import hub  # noqa: PLC0415  # see above
+
     require_free(listen_host, listen_port)  # the framework listens in a thread whose failure nobody sees
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     logging.getLogger("os_ken").setLevel(logging.WARNING)

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from random import Random
 
-import networkx as nx
-
 from kuijia_app.proof.expectation import CODE_POINTS, ECN_CODES
 from kuijia_app.tables.bfd import BfdSessions
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
@@ -37,6 +35,8 @@ class RandomPlan:
 
 def random_plan(random: Random) -> RandomPlan:
     """Return a plan on a random connected network: some pairs and classes, up to four tunnels each of any weights."""
+    import networkx as nx  # noqa: PLC0415  # slow to import
+
     options = _options(random)
     size = random.randint(*_NODES)
     graph: nx.Graph[int] = nx.gnp_random_graph(size, random.uniform(0.2, 0.9), seed=random.randrange(2**32))

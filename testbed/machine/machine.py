@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kuijia_base.errors import InputError
+from kuijia_base.extras import command_for
 from kuijia_base.manifest import distribution_version, kernel_name
 from testbed.machine.commands import find_program, run_command
 from testbed.machine.errors import TestbedError
@@ -97,6 +98,8 @@ class Machine:
             found.append(
                 (f"Mininet is not importable by Python {self.python}", "the package mininet, and a venv that sees it")
             )
+        if not any(self.frameworks.values()):
+            found.append(("neither os-ken nor c65ryu is installed", command_for("os_ken")))
         if not self.is_root:
             found.append(("not running as root", "root, for namespaces and queues"))
         if self.namespace_problem is not None:
@@ -132,8 +135,6 @@ class Machine:
         found = [datapath, delays]
         if self.cpu_count < 2:
             found.append("With one CPU, switches and hosts hold each other up: take links of 10 Mbit/s.")
-        if not any(self.frameworks.values()):
-            found.append("No controller framework is installed: neither os-ken nor c65ryu; `./run` installs both.")
         return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -13,7 +12,7 @@ from random import Random
 from unittest import mock
 
 from kuijia.cli.common_options import add_common_options
-from kuijia.cli.main import VERBS
+from kuijia.cli.verbs import VERBS, load_verb
 from kuijia_base.errors import KuijiaError
 from tests.fuzz import examples, hostile
 from tests.fuzz.command_line import run_command
@@ -149,7 +148,7 @@ class ArgumentsTarget(CaseTarget):
 @cache
 def _parser(verb: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(verb)
-    importlib.import_module(VERBS[verb]).configure(parser)
+    load_verb(verb).configure(parser)
     add_common_options(parser)
     return parser
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kuijia.cli.main import VERBS
+from kuijia.cli.verbs import VERBS
 from kuijia_base.errors import InputError
 from te_solver.demands_file import DEMAND_FORMATS
 from te_solver.topology_file import TOPOLOGY_FORMATS

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.packaging.project_lists import ROOT, project_lists
+
 REQUIREMENTS = ROOT / "requirements"
+EXTRAS = ("plot", "controller", "ryu", "cluster", "notebook", "solvers", "test")
+"""Those that `./run` installs."""
+
 NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -30,9 +33,8 @@ def test_every_line_is_one_exact_version(file: str) -> None:
 
 
 def test_everything_asked_for_is_locked() -> None:
-    listed = re.search(r"install_requires=\[(.*?)\]", (ROOT / "setup.py").read_text(), re.DOTALL)
-    assert listed is not None
-    wanted = re.findall(r'"([^"]+)"', listed[1])
+    listed = project_lists()
+    wanted = [each for name in ("dependencies", *EXTRAS) for each in listed[name] if not each.startswith("kuijia[")]
     for file in ("ryu.in", "ryu-overrides.txt", "dev.in"):
         wanted += _requirements((REQUIREMENTS / file).read_text())
     locked = {_name(requirement) for requirement in _requirements((REQUIREMENTS / "lock.txt").read_text())}

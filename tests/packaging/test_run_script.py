@@ -95,6 +95,7 @@ def clone() -> Iterator[Clone]:
         (path / "requirements").mkdir()
         (path / "programs").mkdir()
         (path / "missing").write_text("")
+        (path / "pyproject.toml").write_text("[project]\n")
         (path / "setup.py").write_text("setup()\n")
         for file in ("build.txt", "lock.txt", "debian.txt"):
             (path / "requirements" / file).write_bytes((ROOT / "requirements" / file).read_bytes())

@@ -1,0 +1,42 @@
+"""Table of verbs: their names and what each does, which `kuijia --help` shows without importing any of them."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Mapping
+from typing import Protocol, cast
+
+VERBS: Mapping[str, str] = {
+    "solve": "choose tunnels for demands and divide the traffic over them",
+    "whatif": "show which failures of a network hurt which traffic, and what each scheme changes",
+    "packet": "simulate flows over a network packet by packet, at loads and under schemes side by side",
+    "topology": "describe a network, or convert it to YAML: describe, convert",
+    "demands": "make demands for a network: gravity, uniform, bimodal or random pairs",
+    "compile": "write a plan's tables in the syntax of ovs-ofctl, and count them",
+    "verify": "prove that tables keep the plan's promises: every kind of traffic under every failure",
+    "trace": "follow a packet through a plan's tables, hop by hop and table by table",
+    "crosscheck": "compare the model of `verify` and `trace` with a real Open vSwitch over random cases",
+    "controller": "run the OpenFlow controller for a plan, until interrupted; on SIGHUP it reads the plan file again",
+    "scheduler": "run the OpenFlow controller that schedules large flows in a data centre, until interrupted",
+    "lab": "run an emulated network in the background: up, status, update, fail, heal, exec, down",
+    "list": "list the experiments of `kuijia run`",
+    "boxes": "physical switches and hosts over SSH: check, up, down",
+    "uml": "run a command on a kernel with Open vSwitch's datapath and link delays: user-mode Linux",
+    "run": "reproduce a table or figure of the paper",
+    "report": "show the results in a folder beside the published ones, as HTML and Markdown",
+    "doctor": "show what this machine can and cannot do, and the consequences",
+}
+"""Verbs and one line on each. The module `kuijia.cli.VERB` is imported when its verb is asked for."""
+
+
+class Verb(Protocol):
+    """Interface of a verb's module."""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace) -> int: ...
+
+
+def load_verb(name: str) -> Verb:
+    return cast("Verb", importlib.import_module(f"kuijia.cli.{name}"))

@@ -1,0 +1,66 @@
+"""Help, version and wrong words import no large library, which would take longer than the rest of the command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import pytest
+
+from kuijia.cli.verbs import VERBS, load_verb
+
+SLOW = {
+    "cvxpy",
+    "distributed",
+    "eventlet",
+    "highspy",
+    "jinja2",
+    "joblib",
+    "matplotlib",
+    "networkx",
+    "os_ken",
+    "pandas",
+    "ryu",
+    "scipy",
+    "topohub",
+}
+"""Libraries that take long to import or that an extra installs."""
+
+VERBLESS: Sequence[Sequence[str]] = (["--help"], ["--version"], [], ["sovle"], ["--tunnels", "3"])
+
+PROGRAM = """
+import contextlib, io, json, sys
+from kuijia.cli.main import main
+
+for words in json.loads(sys.argv[1]):
+    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+        main(words)
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
+"""
+
+
+def imported(commands: Sequence[Sequence[str]]) -> set[str]:
+    """Return the packages that an interpreter has imported after these commands."""
+    program = [sys.executable, "-c", PROGRAM, json.dumps(commands)]
+    return set(
+        json.loads(subprocess.run(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout)
+    )
+
+
+def test_without_a_good_verb_nothing_large_is_imported() -> None:
+    assert not imported(VERBLESS) & (SLOW | {"jsonschema", "numpy", "te_solver", "yaml"})
+
+
+def test_help_of_verbs_imports_nothing_slow() -> None:
+    found = imported([[verb, *words] for verb in VERBS for words in (["--help"], ["--tpyo"])])
+    assert "te_solver" in found
+    assert not found & SLOW
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_a_module(verb: str) -> None:
+    module = load_verb(verb)
+    assert callable(module.configure)
+    assert callable(module.run)

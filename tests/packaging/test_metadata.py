@@ -1,0 +1,73 @@
+"""The package asks for what its parts import, and messages name extras that exist."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Iterator
+
+from kuijia_base.extras import EXTRAS
+from tests.packaging.project_lists import ROOT, project_lists
+
+PACKAGES = ("experiments", "hedera", "kuijia", "kuijia_app", "kuijia_base", "simulator", "te_solver", "testbed")
+MODULE_OF = {"cvxpy-base": "cvxpy", "pyyaml": "yaml", "os-ken": "os_ken"}
+EXTRAS_OF_ALL = {"plot", "controller", "ryu", "cluster", "notebook", "solvers"}
+LATE = {
+    "experiments/whatif/figures.py": "matplotlib",
+    "experiments/whatif/html_report.py": "matplotlib",
+    "te_solver/plan_picture.py": "matplotlib",
+    "testbed/network/mininet_network.py": "mininet",
+}
+"""Modules that others import only after they have asked whether the package of an extra, or of Debian, is there."""
+
+
+def modules_of(requirements: Iterable[str]) -> set[str]:
+    names = {re.match(r"[A-Za-z0-9._-]+", each)[0].lower() for each in requirements}  # type: ignore[index]
+    return {MODULE_OF.get(name, name) for name in names}
+
+
+def imported_at_once(tree: ast.Module) -> Iterator[str]:
+    """Yield the packages that a module imports when it is imported itself."""
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield (node.module or "").partition(".")[0]
+
+
+def test_what_the_base_does_not_install_is_imported_late() -> None:
+    known = {*sys.stdlib_module_names, *PACKAGES, *modules_of(project_lists()["dependencies"])}
+    found = {
+        str(path.relative_to(ROOT)): module
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        for module in imported_at_once(ast.parse(path.read_text(encoding="utf-8")))
+        if module not in known
+    }
+    assert found == LATE
+
+
+def test_only_code_about_switches_needs_unix_at_once() -> None:
+    unix = {"fcntl", "grp", "pwd", "resource", "syslog", "termios"}
+    found = {
+        path.relative_to(ROOT).parts[:2]
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        if unix.intersection(imported_at_once(ast.parse(path.read_text(encoding="utf-8"))))
+    }
+    assert ("testbed", "machine") in found
+    assert all(parts[0] == "testbed" or parts == ("kuijia_app", "gate") for parts in found)
+
+
+def test_the_extras_that_messages_name_install_what_is_missing() -> None:
+    lists = project_lists()
+    for module, (package, extra) in EXTRAS.items():
+        assert module in modules_of(lists[extra])
+        assert MODULE_OF.get(package, package) == module
+        assert module not in modules_of(lists["dependencies"])
+
+
+def test_all_has_what_works_together() -> None:
+    (whole,) = project_lists()["all"]
+    assert set(re.findall(r"[a-z]+", whole)) == {"kuijia", *EXTRAS_OF_ALL}
