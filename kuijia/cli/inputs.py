@@ -23,17 +23,23 @@ from te_solver.topology_file import TOPOLOGY_FORMATS, load_topology
 
 DEFAULT_TUNNELS = 3
 
+MOST_PARTS = 10_000
+"""Most parts of --partitions."""
+
 _LISTED = 20
 
 _MANY_LINKS = 10_000
 """Links from which on it takes seconds until work on them can show progress."""
 
 
-def add_topology(parser: argparse.ArgumentParser, capacity_option: str = "--capacity") -> None:
+def add_topology(
+    parser: argparse.ArgumentParser, capacity_option: str = "--capacity", *, required: bool = True
+) -> None:
     """Add the argument TOPOLOGY and its options; `capacity_option` is for verbs that use --capacity otherwise."""
     parser.add_argument(
         "topology",
         metavar="TOPOLOGY",
+        nargs=None if required else "?",
         help=f"topology file (YAML, GraphML, GML, SNDlib, TEAVAR), {PREFIX}NAME, or a shipped network: "
         f"{', '.join(shipped_names())}",
     )
@@ -57,11 +63,12 @@ def add_reading(parser: argparse.ArgumentParser, capacity_option: str = "--capac
     )
 
 
-def add_demands(parser: argparse.ArgumentParser) -> None:
+def add_demands(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add the argument DEMANDS and its options."""
     parser.add_argument(
         "demands",
         metavar="DEMANDS",
+        nargs=None if required else "?",
         help=f"demand file (CSV, SNDlib, TEAVAR), {PREFIX}NAME, or that of a shipped network: "
         f"{', '.join(shipped_names())}",
     )

@@ -8,6 +8,11 @@ from pathlib import Path
 import pytest
 
 from kuijia.cli.main import main
+from te_solver.demands import Demand
+from te_solver.networks import shipped_network
+from te_solver.plan_file import plan_to_json
+from te_solver.solve import solve
+from te_solver.topology_file import load_topology
 
 
 @pytest.fixture(autouse=True)
@@ -132,6 +137,118 @@ def test_ffc_protects_against_as_many_failures_as_asked_for(capsys: pytest.Captu
     assert lines[4].split()[:3] == ["ffc", "1000", "0%"]
 
 
+@pytest.fixture
+def line(folder: Path) -> Path:
+    """A network that every failed link cuts in two, with the probabilities of TEAVAR's format."""
+    (folder / "line.txt").write_text(
+        "to_node from_node capacity prob_failure\n1 2 1000 .1\n2 1 1000 .1\n2 3 1000 .2\n3 2 1000 .2\n"
+    )
+    (folder / "line.csv").write_text("source,target,rate\n1,3,500\n")
+    return folder / "line.txt"
+
+
+def test_a_scheme_by_default_that_can_protect_no_pair_is_left_out(
+    line: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert whatif(line.name, "line.csv") == 0
+    printed = capsys.readouterr()
+    note = "note: line.csv: ffc is left out: every pair can be cut off by 1 failed edge; --schemes chooses the schemes"
+    assert note in printed.err.splitlines()
+    assert "ffc" not in printed.out
+    for asked in (("--schemes", "kuijia,ffc"), ("--protect", "1"), ("--objective", "ffc", "--schemes", "kuijia")):
+        assert whatif(line.name, "line.csv", *asked) == 2
+        option = " ".join(("--schemes", "ffc") if asked[0] == "--schemes" else asked[:2]).removesuffix(" 1")
+        assert capsys.readouterr().err.startswith(f"error: option:{option}: every pair can be cut off by 1 failed edge")
+
+
+def test_pairs_that_ffc_cannot_protect_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "net.yaml").write_text(
+        "nodes: [a, b, c, d]\nlinks:\n"
+        + "".join(f"  - {{a: {a}, b: {b}, capacity: 100}}\n" for a, b in ("ab", "bc", "ca", "cd"))
+    )
+    (folder / "two.csv").write_text("source,target,rate\na,b,50\na,d,50\n")
+    assert whatif("net.yaml", "two.csv") == 0
+    told = capsys.readouterr().err.splitlines()
+    assert "note: two.csv: ffc sends nothing for 1 of 2 pairs, which 1 failed edge can cut off" in told
+
+
+def test_failure_probabilities_of_the_topology_are_used(line: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Both links are up for .9 * .8 of the time, else the pair is cut off.
+    assert whatif(line.name, "line.csv", "--schemes", "kuijia", "--failures", "links,pairs", "--json") == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["probabilities"]["source"] == "topology"
+    assert data["probabilities"]["none"] == pytest.approx(0.72)
+    assert [each["probability"] for each in data["probabilities"]["failures"]] == pytest.approx([0.08, 0.18, 0.02])
+    assert data["schemes"][0]["all"]["availability"]["throughput"] == pytest.approx({"low": 0.72, "high": 0.72})
+    assert "--probabilities topology" in data["provenance"]["command"]
+
+
+def test_failure_probabilities_of_the_topology_may_be_left_aside(
+    line: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert whatif(line.name, "line.csv", "--schemes", "kuijia", "--probabilities", "none", "--json") == 0
+    assert "probabilities" not in json.loads(capsys.readouterr().out)
+    assert whatif(line.name, "line.csv", "--schemes", "kuijia", "--failures", "nodes", "--json") == 0
+    printed = capsys.readouterr()
+    assert "probabilities" not in json.loads(printed.out)
+    assert "its failure probabilities are not used: failure '1' takes a node down" in printed.err
+
+
+def test_a_plan_is_examined_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    data = plan_to_json(solve(load_topology(shipped_network("fig1")), [Demand("s1", "s4", 2000)], 2))
+    Path("plan.json").write_text(json.dumps(data))
+    assert whatif("--plan", "plan.json", "--schemes", "kuijia,ffc", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(each["name"], each["objective"], each["sent"]) for each in found["schemes"]] == [
+        ("kuijia", "max-throughput", 2000),
+        ("ffc", "ffc", 1000),
+    ]
+    assert found["provenance"]["command"].startswith("kuijia whatif --plan plan.json --schemes kuijia,ffc ")
+    data["pairs"][0]["allocated"] = 9000
+    Path("plan.json").write_text(json.dumps(data))
+    assert whatif("--plan", "plan.json") == 2
+    assert capsys.readouterr().err.startswith("error: plan.json:pairs[0].allocated: 9000 Mbit/s allocated, expected no")
+
+
+def test_the_plan_has_the_objective_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("demands.csv").write_text("source,target,rate\ns1,s4,900\n")
+    for options in (("--objective", "min-max-utilisation"), ("--partitions", "2"), ("--node-disjoint",)):
+        assert whatif("fig1", "demands.csv", "--schemes", "kuijia", "--json", *options) == 0
+        data = json.loads(capsys.readouterr().out)
+        objective = options[1] if options[0] == "--objective" else "max-throughput"
+        assert (data["schemes"][0]["objective"], data["schemes"][0]["sent"]) == (objective, pytest.approx(900))
+        assert " ".join(options) in data["provenance"]["command"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "kuijia whatif: TOPOLOGY and DEMANDS missing, expected TOPOLOGY and DEMANDS, or --plan PLAN"),
+        (("fig1",), "kuijia whatif: DEMANDS missing, expected TOPOLOGY and DEMANDS, or --plan PLAN"),
+        (
+            ("fig1", "fig1", "--plan", "p"),
+            "option:--plan: the plan has a topology and demands itself, expected neither",
+        ),
+        (("--plan", "p", "--tunnels", "2"), "option:--tunnels: the plan has its tunnels and rates, expected --plan"),
+        (("--plan", "p", "--node-disjoint"), "option:--node-disjoint: the plan has its tunnels and rates, expected"),
+        (("--plan", "none.json"), "none.json: cannot be read"),
+        (
+            ("fig1", "fig1", "--objective", "max-min", "--partitions", "2"),
+            "option:--partitions: max-min is not solved in parts, expected --objective max-throughput",
+        ),
+        (
+            ("fig1", "fig1", "--probabilities", "topology"),
+            "option:--probabilities: the file of fig1 has no failure probabilities, expected a topology of TEAVAR",
+        ),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(
+    arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert whatif(*arguments) == 2
+    assert capsys.readouterr().err.startswith(f"error: {message}")
+
+
 def test_recompute_may_find_new_tunnels(capsys: pytest.CaptureFixture[str]) -> None:
     lost = []
     for options in ((), ("--new-tunnels",)):
@@ -225,6 +342,10 @@ def test_udp_loses_in_proportion(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "message"),
     [
         (("--schemes", "kuijia,magic"), "option:--schemes: 'magic' is unknown, expected one of kuijia,"),
+        (
+            ("--schemes", "kuija"),
+            "option:--schemes: 'kuija' is unknown (did you mean kuijia?), expected one of kuijia,",
+        ),
         (("--failures", "ducts"), "option:--failures: 'ducts' is unknown, expected links, pairs, nodes or a CSV file"),
         (("--failures", "links,links"), "option:--failures: 'links,links' has a kind twice, expected each kind once"),
         (("--sample", "0"), "kuijia whatif: argument --sample: '0', expected a whole number, one or more"),
@@ -239,7 +360,7 @@ def test_udp_loses_in_proportion(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (
             ("--probabilities", "table1"),
-            "option:--probabilities: 'table1' is unknown, expected table1-2min",
+            "option:--probabilities: 'table1' is unknown (did you mean table1-5min?), expected table1-2min",
         ),
         (("--probabilities", "none.csv"), "none.csv: cannot be read"),
         (
