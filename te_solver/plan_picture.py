@@ -12,6 +12,7 @@ from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
 from kuijia_base.picture_file import picture_bytes, plain
+from kuijia_base.quantities import rate_of
 from te_solver.layout import Positions, laid_out
 from te_solver.plan import Plan
 from te_solver.topology import Link
@@ -79,7 +80,7 @@ def plan_figure(plan: Plan, seed: int = 1) -> Figure:
 def _title(plan: Plan) -> str:
     demand = sum(pair.demand for pair in plan.pairs)
     allocated = sum(pair.allocated for pair in plan.pairs)
-    return plain(f"{plan.topology.name}, {plan.objective}: {allocated:g} of {demand:g} Mbit/s")
+    return plain(f"{plan.topology.name}, {plan.objective}: {rate_of(allocated, demand)}")
 
 
 def _draw_links(axes: Axes, plan: Plan, positions: Positions, thickness: float, apart: float) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kuijia_base.errors import InputError, UnsoundError, quoted
+from kuijia_base.quantities import rate
 from kuijia_base.text import parse_number
 from te_solver.connectivity import connected_parts
 from te_solver.formats.notes import Note, counted
@@ -156,7 +157,7 @@ class NetworkDraft:
             self._note(f"{pairs} parallel edges: their capacities are added")
         if self._without_capacity:
             missing = f"{self._without_capacity} of {counted(self._edges, 'edge')} without a capacity"
-            self._note(f"{missing}: {self._default:g} Mbit/s assumed")
+            self._note(f"{missing}: {rate(self._default)} assumed")
 
     def _unique_names(self) -> dict[str, str]:
         """Return a name for every node id: its label, or the id, or both if several nodes have the same label."""

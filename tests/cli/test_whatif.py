@@ -31,10 +31,24 @@ def test_the_summary_sets_the_schemes_side_by_side(capsys: pytest.CaptureFixture
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
     assert lines[0] == "fig1: 5 failures, 1 pair"
-    assert lines[4].split() == ["kuijia", "3000", "33.33%", "0%", "33.33%", "33.33%", "100.00%", "0%", "0%", "0%", "0%"]
+    assert lines[4].split() == [
+        "kuijia",
+        "3",
+        "Gbit/s",
+        "33.33%",
+        "0%",
+        "33.33%",
+        "33.33%",
+        "100.00%",
+        "0%",
+        "0%",
+        "0%",
+        "0%",
+    ]
     assert lines[5].split() == [
         "rescaling",
-        "3000",
+        "3",
+        "Gbit/s",
         "33.33%",
         "0%",
         "33.33%",
@@ -46,9 +60,9 @@ def test_the_summary_sets_the_schemes_side_by_side(capsys: pytest.CaptureFixture
         "50.00%",
     ]
     # Half of the capacity of ten links carries something; victims are a third of what is sent.
-    assert lines[9].split() == ["kuijia", "2000", "2000", "33.33%", "33.33%", "3.2", "4", "50.00%"]
-    assert "  33.33%  s2-s4: victims 1000 of 1000, others 0 of 2000" in lines
-    assert "  33.33%  s2-s4: victims 0 of 1000, others 1000 of 2000" in lines
+    assert lines[9].split() == ["kuijia", "2", "Gbit/s", "2", "Gbit/s", "33.33%", "33.33%", "3.2", "4", "50.00%"]
+    assert "  33.33%  s2-s4: victims 1 of 1 Gbit/s, others 0 of 2 Gbit/s" in lines
+    assert "  33.33%  s2-s4: victims 0 of 1 Gbit/s, others 1 of 2 Gbit/s" in lines
     assert printed.err == ""
 
 
@@ -80,7 +94,7 @@ def test_what_recompute_withholds_from_untouched_traffic_is_told(capsys: pytest.
 def test_ffc_sends_less_and_loses_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert whatif("fig1", "fig1", "--schemes", "ffc") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[4].split()[:3] == ["ffc", "2000", "0%"]
+    assert lines[4].split()[:4] == ["ffc", "2", "Gbit/s", "0%"]
     assert lines[-1] == "  nothing is lost in 5 of 5"
 
 
@@ -92,15 +106,15 @@ def test_each_class_has_its_figures_when_there_are_several(capsys: pytest.Captur
     assert whatif("fig1", "two.csv", "--schemes", "kuijia") == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line.startswith("class")] == ["class 0", "class 1"]
-    rows = [line.split()[:2] for line in lines if line.startswith("kuijia ")]
-    assert rows[:3] == [["kuijia", "3000"], ["kuijia", "1200"], ["kuijia", "1800"]]
+    rows = [line.split()[1] for line in lines if line.startswith("kuijia ")]
+    assert rows[:3] == ["3", "1.2", "1.8"]
 
 
 def test_a_failure_that_cuts_a_pair_off_is_a_loss_of_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert whatif("fig1", "fig1", "--schemes", "kuijia,ffc", "--failures", "nodes") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "  100.00%  s1: victims 3000 of 3000, others 0 of 0" in lines
-    assert "  100.00%  s1: victims 2000 of 2000, others 0 of 0" in lines
+    assert "  100.00%  s1: victims 3 of 3 Gbit/s, others 0 of 0 Mbit/s" in lines
+    assert "  100.00%  s1: victims 2 of 2 Gbit/s, others 0 of 0 Mbit/s" in lines
 
 
 def test_the_worst_failures_are_ranked_in_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,7 +148,7 @@ def test_several_kinds_of_failures_and_a_sample_of_each(capsys: pytest.CaptureFi
 def test_ffc_protects_against_as_many_failures_as_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert whatif("fig1", "fig1", "--schemes", "ffc", "--protect", "2", "--failures", "links,pairs") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[4].split()[:3] == ["ffc", "1000", "0%"]
+    assert lines[4].split()[:4] == ["ffc", "1", "Gbit/s", "0%"]
 
 
 @pytest.fixture
@@ -329,13 +343,13 @@ def test_the_report_tells_how_it_is_made_again(capsys: pytest.CaptureFixture[str
 def test_failures_may_be_those_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     Path("ducts.csv").write_text("failure,a,b\nduct,s1,s2\nduct,s1,s3\n")
     assert whatif("fig1", "fig1", "--schemes", "kuijia", "--failures", "ducts.csv") == 0
-    assert "  66.67%  duct: victims 2000 of 2000, others 0 of 1000" in capsys.readouterr().out.splitlines()
+    assert "  66.67%  duct: victims 2 of 2 Gbit/s, others 0 of 1 Gbit/s" in capsys.readouterr().out.splitlines()
 
 
 def test_udp_loses_in_proportion(capsys: pytest.CaptureFixture[str]) -> None:
     # A third of 1500 on each of two links: aboriginal traffic loses as large a part as the victims.
     assert whatif("fig1", "fig1", "--schemes", "rescaling", "--udp") == 0
-    assert capsys.readouterr().out.splitlines()[4].split()[6] == "33.33%"
+    assert capsys.readouterr().out.splitlines()[4].split()[7] == "33.33%"
 
 
 @pytest.mark.parametrize(
