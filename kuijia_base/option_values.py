@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from kuijia_base.errors import quoted
+from kuijia_base.quantities import RATE_EXPECTED, parse_rate
 from kuijia_base.text import parse_number, parse_whole
 
 T = TypeVar("T")
@@ -18,6 +19,14 @@ def positive_number(text: str) -> float:
     value = parse_number(text)
     if value is None or not (math.isfinite(value) and value > 0):
         raise argparse.ArgumentTypeError(f"{quoted(text)}, expected a finite number greater than zero")
+    return value
+
+
+def positive_rate(text: str) -> float:
+    """Return the Mbit/s of a rate greater than zero: a number, or one with a unit such as 10G."""
+    value = parse_rate(text)
+    if value is None or not (math.isfinite(value) and value > 0):
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected {RATE_EXPECTED}")
     return value
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 
 from kuijia_base.errors import InputError, quoted
+from kuijia_base.quantities import parse_rate
 from kuijia_base.reading import reading
 from kuijia_base.text import parse_number, read_text
 from kuijia_base.yaml_nodes import MOST_VALUES, TooDeepError, TooMuchError, compose
@@ -97,6 +98,14 @@ class YamlDocument:
         if number is None:
             raise self.error(node, f"{what} {quoted(text)} is not a number", expected)
         return number
+
+    def rate(self, node: yaml.Node, what: str, expected: str) -> float:
+        """Return a rate in Mbit/s: a number, or one with its unit."""
+        text = self.text(node, what)
+        found = None if _is_quoted(node) else parse_rate(text)
+        if found is None:
+            raise self.error(node, f"{what} {quoted(text)} is not a number", expected)
+        return found
 
     def flag(self, node: yaml.Node, what: str) -> bool:
         text = self.text(node, what)

@@ -46,8 +46,11 @@ def from_links(
         down: the probability that an edge is down, at least 0 and below 1, by its two nodes; others never fail.
 
     Raises:
-        UnsoundError: a failure includes nodes, or two failures have the same links.
+        UnsoundError: a failure includes nodes, two failures have the same links, or an edge is always down.
     """
+    certain = next((sorted(edge) for edge, share in down.items() if share >= 1), None)
+    if certain is not None:
+        raise UnsoundError((), f"link {'-'.join(certain)} has probability 1", "probabilities below 1")
     edges = [frozenset(edge) for edge in topology.edges]
     all_up = prod(1 - down.get(edge, 0.0) for edge in edges)
     odds = {edge: down.get(edge, 0.0) / (1 - down.get(edge, 0.0)) for edge in edges}

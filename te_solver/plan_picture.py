@@ -12,12 +12,17 @@ from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
 from kuijia_base.picture_file import picture_bytes, plain
-from te_solver.layout import Positions, laid_out
+from kuijia_base.quantities import rate_of
+from te_solver.label_places import Point, Room, fit_in_place, places_beside
+from te_solver.layout import Positions, mapped
 from te_solver.plan import Plan
 from te_solver.topology import Link
 
-_NAMED_NODES = 150
-"""Networks with more have dots, and the names for which there is room."""
+_LINED_NODES = 150
+"""Networks with more have no lines from names to nodes, only the names for which there is room beside them."""
+
+_LEAST_WIDTH = 5.0
+"""Width in inches of the picture of a network that is much higher than wide."""
 
 _SHOWN_CHARACTERS = 14
 _LABELLED_LINKS = 80
@@ -36,7 +41,14 @@ _LINE_POINTS = 5.0
 _PLAIN_INCHES, _TITLE_POINTS, _CAPTION_POINTS = 9.0, 12.0, 8.0
 """Words grow with a picture that is wider than this."""
 
-_NAME_POINTS, _LETTER_TO_HEIGHT = 6.0, 0.62
+_NAME_POINTS, _BOXED_POINTS, _LETTER_TO_HEIGHT, _LINE_TO_LETTERS = 6.0, 7.0, 0.62, 1.5
+_PAD_INCHES = 0.07
+"""Space around a name in a box."""
+
+_DOT_INCHES = 0.06
+
+_ALONG = (0.38, 0.3, 0.46, 0.22, 0.54)
+"""Places of a link's label as shares of its length, the best first: labels of both directions stay apart."""
 
 _COARSE_NODES = 50
 """Nodes above which lines are drawn finer."""
@@ -55,10 +67,11 @@ def plan_picture(plan: Plan, suffix: str, seed: int = 1) -> bytes:
 
 def plan_figure(plan: Plan, seed: int = 1) -> Figure:
     """Draw every link as a line on the right-hand side of its direction, coloured by utilisation."""
-    positions = laid_out(plan.topology, seed)
-    width = float(np.clip(2.4 * len(positions) ** 0.5, 7, 18))
-    height = width * max(y for _, y in positions.values()) - width * min(y for _, y in positions.values())
-    figure = Figure(figsize=(width, height + _FURNITURE_INCHES), dpi=150, layout="constrained")
+    positions = mapped(plan.topology, seed)
+    scale = float(np.clip(2.4 * len(positions) ** 0.5, 7, 18))
+    wide, high = scale * np.ptp(np.array(list(positions.values())), axis=0)
+    width = max(_LEAST_WIDTH, float(wide))
+    figure = Figure(figsize=(width, float(high) + _FURNITURE_INCHES), dpi=150, layout="constrained")
     larger = max(1.0, width / _PLAIN_INCHES)
     figure.suptitle(_title(plan), fontsize=_TITLE_POINTS * larger)
     axes = figure.subplots()
@@ -66,21 +79,22 @@ def plan_figure(plan: Plan, seed: int = 1) -> Figure:
     axes.set_aspect("equal")
     axes.margins(0.06)
     finer = max(1.0, len(positions) / _COARSE_NODES) ** 0.5
-    _draw_links(axes, plan, positions, _LINE_POINTS / finer, _APART_INCHES / finer / width)
+    room = Room()
+    _draw_nodes(axes, plan, positions, scale, room)
+    _draw_links(axes, plan, positions, _LINE_POINTS / finer, _APART_INCHES / finer / scale, (room, scale))
     figure.axes[-1].xaxis.label.set_fontsize(_CAPTION_POINTS * larger)
     figure.axes[-1].tick_params(labelsize=_CAPTION_POINTS * larger)
-    if len(positions) > _NAMED_NODES:
-        _draw_dots(axes, plan, positions, width)
-    else:
-        _draw_nodes(axes, positions)
     return figure
 
 
 def _title(plan: Plan) -> str:
-    return plain(f"{plan.topology.name}, {plan.objective}: {plan.allocated:g} of {plan.demand:g} Mbit/s")
+    return plain(f"{plan.topology.name}, {plan.objective}: {rate_of(plan.allocated, plan.demand)}")
 
 
-def _draw_links(axes: Axes, plan: Plan, positions: Positions, thickness: float, apart: float) -> None:
+def _draw_links(
+    axes: Axes, plan: Plan, positions: Positions, thickness: float, apart: float, free: tuple[Room, float]
+) -> None:
+    """Draw the links, and the utilisations for which there is room, the highest first."""
     links = plan.topology.links
     loads = np.array([plan.link_loads[link.ends] for link in links])
     capacity = np.array([link.capacity for link in links])
@@ -100,8 +114,8 @@ def _draw_links(axes: Axes, plan: Plan, positions: Positions, thickness: float, 
     )
     bar.set_label(f"{what}; links are drawn on the right of their direction, grey without traffic")
     if len(links) <= _LABELLED_LINKS:
-        for line, share in zip(lines[used], utilisation[used], strict=True):
-            _label(axes, line, f"{share:.0%}")
+        for number in np.argsort(-utilisation[used], kind="stable").tolist():
+            _label(axes, lines[used][number], f"{utilisation[used][number]:.0%}", *free)
 
 
 def _beside(link: Link, positions: Positions, offset: float) -> NDArray[np.float64]:
@@ -113,41 +127,60 @@ def _beside(link: Link, positions: Positions, offset: float) -> NDArray[np.float
     return np.array([start, end]) + offset * right
 
 
-def _label(axes: Axes, line: NDArray[np.float64], text: str) -> None:
-    """Label a line before its middle, so that the labels of both directions stay apart."""
-    x, y = line[0] + (line[1] - line[0]) * 0.38
-    box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
-    axes.text(x, y, text, fontsize=6, ha="center", va="center", bbox=box, zorder=3)
+def _label(axes: Axes, line: NDArray[np.float64], text: str, room: Room, scale: float) -> None:
+    """Label a line before its middle if there is room for it."""
+    spots = [line[0] + (line[1] - line[0]) * along for along in _ALONG]
+    width, height = _size(text, _NAME_POINTS)
+    found = room.first_free([(float(x) * scale, float(y) * scale) for x, y in spots], width, height)
+    if found is not None:
+        box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
+        x, y = found[0] / scale, found[1] / scale
+        axes.text(x, y, text, fontsize=_NAME_POINTS, ha="center", va="center", bbox=box, zorder=3)
 
 
-def _draw_nodes(axes: Axes, positions: Positions) -> None:
-    box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": "black"}
-    for name, (x, y) in positions.items():
-        axes.text(x, y, plain(_short(name)), fontsize=7, ha="center", va="center", bbox=box, zorder=4)
+def _draw_nodes(axes: Axes, plan: Plan, positions: Positions, scale: float, room: Room) -> None:
+    """Draw names in boxes where the nodes are; if they would cover one another, dots with the names beside them."""
+    names = list(positions)
+    spots = [(float(x) * scale, float(y) * scale) for x, y in positions.values()]
+    sizes = [_size(_short(name), _BOXED_POINTS) for name in names]
+    widths, height = [width + 2 * _PAD_INCHES for width, _ in sizes], sizes[0][1] + 2 * _PAD_INCHES
     axes.update_datalim(list(positions.values()))
+    if not fit_in_place(spots, widths, height):
+        _draw_dots(axes, plan, positions, spots, scale, room)
+        return
+    box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": "black"}
+    for name, spot, width in zip(names, spots, widths, strict=True):
+        room.take(spot, width, height)
+        x, y = positions[name]
+        axes.text(x, y, plain(_short(name)), fontsize=_BOXED_POINTS, ha="center", va="center", bbox=box, zorder=4)
 
 
-def _draw_dots(axes: Axes, plan: Plan, positions: Positions, width: float) -> None:
-    """Draw nodes as dots, with the names that cover no other one; nodes with many links come first."""
+def _draw_dots(  # all from one caller
+    axes: Axes, plan: Plan, positions: Positions, spots: list[Point], scale: float, room: Room
+) -> None:
+    """Draw nodes as dots, with the names for which there is room; nodes with many links come first."""
+    names = list(positions)
     x, y = np.array(list(positions.values())).T
     axes.scatter(x, y, s=6, color="black", zorder=4)
-    height = 1.5 * _NAME_POINTS / 72 / width
-    taken: list[tuple[float, float, float]] = []
-    for name in sorted(positions, key=lambda name: -len(plan.topology.neighbours[name])):
-        at, shown = positions[name], _short(name)
-        half = len(shown) * _NAME_POINTS * _LETTER_TO_HEIGHT / 72 / width / 2
-        if any(abs(at[0] - column) < half + other and abs(at[1] - row) < height for column, row, other in taken):
+    for spot in spots:
+        room.take(spot, _DOT_INCHES, _DOT_INCHES)
+    sizes = [_size(_short(name), _NAME_POINTS) for name in names]
+    order = sorted(range(len(names)), key=lambda number: -len(plan.topology.neighbours[names[number]]))
+    widths = [width for width, _ in sizes]
+    places = places_beside(room, spots, widths, sizes[0][1], order=order, with_lines=len(names) <= _LINED_NODES)
+    for name, place in zip(names, places, strict=True):
+        if place is None:
             continue
-        taken.append((at[0], at[1], half))
-        axes.annotate(
-            plain(shown),
-            (at[0], at[1]),
-            (0, 3),
-            textcoords="offset points",
-            fontsize=_NAME_POINTS,
-            ha="center",
-            zorder=5,
-        )
+        at = (place.x / scale, place.y / scale)
+        if place.is_far:
+            axes.plot(*zip(positions[name], at, strict=True), color="0.4", linewidth=0.4, zorder=3)
+        box = {"boxstyle": "round,pad=0.05", "facecolor": "white", "edgecolor": "none", "alpha": 0.7}
+        axes.text(*at, plain(_short(name)), fontsize=_NAME_POINTS, ha="center", va="center", bbox=box, zorder=5)
+
+
+def _size(text: str, points: float) -> tuple[float, float]:
+    """Return about the width and height of a text in inches."""
+    return len(text) * points * _LETTER_TO_HEIGHT / 72, _LINE_TO_LETTERS * points / 72
 
 
 def _short(name: str) -> str:

@@ -39,7 +39,12 @@ class Link:
 class Topology:
     """Nodes in file order and directed links, at most one link per ordered node pair.
 
-    `positions` is for pictures only: coordinates of nodes, east and north, in any unit.
+    Attributes:
+        name: name of the network.
+        nodes: names of the nodes.
+        links: the links.
+        positions: coordinates of nodes, east and north, in any unit; for pictures only.
+        down: probabilities that a cable is down, from 0 to 1, by its two nodes; empty if the file has none.
 
     Raises:
         UnsoundError: a name is empty, repeated or not printable, a link leads to an unknown node or to its own source,
@@ -52,6 +57,7 @@ class Topology:
     nodes: tuple[str, ...]
     links: tuple[Link, ...]
     positions: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False, compare=False)
+    down: Mapping[frozenset[str], float] = field(default_factory=dict, repr=False, compare=False)
     _link_by_ends: dict[tuple[str, str], Link] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -14,9 +14,10 @@ from experiments.whatif.network_map import NetworkMap, network_map
 from experiments.whatif.shown import hurting, percent, span
 from experiments.whatif.study import Provenance, Study
 from kuijia_base.picture_file import picture_bytes
+from kuijia_base.quantities import rate, rate_of
 from simulator.flow.availability import GUARANTEED, KEPT, Availability
 from simulator.flow.comparison import ABORIGINAL, OLD, Comparison, Recovery, compare, recovery
-from simulator.flow.failure_impact import Role
+from simulator.flow.failure_impact import Role, RoleSum
 from simulator.flow.what_if import Contender, Outcome, loss_share
 from te_solver.formats.notes import counted
 from te_solver.layout import mapped
@@ -69,7 +70,7 @@ def html_report(study: Study, provenance: Provenance, seed: int = 1) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "rate": _rate, "span": span}
+    environment.filters |= {"percent": percent, "rate": rate, "rate_of": _rate_of, "span": span}
     places = mapped(study.topology, seed)
     maps = (("all traffic", OLD), ("aboriginal traffic, whose own tunnels survive", ABORIGINAL))
     schemes = [
@@ -135,6 +136,5 @@ def _data_uri(figure: Figure) -> str:
     return f"data:image/svg+xml;base64,{b64encode(picture_bytes(figure, '.svg')).decode()}"
 
 
-def _rate(rate: float) -> str:
-    """Return the rate, without decimals from three digits before the point."""
-    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
+def _rate_of(of: RoleSum) -> str:
+    return rate_of(of.lost, of.sent)

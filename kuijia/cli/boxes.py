@@ -14,7 +14,7 @@ from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import add_topology, read_topology
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import KuijiaError
-from kuijia_base.option_values import positive_number, whole_number
+from kuijia_base.option_values import positive_rate, whole_number
 from te_solver.topology import Topology
 from testbed.boxes.fleet import Examination, Fleet
 from testbed.boxes.inventory import Inventory, read_inventory
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             add_topology(action, capacity_option="--default-capacity")
             action.add_argument(
                 "--capacity",
-                type=positive_number,
+                type=positive_rate,
                 default=DEFAULT_CAPACITY,
                 help="Mbit/s of the largest link; the others are scaled with it (default: %(default)g)",
             )

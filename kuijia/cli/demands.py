@@ -11,8 +11,9 @@ import numpy as np
 
 from kuijia.cli.inputs import add_topology, read_topology
 from kuijia_base.errors import InputError, UnsoundError, quoted
-from kuijia_base.option_values import positive_number, whole_number
+from kuijia_base.option_values import positive_number, positive_rate, whole_number
 from kuijia_base.progress import Progress as ProgressLine
+from kuijia_base.quantities import rate
 from kuijia_base.reading import uncollected
 from kuijia_base.text import parse_number
 from te_solver.demand_generators import (
@@ -71,8 +72,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="pairs: number of pairs (default: %(default)s)",
     )
     scale = parser.add_mutually_exclusive_group()
-    scale.add_argument("--rate", type=positive_number, metavar="MBITS", help="pairs: the demand of each pair")
-    scale.add_argument("--total", type=positive_number, metavar="MBITS", help="sum of all demands")
+    scale.add_argument("--rate", type=positive_rate, metavar="RATE", help="pairs: demand of each, Mbit/s or as in 10G")
+    scale.add_argument("--total", type=positive_rate, metavar="RATE", help="sum of all demands, Mbit/s or as in 10G")
     scale.add_argument(
         "--max-utilisation",
         type=positive_number,
@@ -114,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
         print(demands_csv(demands, comment), end="")
     else:
         print(f"{topology.name}: {how}")
-        print(f"{counted(len(demands), 'demand')}, {total:g} Mbit/s; busiest link on shortest paths: {utilisation:.1%}")
+        print(f"{counted(len(demands), 'demand')}, {rate(total)}; busiest link on shortest paths: {utilisation:.1%}")
         print(f"wrote {args.output}")
     return 0
 
@@ -139,9 +140,9 @@ def _scaled(
     topology: Topology, args: argparse.Namespace, demands: tuple[Demand, ...], how: str, show: Progress
 ) -> Drawn:
     if args.rate is not None:
-        return demands, f"{how}, {args.rate:g} Mbit/s each"
+        return demands, f"{how}, {rate(args.rate)} each"
     if args.total is not None:
-        return scaled_to_total(demands, args.total), f"{how}, scaled to {args.total:g} Mbit/s in all"
+        return scaled_to_total(demands, args.total), f"{how}, scaled to {rate(args.total)} in all"
     scaled = scaled_to_utilisation(topology, demands, args.max_utilisation, show)
     return scaled, f"{how}, scaled to a busiest link at {args.max_utilisation * 100:.6g}% on shortest paths"
 

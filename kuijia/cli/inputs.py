@@ -8,8 +8,9 @@ from pathlib import Path
 
 from kuijia.cli.notes import print_notes
 from kuijia_base.errors import InputError
-from kuijia_base.option_values import positive_number, whole_number
+from kuijia_base.option_values import positive_rate, whole_number
 from kuijia_base.progress import Progress
+from kuijia_base.quantities import rate
 from te_solver.connectivity import Reachability
 from te_solver.demands import Demand
 from te_solver.demands_file import DEMAND_FORMATS, line_of_demand, load_demands
@@ -23,17 +24,23 @@ from te_solver.topology_file import TOPOLOGY_FORMATS, load_topology
 
 DEFAULT_TUNNELS = 3
 
+MOST_PARTS = 10_000
+"""Most parts of --partitions."""
+
 _LISTED = 20
 
 _MANY_LINKS = 10_000
 """Links from which on it takes seconds until work on them can show progress."""
 
 
-def add_topology(parser: argparse.ArgumentParser, capacity_option: str = "--capacity") -> None:
+def add_topology(
+    parser: argparse.ArgumentParser, capacity_option: str = "--capacity", *, required: bool = True
+) -> None:
     """Add the argument TOPOLOGY and its options; `capacity_option` is for verbs that use --capacity otherwise."""
     parser.add_argument(
         "topology",
         metavar="TOPOLOGY",
+        nargs=None if required else "?",
         help=f"topology file (YAML, GraphML, GML, SNDlib, TEAVAR), {PREFIX}NAME, or a shipped network: "
         f"{', '.join(shipped_names())}",
     )
@@ -51,17 +58,19 @@ def add_reading(parser: argparse.ArgumentParser, capacity_option: str = "--capac
     parser.add_argument(
         capacity_option,
         dest="default_capacity",
-        type=positive_number,
-        metavar="MBITS",
-        help=f"Mbit/s of links without a capacity in the file (default: {DEFAULT_CAPACITY:g})",
+        type=positive_rate,
+        metavar="RATE",
+        help="capacity of links without one in the file, Mbit/s or with a unit such as 10G "
+        f"(default: {rate(DEFAULT_CAPACITY)})",
     )
 
 
-def add_demands(parser: argparse.ArgumentParser) -> None:
+def add_demands(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add the argument DEMANDS and its options."""
     parser.add_argument(
         "demands",
         metavar="DEMANDS",
+        nargs=None if required else "?",
         help=f"demand file (CSV, SNDlib, TEAVAR), {PREFIX}NAME, or that of a shipped network: "
         f"{', '.join(shipped_names())}",
     )
@@ -151,7 +160,7 @@ def _without(
     if not kept:
         raise InputError(source, "", "no demand between connected nodes", f"one on {topology.name}")
     notes.append(f"{counted(len(dropped), 'demand')} between nodes that are not connected left out:")
-    notes += [f"  {demand.source} to {demand.target}: {demand.rate:g} Mbit/s" for demand in dropped[:_LISTED]]
+    notes += [f"  {demand.source} to {demand.target}: {rate(demand.rate)}" for demand in dropped[:_LISTED]]
     if len(dropped) > _LISTED:
         notes.append(f"  and {len(dropped) - _LISTED} more")
     return tuple(kept)

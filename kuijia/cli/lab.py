@@ -25,7 +25,8 @@ from kuijia.cli.table_options import add_table_options, option_words
 from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError, key_path
-from kuijia_base.option_values import positive_number, whole_number
+from kuijia_base.option_values import positive_rate, whole_number
+from kuijia_base.quantities import rate
 from te_solver.demands import Demand
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_to_json
@@ -58,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     up.add_argument("--framework", choices=["os-ken", "ryu"], default="os-ken", help="controller framework")
     up.add_argument(
         "--capacity",
-        type=positive_number,
+        type=positive_rate,
         default=DEFAULT_CAPACITY,
         help="Mbit/s of the largest link; the others and the demands are scaled with it (default: %(default)g)",
     )
@@ -223,8 +224,8 @@ def _status_lines(status: dict[str, Any]) -> list[str]:
 
 
 def _link_table(links: Sequence[Mapping[str, Any]]) -> list[str]:
-    rows = [(f"{link['a']}-{link['b']}", f"{link['capacity']:g}", "up" if link["up"] else "DOWN") for link in links]
-    return text_table(("link", "Mbit/s", "state"), rows, left=(0, 2))
+    rows = [(f"{link['a']}-{link['b']}", rate(link["capacity"]), "up" if link["up"] else "DOWN") for link in links]
+    return text_table(("link", "capacity", "state"), rows, left=(0, 2))
 
 
 def _tunnel_table(tunnels: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from experiments.packet_study.schemes import DISCIPLINES, Mark
 from experiments.packet_study.transports import TRANSPORTS
 from kuijia_base.errors import InputError, UnsoundError, quoted, shown
+from kuijia_base.quantities import parse_rate
 from kuijia_base.text import parse_number, parse_whole
 from simulator.flow_sizes.distribution import FlowSizes
 from simulator.flow_sizes.published import find_flow_sizes
@@ -110,7 +111,7 @@ def timeout(text: str) -> float:
 
 def rate(text: str) -> float:
     """Return a rate that a link can have, in Mbit/s."""
-    number = parse_number(text)
+    number = parse_rate(text)
     if number is None or not SLOWEST <= number <= FASTEST:
         raise argparse.ArgumentTypeError(f"{quoted(text)}, expected {SLOWEST:g} to {FASTEST:g} Mbit/s")
     return number

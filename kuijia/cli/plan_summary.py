@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
+from kuijia_base.quantities import duration, rate, rate_of
 from te_solver.exposure import Exposure
 from te_solver.formats.notes import counted
 from te_solver.plan import PairPlan, Plan
@@ -19,11 +20,11 @@ def plan_summary(plan: Plan, tunnels_per_pair: int, listed: int | None) -> Lines
     return [
         _size(plan),
         *_allocated(plan),
-        f"{plan.solver}: {plan.solve_seconds * 1e3:.1f} ms",
+        f"{plan.solver}: {_time(plan.solve_seconds)}",
         "",
-        "tunnels (share of the pair's traffic, Mbit/s set aside, path)"
+        "tunnels (share of the pair's traffic, rate set aside, path)"
         if plan.protected_failures
-        else "tunnels (share of the pair's traffic, Mbit/s, path)",
+        else "tunnels (share of the pair's traffic, rate, path)",
         *_bounded(map(_pair_lines, plan.pairs), len(plan.pairs), listed, "pair"),
         "",
         "links with the most set aside" if plan.protected_failures else "most loaded links",
@@ -43,6 +44,10 @@ def _size(plan: Plan) -> str:
     return f"{plan.topology.name}: {', '.join(sizes)}"
 
 
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e3:.1f} ms" if seconds < 1 else duration(seconds)
+
+
 def _allocated(plan: Plan) -> Iterator[str]:
     yield f"{plan.objective}: {_share(plan.pairs)} allocated"
     priorities = sorted({pair.priority for pair in plan.pairs})
@@ -51,29 +56,29 @@ def _allocated(plan: Plan) -> Iterator[str]:
             yield f"  priority {priority}: {_share([pair for pair in plan.pairs if pair.priority == priority])}"
     if plan.upper_bound is not None:
         missing = max(0.0, 1 - plan.objective_value / plan.upper_bound) if plan.upper_bound > 0 else 0.0
-        yield f"at most {missing:.2%} below the optimum: {plan.upper_bound:g} Mbit/s is an upper bound"
+        yield f"at most {missing:.2%} below the optimum: {rate(plan.upper_bound)} is an upper bound"
     if plan.objective == MAX_MIN:
-        yield f"least allocation of a pair: {plan.objective_value:g} Mbit/s"
+        yield f"least allocation of a pair: {rate(plan.objective_value)}"
     if plan.objective == MIN_MAX_UTILISATION:
         yield f"maximum utilisation: {plan.objective_value:.1%}"
     if plan.protected_failures:
         set_aside = sum(tunnel.rate for tunnel in plan.tunnels)
         failures = counted(plan.protected_failures, "failed edge")
-        yield f"protected against {failures}: {set_aside:g} Mbit/s set aside on tunnels"
+        yield f"protected against {failures}: {rate(set_aside)} set aside on tunnels"
 
 
 def _share(pairs: Sequence[PairPlan]) -> str:
     demand = sum(pair.demand for pair in pairs)
     allocated = sum(pair.allocated for pair in pairs)
     share = f" ({allocated / demand:.1%})" if demand > 0 else ""
-    return f"{allocated:g} of {demand:g} Mbit/s{share}"
+    return f"{rate_of(allocated, demand)}{share}"
 
 
 def _pair_lines(pair: PairPlan) -> Lines:
     priority = f", priority {pair.priority}" if pair.priority else ""
     return [
-        f"  {pair.source} -> {pair.target}{priority}: {pair.allocated:g} of {pair.demand:g} Mbit/s",
-        *(f"    {tunnel.weight:6.1%} {tunnel.rate:10.4g}  {' '.join(tunnel.nodes)}" for tunnel in pair.tunnels),
+        f"  {pair.source} -> {pair.target}{priority}: {rate_of(pair.allocated, pair.demand)}",
+        *(f"    {tunnel.weight:6.1%} {rate(tunnel.rate):>12}  {' '.join(tunnel.nodes)}" for tunnel in pair.tunnels),
     ]
 
 
@@ -81,7 +86,7 @@ def _link_lines(plan: Plan, listed: int | None) -> Lines:
     used = [(plan.link_loads[link.ends], link) for link in plan.topology.links if plan.link_loads[link.ends] > 0]
     used.sort(key=lambda each: each[0] / each[1].capacity, reverse=True)
     lines = (
-        [f"  {load / link.capacity:6.1%}  {link.source} -> {link.target}: {load:g} of {link.capacity:g} Mbit/s"]
+        [f"  {load / link.capacity:6.1%}  {link.source} -> {link.target}: {rate_of(load, link.capacity)}"]
         for load, link in used
     )
     return _bounded(lines, len(used), listed, "link") or ["  no link carries traffic"]

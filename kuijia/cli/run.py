@@ -15,7 +15,7 @@ from kuijia.cli.notes import print_notes
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from kuijia_base.errors import InputError, InterruptedWorkError, KuijiaError
 from kuijia_base.extras import command_for, is_installed
-from kuijia_base.option_values import positive_count, positive_number, whole_number
+from kuijia_base.option_values import positive_count, positive_rate, whole_number
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
@@ -60,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--capacity",
-        type=positive_number,
+        type=positive_rate,
         metavar="MBITS",
         help="capacity of a link in Mbit/s; published rates are scaled to it"
         f" (default: {DEFAULT_CAPACITY:g}, with table2 and table3 {LOWER_CAPACITY:g} on a machine too slow for that)",

@@ -10,7 +10,7 @@ from hedera.options import MOST_PORTS, SHORTEST_PERIOD, SchedulerOptions, build
 from hedera.placement.registry import placement_names
 from kuijia.cli.controller import SUPERVISION, add_listening_options, binding_option, tls_files
 from kuijia_app.framework.launcher import run_application
-from kuijia_base.option_values import positive_number, whole_number
+from kuijia_base.option_values import positive_number, positive_rate, whole_number
 
 APPLICATION = "hedera.scheduler"
 _DEFAULTS = SchedulerOptions()
@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--nic-rate",
-        type=positive_number,
+        type=positive_rate,
         default=_DEFAULTS.nic_rate,
         metavar="MBIT/S",
         help="rate of all links of the fat-tree (default: %(default)g)",

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
-from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, announce, read_demands, read_topology
+from kuijia.cli.inputs import MOST_PARTS, add_demands, add_topology, add_tunnels, announce, read_demands, read_topology
 from kuijia.cli.plan_summary import plan_summary
 from kuijia_base.errors import InputError, UnsoundError, quoted
 from kuijia_base.extras import require_installed
@@ -28,8 +28,6 @@ _LISTED = 10
 """Lines that each part of the summary has at most, unless -v asks for all."""
 
 _PICTURES = (".png", ".svg", ".pdf")
-
-_MOST_PARTS = 10_000
 
 _MOST_FAILURES = MAX_TUNNELS_PER_PAIR - 1
 """Most failed links of --protect; more would cut off any pair."""
@@ -76,7 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--partitions",
-        type=whole_number(1, _MOST_PARTS),
+        type=whole_number(1, MOST_PARTS),
         metavar="P",
         help=f"solve --objective {MAX_THROUGHPUT} in P parts on all processors, and report the largest possible loss",
     )

@@ -12,6 +12,7 @@ from experiments.results.text_table import aligned
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import add_topology, read_topology
 from kuijia_base.errors import InputError, UnsoundError, one_line
+from kuijia_base.quantities import rate, significant
 from kuijia_base.text import write_text
 from te_solver.formats.notes import counted
 from te_solver.formats.topology_yaml import topology_as_data, topology_yaml
@@ -98,7 +99,7 @@ def _lines(summary: TopologySummary, listed: int | None) -> list[str]:
         "diameter": "not computed, the network is too large"
         if summary.diameter is None
         else counted(summary.diameter, "link"),
-        "capacity": f"{_capacities(summary, listed)}; {summary.total_capacity:g} Mbit/s in all",
+        "capacity": f"{_capacities(summary, listed)}; {rate(summary.total_capacity)} in all",
         "delay": _delays(summary),
         "edge connectivity": "not computed, see the sample below"
         if summary.disjoint_paths.edge_connectivity is None
@@ -127,7 +128,7 @@ def _parts(summary: TopologySummary) -> str:
 
 def _capacities(summary: TopologySummary, listed: int | None) -> str:
     by_links = sorted(summary.capacities.items(), key=lambda each: -each[1])
-    shown = ", ".join(f"{counted(links, 'link')} of {capacity:g}" for capacity, links in by_links[:listed])
+    shown = ", ".join(f"{counted(links, 'link')} of {rate(capacity)}" for capacity, links in by_links[:listed])
     left_out = len(by_links) - listed if listed is not None else 0
     return f"{shown} and {left_out} other values (-v lists them)" if left_out > 0 else shown
 
@@ -135,7 +136,7 @@ def _capacities(summary: TopologySummary, listed: int | None) -> str:
 def _delays(summary: TopologySummary) -> str:
     if summary.delays is None:
         return "none given"
-    least, middle, greatest = (f"{seconds * 1000:.3g} ms" for seconds in summary.delays)
+    least, middle, greatest = (f"{significant(seconds * 1000)} ms" for seconds in summary.delays)
     return f"{least} to {greatest}, median {middle}"
 
 

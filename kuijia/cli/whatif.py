@@ -11,22 +11,39 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.sweep.workers import Workers, add_workers, workers_from
-from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, announce, read_demands, read_topology
+from kuijia.cli.inputs import (
+    DEFAULT_TUNNELS,
+    MOST_PARTS,
+    add_demands,
+    add_topology,
+    add_tunnels,
+    announce,
+    read_demands,
+    read_topology,
+)
 from kuijia.cli.notes import print_notes
-from kuijia.cli.whatif_failures import FAILURES, chosen_failures, chosen_probabilities
-from kuijia_base.errors import InputError, UnsoundError, quoted
+from kuijia.cli.whatif_failures import (
+    FAILURES,
+    NONE,
+    TOPOLOGY,
+    chosen_failures,
+    chosen_probabilities,
+    default_probabilities,
+)
+from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import command_for, is_installed
 from kuijia_base.option_values import whole_number
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY, picture_bytes
 from kuijia_base.progress import Progress
+from kuijia_base.suggestion import unknown
 from te_solver.demands import Demand
 from te_solver.failure_probabilities import PUBLISHED
 from te_solver.failures import Failure
-from te_solver.plan import MAX_TUNNELS_PER_PAIR
-from te_solver.programs.registry import MAX_THROUGHPUT
+from te_solver.plan import MAX_TUNNELS_PER_PAIR, Plan
+from te_solver.plan_file import load_plan
+from te_solver.programs.registry import MAX_THROUGHPUT, objective_names
 from te_solver.topology import Topology
-from te_solver.tunnels import TunnelFinder
 
 if TYPE_CHECKING:
     from experiments.whatif.study import Provenance, Study
@@ -42,15 +59,32 @@ _WORTH_PROCESSES = 500_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add_topology(parser)
-    add_demands(parser)
+    add_topology(parser, required=False)
+    add_demands(parser, required=False)
     add_tunnels(parser)
+    parser.add_argument(
+        "--plan", type=Path, metavar="PLAN", help="plan file to examine, in place of TOPOLOGY and DEMANDS"
+    )
+    parser.add_argument(
+        "--node-disjoint", action="store_true", help="tunnels of a pair have no node in common where possible"
+    )
+    parser.add_argument(
+        "--objective",
+        choices=objective_names(),
+        help=f"objective of the plan that the schemes work on; ffc has its own (default: {MAX_THROUGHPUT})",
+    )
+    parser.add_argument(
+        "--partitions",
+        type=whole_number(1, MOST_PARTS),
+        metavar="P",
+        help=f"solve --objective {MAX_THROUGHPUT} in P parts on all processors",
+    )
     parser.add_argument(
         "--schemes",
         type=_names,
-        default=_DEFAULT_SCHEMES,
         metavar="NAMES",
-        help=f"schemes to compare, separated by commas (default: {','.join(_DEFAULT_SCHEMES)})",
+        help=f"schemes to compare, separated by commas (default: {','.join(_DEFAULT_SCHEMES)}; ffc is left out where "
+        "it can protect no pair)",
     )
     parser.add_argument(
         "--failures",
@@ -92,7 +126,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--probabilities",
         metavar="WHICH",
-        help=f"probabilities of links or failures, for availability: a CSV file, or published: {', '.join(PUBLISHED)}",
+        help="probabilities of links or failures, for availability: a CSV file, those of the topology's file "
+        f"({TOPOLOGY}, the default if it has some), {NONE}, or published: {', '.join(PUBLISHED)}",
     )
     add_workers(parser)
     parser.add_argument(
@@ -103,27 +138,35 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     # The optimiser takes a second to import; --help and bad input should not wait for it.
     assumptions: list[str] = []
-    topology = read_topology(args, assumptions)
-    demands = read_demands(args, topology)
+    plan, topology, demands = _inputs(args, assumptions)
     progress = Progress(sys.stderr)
     announce(topology, progress)
     failures = chosen_failures(args.failures, topology, args.sample, args.seed)
-    probabilities = None if args.probabilities is None else chosen_probabilities(args.probabilities, topology, failures)
+    if args.probabilities is None:
+        probabilities = default_probabilities(str(args.topology), topology, failures)
+        args.probabilities = None if probabilities is None else TOPOLOGY
+    else:
+        probabilities = chosen_probabilities(args.probabilities, topology, failures)
     from experiments.whatif.study import Likelihood, Study  # noqa: PLC0415  # slow to import: NumPy
+    from kuijia.cli.whatif_contenders import Asked, contenders  # noqa: PLC0415  # slow to import: CVXPY
     from kuijia.cli.whatif_provenance import provenance  # noqa: PLC0415  # slow to import: NumPy
     from kuijia.cli.whatif_report import as_csv, as_json, summary  # noqa: PLC0415  # slow to import: NumPy
     from te_solver.schemes.registry import scheme_names  # noqa: PLC0415  # slow to import: CVXPY
 
-    for name in args.schemes:
+    asked = Asked(args.schemes or _DEFAULT_SCHEMES, args.schemes is None, plan, str(args.plan or args.demands))
+    for name in asked.schemes:
         if name not in scheme_names():
-            raise InputError("option", "--schemes", f"{name!r} is unknown", f"one of {', '.join(scheme_names())}")
-    _require_used(args)
+            raise InputError(
+                "option", "--schemes", unknown(name, scheme_names()), f"one of {', '.join(scheme_names())}"
+            )
+    _require_used(args, asked.schemes)
     folder = None if args.output is None else OutputFolder(args.output)
     try:
-        contenders = _contenders(args, topology, demands, progress)
-        with _outcomes(args, contenders, failures, folder, progress) as outcomes:
+        compared = contenders(args, asked, topology, demands, progress)
+        args.schemes = tuple(each.scheme.name for each in compared)
+        with _outcomes(args, compared, failures, folder, progress) as outcomes:
             likelihood = None if probabilities is None else Likelihood(args.probabilities, probabilities)
-            study = Study(topology, contenders, failures, outcomes, likelihood)
+            study = Study(topology, compared, failures, outcomes, likelihood)
             made = provenance(args, assumptions)
             data = as_json(study, made)
             if folder is not None:
@@ -157,58 +200,49 @@ def _write_report(folder: OutputFolder, study: Study, provenance: Provenance, se
             folder.write_bytes(f"{name}{suffix}", picture_bytes(figure, suffix))
 
 
-def _require_used(args: argparse.Namespace) -> None:
+def _inputs(args: argparse.Namespace, assumptions: list[str]) -> tuple[Plan | None, Topology, Sequence[Demand]]:
+    """Return the network and its demands, from their files or from a plan, and that plan."""
+    _require_alone(args)
+    if args.plan is None:
+        topology = read_topology(args, assumptions)
+        return None, topology, read_demands(args, topology)
+    plan = load_plan(args.plan)
+    demands = [Demand(pair.source, pair.target, pair.demand, pair.priority) for pair in plan.pairs]
+    return plan, plan.topology, demands
+
+
+def _require_alone(args: argparse.Namespace) -> None:
+    """Raise InputError unless there are a topology and demands, or a plan without options on making one."""
+    if args.plan is None:
+        if args.demands is None:
+            missing = "DEMANDS" if args.topology is not None else "TOPOLOGY and DEMANDS"
+            raise InputError("kuijia whatif", "", f"{missing} missing", "TOPOLOGY and DEMANDS, or --plan PLAN")
+        if args.partitions is not None and args.objective not in (None, MAX_THROUGHPUT):
+            problem = f"{args.objective} is not solved in parts"
+            raise InputError("option", "--partitions", problem, f"--objective {MAX_THROUGHPUT}")
+        return
+    if args.topology is not None:
+        raise InputError("option", "--plan", "the plan has a topology and demands itself", "neither of them besides")
+    for option, given in (
+        ("--objective", args.objective is not None),
+        ("--partitions", args.partitions is not None),
+        ("--node-disjoint", args.node_disjoint),
+        ("--tunnels", args.tunnels != DEFAULT_TUNNELS),
+    ):
+        if given:
+            raise InputError("option", option, "the plan has its tunnels and rates", f"--plan without {option}")
+
+
+def _require_used(args: argparse.Namespace, compared: Sequence[str]) -> None:
     """Raise InputError for options of schemes that are not compared."""
     for option, given, schemes in (
         ("--protect", args.protect is not None, ("ffc",)),
         ("--split", args.split != "proportional", ("kuijia", "rescaling")),
         ("--new-tunnels", args.new_tunnels, ("recompute",)),
     ):
-        if given and not set(schemes) & set(args.schemes):
+        if given and not set(schemes) & set(compared):
             expected = f"{' or '.join(schemes)} in --schemes"
             raise InputError("option", option, "none of the compared schemes has this option", expected)
-
-
-def _contenders(
-    args: argparse.Namespace, topology: Topology, demands: Sequence[Demand], progress: Progress
-) -> list[Contender]:
-    """Return each scheme with its plan: for maximum throughput, or for the objective that the scheme needs."""
-    from simulator.flow.what_if import Contender  # noqa: PLC0415  # slow to import: NumPy
-    from te_solver.programs.program import Options  # noqa: PLC0415  # slow to import: CVXPY
-    from te_solver.resolve import WarmThroughput  # noqa: PLC0415  # slow to import: CVXPY
-    from te_solver.schemes.interface import SchemeOptions  # noqa: PLC0415  # slow to import: NumPy
-    from te_solver.schemes.registry import SPLITS, make_scheme  # noqa: PLC0415  # slow to import: CVXPY
-    from te_solver.schemes.traffic import PlannedTraffic  # noqa: PLC0415  # slow to import: NumPy
-    from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
-    from te_solver.tunnel_table import ParallelFinder  # noqa: PLC0415  # slow to import: NumPy
-
-    show = progress.patiently()
-
-    def tell(done: int, of: int) -> None:
-        show(f"{done:,} of {of:,} pairs have their tunnels")
-
-    finder = ParallelFinder(TunnelFinder(topology), tell)
-    traffic: dict[str, PlannedTraffic] = {}
-    found: list[Contender] = []
-    for name in args.schemes:
-        solver = WarmThroughput()
-        scheme = make_scheme(name, solver, SchemeOptions(SPLITS[args.split], new_tunnels=args.new_tunnels))
-        objective = scheme.plan_objective or MAX_THROUGHPUT
-        if objective not in traffic:
-            try:
-                options = Options(protect=args.protect or 1)
-                plan = solve(
-                    topology, demands, args.tunnels, objective, options=options, finder=finder, source=args.demands
-                )
-            except UnsoundError as error:
-                option = f"--schemes {name}" if args.protect is None else f"--{error.where[0]}"
-                raise InputError("option", option, error.problem, error.expected) from error
-            traffic[objective] = PlannedTraffic.of(plan)
-        mine = traffic[objective]
-        # Whatever is solved first decides between equally good answers: always the plan's own problem.
-        solver(mine.tunnels.incidence, mine.capacity, mine.demand)
-        found.append(Contender(scheme, mine))
-    return found
 
 
 def _outcomes(

@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kuijia.cli.notes import print_notes
-from kuijia_base.errors import InputError, UnsoundError, quoted
-from te_solver.failure_probabilities import PUBLISHED, FailureProbabilities, from_counts
+from kuijia_base.errors import InputError, UnsoundError
+from kuijia_base.suggestion import unknown
+from te_solver.failure_probabilities import PUBLISHED, FailureProbabilities, from_counts, from_links
 from te_solver.failures import Failure, link_pairs, single_links, single_nodes
 from te_solver.failures_file import load_failures
 from te_solver.probabilities_file import load_probabilities
 from te_solver.topology import Topology
+
+TOPOLOGY, NONE = "topology", "none"
+"""Values of --probabilities for those of the topology's file, the default where it has some, and for none."""
 
 FAILURES = {"links": single_links, "pairs": link_pairs, "nodes": single_nodes}
 
@@ -37,29 +41,47 @@ def chosen_failures(which: str, topology: Topology, sample: int | None, seed: in
     elif Path(which).suffix:
         kinds = [("failures in the file", load_failures(Path(which), topology))]
     else:
-        raise InputError("option", "--failures", f"{quoted(which)} is unknown", f"{', '.join(FAILURES)} or a CSV file")
+        raise InputError("option", "--failures", unknown(which, FAILURES), f"{', '.join(FAILURES)} or a CSV file")
     for name, of_kind in kinds:
         if not of_kind:
             raise InputError("option", "--failures", "nothing fails", f"a network with {name}")
     return tuple(failure for _, of_kind in kinds for failure in _drawn(of_kind, sample, seed))
 
 
-def chosen_probabilities(which: str, topology: Topology, failures: Sequence[Failure]) -> FailureProbabilities:
-    """Return the probabilities of failures from `which`: a name from `PUBLISHED` or a CSV file.
+def default_probabilities(source: str, topology: Topology, failures: Sequence[Failure]) -> FailureProbabilities | None:
+    """Return the probabilities of the topology's file; None if it has none, or, with a note, for these failures."""
+    if not topology.down:
+        return None
+    try:
+        return from_links(topology, failures, topology.down)
+    except UnsoundError as error:
+        print_notes(source, [f"its failure probabilities are not used: {error.problem}"])
+        return None
+
+
+def chosen_probabilities(which: str, topology: Topology, failures: Sequence[Failure]) -> FailureProbabilities | None:
+    """Return the probabilities of failures from `which`: a name from `PUBLISHED`, `TOPOLOGY`, `NONE`, or a CSV file.
 
     Failures without a probability in the file are noted on stderr.
 
     Raises:
         InputError: `which` is neither, or has no probability for these failures.
     """
-    if which in PUBLISHED:
+    if which == NONE:
+        return None
+    if which == TOPOLOGY and not topology.down:
+        problem = f"the file of {topology.name} has no failure probabilities"
+        raise InputError("option", "--probabilities", problem, "a topology of TEAVAR, or a CSV file")
+    if which == TOPOLOGY or which in PUBLISHED:
         try:
+            if which == TOPOLOGY:
+                return from_links(topology, failures, topology.down)
             return from_counts(topology, failures, PUBLISHED[which])
         except UnsoundError as error:
             raise InputError("option", "--probabilities", error.problem, error.expected) from error
     if not Path(which).suffix:
-        expected = f"{', '.join(PUBLISHED)} or a CSV file"
-        raise InputError("option", "--probabilities", f"{quoted(which)} is unknown", expected)
+        names = (*PUBLISHED, TOPOLOGY, NONE)
+        raise InputError("option", "--probabilities", unknown(which, names), f"{', '.join(names)} or a CSV file")
     notes: list[str] = []
     found = load_probabilities(Path(which), topology, failures, notes.append)
     print_notes(which, notes)

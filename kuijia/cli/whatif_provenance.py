@@ -16,6 +16,10 @@ _OPTIONS = {
     "row": "--row",
     "drop_unreachable": "--drop-unreachable",
     "tunnels": "--tunnels",
+    "node_disjoint": "--node-disjoint",
+    "objective": "--objective",
+    "partitions": "--partitions",
+    "plan": "--plan",
     "schemes": "--schemes",
     "failures": "--failures",
     "sample": "--sample",
@@ -35,10 +39,10 @@ def provenance(args: argparse.Namespace, assumptions: Sequence[str]) -> Provenan
 
 
 def _command(args: argparse.Namespace) -> list[str]:
-    words = ["kuijia", "whatif", str(args.topology), str(args.demands)]
+    words = ["kuijia", "whatif", *(str(each) for each in (args.topology, args.demands) if each is not None)]
     for name, option in _OPTIONS.items():
         value = getattr(args, name)
-        if value is None or value is False:
+        if value is None or value is False or (name == "tunnels" and args.plan is not None):
             continue
         words.append(option)
         if value is not True:

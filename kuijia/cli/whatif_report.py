@@ -10,6 +10,7 @@ from dataclasses import asdict
 from experiments.results.text_table import text_table
 from experiments.whatif.shown import hurting, percent, span
 from experiments.whatif.study import Likelihood, Provenance, Study
+from kuijia_base.quantities import rate, rate_of
 from simulator.flow.availability import GUARANTEED, KEPT, Availability
 from simulator.flow.comparison import ABORIGINAL, Comparison, compare, ranked, recovery
 from simulator.flow.failure_impact import Role
@@ -35,7 +36,7 @@ def summary(study: Study, worst: int | None) -> Iterator[str]:
     if study.likelihood is not None:
         yield from _availability(study, study.likelihood)
     for contender in study.contenders:
-        yield from ("", f"worst failures under {contender.scheme.name} (Mbit/s lost)")
+        yield from ("", f"worst failures under {contender.scheme.name} (share lost, rates lost)")
         yield from _worst_lines(study.of(contender), worst)
 
 
@@ -63,17 +64,17 @@ def _comparison_row(of: Comparison) -> list[str]:
     roles = (Role.VICTIM, Role.DIRECT, Role.INDIRECT, Role.UNTOUCHED)
     lost = (of.lost, of.failure_loss, of.congestion_loss, of.lost_worst)
     shares = (*lost, *(of.of_role[role] for role in roles), of.aboriginal_worst)
-    return [of.scheme, f"{of.sent:.6g}", *map(percent, shares)]
+    return [of.scheme, rate(of.sent), *map(percent, shares)]
 
 
 def _recoveries(study: Study) -> Iterator[str]:
-    groups = ("", "goodput, Mbit/s:", "", "changes tunnel:", "", "links over capacity:", "", "capacity:")
+    groups = ("", "goodput:", "", "changes tunnel:", "", "links over capacity:", "", "capacity:")
     heads = ("scheme", *["mean", "worst"] * 3, "vacant")
     rows = []
     for contender in study.contenders:
         mine = study.of(contender)
         rates, effort = compare(contender, mine), recovery(contender, mine)
-        goodput = (f"{rates.goodput_mean:.6g}", f"{rates.goodput_least:.6g}")
+        goodput = (rate(rates.goodput_mean), rate(rates.goodput_least))
         moved = (percent(effort.moved_mean), percent(effort.moved_most))
         overloaded = (f"{effort.overloaded_mean:.1f}", f"{effort.overloaded_most}")
         rows.append((rates.scheme, *goodput, *moved, *overloaded, percent(effort.vacant)))
@@ -105,7 +106,7 @@ def _worst_lines(mine: Sequence[Outcome], worst: int | None) -> Iterator[str]:
         others = outcome.total(ABORIGINAL)
         yield (
             f"  {percent(loss_share(lost)):>6}  {outcome.failure}: "
-            f"victims {victims.lost:.6g} of {victims.sent:.6g}, others {others.lost:.6g} of {others.sent:.6g}"
+            f"victims {rate_of(victims.lost, victims.sent)}, others {rate_of(others.lost, others.sent)}"
         )
     left = len(listed) - len(listed[:worst])
     if left:

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from kuijia_base.errors import InputError, UnsoundError, quoted
-from kuijia_base.text import require_number
+from kuijia_base.quantities import require_rate
 from te_solver.demands import Demand
 from te_solver.formats.csv_rows import Progress, csv_rows, no_progress
 from te_solver.topology import Topology
@@ -21,7 +21,8 @@ _HEADERS = (_COLUMNS[:3], _COLUMNS)
 def iterate_csv_demands(path: Path, topology: Topology, progress: Progress = no_progress) -> Iterator[Demand]:
     """Yield the demands in a CSV file, in file order.
 
-    The first line is the header `source,target,rate` or `source,target,rate,priority`; rates are Mbit/s. Empty lines
+    The first line is the header `source,target,rate` or `source,target,rate,priority`; rates are Mbit/s, or
+    have a unit as in `10G`. Empty lines
     and lines that start with `#` are left out, spaces around a cell do not count.
 
     Raises:
@@ -83,7 +84,7 @@ def _cell(name: str) -> str:
 
 
 def _demand(path: Path, line: int, source: str, target: str, row: tuple[str, ...]) -> Demand:
-    rate = require_number(row[2], path, line, "rate", "Mbit/s, such as 800 or 0.5")
+    rate = require_rate(row[2], path, line, "rate", "Mbit/s, such as 800 or 0.5, or a rate with its unit, such as 10G")
     priority_text = row[3] if len(row) > 3 else "0"
     if not re.fullmatch("[0-9]{1,9}", priority_text):
         raise InputError(path, line, f"priority {quoted(priority_text)}", "a whole number, zero or more")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from kuijia_base.errors import InputError, UnsoundError, quoted
+from kuijia_base.quantities import rate
 from kuijia_base.text import parse_number
 from te_solver.connectivity import connected_parts
 from te_solver.formats.notes import Note, counted
@@ -43,6 +45,7 @@ class NetworkDraft:
         self._labels: dict[str, str] = {}
         self._directions: dict[tuple[str, str], _Direction] = {}
         self._positions: dict[str, tuple[float, float]] = {}
+        self._down: dict[frozenset[str], set[float]] = {}
         self._edges = 0
         self._without_capacity = 0
         self._loops = 0
@@ -101,6 +104,11 @@ class NetworkDraft:
         if len(self._directions) > MOST_LINKS:
             raise InputError(self._source, place, "too many links", f"a network of at most {MOST_LINKS} links")
 
+    def put_probability(self, a: str, b: str, probability: float) -> None:
+        """Keep the probability that an edge is down; the greatest counts for edges between the same two nodes."""
+        if a != b:
+            self._down.setdefault(frozenset((a, b)), set()).add(probability)
+
     def _fault_of_edge(self, a: str, b: str, problem: str, expected: str, place: str | int) -> InputError:
         return InputError(self._source, place, f"edge {quoted(a)} to {quoted(b)}{problem}", expected)
 
@@ -122,7 +130,7 @@ class NetworkDraft:
         )
         try:
             positions = {names[identity]: position for identity, position in self._positions.items()}
-            topology = Topology(self._name, tuple(names.values()), links, positions)
+            topology = Topology(self._name, tuple(names.values()), links, positions, self._probabilities(names))
         except UnsoundError as error:
             raise InputError(self._source, "", error.problem, error.expected) from error
         self._note_edges()
@@ -130,6 +138,15 @@ class NetworkDraft:
         if parts > 1:
             self._note(f"the network is in {parts} parts that no link connects: all are kept")
         return topology
+
+    def _probabilities(self, names: Mapping[str, str]) -> dict[frozenset[str], float]:
+        """Return the probability of each cable by the names of its nodes; empty if none can be down."""
+        differing = sum(len(found) > 1 for found in self._down.values())
+        if differing:
+            has = counted(differing, "cable has", "cables have")
+            self._note(f"{has} different failure probabilities in its directions: the greatest is taken")
+        down = {frozenset(names[end] for end in ends): max(found) for ends, found in self._down.items()}
+        return down if any(down.values()) else {}
 
     def _note_edges(self) -> None:
         if self._loops:
@@ -140,7 +157,7 @@ class NetworkDraft:
             self._note(f"{pairs} parallel edges: their capacities are added")
         if self._without_capacity:
             missing = f"{self._without_capacity} of {counted(self._edges, 'edge')} without a capacity"
-            self._note(f"{missing}: {self._default:g} Mbit/s assumed")
+            self._note(f"{missing}: {rate(self._default)} assumed")
 
     def _unique_names(self) -> dict[str, str]:
         """Return a name for every node id: its label, or the id, or both if several nodes have the same label."""

@@ -25,14 +25,13 @@ def read_teavar_topology(path: Path, default_capacity: float | None, note: Note)
 
     TEAVAR's program takes the first column as the node that a link comes from, whatever its heading says, and so does
     this reader. Nodes are numbered from 1, or from 0 when a 0 occurs. Their names are the lines of `nodes.txt` in the
-    same folder, without its heading; where there is no such file, the numbers are the names. Failure probabilities are
-    not used.
+    same folder, without its heading; where there is no such file, the numbers are the names.
 
     Raises:
         InputError: anything else; its place is the line.
     """
     links = list(_links(path))
-    numbers = {end for a, b, _, _ in links for end in (a, b)}
+    numbers = {end for a, b, *_ in links for end in (a, b)}
     first = 0 if 0 in numbers else 1
     # The files of all networks have the same name, in a folder of their own.
     name = path.resolve().parent.name if path.stem == "topology" else path.stem
@@ -42,8 +41,10 @@ def read_teavar_topology(path: Path, default_capacity: float | None, note: Note)
         names = [str(number) for number in range(first, max(numbers, default=0) + 1)]
     for position, name in enumerate(names, start=first):
         draft.add_node(str(position), name)
-    for a, b, capacity, line in links:
+    for a, b, capacity, probability, line in links:
         draft.add_edge(str(a), str(b), capacity, directed=True, place=line)
+        if probability is not None:
+            draft.put_probability(str(a), str(b), probability)
     topology = draft.topology()
     if any(
         not topology.has_link(link.target, link.source)
@@ -51,7 +52,9 @@ def read_teavar_topology(path: Path, default_capacity: float | None, note: Note)
         for link in topology.links
     ):
         note("not the same links in both directions: the first column is taken as the node that a link comes from")
-    note("capacities are taken as Mbit/s, failure probabilities are not used")
+    note("capacities are taken as Mbit/s")
+    if topology.down:
+        note("its failure probabilities are those of `kuijia whatif`")
     return topology
 
 
@@ -100,8 +103,8 @@ def _matrix(path: Path, topology: Topology, line: int, cells: list[str]) -> Dema
     return total
 
 
-def _links(path: Path) -> Iterator[tuple[int, int, float, int]]:
-    """Yield the ends, capacity and line of every link."""
+def _links(path: Path) -> Iterator[tuple[int, int, float, float | None, int]]:
+    """Yield the ends, capacity, failure probability and line of every link."""
     heading = True
     for line, text in read_lines(path, "a topology file"):
         cells = text.split()
@@ -115,11 +118,12 @@ def _links(path: Path) -> Iterator[tuple[int, int, float, int]]:
         if len(cells) not in {3, 4}:
             raise InputError(path, line, counted(len(cells), "column"), f"the columns {_HEADER}")
         capacity = require_number(cells[2], path, line, "capacity", POSITIVE_RATE)
+        probability = None
         if len(cells) == 4:
             probability = require_number(cells[3], path, line, "prob_failure", "a number from 0 to 1")
             if not 0 <= probability <= 1:
                 raise InputError(path, line, f"prob_failure {cells[3]}", "a number from 0 to 1")
-        yield _node(path, line, cells[0]), _node(path, line, cells[1]), capacity, line
+        yield _node(path, line, cells[0]), _node(path, line, cells[1]), capacity, probability, line
 
 
 def _node(path: Path, line: int, text: str) -> int:

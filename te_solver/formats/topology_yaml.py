@@ -27,8 +27,8 @@ _PLAIN = re.compile(r"\w+(?:[ .-]\w+)*", re.ASCII)
 def read_yaml_topology(path: Path) -> Topology:
     """Return the topology in a YAML file.
 
-    The file holds `nodes`, a list of names, and `links`, a list of `{a, b, capacity, delay?}` with capacities in
-    Mbit/s and delays in seconds (default 0). A link stands for both directions unless the file says
+    The file holds `nodes`, a list of names, and `links`, a list of `{a, b, capacity, delay?}`, capacities in Mbit/s or
+    with a unit as in `10G`, delays in seconds (default 0). A link stands for both directions unless the file says
     `directed: true`. `name` defaults to the file's name without suffix. Names are text even where they look like
     numbers. `te_solver/schemas/topology.schema.json` says the same for editors.
 
@@ -137,7 +137,7 @@ class _Reader:
         return Link(
             self._document.text(keys["a"], "a"),
             self._document.text(keys["b"], "b"),
-            self._document.number(keys["capacity"], "capacity", POSITIVE_RATE),
+            self._document.rate(keys["capacity"], "capacity", POSITIVE_RATE),
             self._document.number(keys["delay"], "delay", "a number of seconds") if "delay" in keys else 0.0,
         )
 

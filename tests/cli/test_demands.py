@@ -101,7 +101,11 @@ def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], arguments: st
 @pytest.mark.parametrize(
     ("option", "complaint"),
     [
-        ("--total=nan", "argument --total: 'nan', expected a finite number greater than zero"),
+        (
+            "--total=nan",
+            "argument --total: 'nan', expected a finite number greater than zero, in Mbit/s or with its unit, "
+            "such as 10G",
+        ),
         ("--large-share=1.5", "argument --large-share: '1.5', expected a number from 0 to 1"),
         ("--large-share=x", "argument --large-share: 'x', expected a number from 0 to 1"),
         ("--pairs=0", "argument --pairs: '0', expected a whole number, one or more"),

@@ -42,11 +42,11 @@ def test_the_summary_says_what_was_allocated_and_what_is_full(capsys: pytest.Cap
         "line: 4 nodes, 2 edges, 2 pairs, 2 tunnels",
         "max-throughput: 9 of 10 Mbit/s (90.0%) allocated",
         "",
-        "tunnels (share of the pair's traffic, Mbit/s, path)",
+        "tunnels (share of the pair's traffic, rate, path)",
         "  a -> b: 5 of 5 Mbit/s",
-        "    100.0%          5  a b",
+        "    100.0%     5 Mbit/s  a b",
         "  a -> c: 4 of 5 Mbit/s",
-        "    100.0%          4  a b c",
+        "    100.0%     4 Mbit/s  a b c",
         "",
         "most loaded links",
         "  100.0%  b -> c: 4 of 4 Mbit/s",
@@ -74,16 +74,16 @@ def test_the_summary_of_a_plan_that_protects_says_what_is_set_aside(
         "  priority 1: 5 of 20 Mbit/s (25.0%)",
         "protected against 1 failed edge: 18 Mbit/s set aside on tunnels",
         "",
-        "tunnels (share of the pair's traffic, Mbit/s set aside, path)",
+        "tunnels (share of the pair's traffic, rate set aside, path)",
         "  a -> b: 4 of 4 Mbit/s",
-        "     50.0%          4  a b",
-        "     50.0%          4  a c b",
+        "     50.0%     4 Mbit/s  a b",
+        "     50.0%     4 Mbit/s  a c b",
         "  a -> d: 0 of 4 Mbit/s",
-        "     50.0%          0  a c d",
-        "     50.0%          0  a b c d",
+        "     50.0%     0 Mbit/s  a c d",
+        "     50.0%     0 Mbit/s  a b c d",
         "  a -> b, priority 1: 5 of 20 Mbit/s",
-        "     50.0%          5  a b",
-        "     50.0%          5  a c b",
+        "     50.0%     5 Mbit/s  a b",
+        "     50.0%     5 Mbit/s  a c b",
         "",
         "links with the most set aside",
         "  100.0%  c -> b: 9 of 9 Mbit/s",
@@ -116,7 +116,7 @@ def test_shipped_networks_are_found_by_name_and_a_file_of_that_name_comes_first(
     assert solve("fig1 fig1") == 0
     summary = capsys.readouterr().out
     assert "fig1: 4 nodes, 5 edges, 1 pair, 3 tunnels\n" in summary
-    assert "     33.3%       1000  s1 s4\n" in summary
+    assert "     33.3%     1 Gbit/s  s1 s4\n" in summary
     assert "edge-disjoint" not in summary
     (folder / "fig1").write_text(LINE)
     assert solve("fig1 line.csv") == 0
@@ -373,6 +373,7 @@ def test_work_on_a_large_network_is_announced_before_its_tunnels_are_sought(
         said.append(capsys.readouterr().err)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"kuijia.cli.{verb}.TunnelFinder", stop)
+    place = {"solve": "solve", "whatif": "whatif_contenders"}[verb]
+    monkeypatch.setattr(f"kuijia.cli.{place}.TunnelFinder", stop)
     assert main([verb, str(tmp_path / "chain.yaml"), str(tmp_path / "demands.csv")]) == 130
     assert said == ["preparing 10,000 links\n"]

@@ -41,7 +41,7 @@ def test_a_network_is_described(capsys: pytest.CaptureFixture[str]) -> None:
         "  degree             2 to 4, 3.17 on average",
         "  parts              1, every node is connected",
         "  diameter           5 links",
-        "  capacity           38 links of 1000; 38000 Mbit/s in all",
+        "  capacity           38 links of 1 Gbit/s; 38 Gbit/s in all",
         "  delay              none given",
         "  edge connectivity  2",
         "",
@@ -57,7 +57,7 @@ def test_what_was_assumed_is_told_beside(capsys: pytest.CaptureFixture[str]) -> 
     captured = capsys.readouterr()
     assert captured.err.splitlines() == [f"note: tiny.gml: {note}" for note in NOTES]
     assert "  parts              2 that no link connects, of 3, 1 nodes\n" in captured.out
-    assert "  capacity           2 links of 195, 2 links of 40; 470 Mbit/s in all\n" in captured.out
+    assert "  capacity           2 links of 195 Mbit/s, 2 links of 40 Mbit/s; 470 Mbit/s in all\n" in captured.out
     assert "  edge connectivity  0\n" in captured.out
 
 
@@ -67,7 +67,7 @@ def test_many_capacities_are_cut_unless_asked_for_in_full(folder: Path, capsys: 
     (folder / "many.yaml").write_text(f"directed: true\nnodes: [a, {nodes}]\nlinks:\n{links}")
     assert main(["topology", "describe", "many.yaml"]) == 0
     summary = capsys.readouterr().out
-    assert "1 link of 1 and 2 other values (-v lists them); 55 Mbit/s in all\n" not in summary
+    assert "1 link of 1 Mbit/s and 2 other values (-v lists them); 55 Mbit/s in all\n" not in summary
     assert " and 2 other values (-v lists them); 55 Mbit/s in all\n" in summary
     assert "10 links, 10 of them without their reverse\n" in summary
     assert "  delay              2 ms to 2 ms, median 2 ms\n" in summary
@@ -137,7 +137,8 @@ def test_a_default_capacity_is_a_rate(capsys: pytest.CaptureFixture[str], capaci
     assert raised.value.code == 2
     assert capsys.readouterr().err == (
         "error: kuijia topology describe: argument --capacity: "
-        f"'{capacity}', expected a finite number greater than zero\n"
+        f"'{capacity}', expected a finite number greater than zero, "
+        "in Mbit/s or with its unit, such as 10G\n"
     )
 
 

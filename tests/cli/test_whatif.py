@@ -8,6 +8,11 @@ from pathlib import Path
 import pytest
 
 from kuijia.cli.main import main
+from te_solver.demands import Demand
+from te_solver.networks import shipped_network
+from te_solver.plan_file import plan_to_json
+from te_solver.solve import solve
+from te_solver.topology_file import load_topology
 
 
 @pytest.fixture(autouse=True)
@@ -26,10 +31,24 @@ def test_the_summary_sets_the_schemes_side_by_side(capsys: pytest.CaptureFixture
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
     assert lines[0] == "fig1: 5 failures, 1 pair"
-    assert lines[4].split() == ["kuijia", "3000", "33.33%", "0%", "33.33%", "33.33%", "100.00%", "0%", "0%", "0%", "0%"]
+    assert lines[4].split() == [
+        "kuijia",
+        "3",
+        "Gbit/s",
+        "33.33%",
+        "0%",
+        "33.33%",
+        "33.33%",
+        "100.00%",
+        "0%",
+        "0%",
+        "0%",
+        "0%",
+    ]
     assert lines[5].split() == [
         "rescaling",
-        "3000",
+        "3",
+        "Gbit/s",
         "33.33%",
         "0%",
         "33.33%",
@@ -41,9 +60,9 @@ def test_the_summary_sets_the_schemes_side_by_side(capsys: pytest.CaptureFixture
         "50.00%",
     ]
     # Half of the capacity of ten links carries something; victims are a third of what is sent.
-    assert lines[9].split() == ["kuijia", "2000", "2000", "33.33%", "33.33%", "3.2", "4", "50.00%"]
-    assert "  33.33%  s2-s4: victims 1000 of 1000, others 0 of 2000" in lines
-    assert "  33.33%  s2-s4: victims 0 of 1000, others 1000 of 2000" in lines
+    assert lines[9].split() == ["kuijia", "2", "Gbit/s", "2", "Gbit/s", "33.33%", "33.33%", "3.2", "4", "50.00%"]
+    assert "  33.33%  s2-s4: victims 1 of 1 Gbit/s, others 0 of 2 Gbit/s" in lines
+    assert "  33.33%  s2-s4: victims 0 of 1 Gbit/s, others 1 of 2 Gbit/s" in lines
     assert printed.err == ""
 
 
@@ -75,7 +94,7 @@ def test_what_recompute_withholds_from_untouched_traffic_is_told(capsys: pytest.
 def test_ffc_sends_less_and_loses_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert whatif("fig1", "fig1", "--schemes", "ffc") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[4].split()[:3] == ["ffc", "2000", "0%"]
+    assert lines[4].split()[:4] == ["ffc", "2", "Gbit/s", "0%"]
     assert lines[-1] == "  nothing is lost in 5 of 5"
 
 
@@ -87,15 +106,15 @@ def test_each_class_has_its_figures_when_there_are_several(capsys: pytest.Captur
     assert whatif("fig1", "two.csv", "--schemes", "kuijia") == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line.startswith("class")] == ["class 0", "class 1"]
-    rows = [line.split()[:2] for line in lines if line.startswith("kuijia ")]
-    assert rows[:3] == [["kuijia", "3000"], ["kuijia", "1200"], ["kuijia", "1800"]]
+    rows = [line.split()[1] for line in lines if line.startswith("kuijia ")]
+    assert rows[:3] == ["3", "1.2", "1.8"]
 
 
 def test_a_failure_that_cuts_a_pair_off_is_a_loss_of_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert whatif("fig1", "fig1", "--schemes", "kuijia,ffc", "--failures", "nodes") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "  100.00%  s1: victims 3000 of 3000, others 0 of 0" in lines
-    assert "  100.00%  s1: victims 2000 of 2000, others 0 of 0" in lines
+    assert "  100.00%  s1: victims 3 of 3 Gbit/s, others 0 of 0 Mbit/s" in lines
+    assert "  100.00%  s1: victims 2 of 2 Gbit/s, others 0 of 0 Mbit/s" in lines
 
 
 def test_the_worst_failures_are_ranked_in_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,7 +148,119 @@ def test_several_kinds_of_failures_and_a_sample_of_each(capsys: pytest.CaptureFi
 def test_ffc_protects_against_as_many_failures_as_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert whatif("fig1", "fig1", "--schemes", "ffc", "--protect", "2", "--failures", "links,pairs") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[4].split()[:3] == ["ffc", "1000", "0%"]
+    assert lines[4].split()[:4] == ["ffc", "1", "Gbit/s", "0%"]
+
+
+@pytest.fixture
+def line(folder: Path) -> Path:
+    """A network that every failed link cuts in two, with the probabilities of TEAVAR's format."""
+    (folder / "line.txt").write_text(
+        "to_node from_node capacity prob_failure\n1 2 1000 .1\n2 1 1000 .1\n2 3 1000 .2\n3 2 1000 .2\n"
+    )
+    (folder / "line.csv").write_text("source,target,rate\n1,3,500\n")
+    return folder / "line.txt"
+
+
+def test_a_scheme_by_default_that_can_protect_no_pair_is_left_out(
+    line: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert whatif(line.name, "line.csv") == 0
+    printed = capsys.readouterr()
+    note = "note: line.csv: ffc is left out: every pair can be cut off by 1 failed edge; --schemes chooses the schemes"
+    assert note in printed.err.splitlines()
+    assert "ffc" not in printed.out
+    for asked in (("--schemes", "kuijia,ffc"), ("--protect", "1"), ("--objective", "ffc", "--schemes", "kuijia")):
+        assert whatif(line.name, "line.csv", *asked) == 2
+        option = " ".join(("--schemes", "ffc") if asked[0] == "--schemes" else asked[:2]).removesuffix(" 1")
+        assert capsys.readouterr().err.startswith(f"error: option:{option}: every pair can be cut off by 1 failed edge")
+
+
+def test_pairs_that_ffc_cannot_protect_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "net.yaml").write_text(
+        "nodes: [a, b, c, d]\nlinks:\n"
+        + "".join(f"  - {{a: {a}, b: {b}, capacity: 100}}\n" for a, b in ("ab", "bc", "ca", "cd"))
+    )
+    (folder / "two.csv").write_text("source,target,rate\na,b,50\na,d,50\n")
+    assert whatif("net.yaml", "two.csv") == 0
+    told = capsys.readouterr().err.splitlines()
+    assert "note: two.csv: ffc sends nothing for 1 of 2 pairs, which 1 failed edge can cut off" in told
+
+
+def test_failure_probabilities_of_the_topology_are_used(line: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Both links are up for .9 * .8 of the time, else the pair is cut off.
+    assert whatif(line.name, "line.csv", "--schemes", "kuijia", "--failures", "links,pairs", "--json") == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["probabilities"]["source"] == "topology"
+    assert data["probabilities"]["none"] == pytest.approx(0.72)
+    assert [each["probability"] for each in data["probabilities"]["failures"]] == pytest.approx([0.08, 0.18, 0.02])
+    assert data["schemes"][0]["all"]["availability"]["throughput"] == pytest.approx({"low": 0.72, "high": 0.72})
+    assert "--probabilities topology" in data["provenance"]["command"]
+
+
+def test_failure_probabilities_of_the_topology_may_be_left_aside(
+    line: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert whatif(line.name, "line.csv", "--schemes", "kuijia", "--probabilities", "none", "--json") == 0
+    assert "probabilities" not in json.loads(capsys.readouterr().out)
+    assert whatif(line.name, "line.csv", "--schemes", "kuijia", "--failures", "nodes", "--json") == 0
+    printed = capsys.readouterr()
+    assert "probabilities" not in json.loads(printed.out)
+    assert "its failure probabilities are not used: failure '1' takes a node down" in printed.err
+
+
+def test_a_plan_is_examined_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    data = plan_to_json(solve(load_topology(shipped_network("fig1")), [Demand("s1", "s4", 2000)], 2))
+    Path("plan.json").write_text(json.dumps(data))
+    assert whatif("--plan", "plan.json", "--schemes", "kuijia,ffc", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(each["name"], each["objective"], each["sent"]) for each in found["schemes"]] == [
+        ("kuijia", "max-throughput", 2000),
+        ("ffc", "ffc", 1000),
+    ]
+    assert found["provenance"]["command"].startswith("kuijia whatif --plan plan.json --schemes kuijia,ffc ")
+    data["pairs"][0]["allocated"] = 9000
+    Path("plan.json").write_text(json.dumps(data))
+    assert whatif("--plan", "plan.json") == 2
+    assert capsys.readouterr().err.startswith("error: plan.json:pairs[0].allocated: 9000 Mbit/s allocated, expected no")
+
+
+def test_the_plan_has_the_objective_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("demands.csv").write_text("source,target,rate\ns1,s4,900\n")
+    for options in (("--objective", "min-max-utilisation"), ("--partitions", "2"), ("--node-disjoint",)):
+        assert whatif("fig1", "demands.csv", "--schemes", "kuijia", "--json", *options) == 0
+        data = json.loads(capsys.readouterr().out)
+        objective = options[1] if options[0] == "--objective" else "max-throughput"
+        assert (data["schemes"][0]["objective"], data["schemes"][0]["sent"]) == (objective, pytest.approx(900))
+        assert " ".join(options) in data["provenance"]["command"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "kuijia whatif: TOPOLOGY and DEMANDS missing, expected TOPOLOGY and DEMANDS, or --plan PLAN"),
+        (("fig1",), "kuijia whatif: DEMANDS missing, expected TOPOLOGY and DEMANDS, or --plan PLAN"),
+        (
+            ("fig1", "fig1", "--plan", "p"),
+            "option:--plan: the plan has a topology and demands itself, expected neither",
+        ),
+        (("--plan", "p", "--tunnels", "2"), "option:--tunnels: the plan has its tunnels and rates, expected --plan"),
+        (("--plan", "p", "--node-disjoint"), "option:--node-disjoint: the plan has its tunnels and rates, expected"),
+        (("--plan", "none.json"), "none.json: cannot be read"),
+        (
+            ("fig1", "fig1", "--objective", "max-min", "--partitions", "2"),
+            "option:--partitions: max-min is not solved in parts, expected --objective max-throughput",
+        ),
+        (
+            ("fig1", "fig1", "--probabilities", "topology"),
+            "option:--probabilities: the file of fig1 has no failure probabilities, expected a topology of TEAVAR",
+        ),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(
+    arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert whatif(*arguments) == 2
+    assert capsys.readouterr().err.startswith(f"error: {message}")
 
 
 def test_recompute_may_find_new_tunnels(capsys: pytest.CaptureFixture[str]) -> None:
@@ -212,19 +343,23 @@ def test_the_report_tells_how_it_is_made_again(capsys: pytest.CaptureFixture[str
 def test_failures_may_be_those_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     Path("ducts.csv").write_text("failure,a,b\nduct,s1,s2\nduct,s1,s3\n")
     assert whatif("fig1", "fig1", "--schemes", "kuijia", "--failures", "ducts.csv") == 0
-    assert "  66.67%  duct: victims 2000 of 2000, others 0 of 1000" in capsys.readouterr().out.splitlines()
+    assert "  66.67%  duct: victims 2 of 2 Gbit/s, others 0 of 1 Gbit/s" in capsys.readouterr().out.splitlines()
 
 
 def test_udp_loses_in_proportion(capsys: pytest.CaptureFixture[str]) -> None:
     # A third of 1500 on each of two links: aboriginal traffic loses as large a part as the victims.
     assert whatif("fig1", "fig1", "--schemes", "rescaling", "--udp") == 0
-    assert capsys.readouterr().out.splitlines()[4].split()[6] == "33.33%"
+    assert capsys.readouterr().out.splitlines()[4].split()[7] == "33.33%"
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--schemes", "kuijia,magic"), "option:--schemes: 'magic' is unknown, expected one of kuijia,"),
+        (
+            ("--schemes", "kuija"),
+            "option:--schemes: 'kuija' is unknown (did you mean kuijia?), expected one of kuijia,",
+        ),
         (("--failures", "ducts"), "option:--failures: 'ducts' is unknown, expected links, pairs, nodes or a CSV file"),
         (("--failures", "links,links"), "option:--failures: 'links,links' has a kind twice, expected each kind once"),
         (("--sample", "0"), "kuijia whatif: argument --sample: '0', expected a whole number, one or more"),
@@ -239,7 +374,7 @@ def test_udp_loses_in_proportion(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (
             ("--probabilities", "table1"),
-            "option:--probabilities: 'table1' is unknown, expected table1-2min",
+            "option:--probabilities: 'table1' is unknown (did you mean table1-5min?), expected table1-2min",
         ),
         (("--probabilities", "none.csv"), "none.csv: cannot be read"),
         (

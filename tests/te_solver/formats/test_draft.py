@@ -48,7 +48,7 @@ def test_a_missing_capacity_is_the_default_and_noted() -> None:
     network.add_edge("a", "b", None)
     network.add_edge("b", "c", 7)
     assert [link.capacity for link in network.topology().links] == [DEFAULT_CAPACITY, DEFAULT_CAPACITY, 7, 7]
-    assert notes == ["1 of 2 edges without a capacity: 1000 Mbit/s assumed"]
+    assert notes == ["1 of 2 edges without a capacity: 1 Gbit/s assumed"]
     notes.clear()
     network = draft(notes, "a", "b", capacity=40)
     network.add_edge("a", "b", None)

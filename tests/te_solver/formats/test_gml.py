@@ -47,7 +47,7 @@ def test_a_network_of_the_topology_zoo(tmp_path: Path) -> None:
         "2 nodes with a label that another one has too: id added, such as 'None (2)'",
         "1 edge from a node to itself left out",
         "1 pair of nodes has parallel edges: their capacities are added",
-        "1 of 4 edges without a capacity: 1000 Mbit/s assumed",
+        "1 of 4 edges without a capacity: 1 Gbit/s assumed",
     ]
 
 

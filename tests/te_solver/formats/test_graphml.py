@@ -71,7 +71,7 @@ def test_nodes_without_a_label_are_named_by_id(tmp_path: Path) -> None:
     graph = '<node id="n0"/><node id="n1"/>' + '<edge source="n0" target="n1"/>'
     topology, notes = read(tmp_path / "x.graphml", document(graph))
     assert topology.nodes == ("n0", "n1")
-    assert notes == ["1 of 1 edge without a capacity: 1000 Mbit/s assumed"]
+    assert notes == ["1 of 1 edge without a capacity: 1 Gbit/s assumed"]
 
 
 def test_hyperedges_are_nodes(tmp_path: Path) -> None:

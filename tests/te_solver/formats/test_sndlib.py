@@ -89,7 +89,7 @@ def test_both_formats_give_the_same_network_and_demands(tmp_path: Path, name: st
     ]
     assert notes == [
         "1 of 3 links without installed capacity: that of the largest module taken",
-        "1 of 3 edges without a capacity: 1000 Mbit/s assumed",
+        "1 of 3 edges without a capacity: 1 Gbit/s assumed",
     ]
     notes.clear()
     demands = load_demands(tmp_path / name, topology, note=notes.append)

@@ -13,7 +13,8 @@ from tests.te_solver.formats.reading import capacities, complaint, read
 
 HEADINGS = "to_node   from_node   capacity   prob_failure\n"
 COLUMNS = "to_node from_node capacity prob_failure"
-UNITS = "capacities are taken as Mbit/s, failure probabilities are not used"
+UNITS = "capacities are taken as Mbit/s"
+CHANCES = "its failure probabilities are those of `kuijia whatif`"
 TRIANGLE = HEADINGS + "1 2 10 .01\n2 1 10 .01\n\n1\t3\t20\t.004\n3 1 20 .004\n3 2 5 .01\n2 3 5 .01\n"
 
 
@@ -28,7 +29,7 @@ def test_a_network_is_named_by_its_folder_and_its_nodes_by_number(tmp_path: Path
     assert topology.name == "Triangle"
     assert topology.nodes == ("1", "2", "3")
     assert capacities(topology)[::2] == [("1", "2", 10), ("1", "3", 20), ("3", "2", 5)]
-    assert notes == [UNITS]
+    assert notes == [UNITS, CHANCES]
 
 
 def test_names_of_nodes_stand_in_a_file_beside(tmp_path: Path) -> None:
@@ -45,6 +46,23 @@ def test_more_names_than_nodes_can_have_numbers_are_refused(tmp_path: Path) -> N
     (tmp_path / "links.txt").write_text(TRIANGLE)
     with pytest.raises(InputError, match=r"nodes.txt:100002: too many names of nodes, expected at most 100000$"):
         load_topology(tmp_path / "links.txt")
+
+
+def test_a_cable_is_down_with_the_probability_in_the_file(triangle: Topology) -> None:
+    cables = [("1", "2", 0.01), ("1", "3", 0.004), ("2", "3", 0.01)]
+    assert dict(triangle.down) == {frozenset((a, b)): probability for a, b, probability in cables}
+
+
+def test_the_greater_probability_of_two_directions_is_taken(tmp_path: Path) -> None:
+    topology, notes = read(tmp_path / "topology.txt", HEADINGS + "1 2 10 .01\n2 1 10 .02\n")
+    assert dict(topology.down) == {frozenset("12"): 0.02}
+    assert "1 cable has different failure probabilities in its directions: the greatest is taken" in notes
+
+
+def test_probabilities_of_zero_are_none(tmp_path: Path) -> None:
+    topology, notes = read(tmp_path / "topology.txt", HEADINGS + "1 2 10 0\n2 1 10 0\n")
+    assert topology.down == {}
+    assert notes == [UNITS]
 
 
 def test_nodes_may_be_counted_from_zero(tmp_path: Path) -> None:
