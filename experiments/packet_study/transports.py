@@ -53,7 +53,10 @@ def _named(name: str) -> Tcp | Credited | None:
     """Return the transport of this name that has settings of its own; None for one of ours that is TCP."""
     if name in CREDITED:
         return CREDITED[name]
-    return None if name in TRANSPORTS else _additions()[name].load(Tcp, FlashPass, ExpressPass)
+    if name in TRANSPORTS:
+        return None
+    added: Tcp | FlashPass | ExpressPass = _additions()[name].load(Tcp, FlashPass, ExpressPass)
+    return added
 
 
 def require_queues(transports: tuple[str, ...], queues: tuple[str, ...]) -> None:
