@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("sphinx", reason="no Sphinx, which ./run docs installs")
-    command = [sys.executable, "-m", "docs.site", tmp_path]
+    command = [sys.executable, "-m", "docs.site", str(tmp_path)]
     outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (outcome.returncode, outcome.stderr) == (0, "")
     assert (tmp_path / "html" / "reference" / "api" / "te_solver.plan.html").is_file()
