@@ -7,9 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
+from types import ModuleType
 from typing import Literal
 
 from experiments.results.stored_files import Reader
+from kuijia_base.additions import EXPERIMENTS, Addition, additions, leave_out
 from kuijia_base.errors import InputError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -165,14 +167,37 @@ def experiment(  # noqa: PLR0913  # all by name, and most experiments leave the 
 
 def all_experiments() -> tuple[Experiment, ...]:
     """Return every experiment by its order, then by name."""
-    for module in _MODULES:
-        import_module(module)
+    for each in _additions().values():
+        try:
+            _register(each)
+        except InputError as error:
+            leave_out(error)
     return tuple(sorted(_registered.values(), key=lambda each: (each.order, each.name)))
 
 
+def _additions() -> dict[str, Addition]:
+    """Return the experiments of installed packages."""
+    return additions(EXPERIMENTS, _ours())
+
+
+def _ours() -> set[str]:
+    for module in _MODULES:
+        import_module(module)
+    return {each.name for each in _registered.values() if each.run.__module__ in _MODULES}
+
+
+def _register(addition: Addition) -> None:
+    """Import the module of an installed package that registers an experiment."""
+    addition.load(ModuleType)
+    if addition.name not in _registered:
+        raise addition.fault("is not registered by its module", "a function with the decorator @experiment")
+
+
 def find_experiment(name: str) -> Experiment:
-    """Return the experiment of this name; raises InputError if there is none."""
+    """Return the experiment of this name; raises InputError if there is none, or its package is broken."""
     known = {each.name: each for each in all_experiments()}
+    if name not in known and name in _additions():
+        _register(_additions()[name])
     if name not in known:
         alike = get_close_matches(name, known, n=len(known))
         named = ", ".join(each for each in known if each in alike[:_MOST_SUGGESTED])

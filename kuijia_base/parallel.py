@@ -35,9 +35,7 @@ _AHEAD = 2
 
 def processors() -> int:
     """Return the number of processors that this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def in_processes(
@@ -116,7 +114,7 @@ def _end_after(process: int) -> None:
             os._exit(1)
         select.select([alive], [], [])
         os._exit(1)
-    if sys.platform != "win32":  # where a worker ends when it next asks for work
+    elif sys.platform != "win32":  # where a worker ends when it next asks for work
         while _lives(process):
             time.sleep(_LOOK_SECONDS)
         os._exit(1)

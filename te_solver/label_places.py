@@ -55,7 +55,8 @@ class Room:
         return None
 
     def _edges(self) -> NDArray[np.float64]:
-        return np.array(self._taken, dtype=np.float64).T
+        edges: NDArray[np.float64] = np.array(self._taken, dtype=np.float64).T
+        return edges
 
 
 def fit_in_place(nodes: Sequence[Point], widths: Sequence[float], height: float) -> bool:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+from kuijia_base.additions import TOPOLOGY_FORMATS as FORMATS_GROUP
+from kuijia_base.additions import additions, usable
 from kuijia_base.errors import InputError, UnsoundError, shown
 from kuijia_base.reading import reading
 from kuijia_base.text import write_text
+from te_solver.formats.added_format import TopologyFormat
 from te_solver.formats.gml import read_gml
 from te_solver.formats.graphml import read_graphml
 from te_solver.formats.notes import Note, unheard
@@ -24,6 +27,7 @@ _READERS = {
     "teavar": read_teavar_topology,
 }
 TOPOLOGY_FORMATS = ("yaml", *_READERS)
+"""Our own formats."""
 
 _FORMAT_OF_SUFFIX = {
     "": "yaml",
@@ -35,6 +39,11 @@ _FORMAT_OF_SUFFIX = {
 }
 
 
+def topology_formats() -> tuple[str, ...]:
+    """Return the names of all formats, ours and those of installed packages."""
+    return (*TOPOLOGY_FORMATS, *additions(FORMATS_GROUP, TOPOLOGY_FORMATS))
+
+
 def load_topology(
     source: str | Path,
     file_format: str | None = None,
@@ -43,13 +52,15 @@ def load_topology(
 ) -> Topology:
     """Return the topology in a file, or the network `topohub:KEY`.
 
-    The format is one of `TOPOLOGY_FORMATS`; by default it is chosen by the suffix: .yaml, .yml or none, .graphml,
-    .gml, .xml (SNDlib), .txt (SNDlib's native format where its heading says so, else TEAVAR). Links without a capacity
-    get `default_capacity`, in Mbit/s; None stands for `draft.DEFAULT_CAPACITY`. Only YAML leaves nothing open; what a
-    reader assumes elsewhere goes to `note`, one sentence each.
+    The format is one of `topology_formats()`; by default it is chosen by the suffix: .yaml, .yml or none, .graphml,
+    .gml, .xml (SNDlib), .txt (SNDlib's native format where its heading says so, else TEAVAR), or one that an installed
+    format claims. Links without a capacity get `default_capacity`, in Mbit/s; None stands for
+    `draft.DEFAULT_CAPACITY`. Only YAML leaves nothing open; what a reader assumes elsewhere goes to `note`, one
+    sentence each.
 
     Raises:
-        InputError: the file is no such topology; its place is the line where the format has lines.
+        InputError: the file is no such topology; its place is the line where the format has lines. Or the package
+            that adds the format is broken.
         ValueError: an unknown format, a default capacity that is not positive and finite.
     """
     if default_capacity is not None and not (math.isfinite(default_capacity) and default_capacity > 0):
@@ -59,12 +70,14 @@ def load_topology(
             return read_topohub_topology(str(source), default_capacity, note)
     path = Path(source)
     chosen = file_format or _format_of(path)
-    if chosen not in TOPOLOGY_FORMATS:
-        raise ValueError(f"no topology format {chosen!r}, there are {', '.join(TOPOLOGY_FORMATS)}")
+    if chosen not in topology_formats():
+        raise ValueError(f"no topology format {chosen!r}, there are {', '.join(topology_formats())}")
     with reading(path, f"a topology in the format {chosen}"):
         if chosen == "yaml":
             return read_yaml_topology(path)
-        return _READERS[chosen](path, default_capacity, note)
+        if chosen in _READERS:
+            return _READERS[chosen](path, default_capacity, note)
+        return additions(FORMATS_GROUP)[chosen].load(TopologyFormat).read(path, default_capacity, note)
 
 
 def save_topology(topology: Topology, path: Path, comment: str = "") -> None:
@@ -80,9 +93,16 @@ def _format_of(path: Path) -> str:
     suffix = path.suffix.lower()
     if suffix == ".txt":
         return "sndlib" if is_sndlib_native(path, "a topology file") else "teavar"
-    if suffix not in _FORMAT_OF_SUFFIX:
-        known = ", ".join(name for name in _FORMAT_OF_SUFFIX if name)
+    if suffix in _FORMAT_OF_SUFFIX:
+        return _FORMAT_OF_SUFFIX[suffix]
+    added = {
+        each: name
+        for name, form in usable(FORMATS_GROUP, TopologyFormat, TOPOLOGY_FORMATS).items()
+        for each in form.suffixes
+    }
+    if suffix not in added:
+        known = ", ".join(name for name in (*_FORMAT_OF_SUFFIX, *added) if name)
         raise InputError(
             path, "", f"{shown(path.suffix)} is no known suffix of a topology", f"{known}, .txt or the option --format"
         )
-    return _FORMAT_OF_SUFFIX[suffix]
+    return added[suffix]

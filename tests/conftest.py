@@ -81,6 +81,7 @@ COMPUTING = (
     "tests/kuijia_base/test_yaml_nodes.py",
     "tests/packaging/test_floors.py",
     "tests/packaging/test_static_checks.py",
+    "tests/plugins/",
     "tests/simulator/",
     "tests/te_solver/",
     "tests/testbed/crosscheck/test_crosscheck.py::test_plans",

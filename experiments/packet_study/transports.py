@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import cast
 
+from kuijia_base.additions import TRANSPORTS as TRANSPORTS_GROUP
+from kuijia_base.additions import Addition, additions
 from kuijia_base.errors import InputError
 from simulator.packet.credited import EXPRESSPASS_PORTS, Credited, ExpressPass, FlashPass, Ports
 from simulator.packet.network import Network
@@ -19,6 +22,7 @@ CREDITED: Mapping[str, Credited] = {
 """Those with a star send data without credits at first (Aeolus)."""
 
 TRANSPORTS = (*(each.value for each in Congestion), *CREDITED)
+"""Our own transports."""
 
 QUEUE = "drop-tail"
 """The only discipline for data of transports by credits."""
@@ -37,19 +41,44 @@ class Credits:
     share: float | None = None
 
 
+def transport_names() -> tuple[str, ...]:
+    """Return the names of all transports, ours and those of installed packages."""
+    return (*TRANSPORTS, *_additions())
+
+
+def _additions() -> dict[str, Addition]:
+    return additions(TRANSPORTS_GROUP, TRANSPORTS)
+
+
+def _named(name: str) -> Tcp | Credited | None:
+    """Return the transport of this name that has settings of its own; None for one of ours that is TCP."""
+    if name in CREDITED:
+        return CREDITED[name]
+    if name in TRANSPORTS:
+        return None
+    return cast("Tcp | FlashPass | ExpressPass", _additions()[name].load(Tcp, FlashPass, ExpressPass))
+
+
 def require_queues(transports: tuple[str, ...], queues: tuple[str, ...]) -> None:
     """Raise InputError if a transport by credits is to run with another discipline than `QUEUE`."""
-    credited = next((name for name in transports if name in CREDITED), None)
+    credited = next((name for name in transports if isinstance(_named(name), Credited)), None)
     other = next((queue for queue in queues if queue != QUEUE), None)
     if credited is not None and other is not None:
         raise InputError("option", "--queue", f"{other} is given with {credited}, which has queues of its own", QUEUE)
 
 
 def transport_of(name: str, tcp: Tcp, settings: Credits) -> Transport:
-    """Return the transport of this name, with the packets and the shortest timeout of `tcp`."""
-    if name not in CREDITED:
+    """Return the transport of this name, with the packets and the shortest timeout of `tcp`.
+
+    Raises:
+        InputError: the package that adds it is broken.
+    """
+    own = _named(name)
+    if own is None:
         return replace(tcp, congestion=Congestion(name))
-    chosen = replace(CREDITED[name], payload=tcp.payload, header=tcp.header, timeout=tcp.min_timeout)
+    if isinstance(own, Tcp):
+        return replace(own, payload=tcp.payload, header=tcp.header, min_timeout=tcp.min_timeout)
+    chosen = replace(own, payload=tcp.payload, header=tcp.header, timeout=tcp.min_timeout)
     share = settings.share
     chosen = replace(
         chosen, share=chosen.control / (chosen.control + chosen.largest_packet) if share is None else share

@@ -20,7 +20,7 @@ from te_solver.formats.topohub_networks import PREFIX
 from te_solver.networks import shipped_demands, shipped_names, shipped_network
 from te_solver.plan import MAX_TUNNELS_PER_PAIR
 from te_solver.topology import Topology
-from te_solver.topology_file import TOPOLOGY_FORMATS, load_topology
+from te_solver.topology_file import load_topology, topology_formats
 
 DEFAULT_TUNNELS = 3
 
@@ -52,7 +52,7 @@ def add_reading(parser: argparse.ArgumentParser, capacity_option: str = "--capac
     parser.add_argument(
         "--format",
         dest="topology_format",
-        choices=TOPOLOGY_FORMATS,
+        choices=topology_formats(),
         help="format of the topology file (default: by its suffix)",
     )
     parser.add_argument(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from experiments.packet_study.networks import FORMS
 from experiments.packet_study.schemes import DEFAULT_BUFFER, DISCIPLINES, Mark
-from experiments.packet_study.transports import TRANSPORTS
+from experiments.packet_study.transports import transport_names
 from experiments.sweep.workers import add_workers
 from kuijia.cli import packet_values as values
 from kuijia.cli.inputs import add_reading
@@ -121,8 +121,8 @@ def _add_schemes(group: argparse._ArgumentGroup) -> None:
         type=values.transports,
         default=(Congestion.CUBIC.value,),
         metavar="NAMES",
-        help=f"transports, separated by commas: {', '.join(TRANSPORTS)}; those with a star send data before the first "
-        "credit (default: cubic)",
+        help=f"transports, separated by commas: {', '.join(transport_names())}; those with a star send data before "
+        "the first credit (default: cubic)",
     )
     group.add_argument(
         "--wait",

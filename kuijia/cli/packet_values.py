@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from experiments.packet_study.schemes import DISCIPLINES, Mark
-from experiments.packet_study.transports import TRANSPORTS
+from experiments.packet_study.transports import transport_names
 from kuijia_base.errors import InputError, UnsoundError, quoted, shown
 from kuijia_base.quantities import parse_rate
 from kuijia_base.text import parse_number, parse_whole
@@ -53,7 +53,7 @@ def queues(text: str) -> tuple[str, ...]:
 
 
 def transports(text: str) -> tuple[str, ...]:
-    return _names(text, list(TRANSPORTS))
+    return _names(text, list(transport_names()))
 
 
 def share(text: str) -> float:

@@ -1,4 +1,4 @@
-"""All failure schemes: whatever the files of this package define, in order."""
+"""All failure schemes: whatever the files of this package and installed packages define, in order."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+from kuijia_base.additions import SCHEMES, Addition, additions, leave_out
 from kuijia_base.errors import InputError
 from te_solver import failure_schemes
 from te_solver.failure_schemes.failure_scheme import FailureScheme
@@ -39,7 +40,33 @@ def remove_scheme(scheme: FailureScheme) -> None:
 
 def all_schemes() -> tuple[FailureScheme, ...]:
     """Return every scheme by its order, then by name."""
-    return tuple(sorted((*_shipped(), *_added), key=lambda each: (each.order, each.name)))
+    return tuple(sorted((*_present(), *_installed()), key=lambda each: (each.order, each.name)))
+
+
+def _present() -> tuple[FailureScheme, ...]:
+    return (*_shipped(), *_added)
+
+
+def _installed() -> list[FailureScheme]:
+    """Return the schemes that installed packages add, without broken ones."""
+    found = []
+    for each in _additions().values():
+        try:
+            found.append(_loaded(each))
+        except InputError as error:
+            leave_out(error)
+    return found
+
+
+def _additions() -> dict[str, Addition]:
+    return additions(SCHEMES, [each.name for each in _present()])
+
+
+def _loaded(addition: Addition) -> FailureScheme:
+    # The type is abstract: mypy takes it for a class to be instantiated.
+    scheme = addition.load(FailureScheme)  # type: ignore[type-abstract]
+    addition.require_name(scheme.name)
+    return scheme
 
 
 def switch_schemes() -> tuple[FailureScheme, ...]:
@@ -48,8 +75,17 @@ def switch_schemes() -> tuple[FailureScheme, ...]:
 
 
 def failure_scheme(name: str) -> FailureScheme:
-    """Return the scheme of this name; raises InputError if there is none."""
-    known = {each.name: each for each in all_schemes()}
-    if name not in known:
-        raise InputError("scheme", name, "is unknown", f"one of {', '.join(known)}")
-    return known[name]
+    """Return the scheme of this name; raises InputError if there is none, or its package is broken."""
+    known = {each.name: each for each in _present()}
+    if name in known:
+        return known[name]
+    added = _additions()
+    if name not in added:
+        raise InputError("scheme", name, "is unknown", f"one of {', '.join(scheme_names())}")
+    return _loaded(added[name])
+
+
+def scheme_names() -> tuple[str, ...]:
+    """Return the names of all schemes; those of installed packages come last, as their code is not loaded."""
+    ours = sorted(_present(), key=lambda each: (each.order, each.name))
+    return (*(each.name for each in ours), *_additions())

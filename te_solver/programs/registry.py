@@ -1,9 +1,11 @@
-"""The objectives by name; the module of an objective, and CVXPY with it, is imported on first use."""
+"""The objectives by name, ours and those of packages; a module, and CVXPY with it, is imported on first use."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from kuijia_base.additions import OBJECTIVES, Addition, additions
 
 if TYPE_CHECKING:
     from te_solver.programs.program import Objective
@@ -22,10 +24,26 @@ _MODULES = {
 
 
 def objective_names() -> tuple[str, ...]:
-    return tuple(_MODULES)
+    return (*_MODULES, *_additions())
 
 
 def find_objective(name: str) -> Objective:
-    """Return the objective of this name; raises KeyError if it is unknown."""
+    """Return the objective of this name.
+
+    Raises:
+        KeyError: it is unknown.
+        InputError: the package that adds it is broken.
+    """
+    if name not in _MODULES:
+        from te_solver.programs.program import Objective  # noqa: PLC0415  # slow to import: CVXPY
+
+        addition = _additions()[name]
+        added = addition.load(Objective)
+        addition.require_name(added.name)
+        return added
     objective: Objective = import_module(f"te_solver.programs.{_MODULES[name]}").OBJECTIVE
     return objective
+
+
+def _additions() -> dict[str, Addition]:
+    return additions(OBJECTIVES, _MODULES)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from te_solver.failure_schemes.registry import all_schemes, failure_scheme
+from te_solver.failure_schemes.registry import failure_scheme, scheme_names
 from te_solver.programs.max_throughput import maximise_throughput
 from te_solver.schemes.interface import RateSolver, Scheme, SchemeOptions
 from te_solver.schemes.splits import Split, failover_order, proportional
 
+__all__ = ["SPLITS", "make_scheme", "scheme_names"]
+
 SPLITS: dict[str, Split] = {"proportional": proportional, "failover-order": failover_order}
 """Divisions of victims by name."""
-
-
-def scheme_names() -> tuple[str, ...]:
-    return tuple(each.name for each in all_schemes())
 
 
 def make_scheme(name: str, solver: RateSolver = maximise_throughput, options: SchemeOptions | None = None) -> Scheme:

@@ -103,8 +103,10 @@ def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], arguments: st
     [
         (
             "--total=nan",
-            "argument --total: 'nan', expected a finite number greater than zero, in Mbit/s or with its unit, "
-            "such as 10G",
+            (
+                "argument --total: 'nan', expected a finite number greater than zero, in Mbit/s or with its unit, "
+                "such as 10G"
+            ),
         ),
         ("--large-share=1.5", "argument --large-share: '1.5', expected a number from 0 to 1"),
         ("--large-share=x", "argument --large-share: 'x', expected a number from 0 to 1"),

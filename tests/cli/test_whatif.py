@@ -226,7 +226,12 @@ def test_a_plan_is_examined_as_it_is(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_plan_has_the_objective_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     Path("demands.csv").write_text("source,target,rate\ns1,s4,900\n")
-    for options in (("--objective", "min-max-utilisation"), ("--partitions", "2"), ("--node-disjoint",)):
+    chosen: list[tuple[str, ...]] = [
+        ("--objective", "min-max-utilisation"),
+        ("--partitions", "2"),
+        ("--node-disjoint",),
+    ]
+    for options in chosen:
         assert whatif("fig1", "demands.csv", "--schemes", "kuijia", "--json", *options) == 0
         data = json.loads(capsys.readouterr().out)
         objective = options[1] if options[0] == "--objective" else "max-throughput"

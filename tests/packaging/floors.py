@@ -65,7 +65,8 @@ ROOMS = {
     " experiments.gscale.scenario",
     "kuijia": _LIBRARIES,
     "benchmarks": _LIBRARIES,
-    "tests": f"{_LIBRARIES} kuijia benchmarks",
+    "docs.site": "kuijia",
+    "tests": f"{_LIBRARIES} kuijia benchmarks docs.site",
 }
 """Room to the rooms, or single modules of rooms, that it may import, all of which stand before it. A room is a package
 with all its subpackages, or a module; the packages that hold rooms have no code of their own."""

@@ -26,7 +26,7 @@ def _name(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", found[0]).lower()
 
 
-@pytest.mark.parametrize("file", ["lock.txt", "build.txt"])
+@pytest.mark.parametrize("file", ["lock.txt", "build.txt", "docs.txt"])
 def test_every_line_is_one_exact_version(file: str) -> None:
     for requirement in _requirements((REQUIREMENTS / file).read_text()):
         assert re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*( ; [^;]+)?", requirement), requirement

@@ -112,7 +112,7 @@ def test_help_names_every_word_and_sets_nothing_up(clone: Clone, word: str) -> N
     outcome = clone.run(word)
     assert outcome.returncode == 0
     assert outcome.stderr == ""
-    assert all(f"\n  {known} " in outcome.stdout for known in ("demo", "test", "bench", "fuzz", "kuijia"))
+    assert all(f"\n  {known} " in outcome.stdout for known in ("demo", "test", "bench", "fuzz", "docs", "kuijia"))
     assert not (clone.path / ".venv").exists()
 
 
@@ -121,7 +121,7 @@ def test_an_unknown_word_is_refused_with_the_usage(clone: Clone) -> None:
     assert outcome.returncode == 2
     assert outcome.stdout == ""
     assert outcome.stderr.startswith("usage: ./run")
-    assert outcome.stderr.endswith("error: tset: no such word, expected demo, test, bench, fuzz or kuijia\n")
+    assert outcome.stderr.endswith("error: tset: no such word, expected demo, test, bench, fuzz, docs or kuijia\n")
     assert not (clone.path / ".venv").exists()
 
 
@@ -147,6 +147,23 @@ def test_fuzz_runs_the_fuzzers_of_the_clone_wherever_it_is_called_from(clone: Cl
     clone.write_program(".venv/bin/python", '#!/bin/sh\nexec /usr/bin/python3 "$@"\n')
     outcome = clone.run("fuzz", "--minutes", "2", "plan:json")
     assert outcome.stdout == "['--minutes', '2', 'plan:json']\n"
+
+
+def test_docs_installs_what_it_needs_once(clone: Clone) -> None:
+    (clone.path / "docs" / "site").mkdir(parents=True)
+    (clone.path / "docs" / "site" / "__main__.py").write_text("import sys\nprint(sys.argv[1:])\n")
+    (clone.path / "requirements" / "docs.txt").write_text("sphinx==0\n")
+    assert clone.run("kuijia").returncode == 7
+    clone.write_program(
+        ".venv/bin/python",
+        '#!/bin/sh\ncase "$*" in *docs.txt) exit "${OFFLINE:-0}" ;; esac\nexec /usr/bin/python3 "$@"\n',
+    )
+    installing = "installing what the documentation is built with"
+    assert clone.run("docs", OFFLINE="1").returncode == 1
+    first = clone.run("docs", "there")
+    assert (first.stdout, first.stderr) == ("['there']\n", f"{installing}\n")
+    again = clone.run("docs", "there")
+    assert (again.stdout, again.stderr) == ("['there']\n", "")
 
 
 def test_fuzz_goes_on_without_what_guides_it_by_coverage(clone: Clone) -> None:

@@ -1,0 +1,71 @@
+"""The reference of the Python packages: one page for each public module, written by Sphinx's autodoc."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+
+PUBLIC: Mapping[str, tuple[str, ...]] = {
+    "Use from Python": ("kuijia",),
+    "Networks, demands and plans": (
+        "te_solver.topology",
+        "te_solver.topology_file",
+        "te_solver.demands",
+        "te_solver.demands_file",
+        "te_solver.demand_generators",
+        "te_solver.tunnels",
+        "te_solver.plan",
+        "te_solver.plan_file",
+        "te_solver.solve",
+        "te_solver.programs.program",
+    ),
+    "Failures and schemes": (
+        "te_solver.failures",
+        "te_solver.failures_file",
+        "te_solver.failure_schemes.failure_scheme",
+        "te_solver.schemes.interface",
+        "te_solver.schemes.rerouting",
+        "te_solver.schemes.traffic",
+    ),
+    "Switch tables and proofs": ("kuijia_app.tables.options", "kuijia_app.tables.pipeline"),
+    "Simulators": (
+        "simulator.flow.model",
+        "simulator.packet.network",
+        "simulator.packet.transports",
+        "simulator.packet.credited",
+        "simulator.packet.queues",
+        "simulator.packet.flows",
+        "simulator.packet.simulation",
+    ),
+    "Experiments and additions": ("experiments.registry", "kuijia_base.additions", "kuijia_base.errors"),
+}
+"""Public modules by what they are for."""
+
+
+def api_pages() -> Iterator[tuple[str, str]]:
+    """Yield the places and texts of the pages."""
+    lines = [
+        "# Python",
+        "",
+        "Modules that programs of your own may import. Everything else may change without notice.",
+        "",
+    ]
+    names: list[str] = []
+    for purpose, modules in PUBLIC.items():
+        lines += [f"## {purpose}", ""]
+        for name in modules:
+            lines.append(f"- [`{name}`](api/{name}.md)")
+            names.append(name)
+            yield f"reference/api/{name}.md", _page(name)
+        lines.append("")
+    entries = "\n".join(f"api/{name}" for name in names)
+    yield "reference/api.md", "\n".join([*lines, "```{toctree}", ":hidden:", "", entries, "```", ""])
+
+
+def _page(name: str) -> str:
+    return f"# {name}\n\n```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n```\n"
+
+
+def missing_modules() -> list[str]:
+    """Return the public modules that cannot be found."""
+    return [name for modules in PUBLIC.values() for name in modules if find_spec(name) is None]

@@ -1,0 +1,104 @@
+"""The reference of the command line, made from the parsers themselves."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import re
+from collections.abc import Iterator
+
+from kuijia.cli.common_options import add_common_options
+from kuijia.cli.verbs import VERBS
+
+
+class _Formatter(argparse.HelpFormatter):
+    """Help as wide as a page, whatever the terminal."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28, width=100)
+
+
+def parsers() -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
+    """Yield the name of each verb, a sentence on it, and its parser."""
+    for name in VERBS:
+        verb = importlib.import_module(f"kuijia.cli.{name}")
+        sentence: str = vars(verb).get("HELP", VERBS[name])
+        parser = argparse.ArgumentParser(
+            prog=f"kuijia {name}", description=sentence, formatter_class=_Formatter, add_help=False
+        )
+        verb.configure(parser)
+        add_common_options(parser)
+        yield name, sentence, parser
+
+
+def commands_page() -> str:
+    """Return the page on all verbs."""
+    verbs = list(parsers())
+    lines = [
+        "# The command line",
+        "",
+        "All verbs of `kuijia` with their arguments and options, as `kuijia VERB --help` shows them. Exit status 0",
+        "means done, 1 that the work failed, 2 that the input was bad; a message is one line on stderr.",
+        "",
+        "| verb | |",
+        "|---|---|",
+        *(f"| [`kuijia {name}`](#kuijia-{name}) | {_plain(sentence)} |" for name, sentence, _ in verbs),
+    ]
+    for name, sentence, parser in verbs:
+        lines += ["", f"## kuijia {name}", "", _sentence(sentence), ""]
+        lines += _described(parser)
+        for action, below in _actions_of(parser):
+            lines += ["", f"### kuijia {name} {action}", ""]
+            lines += _described(below)
+    return "\n".join([*lines, ""])
+
+
+def _described(parser: argparse.ArgumentParser) -> list[str]:
+    usage = re.sub(r"^usage: ", "", parser.format_usage()).rstrip()
+    lines = ["```text", usage, "```", ""]
+    actions = [
+        action
+        for action in parser._actions  # noqa: SLF001  # argparse has no public way to list them
+        if action.help != argparse.SUPPRESS and not isinstance(action, argparse._SubParsersAction)  # noqa: SLF001
+    ]
+    if actions:
+        lines += ["| | |", "|---|---|"]
+        lines += [f"| {_shape(parser, action)} | {_help(parser, action)} |" for action in actions]
+    return lines
+
+
+def _actions_of(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    for action in parser._actions:  # noqa: SLF001
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            yield from action.choices.items()
+
+
+def _shape(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
+    formatter = parser._get_formatter()  # noqa: SLF001
+    value = formatter._format_args(action, action.metavar or action.dest.upper())  # type: ignore[arg-type]  # noqa: SLF001
+    if not action.option_strings:
+        return f"`{_cell(value)}`"
+    behind = f" {value}" if value else ""
+    return ", ".join(f"`{_cell(option + behind)}`" for option in action.option_strings)
+
+
+def _help(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
+    formatter = parser._get_formatter()  # noqa: SLF001
+    text = formatter._expand_help(action) if action.help else ""  # noqa: SLF001
+    choices = ""
+    if action.choices is not None and action.metavar is not None:
+        choices = f"; one of {', '.join(map(str, action.choices))}"
+    return _plain(f"{text}{choices}")
+
+
+def _sentence(text: str) -> str:
+    return f"{_plain(text[0].upper() + text[1:])}."
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _plain(text: str) -> str:
+    """Return text as Markdown that shows the same characters."""
+    return re.sub(r"([*_<>\[\]|~$])", r"\\\1", " ".join(text.split()))

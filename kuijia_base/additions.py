@@ -1,0 +1,138 @@
+"""Additions: what installed packages add by entry points. Names are read from their metadata, code when it is used."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
+from typing import TypeVar
+
+from kuijia_base.errors import InputError, one_line, quoted
+
+SCHEMES = "kuijia.schemes"
+OBJECTIVES = "kuijia.objectives"
+TOPOLOGY_FORMATS = "kuijia.topology_formats"
+TRANSPORTS = "kuijia.transports"
+EXPERIMENTS = "kuijia.experiments"
+
+_LONGEST_FAULT = 120
+
+_WORDS = {
+    SCHEMES: "scheme",
+    OBJECTIVES: "objective",
+    TOPOLOGY_FORMATS: "topology format",
+    TRANSPORTS: "transport",
+    EXPERIMENTS: "experiment",
+}
+"""Groups of entry points, and the word for one of them."""
+
+_T = TypeVar("_T")
+_log = logging.getLogger("kuijia.additions")
+
+
+@dataclass(frozen=True)
+class Addition:
+    """Something that an installed package adds.
+
+    Attributes:
+        group: group of its entry point.
+        name: name by which users select it.
+        package: name and version of the package.
+    """
+
+    group: str
+    name: str
+    package: str
+    _entry: EntryPoint = field(repr=False)
+
+    def load(self, *kinds: type[_T]) -> _T:
+        """Return the object that the entry point names, imported when it is first asked for.
+
+        Raises:
+            InputError: it cannot be imported, or is of no such kind; the message names the package.
+        """
+        found = _imported(self)
+        if not isinstance(found, kinds):
+            expected = " or ".join("module" if kind is ModuleType else kind.__name__ for kind in kinds)
+            raise self.fault(f"is a {type(found).__name__} ({self._entry.value})", expected)
+        return found
+
+    def require_name(self, own: str) -> None:
+        """Raise InputError unless the loaded object has the name of its entry point."""
+        if own != self.name:
+            raise self.fault(f"calls itself {quoted(own)}", f"the name {quoted(self.name)}")
+
+    def fault(self, problem: str, expected: str) -> InputError:
+        """Return an error that names the package."""
+        return InputError(
+            f"package {self.package}", "", f"{_WORDS[self.group]} {quoted(self.name)} {problem}", expected
+        )
+
+
+def additions(group: str, taken: Iterable[str] = ()) -> dict[str, Addition]:
+    """Return what installed packages add to a group, by name; names that are `taken` already are left out.
+
+    Of two packages that add the same name, the first by the name of the package counts.
+    """
+    known = set(taken)
+    found: dict[str, Addition] = {}
+    for each in _installed(tuple(sys.path)):
+        if each.group != group:
+            continue
+        if each.name in known or each.name in found:
+            _say_once(each.fault("has a name that is taken", "another name"))
+        else:
+            found[each.name] = each
+    return found
+
+
+def usable(group: str, kind: type[_T], taken: Iterable[str] = ()) -> dict[str, _T]:
+    """Return the loaded additions of a group; one that is broken is left out, and a line in the log says why."""
+    found = {}
+    for name, each in additions(group, taken).items():
+        try:
+            found[name] = each.load(kind)
+        except InputError as error:
+            leave_out(error)
+    return found
+
+
+def leave_out(error: InputError) -> None:
+    """Say in one line that an addition is left out, the first time."""
+    _say_once(error)
+
+
+@cache
+def _said(message: str) -> None:
+    _log.warning("note: %s; left out", message)
+
+
+def _say_once(error: InputError) -> None:
+    _said(str(error))
+
+
+@lru_cache(maxsize=1)
+def _installed(path: tuple[str, ...]) -> tuple[Addition, ...]:
+    """Return all additions of the packages on the path, which is that of imports."""
+    del path
+    every = entry_points()
+    found = [_addition(entry) for group in _WORDS for entry in every.select(group=group)]
+    return tuple(sorted(found, key=lambda each: (each.group, each.package, each.name)))
+
+
+def _addition(entry: EntryPoint) -> Addition:
+    package = "unknown" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+    return Addition(entry.group, entry.name, one_line(package), entry)
+
+
+@cache
+def _imported(addition: Addition) -> object:
+    try:
+        return addition._entry.load()  # noqa: SLF001  # of the class above
+    except (Exception, SystemExit) as error:
+        fault = one_line(f"{type(error).__name__}: {error}".removesuffix(": "), _LONGEST_FAULT)
+        raise addition.fault(f"cannot be loaded ({fault})", "an object that can be imported") from error

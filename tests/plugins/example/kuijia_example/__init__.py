@@ -1,0 +1,1 @@
+"""One scheme, objective, topology format, transport and experiment for Kuijia."""

@@ -1,0 +1,24 @@
+"""The model of `drop-victims`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from te_solver.failures import Failure
+from te_solver.schemes.rerouting import Moves, Rerouting, assemble
+from te_solver.schemes.traffic import PlannedTraffic
+
+
+class DropVictims:
+    """Keeps the traffic of alive tunnels where it is, and withholds all other traffic."""
+
+    name: ClassVar[str] = "drop-victims"
+    plan_objective: ClassVar[str | None] = None
+
+    def reroute(self, traffic: PlannedTraffic, failure: Failure) -> Rerouting:
+        damage = traffic.damage(failure)
+        none = np.zeros(0, dtype=np.int64)
+        victims = traffic.tunnels.sums(np.where(damage.alive, 0.0, traffic.sent))
+        return assemble(traffic, damage, traffic.sent, Moves(none, none, np.zeros(0)), withheld=victims)

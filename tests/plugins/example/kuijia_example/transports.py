@@ -1,0 +1,7 @@
+"""The transport `eager-dctcp`: DCTCP that begins with 40 segments."""
+
+from __future__ import annotations
+
+from simulator.packet.transports import Congestion, Tcp
+
+EAGER_DCTCP = Tcp(congestion=Congestion.DCTCP, initial_window=40)

@@ -1,0 +1,143 @@
+"""A broken package is one line that names it, and whatever does not ask for it works."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from experiments import registry
+from kuijia.cli.main import main
+from kuijia_base import additions
+from kuijia_base.errors import InputError
+from te_solver.failure_schemes.registry import all_schemes, failure_scheme
+from te_solver.programs.registry import find_objective, objective_names
+from te_solver.topology_file import load_topology
+from tests.plugins.packages import install
+
+SCHEME = """
+from te_solver.failure_schemes.kuijia import KuijiaScheme
+
+class Other(KuijiaScheme):
+    name = {name!r}
+
+OTHER = Other()
+"""
+
+
+EXPERIMENT = """
+from experiments.registry import experiment, no_options
+
+@experiment("fig4", title="", reproduces="", backends=(), configure=no_options)
+def run(*_): ...
+"""
+
+
+@pytest.fixture(autouse=True)
+def _kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    registry.all_experiments()  # ours are registered once, by their import
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    monkeypatch.chdir(tmp_path)
+    additions._said.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "value", "problem"),
+    [
+        (
+            "absent",
+            "",
+            "nowhere.at_all:X",
+            "cannot be loaded (ModuleNotFoundError: No module named 'nowhere'), expected",
+        ),
+        ("raises", "1 / 0", "raises:X", "cannot be loaded (ZeroDivisionError: division by zero), expected"),
+        ("leaves", "raise SystemExit(3)", "leaves:X", "cannot be loaded (SystemExit: 3), expected"),
+        (
+            "lacks",
+            "Y = 1",
+            "lacks:X",
+            "cannot be loaded (AttributeError: module 'lacks' has no attribute 'X'), expected",
+        ),
+        ("number", "X = 1", "number:X", "is a int (number:X), expected FailureScheme"),
+        ("renamed", SCHEME.format(name="me"), "renamed:OTHER", "calls itself 'me', expected the name 'fancy'"),
+    ],
+)
+def test_a_scheme_that_cannot_be_used_is_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    code: str,
+    value: str,
+    problem: str,
+) -> None:
+    install(tmp_path, monkeypatch, name, {additions.SCHEMES: {"fancy": value}}, code)
+    with pytest.raises(InputError, match="scheme 'fancy'") as caught:
+        failure_scheme("fancy")
+    assert str(caught.value).startswith(f"package {name} 1.0: scheme 'fancy' {problem}")
+    assert main(["whatif", "fig1", "fig1", "--schemes", "fancy"]) == 2
+    assert capsys.readouterr().err == f"error: {caught.value}\n"
+
+
+def test_lists_leave_a_broken_one_out_and_say_so_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = [each.name for each in all_schemes()]
+    install(tmp_path, monkeypatch, "hollow", {additions.SCHEMES: {"fancy": "hollow:X"}}, "Y = 1")
+    with caplog.at_level(logging.WARNING):
+        assert [each.name for each in all_schemes()] == before
+        all_schemes()
+    (message,) = caplog.messages
+    assert message.startswith("note: package hollow 1.0: scheme 'fancy' cannot be loaded")
+    assert message.endswith("; left out")
+
+
+def test_our_name_stays_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    install(tmp_path, monkeypatch, "thief", {additions.OBJECTIVES: {"max-min": "thief:X"}}, "1 / 0")
+    with caplog.at_level(logging.WARNING):
+        assert objective_names().count("max-min") == 1
+    assert "package thief 1.0: objective 'max-min' has a name that is taken" in caplog.text
+    assert find_objective("max-min").name == "max-min"
+
+
+def test_of_two_packages_with_one_name_the_first_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("zebra", "aardvark"):
+        install(
+            tmp_path, monkeypatch, name, {additions.SCHEMES: {"fancy": f"{name}:OTHER"}}, SCHEME.format(name="fancy")
+        )
+    with caplog.at_level(logging.WARNING):
+        assert type(failure_scheme("fancy")).__module__ == "aardvark"
+    assert "package zebra 1.0: scheme 'fancy' has a name that is taken" in caplog.text
+
+
+def test_a_file_of_no_known_suffix_is_refused_beside_a_broken_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    install(tmp_path, monkeypatch, "format-x", {additions.TOPOLOGY_FORMATS: {"x": "format_x:X"}}, "X = 1")
+    (tmp_path / "net.x").write_text("a b\n", encoding="utf-8")
+    with caplog.at_level(logging.WARNING), pytest.raises(InputError, match="is no known suffix of a topology"):
+        load_topology(tmp_path / "net.x")
+    assert "package format-x 1.0: topology format 'x' is a int" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("X = 1", "is not registered by its module"),
+        (EXPERIMENT, "cannot be loaded (ValueError: two experiments are called fig4)"),
+    ],
+)
+def test_a_broken_experiment_leaves_ours_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, code: str, problem: str
+) -> None:
+    name = f"experiment-{len(code)}"
+    value = name.replace("-", "_")
+    install(tmp_path, monkeypatch, name, {additions.EXPERIMENTS: {"mine": value}}, code)
+    with caplog.at_level(logging.WARNING):
+        assert registry.find_experiment("fig4").name == "fig4"
+    assert f"package {name} 1.0: experiment 'mine' {problem}" in caplog.text
+    with pytest.raises(InputError, match=f"package {name} 1.0: experiment 'mine' "):
+        registry.find_experiment("mine")
