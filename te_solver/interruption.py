@@ -7,26 +7,38 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextvars import copy_context
 from typing import TypeVar
 
 Value = TypeVar("Value")
 
 
-def interruptible(work: Callable[[], Value]) -> Value:
+_WATCH_SECONDS = 1.0
+"""Time between two calls of `watch`."""
+
+
+def interruptible(work: Callable[[], Value], watch: Callable[[float], None] | None = None) -> Value:
     """Return what `work` returns, or raise what it raises; Ctrl-C raises KeyboardInterrupt here without waiting for it.
 
     Python acts on signals between two steps of the main thread, and compiled code is one step. So the work is done in
     another thread, which cannot be stopped: after an interrupt, the process ends without waiting for it.
+
+    Args:
+        work: the call.
+        watch: called every second with the seconds since the beginning; only in the main thread.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
     future: Future[Value] = Future()
     thread = threading.Thread(target=copy_context().run, args=(_settle, future, work), daemon=True)
     thread.start()
+    begun = time.monotonic()
     try:
+        while watch is not None and not wait([future], _WATCH_SECONDS).done:
+            watch(time.monotonic() - begun)
         return future.result()
     except KeyboardInterrupt:
         if thread.is_alive():

@@ -155,9 +155,7 @@ def _draw_nodes(axes: Axes, plan: Plan, positions: Positions, scale: float, room
         axes.text(x, y, plain(_short(name)), fontsize=_BOXED_POINTS, ha="center", va="center", bbox=box, zorder=4)
 
 
-def _draw_dots(  # all from one caller
-    axes: Axes, plan: Plan, positions: Positions, spots: list[Point], scale: float, room: Room
-) -> None:
+def _draw_dots(axes: Axes, plan: Plan, positions: Positions, spots: list[Point], scale: float, room: Room) -> None:
     """Draw nodes as dots, with the names for which there is room; nodes with many links come first."""
     names = list(positions)
     x, y = np.array(list(positions.values())).T

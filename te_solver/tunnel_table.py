@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -75,7 +75,7 @@ class ParallelFinder:
     finder: TunnelFinder
     progress: Progress | None = None
 
-    def tunnels_of_pairs(self, pairs: Sequence[tuple[str, str]], count: int) -> Iterable[Paths]:
+    def tunnels_of_pairs(self, pairs: Sequence[tuple[str, str]], count: int) -> TunnelTable:
         """Return the tunnels of each pair, as `TunnelFinder.tunnels` returns them."""
         return find_tunnels(self.finder, pairs, count, progress=self.progress)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -18,6 +18,7 @@ from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
 from kuijia_base.text import require_writable, write_bytes
 from te_solver.demands import Demand
+from te_solver.effort import PAIRS_OF_A_PART, PAIRS_OF_ONE_PROGRAM, parts_for
 from te_solver.plan import MAX_TUNNELS_PER_PAIR, Plan
 from te_solver.plan_file import plan_text
 from te_solver.programs.registry import FFC, MAX_THROUGHPUT, objective_names
@@ -26,6 +27,8 @@ from te_solver.tunnels import TunnelFinder, Weight
 
 _LISTED = 10
 """Lines that each part of the summary has at most, unless -v asks for all."""
+
+_SOLVER = "HIGHS"
 
 _PICTURES = (".png", ".svg", ".pdf")
 
@@ -63,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--solver",
-        default="HIGHS",
+        default=_SOLVER,
         metavar="NAME",
         help="solver to use, any that CVXPY finds installed (default: %(default)s)",
     )
@@ -76,7 +79,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--partitions",
         type=whole_number(1, MOST_PARTS),
         metavar="P",
-        help=f"solve --objective {MAX_THROUGHPUT} in P parts on all processors, and report the largest possible loss",
+        help=f"solve --objective {MAX_THROUGHPUT} in P parts on all processors, and report the largest possible loss "
+        f"(default: 1, which is one program; with more than {PAIRS_OF_ONE_PROGRAM:,} demands one for each "
+        f"{PAIRS_OF_A_PART:,})",
     )
     parser.add_argument("-o", "--output", type=Path, metavar="PLAN", help="write the plan to this file (JSON)")
     parser.add_argument(
@@ -110,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
         print(plan_text(plan), end="")
     else:
         print("\n".join(plan_summary(plan, args.tunnels, None if args.verbose else _LISTED)))
-        if args.partitions is not None and plan.upper_bound is None:
+        if (args.partitions or 1) > 1 and plan.upper_bound is None:
             print("loss by solving in parts: unknown for several classes of traffic")
         for path in contents:
             print(f"wrote {path}")
@@ -121,6 +126,7 @@ def _plan(topology: Topology, demands: Sequence[Demand], args: argparse.Namespac
     progress = Progress(sys.stderr)
     announce(topology, progress)
     # The optimiser takes a second to import; --help and bad input should not wait for it.
+    from kuijia.cli.solve_effort import SizedFinder, Watch  # noqa: PLC0415  # slow to import: NumPy
     from te_solver.partition import Partitioning  # noqa: PLC0415  # slow to import: NumPy
     from te_solver.programs.partitioned import in_parts  # noqa: PLC0415  # slow to import: CVXPY
     from te_solver.programs.program import Objective, Options  # noqa: PLC0415  # slow to import: CVXPY
@@ -128,25 +134,37 @@ def _plan(topology: Topology, demands: Sequence[Demand], args: argparse.Namespac
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
     from te_solver.tunnel_table import ParallelFinder  # noqa: PLC0415  # slow to import: NumPy
 
-    show = progress.patiently()
-
-    def told(what: str) -> Callable[[int, int], None]:
-        return lambda done, of: show(f"{done:,} of {of:,} {what}")
-
-    finder = ParallelFinder(
-        TunnelFinder(topology, args.tunnel_weight, node_disjoint=args.node_disjoint), told("pairs have their tunnels")
-    )
+    if args.partitions is None:
+        args.partitions = _parts_by_default(args, demands, progress)
+    parts = None if args.partitions == 1 else args.partitions
+    watch = Watch(progress, parts, predictable=args.objective == MAX_THROUGHPUT)
+    links = TunnelFinder(topology, args.tunnel_weight, node_disjoint=args.node_disjoint)
+    finder = SizedFinder(ParallelFinder(links, watch.told("pairs have their tunnels")), watch.announce)
     objective: str | Objective = args.objective
-    if args.partitions is not None:
-        objective = in_parts(Partitioning(args.partitions, seed=args.seed), told("programs solved"))
+    if parts is not None:
+        objective = in_parts(Partitioning(parts, seed=args.seed), watch.told("programs solved"))
     try:
-        options = Options(spread=args.spread, protect=args.protect or 1, solver=Solver.named(args.solver))
+        solver = replace(Solver.named(args.solver), watch=watch.tick)
+        options = Options(spread=args.spread, protect=args.protect or 1, solver=solver)
         plan = solve(topology, demands, args.tunnels, objective, options=options, finder=finder, source=args.demands)
     except UnsoundError as error:
         raise InputError("option", f"--{error.where[0]}", error.problem, error.expected) from error
     finally:
         progress.close()
     return replace(plan, solve_seconds=0.0) if args.reproducible else plan
+
+
+def _parts_by_default(args: argparse.Namespace, demands: Sequence[Demand], progress: Progress) -> int | None:
+    """Return the number of parts for demands that are too many for one program, which is told; None for one program."""
+    if args.objective != MAX_THROUGHPUT or args.spread or args.solver.upper() != _SOLVER:
+        return None
+    parts = parts_for(demands)
+    if parts is not None:
+        progress.say(
+            f"{len(demands):,} demands are solved in {parts} parts, nearly as well (docs/te_solver.md#large-networks); "
+            "--partitions 1 solves them as one program"
+        )
+    return parts
 
 
 def _require_usable(args: argparse.Namespace) -> None:

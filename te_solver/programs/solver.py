@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
@@ -49,10 +49,12 @@ class Solver:
     Attributes:
         name: CVXPY's for it.
         primal: use the primal simplex method instead of the dual one; only HiGHS heeds it.
+        watch: called every second that a program takes, with the seconds since its beginning.
     """
 
     name: str = cp.HIGHS
     primal: bool = False
+    watch: Callable[[float], None] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def named(cls, name: str) -> Solver:
@@ -84,7 +86,7 @@ class Solver:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # of inaccurate solutions, which the status reports
-                interruptible(lambda: problem.solve(solver=self.name, warm_start=False, **self._options))
+                interruptible(lambda: problem.solve(solver=self.name, warm_start=False, **self._options), self.watch)
         except cp.SolverError as error:
             raise SolverError(f"{_title(self.name)} failed: {' '.join(str(error).split())}") from error
         if problem.status != cp.OPTIMAL:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kuijia.cli.main import main
+from kuijia_base.quantities import RATE_EXPECTED
 from te_solver.demand_generators import shortest_path_utilisation
 from te_solver.demands_file import load_demands
 from te_solver.networks import shipped_network
@@ -103,10 +104,7 @@ def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], arguments: st
     [
         (
             "--total=nan",
-            (
-                "argument --total: 'nan', expected a finite number greater than zero, in Mbit/s or with its unit, "
-                "such as 10G"
-            ),
+            f"argument --total: 'nan', expected {RATE_EXPECTED}",
         ),
         ("--large-share=1.5", "argument --large-share: '1.5', expected a number from 0 to 1"),
         ("--large-share=x", "argument --large-share: 'x', expected a number from 0 to 1"),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kuijia.cli.main import main
+from kuijia_base.quantities import rate
 from te_solver.plan_file import load_plan, plan_from_json
 from te_solver.programs.solver import HIGHS_OPTIONS
 
@@ -169,7 +170,7 @@ def test_a_plan_made_in_parts_tells_how_much_it_may_lack(folder: Path, capsys: p
     plan = load_plan(Path("plan.json"))
     assert plan.upper_bound is not None
     assert 0.985 * plan.upper_bound <= plan.objective_value <= plan.upper_bound * (1 + 1e-6)
-    assert f"below the optimum: {plan.upper_bound:g} Mbit/s is an upper bound\n" in capsys.readouterr().out
+    assert f"below the optimum: {rate(plan.upper_bound)} is an upper bound\n" in capsys.readouterr().out
     assert solve("gscale all.csv --partitions 2 -o again.json --reproducible") == 0
     assert Path("again.json").read_bytes() == Path("plan.json").read_bytes()
 

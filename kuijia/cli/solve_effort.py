@@ -1,0 +1,81 @@
+"""Progress of `kuijia solve` in large networks: the memory and time that they will take, and the state meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kuijia_base.parallel import processors
+from kuijia_base.progress import Progress
+from kuijia_base.quantities import duration, size
+from te_solver.effort import TUNNELS_TO_ANNOUNCE, Effort, free_memory
+from te_solver.tunnel_table import ParallelFinder, TunnelTable
+
+_SCARCE = 0.9
+"""Share of the free memory above which a warning is due."""
+
+
+@dataclass
+class Watch:
+    """Watches a solution from the search of its tunnels to its last program.
+
+    Attributes:
+        progress: where it is told.
+        parts: number of parts of the program; None for one program.
+        predictable: True if the time of the program can be estimated.
+    """
+
+    progress: Progress
+    parts: int | None
+    predictable: bool
+
+    def __post_init__(self) -> None:
+        self._show = self.progress.patiently()
+        self._effort: Effort | None = None
+        self._finished = 0.0
+        self._latest = 0.0
+
+    def told(self, what: str) -> Callable[[int, int], None]:
+        """Return a callback of progress in things of this kind."""
+        return lambda done, of: self._show(f"{done:,} of {of:,} {what}")
+
+    def announce(self, effort: Effort) -> None:
+        """Tell what a large program will take."""
+        self._effort = effort
+        if effort.tunnels < TUNNELS_TO_ANNOUNCE:
+            return
+        memory = effort.memory if self.parts is None else effort.memory_in_parts(self.parts, processors())
+        time = f" and {duration(effort.seconds)}" if self.predictable and self.parts is None else ""
+        found = f"{effort.pairs:,} pairs have {effort.tunnels:,} tunnels"
+        self.progress.say(f"{found}: solving takes about {size(float(f'{memory:.1e}'))} of memory{time}")
+        free = free_memory()
+        if free is not None and memory > _SCARCE * free:
+            self.progress.say(
+                f"warning: only {size(float(f'{free:.1e}'))} of memory is free; more --partitions take less"
+            )
+
+    def tick(self, seconds: float) -> None:
+        """Show that a program is being solved, since so many seconds."""
+        if seconds < self._latest:
+            self._finished += self._latest
+        self._latest = seconds
+        total = self._finished + seconds
+        size_of = "" if self._effort is None else f" of {self._effort.tunnels:,} tunnels"
+        left = ""
+        if self._effort is not None and self.predictable and total < self._effort.seconds:
+            left = f", about {duration(self._effort.seconds)} in all"
+        self._show(f"solving a program{size_of}: {duration(total)} so far{left}")
+
+
+@dataclass(frozen=True)
+class SizedFinder:
+    """Finder that tells the size of the program over the tunnels that it has found."""
+
+    finder: ParallelFinder
+    announce: Callable[[Effort], None]
+
+    def tunnels_of_pairs(self, pairs: Sequence[tuple[str, str]], count: int) -> TunnelTable:
+        table = self.finder.tunnels_of_pairs(pairs, count)
+        tunnels = table.starts.size - 1
+        self.announce(Effort(len(pairs), tunnels, int(table.nodes.size) - tunnels))
+        return table

@@ -1,0 +1,102 @@
+"""Large solutions say what they will take, and how far they are."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from kuijia.cli import solve_effort
+from kuijia.cli.main import main
+from kuijia.cli.solve_effort import Watch
+from kuijia_base.progress import Progress
+from te_solver import effort
+from te_solver.effort import Effort
+from te_solver.interruption import interruptible
+
+LARGE = Effort(38_612, 115_836, 1_600_000)
+
+
+class Clock:
+    """A clock that goes on by ten seconds whenever it is read."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 10
+        return self.now
+
+
+def watched(parts: int | None, *, predictable: bool = True) -> tuple[Watch, io.StringIO]:
+    told = io.StringIO()
+    return Watch(Progress(told, Clock()), parts, predictable), told
+
+
+def test_a_large_program_is_announced_with_its_memory_and_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solve_effort, "free_memory", lambda: 64e9)
+    watch, told = watched(None)
+    watch.announce(Effort(10, 30, 90))
+    assert told.getvalue() == ""
+    watch.announce(LARGE)
+    (line,) = told.getvalue().splitlines()
+    assert line.startswith("38,612 pairs have 115,836 tunnels: solving takes about 1.3 GB of memory and ")
+    in_parts, told_of_parts = watched(8)
+    in_parts.announce(LARGE)
+    assert told_of_parts.getvalue().endswith(" MB of memory\n") or told_of_parts.getvalue().endswith(" GB of memory\n")
+
+
+def test_a_program_that_does_not_fit_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solve_effort, "free_memory", lambda: 1e9)
+    watch, told = watched(None)
+    watch.announce(LARGE)
+    assert told.getvalue().splitlines()[1] == "warning: only 1 GB of memory is free; more --partitions take less"
+
+
+def test_the_time_of_several_programs_is_added_up() -> None:
+    watch, told = watched(None, predictable=False)
+    for seconds in (10.0, 20.0, 5.0):
+        watch.tick(seconds)
+    assert told.getvalue().splitlines() == [
+        "solving a program: 10 s so far",
+        "solving a program: 20 s so far",
+        "solving a program: 25 s so far",
+    ]
+
+
+def test_an_estimate_is_shown_until_it_has_passed() -> None:
+    watch, told = watched(None)
+    watch.announce(Effort(10, 30, 90_000))
+    watch.tick(0.1)
+    watch.tick(5000.0)
+    first, second = told.getvalue().splitlines()
+    assert ", about " in first
+    assert second == "solving a program of 30 tunnels: 83 min so far"
+
+
+def test_long_calls_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("te_solver.interruption._WATCH_SECONDS", 0.001)
+    seen: list[float] = []
+    assert interruptible(lambda: [None for _ in iter(lambda: len(seen) < 3, False)] and 7, seen.append) == 7
+    assert seen == sorted(seen)
+    assert len(seen) >= 3
+
+
+def test_many_demands_are_solved_in_parts_unless_one_program_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(effort, "PAIRS_OF_ONE_PROGRAM", 100)
+    monkeypatch.setattr(effort, "PAIRS_OF_A_PART", 66)
+    all_pairs = tmp_path / "all.csv"
+    assert main(["demands", "gscale", "--model", "uniform", "--total", "2T", "-o", str(all_pairs)]) == 0
+    capsys.readouterr()
+    assert main(["solve", "gscale", str(all_pairs)]) == 0
+    printed = capsys.readouterr()
+    assert printed.err.startswith("132 demands are solved in 2 parts, nearly as well")
+    assert "below the optimum" in printed.out
+    for options in (["--partitions", "1"], ["--spread"], ["--objective", "max-min"]):
+        assert main(["solve", "gscale", str(all_pairs), *options]) == 0
+        printed = capsys.readouterr()
+        assert "parts" not in printed.err
+        assert "below the optimum" not in printed.out
