@@ -58,7 +58,7 @@ class Effort:
     @property
     def seconds(self) -> float:
         """Seconds of one processor, good to a factor of about two."""
-        return _SECONDS_OF_A_MILLION_HOPS * (self.hops / 1e6) ** _GROWTH
+        return float(_SECONDS_OF_A_MILLION_HOPS * (self.hops / 1e6) ** _GROWTH)
 
 
 def parts_for(demands: Sequence[Demand]) -> int | None:
