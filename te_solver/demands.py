@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from kuijia_base.errors import UnsoundError, quoted
+from kuijia_base.suggestion import meant
 from te_solver.topology import LARGEST_RATE, Topology
 
 
@@ -41,4 +42,6 @@ class Demand:
         """Raise UnsoundError if the demand starts or ends outside the topology."""
         for key, node in (("source", self.source), ("target", self.target)):
             if not topology.has_node(node):
-                raise UnsoundError((key,), f"unknown node {quoted(node)}", f"a node of {topology.name}")
+                raise UnsoundError(
+                    (key,), f"unknown node {quoted(node)}{meant(node, topology.nodes)}", f"a node of {topology.name}"
+                )

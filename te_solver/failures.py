@@ -9,6 +9,7 @@ from itertools import combinations
 from math import comb
 
 from kuijia_base.errors import UnsoundError, quoted
+from kuijia_base.suggestion import meant
 from te_solver.topology import Topology
 
 
@@ -28,7 +29,8 @@ class Failure:
         """Raise UnsoundError if the topology lacks an edge or node of the failure."""
         for position, node in enumerate(self.nodes):
             if not topology.has_node(node):
-                raise UnsoundError(("nodes", position), f"unknown node {quoted(node)}", f"a node of {topology.name}")
+                problem = f"unknown node {quoted(node)}{meant(node, topology.nodes)}"
+                raise UnsoundError(("nodes", position), problem, f"a node of {topology.name}")
         for position, (a, b) in enumerate(self.edges):
             if not (topology.has_link(a, b) or topology.has_link(b, a)):
                 raise UnsoundError(

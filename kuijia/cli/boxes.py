@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for action, act in ((check, _check), (up, _up), (down, _down)):
         action.add_argument("inventory", type=Path, metavar="INVENTORY", help="YAML file, see docs/boxes.md")
         if action is not down:
-            add_topology(action, capacity_option="--default-capacity")
+            add_topology(action, scaled=True)
             action.add_argument(
                 "--capacity",
                 type=positive_rate,

@@ -7,6 +7,27 @@ import argparse
 from kuijia_base.option_values import whole_number
 
 
+def add_alias(parser: argparse._ActionsContainer, alias: str, option: str) -> None:
+    """Let an option also be given by an earlier name, which `--help` does not show.
+
+    Args:
+        parser: parser or group that has the option.
+        alias: the earlier name.
+        option: the present name of an option with a value.
+    """
+    action = next(each for each in parser._actions if option in each.option_strings)  # noqa: SLF001  # no public way
+    kind = "append" if isinstance(action, argparse._AppendAction) else "store"  # noqa: SLF001
+    parser.add_argument(
+        alias,
+        dest=action.dest,
+        action=kind,
+        type=action.type or str,
+        choices=action.choices,
+        default=argparse.SUPPRESS,
+        help=argparse.SUPPRESS,
+    )
+
+
 def add_common_options(parser: argparse.ArgumentParser, *, below_another: bool = False) -> None:
     """Add --json, -v and --seed; with `below_another`, keep the values of the parser above, which has them too."""
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from kuijia.cli.common_options import add_alias
 from kuijia.cli.notes import print_notes
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_rate, whole_number
@@ -33,10 +34,8 @@ _MANY_LINKS = 10_000
 """Links from which on it takes seconds until work on them can show progress."""
 
 
-def add_topology(
-    parser: argparse.ArgumentParser, capacity_option: str = "--capacity", *, required: bool = True
-) -> None:
-    """Add the argument TOPOLOGY and its options; `capacity_option` is for verbs that use --capacity otherwise."""
+def add_topology(parser: argparse.ArgumentParser, *, scaled: bool = False, required: bool = True) -> None:
+    """Add the argument TOPOLOGY and its options; `scaled` is for verbs whose --capacity scales all links."""
     parser.add_argument(
         "topology",
         metavar="TOPOLOGY",
@@ -44,10 +43,10 @@ def add_topology(
         help=f"topology file (YAML, GraphML, GML, SNDlib, TEAVAR), {PREFIX}NAME, or a shipped network: "
         f"{', '.join(shipped_names())}",
     )
-    add_reading(parser, capacity_option)
+    add_reading(parser, scaled=scaled)
 
 
-def add_reading(parser: argparse.ArgumentParser, capacity_option: str = "--capacity") -> None:
+def add_reading(parser: argparse.ArgumentParser, *, scaled: bool = False) -> None:
     """Add the options on reading a topology."""
     parser.add_argument(
         "--format",
@@ -56,13 +55,14 @@ def add_reading(parser: argparse.ArgumentParser, capacity_option: str = "--capac
         help="format of the topology file (default: by its suffix)",
     )
     parser.add_argument(
-        capacity_option,
-        dest="default_capacity",
+        "--default-capacity",
         type=positive_rate,
         metavar="RATE",
         help="capacity of links without one in the file, Mbit/s or with a unit such as 10G "
         f"(default: {rate(DEFAULT_CAPACITY)})",
     )
+    if not scaled:
+        add_alias(parser, "--capacity", "--default-capacity")
 
 
 def add_demands(parser: argparse.ArgumentParser, *, required: bool = True) -> None:

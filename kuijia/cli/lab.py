@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True)
 
     up = actions.add_parser("up", help="start switches, hosts and controller, and keep them running")
-    add_topology(up, capacity_option="--default-capacity")
+    add_topology(up, scaled=True)
     add_demands(up)
     add_tunnels(up)
     add_table_options(up)

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 from kuijia.cli.common_options import add_common_options
+from kuijia.cli.complaints import complaint
 from kuijia.cli.notes import notes_held_back
-from kuijia.cli.verbs import VERBS, load_verb
+from kuijia.cli.verbs import VERBS, load_verb, with_default_action
 from kuijia_base.errors import LONGEST_FAILURE, InputError, InterruptedWorkError, KuijiaError, one_line
 from kuijia_base.extras import missing_package
 
@@ -34,7 +35,7 @@ class _Parser(argparse.ArgumentParser):
     """Reports bad arguments in the one line the contract asks for."""
 
     def error(self, message: str) -> NoReturn:
-        _complain(f"error: {self.prog}: {one_line(message, _LONGEST_COMPLAINT)}")
+        _complain(f"error: {self.prog}: {one_line(complaint(message), _LONGEST_COMPLAINT)}")
         raise SystemExit(EXIT_BAD_INPUT)
 
 
@@ -131,4 +132,4 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
             verb.configure(subparser)
             add_common_options(subparser)
             subparser.set_defaults(run=verb.run)
-    return parser.parse_args(arguments)
+    return parser.parse_args(with_default_action(arguments))

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+from kuijia.cli.common_options import add_alias
 from kuijia_app.tables.options import Form, Liveness, OptionWords, PipelineOptions, Tagging, pipeline_options
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS, PLAIN, layout_file
@@ -44,6 +45,7 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         default=KUIJIA.name,
         help="failure scheme for the traffic of failed tunnels (default: %(default)s)",
     )
+    add_alias(parser, "--schemes", "--scheme")
     parser.add_argument(
         "--slots",
         type=whole_number(0, expected="a number of slots"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 
+from kuijia.cli.common_options import add_alias
 from kuijia.cli.table_options import add_plan_and_options, build
 from kuijia_app.proof.model.network import ModelNetwork
 from kuijia_app.proof.trace import PACKET_SYNTAX, parse_failure, parse_packet, walk_json, walk_text
@@ -13,21 +15,25 @@ from kuijia_app.proof.trace import PACKET_SYNTAX, parse_failure, parse_packet, w
 def configure(parser: argparse.ArgumentParser) -> None:
     add_plan_and_options(parser)
     parser.add_argument(
-        "packet", metavar="PACKET", help=f"in quotes: '{PACKET_SYNTAX}'; the ingress's hash picks the slot"
+        "packet",
+        metavar="PACKET",
+        nargs="+",
+        help=f"SOURCE TARGET, or in quotes '{PACKET_SYNTAX}'; the ingress's hash picks the slot",
     )
     parser.add_argument(
-        "--fail",
+        "--failures",
         action="append",
         default=[],
         metavar="A-B",
         help="failed link or node; can be repeated",
     )
+    add_alias(parser, "--fail", "--failures")
 
 
 def run(args: argparse.Namespace) -> int:
     built = build(args)
-    packet = parse_packet(args.packet, built.plan.topology, built.options)
-    failure = parse_failure(args.fail, built.plan.topology)
+    packet = parse_packet(_packet(args.packet), built.plan.topology, built.options)
+    failure = parse_failure(args.failures, built.plan.topology)
     network = ModelNetwork(built.plan, built.tables, built.options.liveness)
     network.fail(failure)
     walk = network.walk(packet.source, packet.entering(network))
@@ -36,3 +42,9 @@ def run(args: argparse.Namespace) -> int:
     else:
         print("\n".join(walk_text(walk, network)))
     return 0
+
+
+def _packet(words: Sequence[str]) -> str:
+    """Return the packet of the arguments: a single one is a packet, otherwise the first two are its ends."""
+    joined = " ".join(words)
+    return joined if len(words) == 1 or "->" in joined else f"{words[0]}->{' '.join(words[1:])}"

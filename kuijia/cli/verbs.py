@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol, cast
+
+from kuijia_base.suggestion import similar
 
 VERBS: Mapping[str, str] = {
     "solve": "choose tunnels for demands and divide the traffic over them",
@@ -30,12 +32,35 @@ VERBS: Mapping[str, str] = {
 """Verbs and one line on each. The module `kuijia.cli.VERB` is imported when its verb is asked for."""
 
 
+_ACTIONS: Mapping[str, tuple[str, ...]] = {"topology": ("describe", "convert")}
+"""Verbs whose first action may be left out, and their actions."""
+
+_HELP = frozenset({"-h", "--help"})
+
+
 class Verb(Protocol):
     """Interface of a verb's module."""
 
     def configure(self, parser: argparse.ArgumentParser) -> None: ...
 
     def run(self, args: argparse.Namespace) -> int: ...
+
+
+def with_default_action(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with the action that they leave out: `topology gscale` describes the network."""
+    words = list(arguments)
+    at = next((place for place, word in enumerate(words) if not word.startswith("-")), len(words))
+    actions = _ACTIONS.get(words[at], ()) if at < len(words) else ()
+    rest = words[at + 1 :]
+    if not actions or not rest or set(rest) <= _HELP or set(rest) & set(actions) or _is_mistyped(rest, actions):
+        return words
+    return [*words[: at + 1], actions[0], *rest]
+
+
+def _is_mistyped(words: Sequence[str], actions: Sequence[str]) -> bool:
+    """Return True if the first of several words looks like an action: the parser then asks what was meant."""
+    names = [word for word in words if not word.startswith("-")]
+    return len(names) > 1 and similar(names[0], actions) is not None
 
 
 def load_verb(name: str) -> Verb:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.sweep.workers import Workers, add_workers, workers_from
+from kuijia.cli.common_options import add_alias
 from kuijia.cli.inputs import (
     DEFAULT_TUNNELS,
     MOST_PARTS,
@@ -86,6 +87,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"schemes to compare, separated by commas (default: {','.join(_DEFAULT_SCHEMES)}; ffc is left out where "
         "it can protect no pair)",
     )
+    add_alias(parser, "--scheme", "--schemes")
     parser.add_argument(
         "--failures",
         default="links",

@@ -11,7 +11,7 @@ from kuijia_base.manifest import python_versions
 
 _OPTIONS = {
     "topology_format": "--format",
-    "default_capacity": "--capacity",
+    "default_capacity": "--default-capacity",
     "demand_format": "--demand-format",
     "row": "--row",
     "drop_unreachable": "--drop-unreachable",

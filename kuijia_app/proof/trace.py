@@ -15,6 +15,7 @@ from kuijia_app.tables.ofctl_text import actions_text, instructions_text, match_
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL
 from kuijia_base.errors import InputError, quoted, shown
+from kuijia_base.suggestion import meant
 from te_solver.failures import Failure
 from te_solver.topology import Topology
 
@@ -60,7 +61,12 @@ def parse_packet(text: str, topology: Topology, options: PipelineOptions) -> Ask
     source, target, words = _parts(text)
     for end in (source, target):
         if not topology.has_node(end):
-            raise InputError("packet", "", f"unknown node {quoted(end)}", f"a node of {shown(topology.name)}")
+            raise InputError(
+                "packet",
+                "",
+                f"unknown node {quoted(end)}{meant(end, topology.nodes)}",
+                f"a node of {shown(topology.name)}",
+            )
     if source == target:
         raise InputError("packet", "", f"from {shown(source)} to itself", "two different nodes")
     values: dict[str, int] = {}
@@ -124,10 +130,14 @@ def parse_failure(texts: Sequence[str], topology: Topology) -> Failure:
         splits = [(text[:place], text[place + 1 :]) for place, letter in enumerate(text) if letter == "-"]
         known = [(a, b) for a, b in splits if topology.has_link(a, b) or topology.has_link(b, a)]
         if len(known) != 1:
-            problem = f"{quoted(text)} is {'no link' if not known else 'more than one link'}"
-            raise InputError("option", "--fail", problem, f"A-B or a node of {topology.name}")
+            problem = f"{quoted(text)} is {'no link' if not known else 'more than one link'}{_meant(text, topology)}"
+            raise InputError("option", "--failures", problem, f"A-B or a node of {topology.name}")
         edges += known
     return Failure(" + ".join(texts) or "none", tuple(edges), tuple(nodes))
+
+
+def _meant(text: str, topology: Topology) -> str:
+    return meant(text, [*topology.nodes, *("-".join(link.ends) for link in topology.links)])
 
 
 def walk_text(walk: Walk, network: ModelNetwork) -> Iterator[str]:

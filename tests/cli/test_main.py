@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
 from kuijia.cli.main import main
+from kuijia.cli.verbs import with_default_action
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -14,3 +16,68 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--version"])
     assert ended.value.code == 0
     assert capsys.readouterr().out == f"kuijia {metadata.version('kuijia')}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["slove"], "argument VERB: invalid choice: 'slove' (did you mean solve?) (choose from"),
+        (["topology", "descrbe", "gscale"], "argument ACTION: invalid choice: 'descrbe' (did you mean describe?)"),
+        (["solve", "fig1", "fig1", "--objective", "max-mn"], "invalid choice: 'max-mn' (did you mean max-min?)"),
+        (["run", "tabel2"], "experiment:tabel2: is unknown, expected one of table2"),
+    ],
+)
+def test_a_mistyped_name_is_answered_with_the_one_that_was_meant(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status = main(arguments)
+    except SystemExit as stop:
+        status = int(str(stop.code))
+    assert status == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "completed"),
+    [
+        ("topology gscale", "topology describe gscale"),
+        ("topology --default-capacity 5 net.gml", "topology describe --default-capacity 5 net.gml"),
+        ("-v topology net.gml --json", "-v topology describe net.gml --json"),
+        ("topology convert", "topology convert"),
+        ("topology describe gscale", "topology describe gscale"),
+        ("topology --json convert gscale", "topology --json convert gscale"),
+        ("topology descrbe gscale", "topology descrbe gscale"),
+        ("topology --help", "topology --help"),
+        ("topology", "topology"),
+        ("solve gscale gscale", "solve gscale gscale"),
+        ("", ""),
+    ],
+)
+def test_a_network_is_described_when_no_action_is_named(given: str, completed: str) -> None:
+    assert with_default_action(given.split()) == completed.split()
+
+
+def test_earlier_names_of_options_work_and_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb, earlier, present in (
+        ("solve", "--capacity ", "--default-capacity"),
+        ("trace", "--fail ", "--failures"),
+        ("verify", "--schemes ", "--scheme"),
+        ("whatif", "--scheme ", "--schemes"),
+    ):
+        with pytest.raises(SystemExit):
+            main([verb, "--help"])
+        shown = capsys.readouterr().out
+        assert present in shown
+        assert earlier not in shown
+    for option in ("--capacity", "--default-capacity"):
+        assert main(["topology", "describe", "gscale", option, "10G"]) == 0
+
+
+def test_a_table_of_another_scheme_may_be_asked_for_by_either_name(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    assert main(["solve", "fig1", "fig1", "-o", str(plan)]) == 0
+    for option in ("--scheme", "--schemes"):
+        assert main(["verify", str(plan), option, "rescaling"]) == 0
+    for option in ("--scheme", "--schemes"):
+        assert main(["whatif", "--plan", str(plan), option, "kuijia"]) == 0

@@ -138,6 +138,17 @@ def test_trace_prints_the_way(plan_file: Path, capsys: pytest.CaptureFixture[str
     assert (traced["failure"], traced["nodes"]) == ("s2 + s1-s4", ["s1", "s3", "s4"])
 
 
+def test_a_packet_may_be_two_nodes(plan_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ways = []
+    for packet in (["s1", "s4", "slot=3"], ["s1->s4 slot=3"]):
+        main(["trace", str(plan_file), *packet])
+        ways.append(capsys.readouterr().out)
+    assert ways[0] == ways[1]
+    assert main(["trace", str(plan_file), "s1", "s4", "--failures", "s2-s4"]) == 0
+    assert main(["trace", str(plan_file), "s1", "s04"]) == 2
+    assert "unknown node 's04' (did you mean s4?)" in capsys.readouterr().err
+
+
 def test_a_bad_packet_is_refused_in_one_line(plan_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", str(plan_file), "s1->s9"]) == 2
     assert capsys.readouterr().err == "error: packet: unknown node 's9', expected a node of fig1\n"

@@ -14,6 +14,7 @@ from te_solver.topology import Link, Topology
 
 TOPOLOGY = Topology("net", ("a", "b", "c, d"), (Link("a", "b", 1),))
 HEADER = "source,target,rate\n"
+RATE = "Mbit/s, such as 800 or 0.5, or a rate with its unit, such as 10G"
 PRIORITY_HEADER = "source,target,rate,priority\n"
 
 
@@ -48,8 +49,8 @@ def test_one_pair_may_have_demands_of_several_priorities(tmp_path: Path) -> None
         (HEADER + "a,b,-1\n", ":2: rate -1, expected a finite number of Mbit/s, zero or more"),
         (HEADER + "a,b,nan\n", ":2: rate nan, expected a finite number of Mbit/s, zero or more"),
         (HEADER + "a,b,inf\n", ":2: rate inf, expected a finite number of Mbit/s, zero or more"),
-        (HEADER + "a,b,1G\n", ":2: rate '1G' is not a number, expected Mbit/s, such as 800 or 0.5"),
-        (HEADER + "a,b,\n", ":2: rate '' is not a number, expected Mbit/s, such as 800 or 0.5"),
+        (HEADER + "a,b,1X\n", f":2: rate '1X' is not a number, expected {RATE}"),
+        (HEADER + "a,b,\n", f":2: rate '' is not a number, expected {RATE}"),
         (PRIORITY_HEADER + "a,b,1,-1\n", ":2: priority '-1', expected a whole number, zero or more"),
         (PRIORITY_HEADER + "a,b,1,0.5\n", ":2: priority '0.5', expected a whole number, zero or more"),
         (

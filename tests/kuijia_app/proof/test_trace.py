@@ -55,7 +55,7 @@ def test_what_is_no_packet_is_refused_in_a_line(text: str, message: str) -> None
 
 def test_failures_are_links_and_nodes_whose_names_may_hold_dashes() -> None:
     assert parse_failure(["a-b-c", "New York"], NAMED) == Failure("a-b-c + New York", (("a-b", "c"),), ("New York",))
-    with pytest.raises(InputError, match="'c-New York' is no link, expected A-B or a node of named"):
+    with pytest.raises(InputError, match=r"'c-New York' is no link \(did you mean New York\?\), expected A-B"):
         parse_failure(["c-New York"], NAMED)
 
 
