@@ -66,16 +66,6 @@ def test_the_summary_sets_the_schemes_side_by_side(capsys: pytest.CaptureFixture
     assert printed.err == ""
 
 
-@pytest.mark.slow
-def test_the_summary_is_that_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "whatif.md").read_text()
-    _, shown, _, shown_availability, *_ = page.split("```")
-    assert whatif("gscale", "gscale") == 0
-    assert capsys.readouterr().out.startswith(shown.strip())
-    assert whatif("gscale", "gscale", "--failures", "links,pairs", "--probabilities", "table1-5min") == 0
-    assert shown_availability.strip() in capsys.readouterr().out
-
-
 def test_only_the_worst_failures_are_named_unless_all_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert whatif("gscale", "gscale", "--schemes", "kuijia") == 0
     assert "  and 5 more with losses (-v lists all)" in capsys.readouterr().out.splitlines()
