@@ -18,7 +18,7 @@ def test_the_examples_of_kinds_are_the_code(kind: str, ending: str) -> None:
     assert f"```cpp\n{code}```\n" in page
 
 
-@pytest.mark.parametrize(("name", "examples"), [("packet_model.md", 30), ("packet_traffic.md", 5)])
+@pytest.mark.parametrize(("name", "examples"), [("packet_model.md", 30), ("packet_traffic.md", 5), ("packet_plans.md", 15)])
 def test_the_examples_print_what_they_say(name: str, examples: int) -> None:
     page = ROOT / "docs" / name
     outcome = doctest.testfile(str(page), module_relative=False)
