@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kuijia_base.errors import UnsoundError
@@ -72,7 +72,31 @@ class LabelSwitched:
     """
 
 
-Forwarding = SourceRouted | SwitchEcmp | Flowlets | Conga | LabelSwitched
+@dataclass(frozen=True)
+class TableSwitched:
+    """Each switch follows flow tables and groups, which `Simulation.set_tables` gives it, in the terms of OpenFlow 1.3.
+
+    A switch without tables forwards by shortest paths. A packet that the tables do not forward ends there, and so does
+    one after 255 switches.
+
+    Attributes:
+        addresses: IPv4 address of each node, as destination of its packets; 0 for those that are missing.
+        out_ports: port of each link at the switch that sends; links that are missing have none.
+        in_ports: port of each link at the switch that receives; 0 for those that are missing.
+        code_points: DSCP values of packets when they leave their host, by their level; higher levels have the last.
+        queues: numbers of the queues of a port, in the order of the levels that serve them.
+        other_queue: level for packets with no queue, or an unknown one.
+    """
+
+    addresses: Sequence[int] = ()
+    out_ports: Sequence[int] = ()
+    in_ports: Sequence[int] = ()
+    code_points: Sequence[int] = ()
+    queues: Sequence[int] = ()
+    other_queue: int = 0
+
+
+Forwarding = SourceRouted | SwitchEcmp | Flowlets | Conga | LabelSwitched | TableSwitched
 
 
 @dataclass(frozen=True)

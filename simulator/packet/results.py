@@ -67,6 +67,23 @@ class LinkResults:
 
 
 @dataclass(frozen=True, eq=False)
+class QueueResults:
+    """The counters of Q queues at the outputs of L links until now, in the order of service, each of shape (L, Q).
+
+    Attributes:
+        sent_packets, sent_bytes: packets whose transmission has begun.
+        dropped_packets, dropped_bytes: drops by the queue.
+        lost_packets: packets that waited when the link failed.
+    """
+
+    sent_packets: NDArray[np.uint64]
+    sent_bytes: NDArray[np.uint64]
+    dropped_packets: NDArray[np.uint64]
+    dropped_bytes: NDArray[np.uint64]
+    lost_packets: NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
 class FlowStates:
     """The present state of TCP flows, shape (F,) each; zeros for flows not begun or ended, and for other transports.
 

@@ -17,7 +17,15 @@ from simulator.packet import _core
 from simulator.packet.faults import last_change
 from simulator.packet.flows import Flows, Path
 from simulator.packet.network import Network
-from simulator.packet.results import CreditResults, FlowResults, FlowStates, LinkResults, PathTotals, Totals
+from simulator.packet.results import (
+    CreditResults,
+    FlowResults,
+    FlowStates,
+    LinkResults,
+    PathTotals,
+    QueueResults,
+    Totals,
+)
 from simulator.packet.round_trips import ready_transports
 from simulator.packet.rules import core_rules
 from simulator.packet.scenario import Setting, check_sizes, core_scenario, flow_columns
@@ -28,6 +36,9 @@ _EVENTS_AT_A_TIME = 1_000_000
 
 _LESS_OFTEN = 8
 """Times as many by several threads, which all wait for the last one at each check."""
+
+NO_SLOT = _core.NONE
+"""Slot of a flow whose slot follows from its hash."""
 
 Progress = Callable[["Simulation"], None]
 
@@ -196,6 +207,50 @@ class Simulation:
     def heal(self, link: int, *, known: bool = True) -> None:
         """Repair a link now; arguments as of `fail`."""
         self._set_link(link, up=True, known=known)
+
+    def notice(self, link: int, *, up: bool) -> None:
+        """Let switches that forward by themselves learn now that a link has failed or is back.
+
+        A switch with flow tables counts the port of the link as live or not, for the buckets that watch it.
+        """
+        with _refusals():
+            self._steered.set_known(link, up)
+
+    def set_tables(self, switch: int, rows: _core.TableRows) -> None:
+        """Replace all flow entries and groups of a switch.
+
+        Raises:
+            UnsoundError: rows are invalid, the node is no switch, or switches have no flow tables.
+        """
+        with _refusals():
+            self._steered.set_tables(switch, rows)
+
+    def set_groups(self, switch: int, rows: _core.TableRows) -> None:
+        """Add groups to a switch, or replace those with the same numbers; raises UnsoundError as `set_tables`."""
+        with _refusals():
+            self._steered.set_groups(switch, rows)
+
+    def set_port(self, switch: int, port: int, *, live: bool) -> None:
+        """Set if a port of a switch with flow tables counts as live, for the buckets that watch it.
+
+        Raises:
+            UnsoundError: the node is no switch, or switches have no flow tables.
+        """
+        with _refusals():
+            self._steered.set_port(switch, port, live)
+
+    def set_slots(self, first: int, slots: NDArray[np.uint32]) -> None:
+        """Give the flows from number `first` on these slots in groups that select; `NO_SLOT` for one by hash.
+
+        Raises:
+            UnsoundError: switches have no flow tables.
+        """
+        with _refusals():
+            self._steered.set_slots(first, slots)
+
+    def queue_counters(self, queues: int) -> QueueResults:
+        """Return the counters of the first queues of all links; zeros for those without strict priority."""
+        return QueueResults(**self._steered.queue_counters(queues))
 
     def port_counters(self) -> dict[str, NDArray[Any]]:
         """Return views, not copies, of the packets and bytes counted at each link, as in `LinkResults`; read-only.

@@ -22,6 +22,11 @@ ROOMS = {
     "kuijia_app.controller": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control"
     ),
+    "simulator.planned": (
+        "kuijia_base te_solver simulator.packet kuijia_app.tables kuijia_app.control.liveness"
+        " kuijia_app.control.plan_update kuijia_app.control.reconciliation kuijia_app.control.rollout"
+        " kuijia_app.control.sender"
+    ),
     "hedera": "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control",
     "testbed.machine": "kuijia_base",
     "testbed.uml": "kuijia_base testbed.machine",

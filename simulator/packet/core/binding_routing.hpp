@@ -1,6 +1,7 @@
 // Bindings of parts of routing, by themselves, so that tests can hold them against computations by hand.
 #pragma once
 
+#include "binding_rules.hpp"
 #include "routing/registry.hpp"
 
 #include <pybind11/pybind11.h>
@@ -105,8 +106,51 @@ inline void bind_forwarding_parts(py::module_ &module) {
             py::arg("now"));
 }
 
+inline void bind_switches(py::module_ &module) {
+    py::class_<TableRows>(module, "TableRows")
+        .def(py::init<>())
+        .def("set_entries",
+             [](TableRows &rows, const py::kwargs &columns) { rows.entries = rows_of<EntryRow>(columns, "entries"); })
+        .def("set_groups",
+             [](TableRows &rows, const py::kwargs &columns) { rows.groups = rows_of<GroupRow>(columns, "groups"); })
+        .def("set_buckets",
+             [](TableRows &rows, const py::kwargs &columns) { rows.buckets = rows_of<BucketRow>(columns, "buckets"); })
+        .def("set_actions",
+             [](TableRows &rows, const py::kwargs &columns) { rows.actions = rows_of<ActionRow>(columns, "actions"); });
+
+    // A switch by itself; labels are given and returned as pairs of label * 8 + traffic class, the outermost first.
+    struct LoneSwitch {
+        SwitchPipeline pipeline;
+        Headers headers;
+    };
+    py::class_<LoneSwitch>(module, "SwitchPipeline")
+        .def(py::init<>())
+        .def("set_tables", [](LoneSwitch &lone, const TableRows &rows) { lone.pipeline.set(rows); })
+        .def("set_groups", [](LoneSwitch &lone, const TableRows &rows) { lone.pipeline.set_groups(rows); })
+        .def("set_port", [](LoneSwitch &lone, std::uint32_t port, bool live) { lone.pipeline.set_port(port, live); })
+        .def(
+            "process",
+            [](LoneSwitch &lone, std::uint32_t port, std::uint32_t destination, std::uint32_t tos,
+               const std::vector<std::uint32_t> &labels, std::uint32_t slot) -> py::object {
+                auto header = tos & 255;
+                for (auto label = labels.rbegin(); label != labels.rend(); ++label)
+                    header = lone.headers.push(header, *label);
+                const auto left = lone.pipeline.process({port, destination, header, slot}, lone.headers);
+                if (left.port == absent)
+                    return py::none();
+                std::vector<std::uint32_t> under;
+                for (header = left.header; Headers::has_label(header); header = lone.headers.pop(header))
+                    under.push_back(lone.headers.label(header));
+                const auto queue = left.queue == absent ? py::none() : py::object(py::int_(left.queue));
+                return py::make_tuple(left.port, queue, header, under);
+            },
+            py::arg("port"), py::arg("destination"), py::arg("tos"), py::arg("labels"), py::arg("slot"));
+    module.attr("NONE") = absent;
+}
+
 inline void bind_routing(py::module_ &module) {
     bind_path_parts(module);
+    bind_switches(module);
     bind_forwarding_parts(module);
 }
 

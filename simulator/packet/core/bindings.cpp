@@ -151,6 +151,27 @@ py::dict port_counters(const py::object &owner) {
     return views;
 }
 
+// Returns a table of each counter: a row for each link, with so many queues, zeros where there are fewer.
+py::dict queue_counters(const Simulation &simulation, std::size_t queues) {
+    py::dict tables;
+    const auto add = [&](const char *name, const std::uint64_t QueueCounters::*member) {
+        py::array_t<std::uint64_t> table({at(simulation.links()), at(queues)});
+        auto *cell = table.mutable_data();
+        for (std::size_t link = 0; link < simulation.links(); ++link) {
+            const auto counted = simulation.queue_counters(link);
+            for (std::size_t queue = 0; queue < queues; ++queue)
+                *cell++ = queue < counted.size() ? counted[queue].*member : 0;
+        }
+        tables[name] = table;
+    };
+    add("sent_packets", &QueueCounters::sent_packets);
+    add("sent_bytes", &QueueCounters::sent_bytes);
+    add("dropped_packets", &QueueCounters::dropped_packets);
+    add("dropped_bytes", &QueueCounters::dropped_bytes);
+    add("lost_packets", &QueueCounters::lost_packets);
+    return tables;
+}
+
 template <typename Run> py::dict totals(const Run &simulation) {
     const auto &of = simulation.totals();
     py::dict values;
@@ -305,6 +326,17 @@ PYBIND11_MODULE(_core, module) {
                                                   {links.data(), links.data() + links.size()}});
             },
             py::arg("node"), py::arg("labels"), py::arg("links"))
+        .def("set_tables", [](Simulation &simulation, std::uint32_t node,
+                              const TableRows &rows) { simulation.switches().set_tables(node, rows); })
+        .def("set_groups", [](Simulation &simulation, std::uint32_t node,
+                              const TableRows &rows) { simulation.switches().set_groups(node, rows); })
+        .def("set_port", [](Simulation &simulation, std::uint32_t node, std::uint32_t port,
+                            bool live) { simulation.switches().set_port(node, port, live); })
+        .def("set_slots",
+             [](Simulation &simulation, std::uint32_t first, const Array<std::uint32_t> &slots) {
+                 simulation.switches().set_slots(first, {slots.data(), slots.data() + slots.size()});
+             })
+        .def("queue_counters", &queue_counters, py::arg("queues"))
         .def("port_counters", &port_counters)
         .def("flow_counters", &flow_counters);
 

@@ -29,13 +29,20 @@ void Simulation::make_changes() {
             ports_[link.link].up = link.up;
         } else if (change.what == Change::of_knowledge) {
             const auto &known = scenario_.known_changes[change.place];
-            shortest_paths_.set_known(known.link, known.up);
-            path_network_.set_known(known.link, known.up);
+            learn(known.link, known.up);
         } else {
             const auto &route = scenario_.route_changes[change.place];
             take_paths(flows_[route.flow], route.forward, route.backward);
         }
     }
+}
+
+// Tells routing that a link has failed or is back.
+void Simulation::learn(std::uint32_t link, bool up) {
+    shortest_paths_.set_known(link, up);
+    path_network_.set_known(link, up);
+    if (forwarding_ != nullptr)
+        forwarding_->set_known(link, up);
 }
 
 // Loses all packets that wait for the link or are on it.

@@ -24,6 +24,13 @@ std::uint32_t Simulation::on_link(std::size_t link) {
     return count;
 }
 
+std::span<const QueueCounters> Simulation::queue_counters(std::size_t link) const {
+    const auto discipline = ports_[link].discipline;
+    if (discipline >= disciplines_.size())
+        return {};
+    return disciplines_[discipline]->queue_counters();
+}
+
 FlowRecord Simulation::record(std::size_t number) const {
     const auto &flow = flows_[number];
     auto record = flow.record;

@@ -152,7 +152,7 @@ void Simulation::relay(PacketId id, std::uint32_t link) {
     const auto target = ends(packet).target;
     if (node == target)
         return deliver(id);
-    const auto next = forwarding_->next(node, target, packet, now_);
+    const auto next = forwarding_->next(node, target, packet, now_, link);
     if (next != no_link)
         return forward(id, next, link);
     ++totals_.unroutable;
@@ -186,7 +186,7 @@ void Simulation::lose(PacketId id, std::uint32_t link) {
 
 // Sends a packet by a link; it came by the link `before`, unless it comes from the node itself.
 void Simulation::forward(PacketId id, std::uint32_t link, std::uint32_t before) {
-    trace_.offered(id, link);
+    trace_.offered(id, link, pool_[id].level);
     auto &port = ports_[link];
     if (!port.up || (port.lossy && loses(id, link)))
         return lose(id, link);

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace kuijia::packet {
@@ -82,6 +83,7 @@ class Simulation {
     void set_known(std::uint32_t link, bool up); // routing of the switches learns of it
     const LabelTable &label_table(std::uint32_t node) const;
     void set_label_table(std::uint32_t node, LabelTable table);
+    TableSwitched &switches();                                                         // that have flow tables
     void move_flow(std::uint32_t flow, std::uint32_t forward, std::uint32_t backward); // packets sent stay on theirs
 
     // The state at `now`.
@@ -90,7 +92,8 @@ class Simulation {
     PathCounters path_counters() const;
     RecordsView records(); // readable as long as the simulation, up to date until it runs or gets more flows
     Port &port(std::size_t link);
-    std::uint32_t on_link(std::size_t link); // packets in transmission or on the wire
+    std::uint32_t on_link(std::size_t link);                               // packets in transmission or on the wire
+    std::span<const QueueCounters> queue_counters(std::size_t link) const; // empty unless its queues are counted
     std::size_t flows() const { return flows_.size(); }
     std::size_t links() const { return ports_.size(); }
 
@@ -174,6 +177,7 @@ class Simulation {
     std::uint32_t waiting_twice(std::uint32_t link);
     void forget_sent(Port &port);
     void make_changes();
+    void learn(std::uint32_t link, bool up);
     void fail(std::uint32_t link);
     void probe();
 

@@ -83,8 +83,7 @@ void Simulation::set_link(std::uint32_t link, bool up) {
 
 void Simulation::set_known(std::uint32_t link, bool up) {
     require(link < ports_.size(), "link " + std::to_string(link) + " does not exist");
-    shortest_paths_.set_known(link, up);
-    path_network_.set_known(link, up);
+    learn(link, up);
 }
 
 const LabelTable &Simulation::label_table(std::uint32_t node) const {
@@ -95,6 +94,11 @@ const LabelTable &Simulation::label_table(std::uint32_t node) const {
 void Simulation::set_label_table(std::uint32_t node, LabelTable table) {
     require(forwarding_ != nullptr, Forwarding::no_tables);
     forwarding_->set_table(node, std::move(table));
+}
+
+TableSwitched &Simulation::switches() {
+    require(forwarding_ != nullptr, "the switches have no flow tables");
+    return forwarding_->switches();
 }
 
 void Simulation::move_flow(std::uint32_t flow, std::uint32_t forward, std::uint32_t backward) {

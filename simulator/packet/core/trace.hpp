@@ -11,7 +11,7 @@ namespace kuijia::packet {
 
 struct Trace {
     void sent(PacketId) {}
-    void offered(PacketId, std::uint32_t) {} // to a link
+    void offered(PacketId, std::uint32_t, std::uint8_t) {} // to a link, with a level
     void received(PacketId, const Packet &) {}
 };
 

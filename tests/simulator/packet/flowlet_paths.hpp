@@ -81,7 +81,7 @@ class FlowletPaths {
         auto &last = last_[2 * flow + backward];
         std::vector<std::uint32_t> path;
         for (auto node = hosts() + source / 2; node != target; node = links_[path.back()].target) {
-            const auto link = forwarding_->next(node, target, packet, now);
+            const auto link = forwarding_->next(node, target, packet, now, path.empty() ? no_link : path.back());
             if (link == no_link)
                 break;
             require(link < links_.size() && links_[link].source == node, "a packet leaves by a link that is elsewhere");

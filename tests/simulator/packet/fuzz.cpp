@@ -3,6 +3,7 @@
 #include "event_order.hpp"
 #include "flowlet_paths.hpp"
 #include "fuzzing.hpp"
+#include "random_tables.hpp"
 #include "simulation.hpp"
 
 #include <algorithm>
@@ -51,6 +52,7 @@ class Generator {
         for (auto count = below(3); count-- > 0;)
             scenario.hosts.push_back(below(scenario.nodes));
         scenario.forwarding = drawn<ForwardingRules>(random_);
+        give_ports(scenario);
         scenario.choice = drawn<PathChoiceRules>(random_);
         for (auto count = below(4); count-- > 0;)
             scenario.known_changes.push_back({moment(), below(scenario.links.size()), once_in(2)});
@@ -73,6 +75,24 @@ class Generator {
             scenario.probed_every = second / 100;
         }
         return scenario;
+    }
+
+    // Forwards by flow tables, with ports and addresses for all links and nodes.
+    void give_ports(Scenario &scenario) {
+        auto *rules = std::get_if<TableSwitchedRules>(&scenario.forwarding);
+        if (rules == nullptr || once_in(4))
+            return;
+        for (std::uint32_t link = 0; link < scenario.links.size(); ++link) {
+            rules->out_ports.resize(scenario.links.size());
+            rules->in_ports.resize(scenario.links.size());
+            rules->out_ports[link] = rules->in_ports[link] = 1 + link;
+        }
+        rules->addresses.assign(scenario.nodes, below(3));
+        rules->queues = {0, 1, 2};
+    }
+
+    RandomTables tables(const Scenario &scenario) {
+        return {random_, std::get<TableSwitchedRules>(scenario.forwarding).out_ports};
     }
 
     // Replace one number by a value that may be invalid.
@@ -206,6 +226,35 @@ void change_labels(Simulation &simulation, const Scenario &scenario, std::uint32
     simulation.set_label_table(node, std::move(table));
 }
 
+// Gives a switch other tables or groups, or spoilt ones; changes the liveness of a port, or the slots of flows.
+void change_tables(Simulation &simulation, const Scenario &scenario, Generator &generator) {
+    auto &switches = simulation.switches();
+    const auto node = generator.below(scenario.nodes);
+    auto tables = generator.tables(scenario);
+    try {
+        switch (generator.below(6)) {
+        case 0:
+            switches.set_groups(node, tables.groups());
+            break;
+        case 1:
+            switches.set_port(node, generator.below(9), generator.once_in(2));
+            break;
+        case 2:
+            switches.set_slots(generator.below(9), {generator.below(4), absent});
+            break;
+        case 3: {
+            auto rows = tables.tables();
+            rows.entries.front().actions += 1;
+            switches.set_tables(node, rows);
+            throw std::logic_error("an action that nobody owns was taken");
+        }
+        default:
+            switches.set_tables(node, tables.tables());
+        }
+    } catch (const std::invalid_argument &) { // the node is a host, or the tables are spoilt
+    }
+}
+
 // Steers a run between its steps, in any way that is allowed.
 void steer(const Scenario &scenario, Generator &generator) {
     Simulation simulation(scenario);
@@ -229,6 +278,8 @@ void steer(const Scenario &scenario, Generator &generator) {
         case 3:
             if (std::holds_alternative<LabelSwitchedRules>(scenario.forwarding))
                 change_labels(simulation, scenario, link, generator);
+            if (std::holds_alternative<TableSwitchedRules>(scenario.forwarding))
+                change_tables(simulation, scenario, generator);
             break;
         default:
             simulation.add_flows({{0, generator.below(scenario.transports.size()), path, path,

@@ -1,5 +1,5 @@
-// Follows packets through a run: those of one flow and class that take the same links one after the other arrive in the
-// order in which they were sent. So packets of one path do, and those of one flowlet.
+// Follows packets through a run: those of one flow that take the same links one after the other, in the same queues,
+// arrive in the order in which they were sent. So packets of one path and class do, and those of one flowlet.
 #pragma once
 
 #include "packets.hpp"
@@ -21,9 +21,9 @@ class Trace {
         packets_[id] = {++sent_, 0};
     }
 
-    void offered(PacketId id, std::uint32_t link) {
+    void offered(PacketId id, std::uint32_t link, std::uint8_t level) {
         auto &path = packets_[id].path;
-        path = mixed(path + link + 1);
+        path = mixed(path + (std::uint64_t{level} << 32) + link + 1);
     }
 
     void received(PacketId id, const Packet &packet) {
@@ -38,7 +38,7 @@ class Trace {
   private:
     struct Followed {
         std::uint64_t number; // among all that were sent
-        std::uint64_t path;   // hash of the links so far
+        std::uint64_t path;   // hash of the links and levels so far
     };
 
     std::uint64_t sent_ = 0;

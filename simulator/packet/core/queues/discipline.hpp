@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 namespace kuijia::packet {
 
@@ -49,6 +50,15 @@ struct Choice {
     Time retry; // without a packet: when there may be one; `never` if nothing waits
 };
 
+// What one of several queues has done.
+struct QueueCounters {
+    std::uint64_t sent_packets = 0;
+    std::uint64_t sent_bytes = 0;
+    std::uint64_t dropped_packets = 0;
+    std::uint64_t dropped_bytes = 0;
+    std::uint64_t lost_packets = 0; // that waited when the link failed
+};
+
 class Discipline {
   public:
     Discipline() = default;
@@ -64,6 +74,9 @@ class Discipline {
 
     // Removes and returns any packet; `no_packet` if there is none.
     virtual PacketId flush(PacketPool &pool, Time now) = 0;
+
+    // Counters of each queue, if it counts them.
+    virtual std::span<const QueueCounters> queue_counters() const { return {}; }
 };
 
 } // namespace kuijia::packet

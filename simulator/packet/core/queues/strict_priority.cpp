@@ -9,21 +9,30 @@ std::unique_ptr<Discipline> StrictPriorityRules::discipline(const Site &) const 
 }
 
 void StrictPriority::offer(PacketId id, Arrival &arrival) {
-    queues_[std::min<std::size_t>(arrival.pool[id].level, queues_.size() - 1)].offer(id, arrival);
+    const auto place = std::min<std::size_t>(arrival.pool[id].level, queues_.size() - 1);
+    const auto before = arrival.port.counters;
+    queues_[place].offer(id, arrival);
+    counters_[place].dropped_packets += arrival.port.counters.dropped_packets - before.dropped_packets;
+    counters_[place].dropped_bytes += arrival.port.counters.dropped_bytes - before.dropped_bytes;
 }
 
 Choice StrictPriority::choose(PacketPool &pool, Time now) {
     auto retry = never;
-    for (auto &queue : queues_)
-        if (const auto id = queue.take_if_due(pool, now, retry); id != no_packet)
+    for (std::size_t place = 0; place < queues_.size(); ++place)
+        if (const auto id = queues_[place].take_if_due(pool, now, retry); id != no_packet) {
+            ++counters_[place].sent_packets;
+            counters_[place].sent_bytes += pool[id].size;
             return {id, never};
+        }
     return {no_packet, retry};
 }
 
 PacketId StrictPriority::flush(PacketPool &pool, Time now) {
-    for (auto &queue : queues_)
-        if (!queue.empty())
-            return queue.take(pool, now);
+    for (std::size_t place = 0; place < queues_.size(); ++place)
+        if (!queues_[place].empty()) {
+            ++counters_[place].lost_packets;
+            return queues_[place].take(pool, now);
+        }
     return no_packet;
 }
 

@@ -19,14 +19,17 @@ struct StrictPriorityRules {
 
 class StrictPriority final : public Discipline {
   public:
-    explicit StrictPriority(const StrictPriorityRules &rules) : queues_(rules.queues.begin(), rules.queues.end()) {}
+    explicit StrictPriority(const StrictPriorityRules &rules)
+        : queues_(rules.queues.begin(), rules.queues.end()), counters_(rules.queues.size()) {}
 
     void offer(PacketId id, Arrival &arrival) override;
     Choice choose(PacketPool &pool, Time now) override;
     PacketId flush(PacketPool &pool, Time now) override;
+    std::span<const QueueCounters> queue_counters() const override { return counters_; }
 
   private:
     std::vector<Buffer> queues_;
+    std::vector<QueueCounters> counters_;
 };
 
 } // namespace kuijia::packet

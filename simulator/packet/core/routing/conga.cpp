@@ -53,10 +53,10 @@ Conga::Conga(ShortestPaths &paths, std::uint64_t seed, const CongaRules &rules)
     }
 }
 
-std::uint32_t Conga::next(std::uint32_t node, std::uint32_t target, Packet &packet, Time now) {
+std::uint32_t Conga::next(std::uint32_t node, std::uint32_t target, Packet &packet, Time now, std::uint32_t before) {
     if (!Header::is_in(packet))
         return depart(node, target, packet, now);
-    const auto link = further_on_.next(node, target, packet, now);
+    const auto link = further_on_.next(node, target, packet, now, before);
     if (link == no_link)
         return link;
     if (paths_.is_host(paths_.target(link)))
@@ -70,7 +70,7 @@ std::uint32_t Conga::next(std::uint32_t node, std::uint32_t target, Packet &pack
 std::uint32_t Conga::depart(std::uint32_t node, std::uint32_t target, Packet &packet, Time now) {
     const auto choices = paths_.choices(node, target);
     if (choices.empty() || paths_.is_host(paths_.target(choices.front())))
-        return further_on_.next(node, target, packet, now);
+        return further_on_.next(node, target, packet, now, no_link);
     auto &known = table(node, leaf_[target] == no_number ? target : leaf_[target]);
     auto &flowlet = flowlet_of(packet);
     const bool usable = flowlet.link != no_link && std::ranges::binary_search(choices, flowlet.link);

@@ -38,7 +38,7 @@ class Conga final : public Forwarding {
   public:
     Conga(ShortestPaths &paths, std::uint64_t seed, const CongaRules &rules);
 
-    std::uint32_t next(std::uint32_t node, std::uint32_t target, Packet &packet, Time now) override;
+    std::uint32_t next(std::uint32_t node, std::uint32_t target, Packet &packet, Time now, std::uint32_t link) override;
 
   private:
     using Choices = std::span<const std::uint32_t>;

@@ -8,7 +8,7 @@ std::unique_ptr<Forwarding> FlowletsRules::forwarding(ShortestPaths &paths, std:
     return std::make_unique<Flowlets>(paths, mixed(seed + 0x666c6f776c657473), gap);
 }
 
-std::uint32_t Flowlets::next(std::uint32_t node, std::uint32_t target, Packet &packet, Time now) {
+std::uint32_t Flowlets::next(std::uint32_t node, std::uint32_t target, Packet &packet, Time now, std::uint32_t) {
     const auto choices = paths_.choices(node, target);
     if (choices.size() <= 1)
         return choices.empty() ? no_link : choices.front();

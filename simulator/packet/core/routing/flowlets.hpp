@@ -20,7 +20,7 @@ class Flowlets final : public Forwarding {
   public:
     Flowlets(ShortestPaths &paths, std::uint64_t seed, Time gap) : paths_(paths), random_(seed), gap_(gap) {}
 
-    std::uint32_t next(std::uint32_t node, std::uint32_t target, Packet &packet, Time now) override;
+    std::uint32_t next(std::uint32_t node, std::uint32_t target, Packet &packet, Time now, std::uint32_t link) override;
 
   private:
     struct Entry {

@@ -23,6 +23,8 @@ struct LabelTable {
     std::vector<std::uint32_t> links;
 };
 
+class TableSwitched;
+
 class Forwarding {
   public:
     Forwarding() = default;
@@ -30,8 +32,10 @@ class Forwarding {
     Forwarding &operator=(const Forwarding &) = delete;
     virtual ~Forwarding() = default;
 
-    // Returns the link by which a packet to `target` leaves `node`, or `no_link` if routing knows none.
-    virtual std::uint32_t next(std::uint32_t node, std::uint32_t target, Packet &packet, Time now) = 0;
+    // Returns the link by which a packet to `target`, which came by `link`, leaves `node`, or `no_link` if routing
+    // knows none.
+    virtual std::uint32_t next(std::uint32_t node, std::uint32_t target, Packet &packet, Time now,
+                               std::uint32_t link) = 0;
 
     // Adds a route for senders. Its packets come with its number in `hop`, which the forwarding may change.
     virtual void add_route(std::uint32_t, const std::vector<std::uint32_t> &) {}
@@ -40,6 +44,12 @@ class Forwarding {
     // `set_table` if the new table is invalid: the old one stays then.
     virtual const LabelTable &table(std::uint32_t) const { throw std::invalid_argument(no_tables); }
     virtual void set_table(std::uint32_t, LabelTable) { throw std::invalid_argument(no_tables); }
+
+    // The switch at the head of a link learns that it has failed or is back; shortest paths have learnt it already.
+    virtual void set_known(std::uint32_t, bool) {}
+
+    // Returns this forwarding; throws std::invalid_argument if switches have no flow tables.
+    virtual TableSwitched &switches() { throw std::invalid_argument("the switches have no flow tables"); }
 
     static constexpr const char *no_tables = "the switches do not forward by labels";
 };

@@ -22,7 +22,7 @@ std::unique_ptr<Forwarding> LabelSwitchedRules::forwarding(ShortestPaths &paths,
 }
 
 // The low bits of a packet's `hop` are its label, the bits above them the number of switches that it went through.
-std::uint32_t LabelSwitched::next(std::uint32_t node, std::uint32_t, Packet &packet, Time) {
+std::uint32_t LabelSwitched::next(std::uint32_t node, std::uint32_t, Packet &packet, Time, std::uint32_t) {
     if (packet.hop >> label_bits == most_hops)
         return no_link;
     const auto label = packet.hop & (one_hop - 1);

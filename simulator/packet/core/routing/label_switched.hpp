@@ -21,7 +21,7 @@ class LabelSwitched final : public Forwarding {
   public:
     explicit LabelSwitched(const ShortestPaths &network) : network_(network), tables_(network.nodes()) {}
 
-    std::uint32_t next(std::uint32_t node, std::uint32_t target, Packet &packet, Time now) override;
+    std::uint32_t next(std::uint32_t node, std::uint32_t target, Packet &packet, Time now, std::uint32_t link) override;
     void add_route(std::uint32_t number, const std::vector<std::uint32_t> &links) override;
     const LabelTable &table(std::uint32_t node) const override;
     void set_table(std::uint32_t node, LabelTable table) override;

@@ -13,12 +13,14 @@
 #include "routing/paths_in_turn.hpp"
 #include "routing/random_paths.hpp"
 #include "routing/switch_ecmp.hpp"
+#include "routing/table_switched.hpp"
 
 #include <variant>
 
 namespace kuijia::packet {
 
-using ForwardingRules = std::variant<SourceRoutedRules, SwitchEcmpRules, FlowletsRules, CongaRules, LabelSwitchedRules>;
+using ForwardingRules =
+    std::variant<SourceRoutedRules, SwitchEcmpRules, FlowletsRules, CongaRules, LabelSwitchedRules, TableSwitchedRules>;
 using PathChoiceRules = std::variant<FixedPathRules, FlowCellsRules, RandomPathsRules, PathsInTurnRules,
                                      FlowBenderRules, CloveEcnRules, HermesRules>;
 

@@ -13,7 +13,7 @@ std::unique_ptr<Forwarding> SwitchEcmpRules::forwarding(ShortestPaths &paths, st
 }
 
 // The hash is that of simulator/packet/routing.py, so that both choose the same paths.
-std::uint32_t SwitchEcmp::next(std::uint32_t node, std::uint32_t target, Packet &packet, Time) {
+std::uint32_t SwitchEcmp::next(std::uint32_t node, std::uint32_t target, Packet &packet, Time, std::uint32_t) {
     const auto choices = paths_.choices(node, target);
     if (choices.size() <= 1)
         return choices.empty() ? no_link : choices.front();

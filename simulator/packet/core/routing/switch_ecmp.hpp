@@ -15,7 +15,7 @@ class SwitchEcmp final : public Forwarding {
   public:
     SwitchEcmp(ShortestPaths &paths, std::uint64_t seed) : paths_(paths), seed_(seed) {}
 
-    std::uint32_t next(std::uint32_t node, std::uint32_t target, Packet &packet, Time now) override;
+    std::uint32_t next(std::uint32_t node, std::uint32_t target, Packet &packet, Time now, std::uint32_t link) override;
 
   private:
     ShortestPaths &paths_;

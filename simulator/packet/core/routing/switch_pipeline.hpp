@@ -1,0 +1,105 @@
+// One switch that follows flow tables and groups: it takes a packet through its tables to an output port and a queue.
+//
+// Where OpenFlow 1.3.5 leaves a choice, it does as Open vSwitch. A packet leaves at most once: the first output counts.
+#pragma once
+
+#include "routing/flow_tables.hpp"
+#include "routing/headers.hpp"
+#include "routing/table_rows.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace kuijia::packet {
+
+// A packet as it comes to a switch.
+struct Incoming {
+    std::uint32_t port;
+    std::uint32_t destination; // IPv4 address
+    std::uint32_t header;
+    std::uint32_t slot; // for groups that select: the place of the bucket, modulo their number
+};
+
+// The same as it leaves; `port` is `absent` if it does not.
+struct Outgoing {
+    std::uint32_t port = absent;
+    std::uint32_t link = absent; // that the port leads to, if it leads to one
+    std::uint32_t header = 0;
+    std::uint32_t queue = absent; // `absent` if no action has set one
+};
+
+class SwitchPipeline {
+  public:
+    // Sets the link that a port leads to.
+    void connect(std::uint32_t port, std::uint32_t link) { ports_[port_at(port)].link = link; }
+
+    // Sets if a port counts as live, for buckets that watch it; ports begin as live.
+    void set_port(std::uint32_t port, bool live) { ports_[port_at(port)].live = live; }
+
+    // Replaces all entries and groups. Throws std::invalid_argument, and changes nothing, if rows are invalid.
+    void set(const TableRows &rows);
+
+    // Adds groups, or replaces those with the same numbers; likewise.
+    void set_groups(const TableRows &rows);
+
+    bool has_tables() const { return has_tables_; }
+
+    // Takes a packet through the tables. Headers that it makes are added to `headers`.
+    Outgoing process(const Incoming &packet, Headers &headers);
+
+  private:
+    struct Action {
+        ActionKind kind;
+        std::uint32_t value; // output: position in `ports_`; group: position in `groups_`
+    };
+    using Actions = std::vector<Action>;
+    struct Entry {
+        Actions actions;
+        Actions written;
+        std::uint32_t next;
+    };
+    struct Bucket {
+        std::uint32_t watch_port;  // position, or `absent`
+        std::uint32_t watch_group; // position, or `absent`
+        Actions actions;
+    };
+    struct Group {
+        bool exists = false;
+        bool selects = false;
+        bool executing = false;
+        bool asked = false; // if it is alive
+        std::vector<Bucket> buckets;
+    };
+    struct Port {
+        std::uint32_t number;
+        std::uint32_t link = absent;
+        bool live = true;
+    };
+    // A packet between two actions.
+    struct State {
+        std::uint32_t header;
+        std::uint32_t queue;
+    };
+    struct ActionSet;
+
+    std::uint32_t port_at(std::uint32_t number);
+    std::uint32_t group_at(std::uint32_t id);
+    Actions actions_of(const ActionRow *&row, std::uint32_t count);
+    void take_groups(const TableRows &rows, const ActionRow *&action);
+    bool is_alive(const Bucket &bucket);
+    bool is_group_alive(Group &group);
+    bool apply(const Actions &actions, State &state, const Incoming &packet, Headers &headers, Outgoing &left);
+    bool execute(Group &group, State state, const Incoming &packet, Headers &headers, Outgoing &left);
+
+    FlowTables tables_;
+    bool has_tables_ = false;
+    std::vector<Entry> entries_;
+    std::vector<Group> groups_;
+    std::vector<Port> ports_;
+    std::unordered_map<std::uint32_t, std::uint32_t> group_places_;
+    std::unordered_map<std::uint32_t, std::uint32_t> port_places_;
+};
+
+} // namespace kuijia::packet

@@ -1,0 +1,130 @@
+"""The controller in the loop: its own logic on messages that take time to come and go."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from kuijia_app.control.liveness import LivenessChange, LivenessTracker
+from kuijia_app.control.plan_update import renumber, require_same_network
+from kuijia_app.control.rollout import Progress, Rollout, Version
+from kuijia_app.control.sender import Batch, Sender
+from kuijia_app.tables.failover import emptied_liveness_group
+from kuijia_app.tables.options import Liveness, PipelineOptions
+from kuijia_app.tables.pipeline import build_tables
+from simulator.packet.simulation import Simulation
+from simulator.planned.events import Timing
+from simulator.planned.switches import Switches
+from te_solver.plan import Plan
+
+_TICK = 0.1
+"""Seconds between two looks at the clock during a change of plan."""
+
+_BFD_SETTLE = 3.5
+"""Seconds from a new plan's preparation to its use, so that its BFD sessions can come up, as the controller waits."""
+
+
+class SimulatedController:
+    """Keeps all switches at the tables that the rollout wants, and liveness groups right, as the real controller does.
+
+    Tracker, rollout and senders are those of the real one; here their messages travel for the times of `Timing`.
+    `progress` lists what became of changes of plan, with the time in seconds.
+    """
+
+    def __init__(
+        self, simulation: Simulation, switches: Switches, first: Version, options: PipelineOptions, timing: Timing
+    ) -> None:
+        self.progress: list[tuple[float, Progress]] = []
+        self._simulation, self._switches = simulation, switches
+        self._options, self._timing = options, timing
+        self._tells_ingresses = options.liveness is Liveness.CONTROLLER
+        self._tracker = LivenessTracker(first.plan)
+        self._rollout = Rollout(first, timing.drain, 0.0 if self._tells_ingresses else _BFD_SETTLE)
+        self._senders = {switch: Sender(switches.present(switch)) for switch in first.tables}
+        for switch, sender in self._senders.items():
+            sender.want(self._rollout.wanted(switch))
+        self._updates = 0
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """All plans that may carry traffic now or soon."""
+        return self._rollout.plans
+
+    def port_changed(self, switch: str, port: int, *, live: bool) -> None:
+        """Note that a switch has seen its port fail or come back now; it sends a message."""
+        self._after(self._timing.to_controller(switch), partial(self._port_status, switch, port, live=live))
+
+    def replace(self, plan: Plan) -> None:
+        """Begin to replace the plan in force.
+
+        Raises:
+            UnsoundError: the plan has another network, or cannot be on the switches beside those in use.
+        """
+        require_same_network(plan, self._rollout.in_force.plan)
+        self._updates += 1
+        numbered = renumber(plan, self._rollout.in_force.plan, self._rollout.unavailable)
+        version = Version(f"update {self._updates}", numbered, build_tables(numbered, self._options))
+        self._note(self._rollout.propose(self._rollout.prepared(version), self._simulation.now))
+        self._tell_ingresses(self._tracker.follow(self._rollout.plans))
+        self._tick()
+
+    def _port_status(self, switch: str, port: int, *, live: bool) -> None:
+        changes = self._tracker.port_changed(switch, port, live=live)
+        self._after(self._timing.reaction, partial(self._tell_ingresses, changes))
+
+    def _tell_ingresses(self, changes: Iterable[LivenessChange]) -> None:
+        """Fill or empty liveness groups."""
+        if not self._tells_ingresses:
+            return
+        by_ingress: defaultdict[str, list[LivenessChange]] = defaultdict(list)
+        for change in changes:
+            by_ingress[change.ingress].append(change)
+        for ingress, its_changes in by_ingress.items():
+            for change in its_changes:
+                group = emptied_liveness_group(change.path_id)
+                self._senders[ingress].want_instead(group.group_id, None if change.alive else group)
+            self._proceed(ingress)
+
+    def _follow_rollout(self) -> None:
+        changed = self._rollout.take_changed()
+        if changed:
+            self._tell_ingresses(self._tracker.follow(self._rollout.plans))
+        for switch in sorted(changed):
+            self._senders[switch].want(self._rollout.wanted(switch))
+            self._proceed(switch)
+
+    def _proceed(self, switch: str) -> None:
+        """Send what may be sent to a switch now, urgent changes first."""
+        sender = self._senders[switch]
+        for batches in (sender.urgent_batch, sender.next_batch):
+            while (batch := batches()) is not None:
+                self._after(self._timing.to_controller(switch), partial(self._arrived, switch, batch))
+        if sender.is_done:
+            self._done(switch)
+
+    def _arrived(self, switch: str, batch: Batch) -> None:
+        self._switches.apply(switch, batch.changes)
+        self._after(self._timing.to_controller(switch), partial(self._answered, switch, batch.number))
+
+    def _answered(self, switch: str, number: int) -> None:
+        self._senders[switch].acknowledged(number)
+        self._proceed(switch)
+
+    def _done(self, switch: str) -> None:
+        if self._senders[switch].wanted is self._rollout.wanted(switch):
+            self._note(self._rollout.acknowledged(switch, self._simulation.now))
+            self._follow_rollout()
+
+    def _note(self, progress: Iterable[Progress]) -> None:
+        self.progress += [(self._simulation.now, each) for each in progress]
+
+    def _tick(self) -> None:
+        """Look at the clock again and again during a change: settled plans come into force, drained ones end."""
+        self._note(self._rollout.passed(self._simulation.now))
+        self._follow_rollout()
+        if not self._rollout.is_settled:
+            self._after(_TICK, self._tick)
+
+    def _after(self, delay: float, call: Callable[[], object]) -> None:
+        self._simulation.at(self._simulation.now + delay, call)

@@ -1,0 +1,156 @@
+"""The network of a plan in the packet model: switches wired as its tables assume, hosts at each site, queues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, QueueLayout
+from kuijia_app.tables.wiring import Wiring
+from kuijia_base.errors import UnsoundError, quoted
+from simulator.packet.load_balancing import TableSwitched
+from simulator.packet.network import Network
+from simulator.packet.queues import Fifo, StrictPriority
+from simulator.packet.units import FASTEST
+from te_solver.topology import Topology
+
+Ends = tuple[str, str]
+"""Source and target of a directed link."""
+
+MOST_HOSTS = 250
+"""Hosts of a site, which share its /24."""
+
+_FASTER = 10
+"""Default rate of a host's link, in rates of the fastest link of the network."""
+
+
+@dataclass(frozen=True)
+class Physical:
+    """Properties of links and hosts that a plan does not have.
+
+    Attributes:
+        delay: seconds of each directed link; links that are missing have the delay of the topology.
+        queue: rules of each queue of a port, or of all: buffer, ECN threshold and so on. They are served in strict
+            priority, in the order of the queue layout.
+        hosts: hosts of each site.
+        host_rate: Mbit/s of each host's link, by default ten times the network's fastest link.
+        host_delay: seconds of each host's link.
+    """
+
+    delay: Mapping[Ends, float] = field(default_factory=dict)
+    queue: Fifo | Sequence[Fifo] = field(default_factory=partial(Fifo, limit=1000 * 1500))
+    hosts: int = 1
+    host_rate: float | None = None
+    host_delay: float = 0.0
+
+
+@dataclass(frozen=True)
+class PlannedNetwork:
+    """Switches, hosts and links by their names in the plan, as numbers of the packet model.
+
+    Attributes:
+        network: the network of the packet model.
+        forwarding: ports and addresses of its switches.
+        switches: node of each switch.
+        hosts: nodes of each site's hosts.
+        links: each directed link between two switches.
+        deliveries: the link from each switch to its hosts.
+    """
+
+    network: Network
+    forwarding: TableSwitched
+    switches: Mapping[str, int]
+    hosts: Mapping[str, Sequence[int]]
+    links: Mapping[Ends, int]
+    deliveries: Mapping[str, int]
+
+
+def planned_network(topology: Topology, layout: QueueLayout, physical: Physical) -> PlannedNetwork:
+    """Return the network of a topology.
+
+    A site with several hosts has a router between its switch and them, so that the switch has one port for the site.
+
+    Raises:
+        UnsoundError: a delay is that of an unknown link, there are too many hosts, there are not as many rules as
+            queues, or a queue has a guaranteed share, which strict priority does not give.
+    """
+    _require_sound(topology, layout, physical)
+    built = _Builder(topology, layout, physical)
+    return built.network()
+
+
+def _require_sound(topology: Topology, layout: QueueLayout, physical: Physical) -> None:
+    for ends in physical.delay:
+        if not topology.has_link(*ends):
+            raise UnsoundError(("delay",), f"there is no link {'-'.join(ends)}", f"a link of {topology.name}")
+    if not 1 <= physical.hosts <= MOST_HOSTS:
+        raise UnsoundError(("hosts",), f"{physical.hosts} hosts at a site", f"1 to {MOST_HOSTS}")
+    if isinstance(physical.queue, Sequence) and len(physical.queue) != len(layout.queues):
+        raise UnsoundError(("queue",), f"{len(physical.queue)} rules", f"one, or {len(layout.queues)} for the queues")
+    for position, queue in enumerate(layout.queues):
+        if queue.guaranteed > 0:
+            problem = f"queue {quoted(queue.name)} has a guaranteed share of {queue.guaranteed:g}"
+            raise UnsoundError(("queues", position, "guaranteed"), problem, "0: the packet model has strict priority")
+
+
+class _Builder:
+    def __init__(self, topology: Topology, layout: QueueLayout, physical: Physical) -> None:
+        self._topology, self._layout, self._physical = topology, layout, physical
+        self._wiring = Wiring(topology)
+        self._network = Network()
+        self._addresses: dict[int, int] = {}
+        self._out_ports: list[int] = []
+        self._in_ports: list[int] = []
+        rules = physical.queue if isinstance(physical.queue, Sequence) else [physical.queue] * len(layout.queues)
+        self._queueing = StrictPriority(tuple(rules))
+        fastest = max((link.capacity for link in topology.links), default=1.0)
+        self._host_rate = physical.host_rate or min(_FASTER * fastest, FASTEST)
+
+    def network(self) -> PlannedNetwork:
+        switches = {name: self._network.add_switch() for name in self._topology.nodes}
+        links = {}
+        for link in self._topology.links:
+            ports = self._wiring.port(link.source, link.target), self._wiring.port(link.target, link.source)
+            delay = self._physical.delay.get(link.ends, link.delay)
+            ends = switches[link.source], switches[link.target]
+            links[link.ends] = self._connect(ends, ports, link.capacity, delay, queues=True)
+        hosts = {}
+        deliveries = {}
+        for name, switch in switches.items():
+            hosts[name], deliveries[name] = self._add_hosts(name, switch)
+        layout = self._layout
+        marks = [each.code_points[0] if each.code_points else 0 for each in layout.classes]
+        forwarding = TableSwitched(
+            addresses=[self._addresses.get(node, 0) for node in range(self._network.nodes)],
+            out_ports=self._out_ports,
+            in_ports=self._in_ports,
+            code_points=[*marks, DSCP_NETWORK_CONTROL],
+            queues=[queue.queue_id for queue in layout.queues],
+            other_queue=layout.queues.index(layout.default),
+        )
+        return PlannedNetwork(self._network, forwarding, switches, hosts, links, deliveries)
+
+    def _add_hosts(self, name: str, switch: int) -> tuple[list[int], int]:
+        """Return the hosts of a site, and the link from its switch to them."""
+        port, count = self._wiring.host_port(name), self._physical.hosts
+        router = None if count == 1 else self._network.add_switch()
+        hosts = [self._network.add_host() for _ in range(count)]
+        for number, host in enumerate(hosts, start=1):
+            self._addresses[host] = int(self._wiring.prefix(name)[number])
+        rate, delay = self._host_rate, self._physical.host_delay
+        if router is not None:
+            for host in hosts:
+                self._connect((host, router), (0, 0), rate, delay)
+                self._connect((router, host), (0, 0), rate, delay)
+            rate, delay = min(count * rate, FASTEST), 0.0
+        beside = hosts[0] if router is None else router
+        self._connect((beside, switch), (0, port), rate, delay)
+        return hosts, self._connect((switch, beside), (port, 0), rate, delay, queues=True)
+
+    def _connect(
+        self, ends: tuple[int, int], ports: tuple[int, int], rate: float, delay: float, *, queues: bool = False
+    ) -> int:
+        self._out_ports.append(ports[0])
+        self._in_ports.append(ports[1])
+        return self._network.connect(ends, rate, delay, queueing=self._queueing if queues else None)

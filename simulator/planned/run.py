@@ -1,0 +1,178 @@
+"""A plan in the packet model: traffic over its compiled tables while cables fail and plans are replaced.
+
+```python
+traffic = [SiteFlows.of([("1", "5")] * 20, Tcp())]
+run = PlanRun(plan, PipelineOptions(scheme=KUIJIA), traffic, events=[Cut(10.0, ("1", "3"))])
+results = run.run(35.0, window=1.0)
+results.windows.goodput_rates  # Mbit/s of each flow in each second
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kuijia_app.control.rollout import Version
+from kuijia_app.tables.bfd import BfdSessions
+from kuijia_app.tables.options import Liveness, PipelineOptions
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.rules import SwitchTables
+from kuijia_app.tables.wiring import Wiring
+from kuijia_base.errors import UnsoundError
+from simulator.packet.load_balancing import LoadBalancer
+from simulator.packet.scenario import Setting
+from simulator.packet.simulation import Progress, Simulation
+from simulator.planned.bfd import BfdWatch
+from simulator.planned.controller import SimulatedController
+from simulator.planned.events import Cut, Event, Heal, Replace, Timing
+from simulator.planned.network import Physical, planned_network
+from simulator.planned.results import PlanResults, Windows
+from simulator.planned.switches import Switches
+from simulator.planned.traffic import Placement, SiteFlows
+from te_solver.plan import Plan
+
+
+@dataclass
+class PlanRun:
+    """A plan, its traffic and the events of a run; `simulation` is the packet model's, for what is not here.
+
+    Attributes:
+        plan: the plan in force at the beginning.
+        options: of its tables: failure scheme, slots, queue layout, liveness and others.
+        traffic: flows between its sites, numbered through all groups.
+        physical: delays, buffers and hosts.
+        timing: delays of detection and of the controller.
+        events: failures, repairs and changes of plan, in any order.
+        seed: of all randomness.
+        tables: of the switches instead of those compiled from the plan.
+
+    Raises:
+        UnsoundError: a part does not fit the plan; the message says why.
+    """
+
+    plan: Plan
+    options: PipelineOptions
+    traffic: Sequence[SiteFlows]
+    physical: Physical = field(default_factory=Physical)
+    timing: Timing = field(default_factory=Timing)
+    events: Sequence[Event] = ()
+    seed: int = 1
+    tables: Mapping[str, SwitchTables] | None = None
+
+    def __post_init__(self) -> None:
+        topology = self.plan.topology
+        self.timing.require_sound(topology)
+        self.network = planned_network(topology, self.options.layout, self.physical)
+        placement = Placement(self.plan, self.options, self.network)
+        flows = [placement.flows(group) for group in self.traffic]
+        balancer = LoadBalancer("by the tables of a plan", self.network.forwarding)
+        self.simulation = Simulation(self.network.network, flows, Setting(self.seed, load_balancer=balancer))
+        if self.traffic:
+            self.simulation.set_slots(0, np.concatenate([placement.slots(group) for group in self.traffic]))
+        tables = self.tables or build_tables(self.plan, self.options)
+        self._wiring = Wiring(topology)
+        switches = Switches(self.simulation, self.network, tables)
+        version = Version("first", self.plan, tables)
+        self._controller = SimulatedController(self.simulation, switches, version, self.options, self.timing)
+        delays = {link.ends: self.physical.delay.get(link.ends, link.delay) for link in topology.links}
+        self._bfd = BfdWatch(self.simulation, self.network, delays, self.timing.bfd, self.seed)
+        self._follow_sessions()
+        self._down: set[frozenset[str]] = set()
+        self._counts: list[tuple[float, dict[str, NDArray[np.int64]]]] = []
+        for event in self.events:
+            self._schedule(event)
+
+    def run(self, until: float, *, window: float | None = None, progress: Progress | None = None) -> PlanResults:
+        """Run to `until` seconds, and return the results; windows of `window` seconds begin now, by default one.
+
+        After Ctrl-C the results are those until then.
+        """
+        begin = self.simulation.now
+        count = 1 if window is None else max(1, int(np.ceil((until - begin) / window - 1e-9)))
+        self._counts = []
+        self._count()
+        for number in range(1, count):
+            self.simulation.at(begin + number * (window or 0.0), self._count)
+        self.simulation.run(until, progress)
+        self._count()
+        return self._results()
+
+    def _schedule(self, event: Event) -> None:
+        if isinstance(event, Replace):
+            self.simulation.at(event.time, partial(self._replace, event.plan))
+            return
+        a, b = event.edge
+        topology = self.plan.topology
+        if not (topology.has_link(a, b) or topology.has_link(b, a)):
+            raise UnsoundError(("events",), f"there is no link {a}-{b}", f"a link of {topology.name}")
+        self.simulation.at(event.time, partial(self._change_cable, event))
+
+    def _replace(self, plan: Plan) -> None:
+        self._controller.replace(plan)
+        self._follow_sessions()
+
+    def _follow_sessions(self) -> None:
+        if self.options.liveness is Liveness.BFD:
+            for plan in self._controller.plans:
+                self._bfd.follow(BfdSessions(plan))
+
+    def _change_cable(self, event: Cut | Heal) -> None:
+        edge, heals = frozenset(event.edge), isinstance(event, Heal)
+        if heals != (edge in self._down):
+            return  # it is so already
+        for ends in (event.edge, event.edge[::-1]):
+            if ends in self.network.links:
+                (self.simulation.heal if heals else self.simulation.fail)(self.network.links[ends], known=False)
+        if heals:
+            self._down.discard(edge)
+            self._bfd.heal(edge)
+        else:
+            self._down.add(edge)
+            self._bfd.cut(edge)
+        self.simulation.at(self.simulation.now + self.timing.port, partial(self._notice, event.edge, up=heals))
+
+    def _notice(self, edge: tuple[str, str], *, up: bool) -> None:
+        """Let the switches at both ends of a cable see its state, unless that has changed again."""
+        if up == (frozenset(edge) in self._down):
+            return
+        for switch, neighbour in (edge, edge[::-1]):
+            port = self._wiring.port(switch, neighbour)
+            self.simulation.set_port(self.network.switches[switch], port, live=up)
+            self._controller.port_changed(switch, port, live=up)
+
+    def _count(self) -> None:
+        flows, links = self.simulation.flow_counters(), self.simulation.port_counters()
+        queues = self.simulation.queue_counters(len(self.options.layout.queues))
+        counts = {name: flows[name].astype(np.int64) for name in ("goodput", "sent", "arrived", "dropped")}
+        counts["queue_sent"] = queues.sent_bytes.astype(np.int64)
+        counts["queue_dropped"] = queues.dropped_packets.astype(np.int64)
+        counts["link_lost"] = links["lost_packets"].astype(np.int64)
+        self._counts.append((self.simulation.now, counts))
+
+    def _results(self) -> PlanResults:
+        outputs = dict(self.network.links)
+        outputs |= {(switch, switch): link for switch, link in self.network.deliveries.items()}
+        places = np.array(list(outputs.values()), np.int64)
+        changes = {
+            name: np.array([after[name] - before[name] for (_, before), (_, after) in pairwise(self._counts)])
+            for name in self._counts[0][1]
+        }
+        for name in ("queue_sent", "queue_dropped", "link_lost"):
+            changes[name] = changes[name][:, places]
+        windows = Windows(np.array([time for time, _ in self._counts]), **changes)
+        simulation = self.simulation
+        return PlanResults(
+            windows,
+            tuple(outputs),
+            tuple(queue.name for queue in self.options.layout.queues),
+            simulation.flow_results(),
+            simulation.link_results(),
+            simulation.totals(),
+            tuple((time, each.name, each.state) for time, each in self._controller.progress),
+        )

@@ -1,0 +1,92 @@
+"""Compiled tables of a switch as the rows of numbers that the packet model's switches follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kuijia_app.tables.rules import (
+    ACTION_SET_ORDER,
+    Action,
+    Bucket,
+    FlowEntry,
+    Group,
+    GroupType,
+    Match,
+    PushLabel,
+    SwitchTables,
+)
+from simulator.packet import _core
+
+_KINDS = {kind: number for number, kind in enumerate(ACTION_SET_ORDER)}
+"""The core's number of each kind of action: their order in action sets."""
+
+_ENTRY_COLUMNS = (
+    *("table", "priority", "matched", "in_port", "eth_type", "destination", "mask"),
+    *("dscp", "ecn", "label", "traffic_class", "actions", "written", "next"),
+)
+
+
+def table_rows(tables: SwitchTables) -> _core.TableRows:
+    """Return the rows of all entries and groups of a switch."""
+    return _rows(tables.flows, tables.groups)
+
+
+def group_rows(groups: Iterable[Group]) -> _core.TableRows:
+    """Return the rows of groups that replace those with the same ids."""
+    return _rows((), tuple(groups))
+
+
+def packed_label(label: int, traffic_class: int) -> int:
+    """Return a label with its traffic class as one number of the core."""
+    return label << 3 | traffic_class
+
+
+def _rows(entries: Sequence[FlowEntry], groups: Sequence[Group]) -> _core.TableRows:
+    buckets = [bucket for group in groups for bucket in group.buckets]
+    listed = [(*entry.actions, *entry.written) for entry in entries] + [bucket.actions for bucket in buckets]
+    actions = [_action(action) for of_one in listed for action in of_one]
+    rows = _core.TableRows()
+    rows.set_entries(**_columns(_ENTRY_COLUMNS, [_entry(entry) for entry in entries]))
+    rows.set_groups(**_columns(("id", "selects", "buckets"), [_group(group) for group in groups]))
+    rows.set_buckets(**_columns(("watch_port", "watch_group", "actions"), [_bucket(bucket) for bucket in buckets]))
+    rows.set_actions(**_columns(("kind", "value"), actions))
+    return rows
+
+
+def _columns(names: Sequence[str], rows: Sequence[tuple[int, ...]]) -> dict[str, NDArray[np.int64]]:
+    table = np.array(rows, np.int64).reshape(len(rows), len(names))
+    return {name: table[:, place] for place, name in enumerate(names)}
+
+
+def _entry(entry: FlowEntry) -> tuple[int, ...]:
+    goto = _core.NONE if entry.goto_table is None else entry.goto_table
+    counts = len(entry.actions), len(entry.written)
+    return (entry.table_id, entry.priority, *_match(entry.match), *counts, goto)
+
+
+def _match(match: Match) -> tuple[int, ...]:
+    network = match.ipv4_dst
+    destination = (0, 0) if network is None else (int(network.network_address), int(network.netmask))
+    others = (match.ip_dscp, match.ip_ecn, match.mpls_label, match.mpls_tc)
+    given = (match.in_port, match.eth_type, network, *others)
+    matched = sum(1 << bit for bit, value in enumerate(given) if value is not None)
+    return (matched, match.in_port or 0, match.eth_type or 0, *destination, *(value or 0 for value in others))
+
+
+def _group(group: Group) -> tuple[int, ...]:
+    return group.group_id, group.group_type is GroupType.SELECT, len(group.buckets)
+
+
+def _bucket(bucket: Bucket) -> tuple[int, ...]:
+    watched = (_core.NONE if number is None else number for number in (bucket.watch_port, bucket.watch_group))
+    return (*watched, len(bucket.actions))
+
+
+def _action(action: Action) -> tuple[int, int]:
+    values = [getattr(action, each.name) for each in fields(action)]
+    value = packed_label(*values) if isinstance(action, PushLabel) else sum(values)
+    return _KINDS[type(action)], value

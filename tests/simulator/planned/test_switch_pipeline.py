@@ -1,0 +1,157 @@
+"""The packet model's switches against the model of `kuijia verify`: the same tables, the same packets, hop by hop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kuijia_app.proof.model.network import ModelNetwork
+from kuijia_app.proof.model.packet import Label, Packet
+from kuijia_app.proof.model.switch import ModelSwitch
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.rules import (
+    Action,
+    Bucket,
+    FlowEntry,
+    Group,
+    Match,
+    Output,
+    PushLabel,
+    SetQueue,
+    SwitchTables,
+    ToGroup,
+)
+from kuijia_app.tables.wiring import Wiring
+from simulator.packet import _core
+from simulator.planned.table_rows import group_rows, packed_label, table_rows
+from testbed.crosscheck.random_cases import RandomPlan, random_failure, random_packet, random_plan, random_stray
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def pipeline_of(tables: SwitchTables) -> _core.SwitchPipeline:
+    pipeline = _core.SwitchPipeline()
+    pipeline.set_tables(table_rows(tables))
+    return pipeline
+
+
+def treated(pipeline: _core.SwitchPipeline, packet: Packet) -> tuple[int, Packet] | None:
+    """Return the port and the packet that leaves it, None if the core's switch does not forward the packet."""
+    labels = [packed_label(label.label, label.traffic_class) for label in packet.labels]
+    tos = packet.dscp << 2 | packet.ecn
+    left = pipeline.process(packet.in_port, int(packet.destination), tos, labels, packet.slot)
+    if left is None:
+        return None
+    port, queue, tos, labels = left
+    stack = tuple(Label(label >> 3, label & 7) for label in labels)
+    return port, replace(packet, queue=queue, dscp=tos >> 2, ecn=tos & 3, labels=stack)
+
+
+def packets_of(case: RandomPlan, random: Random) -> Iterator[tuple[str, Packet]]:
+    """Yield packets of hosts, and strays with any tags, each with the switch to which it comes."""
+    wiring = Wiring(case.plan.topology)
+    addresses = {node: wiring.host_address(node) for node in case.plan.topology.nodes}
+    for _ in range(12):
+        host = random_packet(case, addresses, random)
+        ends = addresses[host.source], host.destination
+        entering = Packet(wiring.host_port(host.source), *ends, host.dscp, host.ecn, slot=host.dp_hash)
+        yield host.source, entering
+    for _ in range(12):
+        stray = random_stray(case, random)
+        target = random.choice(list(addresses.values()))
+        labels = () if stray.label is None else (Label(*stray.label),)
+        yield (
+            stray.switch,
+            Packet(stray.in_port, target, target, stray.dscp, stray.ecn, labels, slot=random.randrange(99)),
+        )
+
+
+@given(seeds)
+@settings(max_examples=60, deadline=None)
+def test_every_hop_of_a_random_plan_is_that_of_the_model(seed: int) -> None:
+    random = Random(seed)
+    case = random_plan(random)
+    tables = build_tables(case.plan, case.options)
+    model = ModelNetwork(case.plan, tables, case.options.liveness)
+    switches = {name: pipeline_of(of_switch) for name, of_switch in tables.items()}
+    for _ in range(3):
+        model.fail(random_failure(case.plan, random))
+        for name, pipeline in switches.items():
+            pipeline.set_groups(group_rows(model.switch(name).groups.values()))
+            for port in [*range(1, 40), *(each.watched_port for each in model.sessions)]:
+                pipeline.set_port(port, model.is_live((name, port)))
+        for switch, packet in packets_of(case, random):
+            for hop in model.walk(switch, packet).hops:
+                expected = next(iter(hop.forwarding.sent), None)
+                assert treated(switches[hop.switch], hop.packet) == expected
+
+
+def spoilt(tables: SwitchTables, random: Random) -> SwitchTables:
+    """Return tables with some entries and groups missing or changed in any way."""
+    ports, labels = range(1, 6), [16, 17, 18, 99]
+    groups = [group.group_id for group in tables.groups] + [77]
+
+    def action(old: Action) -> Action:
+        new: list[Action] = [
+            Output(random.choice(ports)),
+            SetQueue(random.randrange(9)),
+            ToGroup(random.choice(groups)),
+            PushLabel(random.choice(labels), random.randrange(8)),
+        ]
+        return random.choice(new) if random.random() < 0.2 else old
+
+    def bucket(old: Bucket) -> Bucket:
+        watches = random.random() < 0.1
+        return replace(
+            old,
+            actions=tuple(map(action, old.actions)),
+            watch_port=random.choice(ports) if watches else old.watch_port,
+            watch_group=random.choice(groups) if watches else old.watch_group,
+        )
+
+    def entry(old: FlowEntry) -> FlowEntry:
+        match = replace(old.match, mpls_tc=None) if random.random() < 0.1 else old.match
+        match = Match() if random.random() < 0.05 else match
+        changed = tuple(map(action, old.actions)), tuple(map(action, old.written))
+        return replace(
+            old, match=match, actions=changed[0], written=changed[1], priority=random.choice((old.priority, 300))
+        )
+
+    kept = [each for each in tables.groups if random.random() < 0.95]
+    changed = (Group(each.group_id, each.group_type, tuple(map(bucket, each.buckets))) for each in kept)
+    return SwitchTables(tuple(changed), tuple(entry(each) for each in tables.flows if random.random() < 0.95))
+
+
+@given(seeds)
+@settings(max_examples=60, deadline=None)
+def test_tables_with_faults_are_followed_to_the_letter(seed: int) -> None:
+    random = Random(seed)
+    case = random_plan(random)
+    tables = build_tables(case.plan, case.options)
+    switches = {name: spoilt(of_switch, random) for name, of_switch in tables.items()}
+    models = {name: ModelSwitch(name, of_switch, lambda port: port % 3 > 0) for name, of_switch in switches.items()}
+    pipelines = {name: pipeline_of(of_switch) for name, of_switch in switches.items()}
+    for pipeline in pipelines.values():
+        for port in range(2048):
+            pipeline.set_port(port, port % 3 > 0)
+    for switch, packet in packets_of(case, random):
+        expected = next(iter(models[switch].process(packet).sent), None)
+        assert treated(pipelines[switch], packet) == expected
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        (FlowEntry(1, Match(), table_id=3, goto_table=3), "an entry must go to a later table"),
+        (FlowEntry(1, Match(), table_id=255), "an entry must be in one of 255 tables"),
+        (FlowEntry(1, Match(ip_dscp=64)), "an entry must match values that its fields can have"),
+    ],
+)
+def test_invalid_entries_are_refused(entry: FlowEntry, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        pipeline_of(SwitchTables((), (entry,)))
