@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from docs.site.markdown import headings_of, links_of, with_links
+from docs.site.notebooks import notebook_page
 
 OWN_FOLDER = "site"
 """Folder of `docs/` that holds this code and is no part of the site."""
@@ -76,12 +77,24 @@ class Stage:
         if file.is_dir():
             place /= "files.md"
             self._list_folder(file, place)
+        elif file.suffix == ".ipynb":
+            place = place.with_suffix(".md")
+            self._stage_notebook(file, place)
         elif file not in self._copied and file.suffix != ".md":
             (self.folder / place).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, self.folder / place)
             self._copied.add(file)
         fragment = f"#{parts.fragment}" if parts.fragment else ""
         return f"{os.path.relpath(place, staged.parent)}{fragment}"
+
+    def _stage_notebook(self, notebook: Path, place: Path) -> None:
+        if notebook in self._copied:
+            return
+        self._copied.add(notebook)
+        page = notebook_page(notebook)
+        self.write(str(place), page.text)
+        for name, picture in page.pictures.items():
+            (self.folder / place.parent / name).write_bytes(picture)
 
     def _list_folder(self, folder: Path, place: Path) -> None:
         """Write a page in the place of a folder, from which its files can be downloaded."""
