@@ -150,7 +150,7 @@ def _toctrees(root: Path) -> str:
     trees = []
     for section, pages in listed.items():
         places = [stage.place_of(page).with_suffix("").as_posix() for page in pages]
-        entries = "\n".join([*places, *GENERATED.get(section, ())])
+        entries = "\n".join([*GENERATED.get(section, ()), *places])
         trees.append(f"```{{toctree}}\n:hidden:\n:caption: {section}\n\n{entries}\n```\n")
     staged = {page for pages in listed.values() for page in pages} | {root / "docs" / "README.md"}
     others = [stage.place_of(page).with_suffix("").as_posix() for page in pages_of(root) if page not in staged]
