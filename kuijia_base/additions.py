@@ -49,6 +49,11 @@ class Addition:
     package: str
     _entry: EntryPoint = field(repr=False)
 
+    @property
+    def kind(self) -> str:
+        """Word for what it is, such as `scheme`."""
+        return _WORDS[self.group]
+
     def load(self, *kinds: type[_T]) -> _T:
         """Return the object that the entry point names, imported when it is first asked for.
 
@@ -68,9 +73,12 @@ class Addition:
 
     def fault(self, problem: str, expected: str) -> InputError:
         """Return an error that names the package."""
-        return InputError(
-            f"package {self.package}", "", f"{_WORDS[self.group]} {quoted(self.name)} {problem}", expected
-        )
+        return InputError(f"package {self.package}", "", f"{self.kind} {quoted(self.name)} {problem}", expected)
+
+
+def all_additions() -> tuple[Addition, ...]:
+    """Return what installed packages add, in the order of groups, packages and names."""
+    return _installed(tuple(sys.path))
 
 
 def additions(group: str, taken: Iterable[str] = ()) -> dict[str, Addition]:
@@ -80,7 +88,7 @@ def additions(group: str, taken: Iterable[str] = ()) -> dict[str, Addition]:
     """
     known = set(taken)
     found: dict[str, Addition] = {}
-    for each in _installed(tuple(sys.path)):
+    for each in all_additions():
         if each.group != group:
             continue
         if each.name in known or each.name in found:

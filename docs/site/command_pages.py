@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import re
 from collections.abc import Iterator
 
 from kuijia.cli.common_options import add_common_options
-from kuijia.cli.verbs import VERBS
+from kuijia.cli.verbs import VERBS, load_verb
 
 
 class _Formatter(argparse.HelpFormatter):
@@ -20,13 +19,11 @@ class _Formatter(argparse.HelpFormatter):
 
 def parsers() -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
     """Yield the name of each verb, a sentence on it, and its parser."""
-    for name in VERBS:
-        verb = importlib.import_module(f"kuijia.cli.{name}")
-        sentence: str = vars(verb).get("HELP", VERBS[name])
+    for name, sentence in VERBS.items():
         parser = argparse.ArgumentParser(
             prog=f"kuijia {name}", description=sentence, formatter_class=_Formatter, add_help=False
         )
-        verb.configure(parser)
+        load_verb(name).configure(parser)
         add_common_options(parser)
         yield name, sentence, parser
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 _FENCE = re.compile(r"^( *)(```+|~~~+)([^\n`]*)$")
 _COMMENT = re.compile(r"<!--\s*(.*?)\s*-->", re.DOTALL)
 _LINK = re.compile(r"(?<!\\)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^()\s]+(?:\([^()\s]*\)[^()\s]*)*)\)")
-_CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+_CODE = re.compile(r"(?P<ticks>`+)(?!`)(?:(?!\n\n).)+?(?<!`)(?P=ticks)(?!`)", re.DOTALL)
+_CODE_OR_COMMENT = re.compile(rf"(?P<code>{_CODE.pattern})|<!--.*?-->", re.DOTALL)
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
 _ID = re.compile(r"<a\s+(?:id|name)=\"([^\"]+)\"")
 
@@ -95,7 +96,9 @@ def without_fences(page: str) -> str:
             kept.append("")
         else:
             kept.append(line)
-    return _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), "\n".join(kept))
+    return _CODE_OR_COMMENT.sub(
+        lambda match: match[0] if match["code"] else "\n" * match[0].count("\n"), "\n".join(kept)
+    )
 
 
 def links_of(page: str) -> Iterator[tuple[int, str]]:

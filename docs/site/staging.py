@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from docs.site.markdown import headings_of, links_of, with_links
+from docs.site.notebooks import notebook_page
 
 OWN_FOLDER = "site"
 """Folder of `docs/` that holds this code and is no part of the site."""
@@ -76,12 +77,24 @@ class Stage:
         if file.is_dir():
             place /= "files.md"
             self._list_folder(file, place)
+        elif file.suffix == ".ipynb":
+            place = place.with_suffix(".md")
+            self._stage_notebook(file, place)
         elif file not in self._copied and file.suffix != ".md":
             (self.folder / place).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, self.folder / place)
             self._copied.add(file)
         fragment = f"#{parts.fragment}" if parts.fragment else ""
         return f"{os.path.relpath(place, staged.parent)}{fragment}"
+
+    def _stage_notebook(self, notebook: Path, place: Path) -> None:
+        if notebook in self._copied:
+            return
+        self._copied.add(notebook)
+        page = notebook_page(notebook)
+        self.write(str(place), page.text)
+        for name, picture in page.pictures.items():
+            (self.folder / place.parent / name).write_bytes(picture)
 
     def _list_folder(self, folder: Path, place: Path) -> None:
         """Write a page in the place of a folder, from which its files can be downloaded."""
@@ -137,7 +150,7 @@ def _toctrees(root: Path) -> str:
     trees = []
     for section, pages in listed.items():
         places = [stage.place_of(page).with_suffix("").as_posix() for page in pages]
-        entries = "\n".join([*places, *GENERATED.get(section, ())])
+        entries = "\n".join([*GENERATED.get(section, ()), *places])
         trees.append(f"```{{toctree}}\n:hidden:\n:caption: {section}\n\n{entries}\n```\n")
     staged = {page for pages in listed.values() for page in pages} | {root / "docs" / "README.md"}
     others = [stage.place_of(page).with_suffix("").as_posix() for page in pages_of(root) if page not in staged]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
 from experiments.results.text_table import aligned
+from kuijia_base.additions import Addition, all_additions
+from kuijia_base.errors import InputError
 from testbed.lab.other_grounds import OtherGrounds, examine_other_grounds
 from testbed.machine.machine import Machine, examine_machine
 
@@ -19,14 +21,19 @@ def configure(_parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     machine = examine_machine()
     others = examine_other_grounds()
+    additions = [(each, _problem_with(each)) for each in all_additions()]
     if args.json:
         problems = [{"problem": problem, "expected": expected} for problem, expected in machine.obstacles]
         report = {**asdict(machine), "can_emulate": not problems, "obstacles": problems}
         report |= {"consequences": machine.consequences, "known_faults": machine.known_faults}
         other_grounds = {**asdict(others), "advice": others.advice}
-        print(json.dumps({**report, "other_grounds": other_grounds}, indent=2))
+        added = [
+            {"package": each.package, "kind": each.kind, "name": each.name, "problem": problem}
+            for each, problem in additions
+        ]
+        print(json.dumps({**report, "other_grounds": other_grounds, "additions": added}, indent=2))
     else:
-        print("\n".join(_lines(machine, others)))
+        print("\n".join([*_lines(machine, others), *_section("Installed packages add:", map(_added, additions))]))
     return 1 if machine.obstacles else 0
 
 
@@ -69,9 +76,24 @@ def _lines(machine: Machine, others: OtherGrounds) -> list[str]:
     return [*lines, "", *verdict, *faults, *_section("Beyond the emulation:", others.advice)]
 
 
-def _section(title: str, sentences: Sequence[str]) -> list[str]:
+def _section(title: str, sentences: Iterable[str]) -> list[str]:
     """Return the lines of a paragraph; none without sentences."""
-    return ["", title, *(f"  {sentence}" for sentence in sentences)] if sentences else []
+    lines = [f"  {sentence}" for sentence in sentences]
+    return ["", title, *lines] if lines else []
+
+
+def _problem_with(addition: Addition) -> str | None:
+    """Return why an addition cannot be loaded, None if it can."""
+    try:
+        addition.load(object)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def _added(addition: tuple[Addition, str | None]) -> str:
+    each, problem = addition
+    return problem or f"{each.kind} {each.name}, by {each.package}"
 
 
 def _of_the_kernel(machine: Machine) -> dict[str, bool]:

@@ -61,4 +61,5 @@ def test_a_repeated_heading_gets_a_number() -> None:
 
 
 def test_links_in_code_are_none() -> None:
-    assert list(links_of("a\n[b](c) `[d](e)` ![p](q.png)\n")) == [(2, "c"), (2, "q.png")]
+    page = "a\n[b](c) `[d](e)` ![p](q.png)\n<!-- [f](g)\n -->`<!-- h -->` [i](j) `k`\n"
+    assert list(links_of(page)) == [(2, "c"), (2, "q.png"), (4, "j")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ from docs.site.api_pages import PUBLIC, api_pages, missing_modules
 from docs.site.command_pages import commands_page
 from docs.site.links import broken_in_site
 from docs.site.markdown import anchors_of, links_of
+from docs.site.notebooks import notebook_page
 from docs.site.schema_pages import schemas_of, schemas_page
 from docs.site.staging import Stage
 from kuijia.cli.verbs import VERBS
@@ -75,6 +78,28 @@ def test_pages_are_staged_with_links_that_fit_their_new_places(tmp_path: Path) -
     assert ":caption: First\n\nmore\nproject/readme\n```" in staged["index.md"]
     assert "- [p.svg](p.svg)" in (stage.folder / "data" / "files.md").read_text(encoding="utf-8")
     assert (stage.folder / "files" / "lib" / "code.py").is_file()
+
+
+def test_a_notebook_becomes_a_page_with_its_outputs(tmp_path: Path) -> None:
+    picture = base64.b64encode(b"PNG").decode()
+    outputs = [
+        {"output_type": "stream", "name": "stdout", "text": ["two\n", "lines\n"]},
+        {"output_type": "stream", "name": "stderr", "text": "progress"},
+        {"output_type": "display_data", "data": {"image/png": picture, "text/plain": "<Figure>"}},
+        {"output_type": "execute_result", "data": {"text/html": "<b>4</b>", "text/plain": "4"}},
+        {"output_type": "execute_result", "data": {"text/plain": ["5"]}},
+    ]
+    cells = [
+        {"cell_type": "markdown", "source": ["# First\n", "words"]},
+        {"cell_type": "code", "source": "2 + 2", "outputs": outputs},
+    ]
+    (tmp_path / "first.ipynb").write_text(json.dumps({"cells": cells, "nbformat": 4}), encoding="utf-8")
+    page = notebook_page(tmp_path / "first.ipynb")
+    assert page.pictures == {"first-1.png": b"PNG"}
+    assert page.text == (
+        "---\norphan: true\n---\n\n# First\nwords\n\n```python\n2 + 2\n```\n\n```text\ntwo\nlines\n```\n\n"
+        "![output](first-1.png)\n\n```{raw} html\n<b>4</b>\n```\n\n```text\n5\n```\n"
+    )
 
 
 def test_a_broken_link_of_the_site_is_found(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from experiments import registry
 from kuijia.cli.main import main
 from kuijia_base import additions
 from kuijia_base.errors import InputError
-from te_solver.failure_schemes.registry import all_schemes, failure_scheme
+from te_solver.failure_schemes.registry import all_schemes, failure_scheme, switch_schemes
 from te_solver.programs.registry import find_objective, objective_names
 from te_solver.topology_file import load_topology
 from tests.plugins.packages import install
@@ -110,6 +110,7 @@ def test_of_two_packages_with_one_name_the_first_counts(
         )
     with caplog.at_level(logging.WARNING):
         assert type(failure_scheme("fancy")).__module__ == "aardvark"
+        assert "fancy" in [each.name for each in switch_schemes()]
     assert "package zebra 1.0: scheme 'fancy' has a name that is taken" in caplog.text
 
 

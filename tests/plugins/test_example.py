@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 
 from experiments import registry
+from kuijia.cli import doctor
 from kuijia.cli.main import main
 from kuijia_base import additions
 from te_solver.programs.registry import objective_names
 from te_solver.schemes.registry import scheme_names
 from te_solver.topology_file import topology_formats
 from tests.plugins.packages import EXAMPLE, entry_points_of_example, install_example
+from tests.testbed.lab.test_other_grounds import ALL
+from tests.testbed.machine.test_machine import ABLE
 
 DEMANDS = "source,target,rate\nparis,berlin,1500\n"
 EDGES = "paris london 1000\nlondon berlin 1000\nparis berlin\n"
@@ -23,8 +26,8 @@ EDGES = "paris london 1000\nlondon berlin 1000\nparis berlin\n"
 
 @pytest.fixture(autouse=True)
 def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install_example(tmp_path / "installed", monkeypatch)
     registry.all_experiments()  # ours are registered once, by their import
+    install_example(tmp_path / "installed", monkeypatch)
     monkeypatch.setattr(registry, "_registered", dict(registry._registered))
     monkeypatch.chdir(tmp_path)
     additions._imported.cache_clear()
@@ -82,6 +85,19 @@ def test_its_experiment_is_listed_and_runs(capsys: pytest.CaptureFixture[str]) -
     assert main(["run", "hops", "-o", "out"]) == 0
     assert Path("out/hops.txt").read_text(encoding="utf-8") == capsys.readouterr().out
     assert main(["run", "hops", "--capacity", "3", "-o", "out"]) == 2
+
+
+def test_doctor_names_what_it_adds(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(doctor, "examine_machine", lambda: ABLE)
+    monkeypatch.setattr(doctor, "examine_other_grounds", lambda: ALL)
+    assert main(["doctor"]) == 0
+    assert "Installed packages add:\n  experiment hops, by kuijia-example 1.0\n" in capsys.readouterr().out
+    monkeypatch.setitem(sys.modules, "kuijia_example.transports", None)
+    additions._imported.cache_clear()
+    assert main(["doctor", "--json"]) == 0
+    added = {each["name"]: each["problem"] for each in json.loads(capsys.readouterr().out)["additions"]}
+    assert added.pop("eager-dctcp").startswith("package kuijia-example 1.0: transport 'eager-dctcp' cannot be loaded")
+    assert added == {"hops": None, "half-full": None, "drop-victims": None, "edge-list": None}
 
 
 def test_nothing_of_ours_names_it() -> None:
