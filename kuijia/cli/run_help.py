@@ -57,7 +57,7 @@ class Chosen(argparse.Action):
             return _Selected(f"{prog} {chosen.name}", options_of(chosen), about)
 
         # argparse takes any function that returns a formatter, but its types name a class
-        parser.formatter_class = formatter  # type: ignore[assignment]
+        parser.formatter_class = formatter
 
 
 class _Selected(argparse.HelpFormatter):
