@@ -56,7 +56,6 @@ class Chosen(argparse.Action):
             about = f"{chosen.title} ({chosen.reproduces}). Backends: {', '.join(chosen.backends)}."
             return _Selected(f"{prog} {chosen.name}", options_of(chosen), about)
 
-        # argparse takes any function that returns a formatter, but its types name a class
         parser.formatter_class = formatter
 
 

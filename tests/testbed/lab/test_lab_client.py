@@ -84,9 +84,9 @@ def test_a_service_that_dies_at_once_is_told_of(monkeypatch: pytest.MonkeyPatch)
     ("said", "error"),
     [
         (b"", "lab 1-up died before it answered"),
-        (b"[" * 2000 + b"\n", "lab 1-up did not send a valid answer, but 2,001 other bytes"),
+        (b"[" * 2000 + b"\n", "lab 1-up did not send a valid answer, but 2001 other bytes"),
         (b'{"error": 7}\n', "lab 1-up did not send a valid answer, but 13 other bytes"),
-        (b'"' + b"x" * 5000 + b'"\n', "lab 1-up did not send a valid answer, but 4,097 other bytes"),
+        (b'"' + b"x" * 5000 + b'"\n', "lab 1-up did not send a valid answer, but 4097 other bytes"),
     ],
 )
 def test_an_answer_that_is_none_is_one_error(
