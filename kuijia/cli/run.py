@@ -62,8 +62,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--capacity",
         type=positive_rate,
-        metavar="MBITS",
-        help="capacity of a link in Mbit/s; published rates are scaled to it"
+        metavar="RATE",
+        help="capacity of a link, in Mbit/s or as in 10M; published rates are scaled to it"
         f" (default: {DEFAULT_CAPACITY:g}, with table2 and table3 {LOWER_CAPACITY:g} on a machine too slow for that)",
     )
     parser.add_argument(
