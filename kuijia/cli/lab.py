@@ -261,8 +261,8 @@ def _queue_table(queues: Sequence[Mapping[str, Any]]) -> list[str]:
             f"{queue['sent_bytes']}",
             f"{queue['dropped_packets']}",
             f"{queue['waiting_packets']}",
-            "-" if queue["rate"] is None else f"{queue['rate']:.3f}",
+            "-" if queue["rate"] is None else rate(queue["rate"]),
         )
         for queue in queues
     ]
-    return text_table(("queue", "sent packets", "sent bytes", "dropped", "waiting", "Mbit/s now"), rows)
+    return text_table(("queue", "sent packets", "sent bytes", "dropped", "waiting", "rate now"), rows)
