@@ -30,11 +30,13 @@ def positive_rate(text: str) -> float:
     return value
 
 
-def positive_number_within(least: float, most: float, expected: str) -> Callable[[str], float]:
-    """Return a parser of positive numbers from `least` to `most`; errors end in `expected`."""
+def positive_number_within(
+    least: float, most: float, expected: str, parse: Callable[[str], float] = positive_number
+) -> Callable[[str], float]:
+    """Return a parser of positive numbers, or of rates by `parse`, from `least` to `most`; errors end in `expected`."""
 
     def number(text: str) -> float:
-        value = positive_number(text)
+        value = parse(text)
         if not least <= value <= most:
             raise argparse.ArgumentTypeError(f"{quoted(text)}, expected {expected}")
         return value

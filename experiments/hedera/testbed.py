@@ -18,7 +18,7 @@ from experiments.registry import Outcome, Settings, experiment
 from experiments.results.stored_files import each_file
 from hedera.matrices import authors_matrices
 from hedera.options import SHORTEST_PERIOD
-from kuijia_base.option_values import different_ones, positive_number_within
+from kuijia_base.option_values import different_ones, positive_number_within, positive_rate
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from testbed.network.queues import MAX_CAPACITY, MIN_CAPACITY
@@ -47,10 +47,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--nic-rate",
-        type=positive_number_within(MIN_CAPACITY, MAX_CAPACITY, f"{MIN_CAPACITY:g} to {MAX_CAPACITY:g} Mbit/s"),
+        type=positive_number_within(
+            MIN_CAPACITY, MAX_CAPACITY, f"{MIN_CAPACITY:g} to {MAX_CAPACITY:g} Mbit/s", positive_rate
+        ),
         default=DEFAULT_NIC_RATE,
-        metavar="MBITS",
-        help=f"rate of every cable (default: {DEFAULT_NIC_RATE:g})",
+        metavar="RATE",
+        help=f"rate of every cable, in Mbit/s or as in 10M (default: {DEFAULT_NIC_RATE:g})",
     )
     group.add_argument(
         "--period",

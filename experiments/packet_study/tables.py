@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from experiments.results.text_table import text_table
+from kuijia_base.quantities import significant
 from simulator.packet.simulation import Simulation
 from simulator.packet.summary import FlowTable
 
@@ -136,9 +137,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 def _short(value: float | None) -> str:
     """Return four digits, without an exponent."""
-    if value is None:
-        return "-"
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return "-" if value is None else significant(value)
 
 
 def _known(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:

@@ -70,7 +70,7 @@ def html_report(study: Study, provenance: Provenance, seed: int = 1) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "rate": rate, "rate_of": _rate_of, "span": span}
+    environment.filters |= {"percent": percent, "rate": rate, "rate_of": _rate_of, "counted": counted, "span": span}
     places = mapped(study.topology, seed)
     maps = (("all traffic", OLD), ("aboriginal traffic, whose own tunnels survive", ABORIGINAL))
     schemes = [

@@ -115,17 +115,22 @@ def network_map(study: Study, contender: Contender, places: Positions, roles: Se
 
 
 def _without_overlap(dots: Sequence[MapNode], study: Study) -> list[MapNode]:
-    """Return the nodes with only those names that cover no other name; those of nodes with many links come first."""
+    """Return the nodes with names above or below them that cover no other name, those with many links first."""
     taken: list[tuple[float, float, float]] = []
     shown: dict[int, MapNode] = {}
     degree = [len(study.topology.neighbours[node]) for node in study.topology.nodes]
     for number in sorted(range(len(dots)), key=lambda number: -degree[number]):
         dot = dots[number]
-        half, y = len(dot.label) * _LETTER / 2, dot.y + dot.label_below
-        covers = any(abs(dot.x - x) < half + other and abs(y - row) < _LINE_HEIGHT for x, row, other in taken)
-        shown[number] = replace(dot, label="") if covers else dot
-        if dot.label and not covers:
-            taken.append((dot.x, y, half))
+        half = len(dot.label) * _LETTER / 2
+        for below in (dot.label_below, _ABOVE + _BELOW - dot.label_below):
+            y = dot.y + below
+            if not any(abs(dot.x - x) < half + other and abs(y - row) < _LINE_HEIGHT for x, row, other in taken):
+                shown[number] = replace(dot, label_below=below)
+                break
+        else:
+            shown[number] = replace(dot, label="")
+        if shown[number].label:
+            taken.append((dot.x, dot.y + shown[number].label_below, half))
     return [shown[number] for number in range(len(dots))]
 
 

@@ -28,6 +28,7 @@ from kuijia_base.errors import InputError, KuijiaError, UnsoundError, key_path
 from kuijia_base.option_values import positive_rate, whole_number
 from kuijia_base.quantities import rate
 from te_solver.demands import Demand
+from te_solver.formats.notes import counted
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_to_json
 from te_solver.topology import Link, Topology
@@ -201,10 +202,11 @@ def _status_lines(status: dict[str, Any]) -> list[str]:
     controller = status["controller"]
     tables = f"{status['layout']} queues, tagging {status['tagging']}, pipeline {status['pipeline']}"
     alive = f"process {controller['pid']}" if controller["pid"] is not None else "dead"
+    switches = counted(len(controller["switches"]), "switch", "switches")
     lines = [
         f"lab {status['lab']}: {status['topology']}, scheme {status['scheme']}, {status['datapath']} datapath",
         f"tables: {tables}, liveness by {status['liveness']}",
-        f"controller: {controller['framework']}, {alive}, {len(controller['switches'])} switches connected",
+        f"controller: {controller['framework']}, {alive}, {switches} connected",
         "",
         *_link_table(status["links"]),
         "",
@@ -259,8 +261,8 @@ def _queue_table(queues: Sequence[Mapping[str, Any]]) -> list[str]:
             f"{queue['sent_bytes']}",
             f"{queue['dropped_packets']}",
             f"{queue['waiting_packets']}",
-            "-" if queue["rate"] is None else f"{queue['rate']:.3f}",
+            "-" if queue["rate"] is None else rate(queue["rate"]),
         )
         for queue in queues
     ]
-    return text_table(("queue", "sent packets", "sent bytes", "dropped", "waiting", "Mbit/s now"), rows)
+    return text_table(("queue", "sent packets", "sent bytes", "dropped", "waiting", "rate now"), rows)

@@ -35,14 +35,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     links.add_argument(
         "--rate",
         type=values.rate,
-        metavar="MBITS",
-        help="Mbit/s of hosts' links (default: 10000; at a topology's node, the rate of its outgoing links)",
+        metavar="RATE",
+        help="rate of hosts' links, Mbit/s or as in 10G (default: 10G; at a node of a topology, that of its links)",
     )
     links.add_argument(
         "--fabric-rate",
         type=values.rate,
-        metavar="MBITS",
-        help="leaf-spine, dumbbell: Mbit/s of links between switches (default: as hosts')",
+        metavar="RATE",
+        help="leaf-spine, dumbbell: rate of links between switches (default: as hosts')",
     )
     links.add_argument(
         "--delay",

@@ -12,6 +12,7 @@ from pathlib import Path
 from experiments.registry import Experiment, Settings, all_experiments, find_experiment, refuse_unheeded
 from experiments.sweep.workers import add_workers, refuse_workers
 from kuijia.cli.notes import print_notes
+from kuijia.cli.run_help import Chosen, shorten_help
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from kuijia_base.errors import InputError, InterruptedWorkError, KuijiaError
 from kuijia_base.extras import command_for, is_installed
@@ -50,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     experiments = all_experiments()
     names = ", ".join(each.name for each in experiments)
     backends = sorted({backend for each in experiments for backend in each.backends})
-    parser.add_argument("experiment", metavar="EXPERIMENT", help=f"one of {names}")
+    parser.add_argument("experiment", action=Chosen, metavar="EXPERIMENT", help=f"one of {names}")
     parser.add_argument("--backend", choices=backends, help="backend to measure on (default: the experiment's first)")
     parser.add_argument(
         "--inventory", metavar="FILE", help="the boxes to measure on, for --backend boxes (docs/boxes.md)"
@@ -61,8 +62,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--capacity",
         type=positive_rate,
-        metavar="MBITS",
-        help="capacity of a link in Mbit/s; published rates are scaled to it"
+        metavar="RATE",
+        help="capacity of a link, in Mbit/s or as in 10M; published rates are scaled to it"
         f" (default: {DEFAULT_CAPACITY:g}, with table2 and table3 {LOWER_CAPACITY:g} on a machine too slow for that)",
     )
     parser.add_argument(
@@ -93,6 +94,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_workers(parser)
     for configure_family in dict.fromkeys(each.configure for each in experiments):
         configure_family(parser)
+    shorten_help(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -36,8 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--nic-rate",
         type=positive_rate,
         default=_DEFAULTS.nic_rate,
-        metavar="MBIT/S",
-        help="rate of all links of the fat-tree (default: %(default)g)",
+        metavar="RATE",
+        help="rate of all links of the fat-tree, in Mbit/s or as in 10G (default: %(default)g)",
     )
     parser.add_argument(
         "--placement",

@@ -130,7 +130,7 @@ def _capacities(summary: TopologySummary, listed: int | None) -> str:
     by_links = sorted(summary.capacities.items(), key=lambda each: -each[1])
     shown = ", ".join(f"{counted(links, 'link')} of {rate(capacity)}" for capacity, links in by_links[:listed])
     left_out = len(by_links) - listed if listed is not None else 0
-    return f"{shown} and {left_out} other values (-v lists them)" if left_out > 0 else shown
+    return f"{shown} and {counted(left_out, 'other value')} (-v lists all)" if left_out > 0 else shown
 
 
 def _delays(summary: TopologySummary) -> str:

@@ -27,6 +27,8 @@ VERBS: Mapping[str, str] = {
     "uml": "run a command on a kernel with Open vSwitch's datapath and link delays: user-mode Linux",
     "run": "reproduce a table or figure of the paper",
     "report": "show the results in a folder beside the published ones, as HTML and Markdown",
+    "completion": "print the script by which bash or zsh completes verbs, options and their values",
+    "manual": "write the man pages of the command and its verbs into a folder",
     "doctor": "show what this machine can and cannot do, and the consequences",
 }
 """Verbs and one line on each. The module `kuijia.cli.VERB` is imported when its verb is asked for."""

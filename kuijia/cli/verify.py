@@ -13,6 +13,7 @@ from kuijia.cli.table_options import add_plan_and_options, build
 from kuijia_app.proof.verification import Verification, Verifier
 from kuijia_base.progress import Progress
 from te_solver.failures import Failure, link_pairs, single_links, single_nodes
+from te_solver.formats.notes import counted
 from te_solver.topology import Topology
 
 _FAILURES: dict[str, Callable[[Topology], Iterator[Failure]]] = {
@@ -61,7 +62,8 @@ def _text(found: Verification, kind: str, seconds: float, listed: int | None) ->
     if listed is not None and len(found.violations) > listed:
         yield f"and {len(found.violations) - listed:,} more (-v lists all)"
     yield (
-        f"{found.header_classes:,} header classes, {found.failures:,} failures ({kind}), {found.cases:,} cases, "
-        f"{found.walks:,} paths followed hop by hop, {seconds:.2f} s"
+        f"{counted(found.header_classes, 'header class', 'header classes')}, "
+        f"{counted(found.failures, 'failure')} ({kind}), "
+        f"{counted(found.cases, 'case')}, {counted(found.walks, 'path')} followed hop by hop, {seconds:.2f} s"
     )
-    yield "sound: no violation" if found.is_sound else f"not sound: {len(found.violations):,} violations"
+    yield "sound: no violation" if found.is_sound else f"not sound: {counted(len(found.violations), 'violation')}"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kuijia.cli.notes import print_notes
+from kuijia.cli.solve_effort import SizedFinder, Watch
 from kuijia_base.errors import InputError, UnsoundError, key_path
 from kuijia_base.progress import Progress
 from simulator.flow.what_if import Contender
@@ -19,6 +20,7 @@ from te_solver.plan import Plan
 from te_solver.programs.partitioned import in_parts
 from te_solver.programs.program import Objective, Options
 from te_solver.programs.registry import FFC, MAX_THROUGHPUT
+from te_solver.programs.solver import Solver
 from te_solver.resolve import WarmThroughput
 from te_solver.schemes.interface import Scheme, SchemeOptions
 from te_solver.schemes.registry import SPLITS, make_scheme
@@ -96,10 +98,10 @@ class _Plans:
     ) -> None:
         self._asked = asked
         self._traffic: dict[str, PlannedTraffic] = {}
-        self._options = Options(protect=args.protect or 1)
+        self._watch = Watch(progress, args.partitions, predictable=False)
+        self._options = Options(protect=args.protect or 1, solver=Solver(watch=self._watch.tick))
         self._parts = args.partitions
         self._seed = args.seed
-        self._progress = progress
         self._objective = args.objective or MAX_THROUGHPUT
         if asked.plan is not None:
             _require_usable(asked.plan, asked.source)
@@ -108,7 +110,9 @@ class _Plans:
             self._solve = _on_tunnels_of(asked.plan, demands, self._options, asked.source)
         else:
             finder = TunnelFinder(topology, node_disjoint=args.node_disjoint)
-            parallel = ParallelFinder(finder, self._told("pairs have their tunnels"))
+            parallel = SizedFinder(
+                ParallelFinder(finder, self._watch.told("pairs have their tunnels")), self._watch.announce
+            )
             self._solve = lambda objective: solve(
                 topology,
                 demands,
@@ -131,7 +135,7 @@ class _Plans:
     def _program(self, name: str) -> str | Objective:
         if self._parts is None or name != MAX_THROUGHPUT:
             return name
-        return in_parts(Partitioning(self._parts, seed=self._seed), self._told("programs solved"))
+        return in_parts(Partitioning(self._parts, seed=self._seed), self._watch.told("programs solved"))
 
     def _note_unprotected(self, plan: Plan) -> None:
         exposures = (Exposure.of_paths([tunnel.nodes for tunnel in pair.tunnels]) for pair in plan.pairs)
@@ -140,10 +144,6 @@ class _Plans:
             failures = counted(plan.protected_failures, "failed edge")
             of = f"{silent} of {counted(len(plan.pairs), 'pair')}"
             print_notes(self._asked.source, [f"{FFC} sends nothing for {of}, which {failures} can cut off"])
-
-    def _told(self, what: str) -> Callable[[int, int], None]:
-        show = self._progress.patiently()
-        return lambda done, of: show(f"{done:,} of {of:,} {what}")
 
 
 def _on_tunnels_of(plan: Plan, demands: Sequence[Demand], options: Options, source: str) -> Solve:

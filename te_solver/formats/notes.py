@@ -22,4 +22,4 @@ def note_hyperedge_nodes(number: int, note: Note) -> None:
 
 def counted(number: int, what: str, plural: str = "") -> str:
     """Return text such as `1 link` or `2 links`; `plural` is for words whose plural is not made with an s."""
-    return f"{number} {what}" if number == 1 else f"{number} {plural or what + 's'}"
+    return f"{number} {what}" if number == 1 else f"{number:,} {plural or what + 's'}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kuijia_base.errors import InputError
+from kuijia_base.suggestion import meant
 
 _FOLDER = Path(__file__).parent
 
@@ -25,5 +26,6 @@ def shipped_demands(name: str) -> Path:
 
 def _shipped(name: str, suffix: str) -> Path:
     if name not in shipped_names():
-        raise InputError(name, "", "no such file or shipped network", f"a file or one of {', '.join(shipped_names())}")
+        problem = f"no such file or shipped network{meant(name, shipped_names())}"
+        raise InputError(name, "", problem, f"a file or one of {', '.join(shipped_names())}")
     return _FOLDER / f"{name}{suffix}"

@@ -54,8 +54,8 @@ def test_the_summary_says_what_was_allocated_and_what_is_full(capsys: pytest.Cap
         "   90.0%  a -> b: 9 of 10 Mbit/s",
         "",
         "pairs with fewer than 3 edge-disjoint tunnels: 2 of 2",
-        "  a -> b: 1 of its 1 tunnels are edge-disjoint",
-        "  a -> c: 1 of its 1 tunnels are edge-disjoint",
+        "  a -> b: 1 of its 1 tunnel is edge-disjoint",
+        "  a -> c: 1 of its 1 tunnel is edge-disjoint",
     ]
 
 
@@ -95,7 +95,7 @@ def test_the_summary_of_a_plan_that_protects_says_what_is_set_aside(
         "  a -> d",
         "",
         "pairs with fewer than 2 edge-disjoint tunnels: 1 of 2",
-        "  a -> d: 1 of its 2 tunnels are edge-disjoint",
+        "  a -> d: 1 of its 2 tunnels is edge-disjoint",
     ]
 
 

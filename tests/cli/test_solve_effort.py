@@ -41,7 +41,7 @@ def test_a_large_program_is_announced_with_its_memory_and_time(monkeypatch: pyte
     assert told.getvalue() == ""
     watch.announce(LARGE)
     (line,) = told.getvalue().splitlines()
-    assert line.startswith("38,612 pairs have 115,836 tunnels: solving takes about 1.3 GB of memory and ")
+    assert line.startswith("38,612 pairs have 115,836 tunnels: solving takes about 1.5 GB of memory and 72 s")
     in_parts, told_of_parts = watched(8)
     in_parts.announce(LARGE)
     assert told_of_parts.getvalue().endswith(" MB of memory\n") or told_of_parts.getvalue().endswith(" GB of memory\n")
@@ -67,12 +67,12 @@ def test_the_time_of_several_programs_is_added_up() -> None:
 
 def test_an_estimate_is_shown_until_it_has_passed() -> None:
     watch, told = watched(None)
-    watch.announce(Effort(10, 30, 90_000))
+    watch.announce(Effort(10_000, 29_000, 90_000))
     watch.tick(0.1)
     watch.tick(5000.0)
     first, second = told.getvalue().splitlines()
     assert ", about " in first
-    assert second == "solving a program of 30 tunnels: 83 min so far"
+    assert second == "solving a program of 29,000 tunnels: 83 min so far"
 
 
 def test_long_calls_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,8 +67,8 @@ def test_many_capacities_are_cut_unless_asked_for_in_full(folder: Path, capsys: 
     (folder / "many.yaml").write_text(f"directed: true\nnodes: [a, {nodes}]\nlinks:\n{links}")
     assert main(["topology", "describe", "many.yaml"]) == 0
     summary = capsys.readouterr().out
-    assert "1 link of 1 Mbit/s and 2 other values (-v lists them); 55 Mbit/s in all\n" not in summary
-    assert " and 2 other values (-v lists them); 55 Mbit/s in all\n" in summary
+    assert "1 link of 1 Mbit/s and 2 other values (-v lists all); 55 Mbit/s in all\n" not in summary
+    assert " and 2 other values (-v lists all); 55 Mbit/s in all\n" in summary
     assert "10 links, 10 of them without their reverse\n" in summary
     assert "  delay              2 ms to 2 ms, median 2 ms\n" in summary
     assert "edge-disjoint paths (ordered pairs of nodes)\n    1         10    9.1%\n" in summary

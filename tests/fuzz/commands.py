@@ -24,7 +24,7 @@ _LARGEST_LEGAL = 999
 
 _WORK: Mapping[str, Sequence[str]] = {
     "solve": ("kuijia.cli.solve._plan",),
-    "whatif": ("kuijia.cli.whatif._contenders",),
+    "whatif": ("kuijia.cli.whatif_contenders.contenders",),
     "packet": ("kuijia.cli.packet._results",),
     "crosscheck": ("kuijia.cli.crosscheck.cross_check",),
     "controller": ("kuijia.cli.controller.run_application",),
@@ -75,8 +75,7 @@ _GOOD: Mapping[str, Sequence[str]] = {
     "inventory": ("inventory.yaml",),
     "experiment": ("fig4", "table2", "gscale", "cqrd-exp2", "hedera-testbed"),
     "layout": ("plain", "layout.yaml"),
-    "failures": ("links", "nodes,pairs", "failures.csv"),
-    "fail": ("s1-s4", "s2"),
+    "failures": ("links", "nodes,pairs", "failures.csv", "s1-s4", "s2"),
     "probabilities": ("probabilities.csv",),
     "schemes": ("kuijia", "ffc,recompute"),
     "sizes": ("web-search", "sizes.cdf", "1500"),

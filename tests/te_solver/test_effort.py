@@ -20,9 +20,30 @@ def test_parts_begin_above_a_size_of_one_class() -> None:
     assert parts_for([*demands(15_000), *demands(15_000, 1)]) is None
 
 
-@pytest.mark.parametrize(("hops", "measured"), [(44_786, 160e6), (134_035, 226e6), (269_037, 324e6), (541_158, 513e6)])
-def test_memory_of_a_program_is_near_the_measured_one(hops: int, measured: float) -> None:
-    assert Effort(1, 3, hops).memory == pytest.approx(measured, rel=0.1)
+@pytest.mark.parametrize(
+    ("tunnels", "hops", "megabytes", "seconds"),
+    [
+        (17_983, 269_037, 324, None),
+        (35_941, 541_158, 513, 8.1),
+        (60_806, 914_716, 801, 20.1),
+        (67_018, 1_363_960, 1022, 21.5),
+        (115_792, 2_827_464, 1745, 72.2),
+    ],
+)
+def test_memory_and_time_of_a_program_are_near_the_measured_ones(
+    tunnels: int, hops: int, megabytes: float, seconds: float | None
+) -> None:
+    effort = Effort(tunnels // 3, tunnels, hops)
+    assert effort.memory == pytest.approx(megabytes * 1e6, rel=0.1)
+    assert seconds is None or effort.seconds == pytest.approx(seconds, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("tunnels", "hops", "parts", "megabytes"),
+    [(159_128, 800_000, 9, 860), (638_210, 5_100_000, 35, 1212), (2_270_606, 22_000_000, 126, 3030)],
+)
+def test_memory_of_parts_is_near_the_measured_one(tunnels: int, hops: int, parts: int, megabytes: float) -> None:
+    assert Effort(tunnels // 4, tunnels, hops).memory_in_parts(parts, 2) == pytest.approx(megabytes * 1e6, rel=0.12)
 
 
 def test_parts_take_less_memory_than_one_program() -> None:

@@ -162,7 +162,7 @@ def test_a_study_in_which_nothing_is_lost_has_its_page() -> None:
     of = study()
     beside = Failure("spur", ((ENDS[1], "alone"),))
     page = Page(html_report(study((beside,)), PROVENANCE))
-    assert "Nothing is lost in 1 of 1 failures." in page.words
+    assert "Nothing is lost in 1 of 1 failure." in page.words
     assert set(figures(study((beside,)))) == set(figures(of))
 
 
