@@ -11,6 +11,7 @@ EXTRAS: Mapping[str, tuple[str, str]] = {
     "distributed": ("distributed", "cluster"),
     "matplotlib": ("matplotlib", "plot"),
     "os_ken": ("os-ken", "controller"),
+    "topohub": ("topohub", "networks"),
 }
 """Modules that some parts import, with their package and the extra that installs it."""
 
@@ -56,4 +57,6 @@ def missing_package(error: ImportError) -> KuijiaError | None:
     module = (error.name or "").partition(".")[0]
     if module in _OF_UNIX:
         return UnfitSystemError(f"this command runs only on Linux ({module} is missing)")
+    if module == "mininet":
+        return UnfitSystemError("this command needs Mininet: the Debian package mininet, and a venv that sees it")
     return MissingPackageError(module) if module in EXTRAS and not is_installed(module) else None

@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from kuijia_base.errors import InputError
+from kuijia_base.extras import command_for
 from te_solver.demands import Demand
 from te_solver.formats.demand_sum import DemandSum
 from te_solver.formats.draft import NetworkDraft
@@ -69,7 +70,7 @@ def _network(name: str) -> dict[str, Any]:
     try:
         import topohub  # noqa: PLC0415  # large, and needed by those only who ask for its networks
     except ImportError as error:
-        expected = "it, which `pip install topohub` brings"
+        expected = f"it, which `{command_for('topohub')}` brings"
         raise InputError(name, "", "the package topohub is not installed", expected) from error
     # The key becomes a path inside the package: nothing else may come of it.
     if not _KEY.fullmatch(key):

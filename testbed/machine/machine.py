@@ -39,6 +39,8 @@ _VERSION_OPTION = {"ip": "-V", "tc": "-V", "mnexec": "-v"}
 _FRAMEWORKS = ("os-ken", "c65ryu")
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 
+_MININET = "the package mininet, and a venv that sees it"
+
 _QDISCS = {
     "htb": "htb",
     "tbf": "tbf rate 1mbit burst 4000 limit 4000",
@@ -95,9 +97,7 @@ class Machine:
             if version is not None and is_older(version, oldest):
                 found.append((f"{program} {version} is too old", f"version {dotted(oldest)} or later"))
         if self.mininet is None:
-            found.append(
-                (f"Mininet is not importable by Python {self.python}", "the package mininet, and a venv that sees it")
-            )
+            found.append((f"Mininet is not importable by Python {self.python}", _MININET))
         if not any(self.frameworks.values()):
             found.append(("neither os-ken nor c65ryu is installed", command_for("os_ken")))
         if not self.is_root:
@@ -179,6 +179,13 @@ def require_emulation() -> Machine:
         problems, expectations = zip(*machine.obstacles, strict=True)
         raise InputError("testbed", "", "; ".join(problems), "; ".join(expectations))
     return machine
+
+
+def require_mininet() -> None:
+    """Raise InputError if this Python cannot import Mininet, without which a lab's modules cannot be imported."""
+    if mininet_version() is None:
+        problem = f"Mininet is not importable by Python {platform.python_version()}"
+        raise InputError("testbed", "", problem, _MININET)
 
 
 def mininet_version() -> str | None:

@@ -141,6 +141,11 @@ def test_without_traffic_the_summary_still_stands(folder: Path, capsys: pytest.C
     assert "  no link carries traffic\n" in summary
 
 
+def test_compiled_code_prints_nothing_beside_json(capfd: pytest.CaptureFixture[str]) -> None:
+    assert solve("line.yaml line.csv --json") == 0
+    assert capfd.readouterr().out.startswith("{")
+
+
 def test_json_is_the_plan_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     assert solve("line.yaml line.csv --json -o plan.json --plot plan.png") == 0
     printed = capsys.readouterr().out

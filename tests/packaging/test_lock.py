@@ -9,7 +9,7 @@ import pytest
 from tests.packaging.project_lists import ROOT, project_lists
 
 REQUIREMENTS = ROOT / "requirements"
-EXTRAS = ("plot", "controller", "ryu", "cluster", "notebook", "solvers", "test")
+EXTRAS = ("plot", "networks", "controller", "ryu", "cluster", "notebook", "solvers", "test")
 """Those that `./run` installs."""
 
 NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -78,5 +78,6 @@ def test_without_the_package_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(InputError) as raised:
         load_topology("topohub:topozoo/Abilene")
     assert str(raised.value) == (
-        "topohub:topozoo/Abilene: the package topohub is not installed, expected it, which `pip install topohub` brings"
+        "topohub:topozoo/Abilene: the package topohub is not installed, "
+        "expected it, which `pip install 'kuijia[networks]'` brings"
     )
