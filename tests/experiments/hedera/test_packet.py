@@ -15,10 +15,13 @@ import pytest
 from experiments.hedera import testbed
 from experiments.hedera.alternatives import centre_of
 from experiments.hedera.backends_report import parts_by_backend
+from experiments.hedera.large_run import exhibits as exhibits_of_large
+from experiments.hedera.packet.arrivals import ArrivalCase, run_arrivals
 from experiments.hedera.packet.forwarding import Forwarding, reverse_of
 from experiments.hedera.packet.matrices import MatrixCase, run_case
 from experiments.hedera.packet.network import PacketNetwork
 from experiments.hedera.packet.options import PacketOptions, refuse_packet_options
+from experiments.hedera.packet.readings_report import published as published_readings
 from experiments.hedera.packet.shuffle import ShuffleCase, run_shuffle_case, transfers_from
 from experiments.hedera.packet.testbed_run import emulated_parts
 from experiments.hedera.shuffle_cases import receivers_of
@@ -32,6 +35,7 @@ from hedera.fat_tree import FatTree
 from hedera.flows import TCP, FlowKey
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.tables import Routing
+from kuijia.cli.main import main
 from kuijia_base.errors import InputError
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs/results/hedera"
@@ -236,3 +240,47 @@ def test_addresses_are_those_of_the_paper() -> None:
     network = PacketNetwork(ECMP, 4, SLOW, 1.0, OPTIONS, seed=1)
     network.add([(0, 5)], [20000], [0.0])
     assert network.keys[0].target == IPv4Address("10.1.0.3")
+
+
+def arrivals(scheme: str, seed: int = 1) -> ArrivalCase:
+    return ArrivalCase(scheme, 4, 0.6, "data-mining", 1.0, 0.1, seed, OPTIONS)
+
+
+@pytest.mark.parametrize("scheme", [ECMP, FIRST_FIT, NON_BLOCKING])
+def test_flows_come_and_go_with_the_same_goodput_as_in_the_flow_model(scheme: str) -> None:
+    found = run_arrivals(None, arrivals(scheme))
+    assert found["flows"] > 3
+    # Hosts send .96 of their cable in packets, .78 or more in the flow model.
+    assert 0.9 < found["packet"]["goodput"] / found["flow"]["goodput"] < 1.35
+    assert abs(found["packet"]["finished"] - found["flow"]["finished"]) <= 1
+    assert found == run_arrivals(None, arrivals(scheme))
+
+
+def test_rounds_on_arrays_place_the_elephants_that_run_and_nothing_else() -> None:
+    hashed, placed = (run_arrivals(None, arrivals(scheme, seed=3)) for scheme in (ECMP, FIRST_FIT))
+    assert hashed["packet"]["elephants per round"] == 0
+    assert 0 < placed["packet"]["elephants per round"] <= placed["flows"]
+
+
+def test_arriving_flows_in_packets_are_told_beside_the_flow_model(tmp_path: Path) -> None:
+    arguments = ["--backend", "packet", "--quick", "--seconds", "0.2", "--workers", "1"]
+    assert main(["run", "hedera-8192", *arguments, "-o", str(tmp_path)]) in (0, 1)
+    data = json.loads((tmp_path / "hedera-8192.json").read_text())
+    (exhibit,) = exhibits_of_large(data)
+    assert [line.label for line in exhibit.lines][:2] == ["ecmp, packet", "ecmp, flow"]
+    assert exhibit.backend == "packet"
+
+
+def test_a_ramp_of_the_flow_model_is_refused_in_packets(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for name in ("hedera-8192", "hedera-shuffle"):
+        status = main(["run", name, "--backend", "packet", "--quick", "--ramp", "1", "-o", str(tmp_path / name)])
+        assert status == 2
+        assert "changes nothing where TCP has its own" in capsys.readouterr().err
+
+
+def test_readings_of_the_shuffle_are_relative_to_non_blocking() -> None:
+    theirs = published_readings()
+    assert theirs["host"] == pytest.approx(0.265, abs=0.001)
+    assert theirs["last"] == pytest.approx(306.4 / 226.6)
+    assert theirs[ONE_TREE] == pytest.approx(226.6 / 358.1)
+    assert theirs["gain"] == pytest.approx(358.1 / 262.0)
