@@ -5,15 +5,21 @@ from __future__ import annotations
 import argparse
 
 from experiments.hedera.large_options import LargeOptions, ramp_from
+from experiments.hedera.packet.options import NAMES, packet_options_from, refuse_packet_options
 from experiments.registry import Outcome, Settings, experiment
 from experiments.results.stored_files import each_file
-from kuijia_base.errors import quoted
+from experiments.sweep.workers import workers_from
+from kuijia_base.errors import InputError, quoted
 from kuijia_base.option_values import positive_number, positive_number_within
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.text import parse_whole
 
 _PORTS, _QUICK_PORTS = 32, 8
+_PACKET_PORTS, _QUICK_PACKET_PORTS = 16, 4
+_SECONDS, _QUICK_SECONDS = 20.0, 2.0
+_ROUNDS = 10
+"""Rounds of the scheduler in a run in packets."""
 _FEWEST_PORTS, _MOST_PORTS = 4, 64
 _LOAD = 0.4
 
@@ -24,7 +30,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--ports",
         type=_ports,
         metavar="K",
-        help=f"ports of a switch: K^3 / 4 hosts (default: {_PORTS}, with --quick {_QUICK_PORTS})",
+        help=f"ports of a switch: K^3 / 4 hosts (default: {_PORTS}, with --quick {_QUICK_PORTS}; in packets"
+        f" {_PACKET_PORTS}, with --full {_PORTS}, with --quick {_QUICK_PACKET_PORTS})",
+    )
+    group.add_argument(
+        "--seconds",
+        type=positive_number,
+        metavar="S",
+        help="with --backend packet: seconds that are simulated, with ten rounds of the scheduler"
+        f" (default: {_SECONDS:g}, with --quick {_QUICK_SECONDS:g})",
     )
     group.add_argument(
         "--arriving-load",
@@ -60,13 +74,20 @@ def _ports(text: str) -> int:
     "hedera-8192",
     title="8,192 hosts: patterns and flows that come and go under ECMP, first fit and annealing",
     reproduces="Hedera's simulator",
-    backends=("flow",),
+    backends=("flow", "packet"),
     configure=configure,
+    sweeps=True,
+    heeds=NAMES,
     ignores=("capacity", "repetitions"),
     order=440,
     reader=each_file("experiments.hedera.large_run"),
 )
 def hedera_8192(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    if settings.backend == "packet":
+        return _in_packets(settings, args, output, progress)
+    refuse_packet_options(args, settings.backend)
+    if args.seconds is not None:
+        raise InputError("option", "--seconds", "changes nothing on flow", "--backend packet with it")
     # Pictures take a second to import; listing the experiments must not need them.
     from experiments.hedera.large_run import run_large  # noqa: PLC0415  # slow to import: matplotlib
 
@@ -74,3 +95,25 @@ def hedera_8192(settings: Settings, args: argparse.Namespace, output: OutputFold
     return run_large(
         settings, LargeOptions(ports, args.arriving_load, args.flow_sizes, ramp_from(args)), output, progress
     )
+
+
+def _in_packets(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    if args.ramp is not None:
+        raise InputError("option", "--ramp", "changes nothing where TCP has its own", "--backend flow with it")
+    # Pictures take a second to import; listing the experiments must not need them.
+    from experiments.hedera.packet.arrivals import ArrivalCase  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hedera.packet.arrivals_run import run_packet_arrivals  # noqa: PLC0415  # slow to import
+
+    usual = _PORTS if args.full else _QUICK_PACKET_PORTS if settings.quick else _PACKET_PORTS
+    seconds = args.seconds or (_QUICK_SECONDS if settings.quick else _SECONDS)
+    case = ArrivalCase(
+        scheme="",
+        ports=args.ports or usual,
+        load=args.arriving_load,
+        flow_sizes=args.flow_sizes,
+        end=seconds,
+        period=seconds / _ROUNDS,
+        seed=settings.seed,
+        options=packet_options_from(args),
+    )
+    return run_packet_arrivals(settings, case, workers_from(args), output, progress)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import math
 from dataclasses import dataclass
 
 from simulator.flow.ramp import Ramp
+
+CLASSES = {"1 to 10 MB": (0.0, 1e7), "10 to 100 MB": (1e7, 1e8), "above 100 MB": (1e8, math.inf)}
+"""Size classes of arriving flows: bytes from and below."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from experiments.hedera.arrivals import arriving, larger
-from experiments.hedera.large_options import LargeOptions
+from experiments.hedera.large_options import CLASSES, LargeOptions
+from experiments.hedera.packet.arrivals_report import exhibits as packet_exhibits
 from experiments.hedera.simulation import History, Setting, Simulation, Workload
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
@@ -36,10 +37,6 @@ _OF_HOSTS = 8192
 
 FEE = 0.5
 """Cost of moving a flow, in parts of its demand."""
-
-
-CLASSES = {"1 to 10 MB": (0.0, 1e7), "10 to 100 MB": (1e7, 1e8), "above 100 MB": (1e8, np.inf)}
-"""Size classes of arriving flows: bytes from and below."""
 
 
 def annealing(hosts: int, seed: int, fee: float = 0.0) -> Annealing:
@@ -120,15 +117,15 @@ def of_arrivals(tree: FatTree, workload: Workload, setting: Setting, progress: P
     return {**told, _CONTROL: figures_of(workload, nothing_blocks.run())}
 
 
-def figures_of(workload: Workload, history: History) -> dict[str, Any]:
-    """Return the figures of arriving flows: rates in Mbit/s, mean seconds by size class."""
+def figures_of(workload: Workload, history: History, window: tuple[float, float] = WINDOW) -> dict[str, Any]:
+    """Return the figures of arriving flows: rates in Mbit/s in the window, mean seconds by size class."""
     done = np.isfinite(history.finished)
     seconds = history.finished - workload.start
     of_class = {
         name: done & (least <= workload.size) & (workload.size < most) for name, (least, most) in CLASSES.items()
     }
     return {
-        "goodput": history.mean_goodput(*WINDOW),
+        "goodput": history.mean_goodput(*window),
         "moves per round": float(np.mean(history.moves)),
         "elephants per round": float(np.mean(history.elephants)),
         "finished": int(done.sum()),
@@ -138,6 +135,8 @@ def figures_of(workload: Workload, history: History) -> dict[str, Any]:
 
 def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
     """Return goodput of the patterns and of arriving flows, with the bars of both."""
+    if data["backend"] == "packet":
+        return packet_exhibits(data)
     hosts, patterns, arrivals = data["hosts"], data["patterns"], data["arrivals"]
     about = (NAME_OF_FIGURE, data["backend"])
     names = (*PLACEMENTS, _CONTROL)

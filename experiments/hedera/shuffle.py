@@ -5,17 +5,24 @@ from __future__ import annotations
 import argparse
 
 from experiments.hedera.large_options import ramp_from
+from experiments.hedera.packet.options import (
+    NAMES,
+    packet_options_from,
+    refuse_packet_options,
+)
 from experiments.hedera.shuffle_cases import AUTHORS_BYTES, AUTHORS_RATE, ShuffleOptions
+from experiments.hedera.testbed import nic_rate_from
 from experiments.hedera.testbed_cases import AUTHORS_PERIOD, DEFAULT_PERIOD, NON_BLOCKING
 from experiments.registry import Outcome, Settings, experiment
 from experiments.results.stored_files import each_file
+from experiments.sweep.workers import workers_from
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_count, positive_number
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 
-TIME_SCALE, QUICK_TIME_SCALE = 0.5, 0.1
-"""Scale of the data, on top of the scale of the link rate."""
+TIME_SCALE, QUICK_TIME_SCALE, QUICK_PACKET_TIME_SCALE = 0.5, 0.1, 0.01
+"""Scale of the data, on top of the scale of the link rate; the packet model has the authors' size otherwise."""
 
 QUICK_PERIOD = 0.5
 
@@ -27,7 +34,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=positive_number,
         metavar="F",
         help="factor that scales the data, and so the time, relative to the authors' "
-        f"(default: {TIME_SCALE:g}, with --quick {QUICK_TIME_SCALE:g}, with --full 1)",
+        f"(default: {TIME_SCALE:g}, with --quick {QUICK_TIME_SCALE:g}, with --full 1; in packets 1, with --quick "
+        f"{QUICK_PACKET_TIME_SCALE:g})",
     )
     group.add_argument(
         "--at-once",
@@ -38,15 +46,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def options_from(args: argparse.Namespace, *, quick: bool) -> ShuffleOptions:
+def options_from(args: argparse.Namespace, backend: str = "emulation", *, quick: bool) -> ShuffleOptions:
     """Return the options given on the command line."""
-    usual_period = AUTHORS_PERIOD if args.full else QUICK_PERIOD if quick else DEFAULT_PERIOD
-    scale = args.time_scale or (1.0 if args.full else QUICK_TIME_SCALE if quick else TIME_SCALE)
+    is_packet = backend == "packet"
+    is_full = args.full or (is_packet and not quick)
+    quick_scale = QUICK_PACKET_TIME_SCALE if is_packet else QUICK_TIME_SCALE
+    usual_period = AUTHORS_PERIOD if is_full else QUICK_PERIOD if quick else DEFAULT_PERIOD
+    scale = args.time_scale or (1.0 if is_full else quick_scale if quick else TIME_SCALE)
+    nic_rate = nic_rate_from(args, backend)
     return ShuffleOptions(
-        size=max(1, round(AUTHORS_BYTES * args.nic_rate / AUTHORS_RATE * scale)),
+        size=max(1, round(AUTHORS_BYTES * nic_rate / AUTHORS_RATE * scale)),
         at_once=args.at_once,
         schemes=(NON_BLOCKING, *args.placements),
-        nic_rate=args.nic_rate,
+        nic_rate=nic_rate,
         period=args.period or usual_period,
         time_scale=scale,
         ramp=ramp_from(args),
@@ -57,17 +69,25 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> ShuffleOptions:
     "hedera-shuffle",
     title="each of 16 hosts sends data to all others: how long that takes under ECMP, first fit and annealing",
     reproduces="Hedera's shuffle",
-    backends=("emulation", "flow"),
+    backends=("emulation", "flow", "packet"),
     configure=configure,
-    heeds=("placements", "nic_rate", "period", "ramp"),
+    sweeps=True,
+    heeds=("placements", "nic_rate", "period", "ramp", *NAMES),
     ignores=("capacity", "framework", "slots", "repetitions"),
     order=420,
     reader=each_file("experiments.hedera.shuffle_report"),
 )
 def hedera_shuffle(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    options = options_from(args, quick=settings.quick)
+    options = options_from(args, settings.backend, quick=settings.quick)
     if options.ramp is not None and settings.backend != "flow":
-        raise InputError("option", "--ramp", "changes nothing on real switches", "--backend flow with it")
+        raise InputError("option", "--ramp", "changes nothing where TCP has its own", "--backend flow with it")
+    if settings.backend == "packet":
+        # Pictures take a second to import; listing the experiments must not need them.
+        from experiments.hedera.packet.shuffle_run import run_packet_shuffle  # noqa: PLC0415  # slow to import
+
+        packet = packet_options_from(args)
+        return run_packet_shuffle(settings, options, packet, workers_from(args), output, progress)
+    refuse_packet_options(args, settings.backend)
     # Measuring code takes seconds to import; listing the experiments must not need it.
     from experiments.hedera.shuffle_run import run_shuffle  # noqa: PLC0415  # slow to import: matplotlib
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Literal
 
 from simulator.flow.ramp import Ramp
 
@@ -11,6 +12,11 @@ AUTHORS_BYTES = 500_000_000
 """Bytes of each of 240 transfers: 120 GB in total."""
 
 AUTHORS_RATE = 1000.0
+
+
+Order = Literal["random", "rotated", "same"]
+"""Order of a host's receivers: random for each host; all starting with their next neighbour; or the same for all, by
+their numbers."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +42,11 @@ class ShuffleOptions:
     ramp: Ramp | None = None
 
 
-def receivers_of(host: int, hosts: int, seed: int) -> list[int]:
+def receivers_of(host: int, hosts: int, seed: int, order: Order = "random") -> list[int]:
     """Return the receivers of a host in order, the same under every scheme."""
+    if order == "rotated":
+        return [(host + step) % hosts for step in range(1, hosts)]
     others = [other for other in range(hosts) if other != host]
-    random.Random(f"shuffle {seed} {host}").shuffle(others)
+    if order == "random":
+        random.Random(f"shuffle {seed} {host}").shuffle(others)
     return others

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from experiments.hedera.shuffle_cases import Order
+
 Hash = Literal["flow", "source", "destination", "suffix", "repeated", "none"]
 
 
@@ -15,7 +17,7 @@ class ShuffleReading:
 
     Attributes:
         at_once: simultaneous transfers of a host.
-        order: of a host's receivers: random for each host, or all starting with their next neighbour.
+        order: of a host's receivers.
         hash: choice of the core switch for flows that are not placed: by flow; by source or destination address; by the
             destination's place in its pod (static tables of the fat-tree's own paper); by a hash that edge and
             aggregation switches repeat, so that half the core is idle; or one core switch for all.
@@ -24,7 +26,7 @@ class ShuffleReading:
     """
 
     at_once: int = 2
-    order: Literal["random", "rotated"] = "random"
+    order: Order = "random"
     hash: Hash = "flow"
     host_part: float = 1.0
     period: float = 5.0

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.hedera.goodput import tcp_goodput
+from experiments.hedera.packet.readings_report import exhibits as packet_exhibits
 from experiments.hedera.shuffle_cases import AUTHORS_BYTES, AUTHORS_RATE, receivers_of
 from experiments.hedera.shuffle_flow import PORTS_OF_SWITCH, STEP, shuffle_workload, transfers_of
 from experiments.hedera.shuffle_reading_cases import READINGS, Hash, ShuffleReading
@@ -55,13 +56,7 @@ def of_reading(tree: FatTree, reading: ShuffleReading, seeds: range) -> dict[str
     """Return a reading's relative times of the schemes, and the deviation of its hash from the authors' matrices."""
     found: dict[str, list[dict[str, float]]] = {scheme: [] for scheme in _MEASURED}
     for seed in seeds:
-        hosts = range(tree.hosts)
-        receivers = [
-            receivers_of(host, tree.hosts, seed)
-            if reading.order == "random"
-            else [(host + step) % tree.hosts for step in hosts[1:]]
-            for host in hosts
-        ]
+        receivers = [receivers_of(host, tree.hosts, seed, reading.order) for host in range(tree.hosts)]
         workload = shuffle_workload(receivers, AUTHORS_BYTES, reading.at_once)
         hashed = labels(reading.hash, tree, workload.source, workload.target, seed)
         setting = Setting(period=reading.period, step=STEP, host_part=reading.host_part)
@@ -136,6 +131,8 @@ _COMPARED = (
 
 def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
     """Return the readings beside the published numbers, which are the same for all."""
+    if data["backend"] == "packet":
+        return packet_exhibits(data)
     theirs = data["published"]
     lines = tuple(
         Line(

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import argparse
 import math
+from pathlib import Path
 
+from experiments.hedera.packet.options import configure_packets, packet_options_from, refuse_packet_options
 from experiments.hedera.testbed_cases import (
     ARRANGEMENTS,
     AUTHORS_PERIOD,
     AUTHORS_SPAN,
     DEFAULT_PERIOD,
     NON_BLOCKING,
+    PACKET_PERIOD,
+    PACKET_SPAN,
     SHORT_SPAN,
     MatrixOptions,
 )
 from experiments.registry import Outcome, Settings, experiment
 from experiments.results.stored_files import each_file
+from experiments.sweep.workers import workers_from
 from hedera.matrices import authors_matrices
 from hedera.options import SHORTEST_PERIOD
+from kuijia_base.errors import InputError
 from kuijia_base.option_values import different_ones, positive_number_within, positive_rate
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -25,6 +31,8 @@ from testbed.network.queues import MAX_CAPACITY, MIN_CAPACITY
 
 DEFAULT_NIC_RATE = 5.0
 """Mbit/s: at 10 the userspace datapath uses a whole processor, and TCP loses packets to it."""
+
+AUTHORS_NIC_RATE = 1000.0
 
 _QUICK = ("stride8", "randbij0")
 
@@ -50,29 +58,43 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=positive_number_within(
             MIN_CAPACITY, MAX_CAPACITY, f"{MIN_CAPACITY:g} to {MAX_CAPACITY:g} Mbit/s", positive_rate
         ),
-        default=DEFAULT_NIC_RATE,
         metavar="RATE",
-        help=f"rate of every cable, in Mbit/s or as in 10M (default: {DEFAULT_NIC_RATE:g})",
+        help="rate of every cable, in Mbit/s or as in 10M "
+        f"(default: {DEFAULT_NIC_RATE:g}, with --backend packet {AUTHORS_NIC_RATE:g})",
     )
     group.add_argument(
         "--period",
         type=positive_number_within(SHORTEST_PERIOD, math.inf, f"{SHORTEST_PERIOD:g} seconds or more"),
         metavar="S",
         help=f"seconds between two rounds, from {SHORTEST_PERIOD:g} "
-        f"(default: {DEFAULT_PERIOD:g}; with --full the authors' {AUTHORS_PERIOD:g})",
+        f"(default: {DEFAULT_PERIOD:g}, in packets {PACKET_PERIOD:g}; with --full the authors' {AUTHORS_PERIOD:g})",
     )
+    group.add_argument(
+        "--emulation",
+        type=Path,
+        metavar="FILE",
+        help="with --backend packet: hedera-testbed.json of an emulation, to be put beside",
+    )
+    configure_packets(parser)
 
 
-def options_from(args: argparse.Namespace, *, quick: bool) -> MatrixOptions:
+def nic_rate_from(args: argparse.Namespace, backend: str) -> float:
+    """Return the rate of cables that was asked for, or the backend's own."""
+    usual = AUTHORS_NIC_RATE if backend == "packet" else DEFAULT_NIC_RATE
+    return float(args.nic_rate or usual)
+
+
+def options_from(args: argparse.Namespace, backend: str = "emulation", *, quick: bool) -> MatrixOptions:
     """Return the options given on the command line."""
     full = bool(args.full)
     usual = _QUICK if quick else tuple(authors_matrices())
+    period, span = (PACKET_PERIOD, PACKET_SPAN) if backend == "packet" else (DEFAULT_PERIOD, SHORT_SPAN)
     return MatrixOptions(
         patterns=tuple(dict.fromkeys(args.patterns or usual)),
         schemes=(NON_BLOCKING, *args.placements),
-        nic_rate=args.nic_rate,
-        period=args.period or (AUTHORS_PERIOD if full else DEFAULT_PERIOD),
-        span=AUTHORS_SPAN if full else SHORT_SPAN,
+        nic_rate=nic_rate_from(args, backend),
+        period=args.period or (AUTHORS_PERIOD if full else period),
+        span=AUTHORS_SPAN if full else span,
         quick=quick,
     )
 
@@ -81,14 +103,24 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MatrixOptions:
     "hedera-testbed",
     title="who sends to whom on 16 hosts: real TCP under ECMP, first fit and annealing, on one tree and one switch",
     reproduces="Hedera's testbed",
-    backends=("emulation",),
+    backends=("emulation", "packet"),
     configure=configure,
+    sweeps=True,
     ignores=("capacity", "framework", "slots"),
     order=410,
     reader=each_file("experiments.hedera.testbed_report"),
 )
 def hedera_testbed(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    options = options_from(args, quick=settings.quick)
+    options = options_from(args, settings.backend, quick=settings.quick)
+    if settings.backend == "packet":
+        # Pictures take a second to import; listing the experiments must not need them.
+        from experiments.hedera.packet.testbed_run import run_packets  # noqa: PLC0415  # slow to import: matplotlib
+
+        how = packet_options_from(args), args.emulation
+        return run_packets(settings, options, how, workers_from(args), output, progress)
+    refuse_packet_options(args, settings.backend)
+    if args.emulation is not None:
+        raise InputError("option", "--emulation", "changes nothing on emulation", "--backend packet with it")
     # Measuring code takes seconds to import; listing the experiments must not need it.
     from experiments.hedera.testbed_run import run_testbed  # noqa: PLC0415  # slow to import: matplotlib
 

@@ -36,6 +36,9 @@ class Span:
 AUTHORS_SPAN = Span(60, 10.0, 50.0)
 SHORT_SPAN = Span(15, 4.0, 11.0)
 
+PACKET_SPAN, PACKET_PERIOD = Span(3, 2.0, 3.0), 0.5
+"""The same in the packet model, where links of 1 Gbit/s settle in tenths of a second; flows begin at once."""
+
 
 @dataclass(frozen=True)
 class MatrixOptions:

@@ -7,13 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
+from experiments.hedera.alternatives import centre_of
 from experiments.hedera.testbed_cases import ECMP, NON_BLOCKING, ONE_TREE
 from experiments.measuring.load import Load, LoadWatch, overload
 from hedera import events
 from hedera.data_centre import DataCentre
-from hedera.fat_tree import FatTree
-from hedera.multi_rooted import MultiRooted
-from te_solver.topology import Link, Topology
 from te_solver.topology_file import save_topology
 from testbed.controllers.application_process import LISTEN_PORT, Event
 from testbed.controllers.scheduler_process import SchedulerProcess
@@ -103,13 +101,11 @@ def hedera_lab(
     machine = require_emulation()
     remove_leftovers(report)
     with RunDirectory.create() as run, private_network():
-        centre = DataCentre(FatTree(k, nic_rate))
+        centre = centre_of(scheme, k, nic_rate)
         told: Mapping[str, object] = {"fat_tree": k, "nic_rate": nic_rate, "placement": scheme, "period": period}
         if scheme in (NON_BLOCKING, ONE_TREE):
-            topology = one_switch(centre) if scheme == NON_BLOCKING else one_tree(centre)
-            centre = DataCentre(MultiRooted(topology))
             file = run.path / "topology.yaml"
-            save_topology(topology, file)
+            save_topology(centre.topology, file)
             told = {"topology": file, "placement": ECMP, "period": period}
         wiring = centre.wiring
         report(f"starting {len(wiring.topology.nodes)} switches and {len(wiring.sites)} hosts for {scheme}")
@@ -130,23 +126,3 @@ def hedera_lab(
 def _statistics_age(period: float) -> int:
     """Return the milliseconds after which Open vSwitch updates counters, if its half second is too long."""
     return round(min(max(1000 * period, 100), 500))
-
-
-def one_switch(centre: DataCentre) -> Topology:
-    """Return the hosts of a data centre at one non-blocking switch."""
-    switch, rate = "switch", centre.fabric.nic_rate
-    names = [site.name for site in centre.wiring.sites]
-    cables = [(name, switch) for name in names] + [(switch, name) for name in names]
-    return Topology(NON_BLOCKING, (switch, *names), tuple(Link(a, b, rate) for a, b in cables))
-
-
-def one_tree(centre: DataCentre) -> Topology:
-    """Return the part of a data centre that remains when all flows use the first of their paths."""
-    topology = centre.topology
-    paths = (centre.fabric.path(0, host, 0) for host in range(1, centre.fabric.hosts))
-    kept = {node for path in paths for link in path for node in topology.links[link].ends}
-    return Topology(
-        ONE_TREE,
-        tuple(node for node in topology.nodes if node in kept),
-        tuple(link for link in topology.links if kept.issuperset(link.ends)),
-    )

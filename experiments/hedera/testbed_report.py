@@ -9,6 +9,7 @@ from importlib.resources import files
 from statistics import fmean, pstdev
 from typing import Any
 
+from experiments.hedera.backends_report import beside
 from experiments.hedera.testbed_cases import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE, MatrixOptions
 from experiments.results.bars import order, size
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -18,6 +19,8 @@ NAME = "hedera-testbed"
 
 WITHIN = {ONE_TREE: 0.10, FIRST_FIT: 0.08, ANNEALING: 0.08}
 """Tolerance of the mean share of non-blocking goodput around the published one; the tree's stands in for ECMP's."""
+
+_TESTBEDS = {"emulation": "an emulated testbed", "packet": "a testbed in the packet model"}
 
 QUICK_GAIN = 1.2
 """Bar for two patterns on which the authors' placements were worth 2.2 and 3 times ECMP."""
@@ -61,7 +64,7 @@ def published_goodput(pattern: str) -> dict[str, float]:
     return {**row, ONE_TREE: row[ECMP]}
 
 
-def summary(results: Results, options: MatrixOptions, seed: int) -> dict[str, Any]:
+def summary(results: Results, options: MatrixOptions, seed: int, backend: str = "emulation") -> dict[str, Any]:
     """Return goodput and shares of the control, by pattern and on average, beside the published ones."""
     patterns = {}
     for name, by_scheme in results.items():
@@ -79,7 +82,7 @@ def summary(results: Results, options: MatrixOptions, seed: int) -> dict[str, An
         }
     return {
         "experiment": NAME,
-        "backend": "emulation",
+        "backend": backend,
         "seed": seed,
         "schemes": list(options.schemes),
         "capacity": options.nic_rate,
@@ -97,6 +100,7 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
     """Return goodput and its parts of the control's beside the authors', scaled to our links, with the bars."""
     patterns, schemes = data["patterns"], data["schemes"]
     scale = data["capacity"] / 1000
+    place = f"{_TESTBEDS[data['backend']]} of 16 hosts"
     begin, end = data["seconds"]
     about = ("Hedera's testbed", data["backend"])
     goodput = (
@@ -128,7 +132,7 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
     return (
         Exhibit(
             NAME,
-            f"goodput of all flows on an emulated testbed of 16 hosts with links of {data['capacity']:g} Mbit/s",
+            f"goodput of all flows on {place} with links of {data['capacity']:g} Mbit/s",
             *about,
             "matrix",
             f"aggregate goodput (Mbit/s), second {begin:g} to {end:g}",
@@ -146,6 +150,7 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
             data["source"],
             tuple(_checks(data)),
         ),
+        *(beside(data) if "beside" in data else ()),
     )
 
 

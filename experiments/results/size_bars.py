@@ -80,6 +80,8 @@ SIZE_BARS: Mapping[str, SizeBar | None] = {
     "hedera-iterations-*": None,
     # Fifteen points: the authors' matrices of one kind differ by that much from one another.
     "hedera-testbed-parts": SizeBar(0.0, 15.0, "the authors' ECMP is one tree, and their switch without blocking two"),
+    # Backends of ours beside each other.
+    "hedera-testbed-backends*": None,
     "hedera-testbed": SizeBar(0.2, 0.0, _SLOW_HOSTS),
     # A search among readings of ours, not a reproduction.
     "gscale-search*": None,

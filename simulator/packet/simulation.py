@@ -151,10 +151,23 @@ class Simulation:
         Raises:
             UnsoundError: a path does not lead from one end of the flow to the other.
         """
+        self.move_all({flow: path})
+
+    def move_all(self, paths: Mapping[int, Path]) -> None:
+        """Move many flows as `move` does, in much less time than one by one.
+
+        Raises:
+            UnsoundError: as for `move`; the flows before this one have moved.
+        """
         routes, sets = (table[0].size - 1 for table in (self._table.arrays(), self._table.sets()))
-        forward, backward = self._table.move(flow, path)
-        self._add_paths(routes, sets)
-        self._steered.move_flow(flow, forward, backward)
+        moved: list[tuple[int, int, int]] = []
+        try:
+            for flow, path in paths.items():
+                moved.append((flow, *self._table.move(flow, path)))
+        finally:
+            self._add_paths(routes, sets)
+            for change in moved:
+                self._steered.move_flow(*change)
 
     def label(self, path: Sequence[int]) -> int:
         """Return the label of packets that senders send on this path, given as numbers of links.

@@ -65,7 +65,7 @@ ROOMS = {
     "experiments.recovery": _MEASURED,
     "experiments.motivation": f"{_MEASURED} simulator experiments.compared_schemes",
     "experiments.gscale": f"{_MEASURED} simulator experiments.compared_schemes experiments.sweep",
-    "experiments.hedera": f"{_MEASURED} simulator hedera",
+    "experiments.hedera": f"{_MEASURED} simulator hedera experiments.sweep kuijia_app.proof.model",
     "experiments.memory": f"{_EXPERIMENT} kuijia_app.tables experiments.compared_schemes experiments.gscale.cases"
     " experiments.gscale.scenario",
     "kuijia": _LIBRARIES,

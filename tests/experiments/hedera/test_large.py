@@ -132,5 +132,5 @@ def test_what_is_missed_is_told() -> None:
     ]
 
 
-def test_it_runs_in_the_flow_model_alone() -> None:
-    assert find_experiment("hedera-8192").backends == ("flow",)
+def test_it_runs_in_both_models_and_not_on_switches() -> None:
+    assert find_experiment("hedera-8192").backends == ("flow", "packet")

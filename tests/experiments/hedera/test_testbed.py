@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from experiments.hedera import large, shuffle, testbed
+from experiments.hedera.alternatives import one_switch, one_tree
 from experiments.hedera.goodput import tcp_goodput
 from experiments.hedera.shuffle_report import GAIN, figures
 from experiments.hedera.shuffle_report import exhibits as exhibits_of_shuffle
 from experiments.hedera.shuffle_report import summary as summary_of_shuffle
 from experiments.hedera.testbed_cases import ARRANGEMENTS, ECMP, NON_BLOCKING, MatrixOptions
-from experiments.hedera.testbed_lab import is_quiet, one_switch, one_tree
+from experiments.hedera.testbed_lab import is_quiet
 from experiments.hedera.testbed_record import FILE_NAME, Record
 from experiments.hedera.testbed_report import (
     Measured,

@@ -90,7 +90,7 @@ def test_a_scheduler_in_the_loop_moves_a_flow_to_the_idle_spine() -> None:
     ]
     simulation = Simulation(of, [Flows.of([0, 1], [4, 5], TCP, paths=paths)])
     other = (links_between(of, 1, 8, 11, 9, 5), links_between(of, 5, 9, 11, 8, 1))
-    simulation.at(2e-3, lambda: simulation.move(1, other))
+    simulation.at(2e-3, lambda: simulation.move_all({1: other}))
     simulation.run(2e-3)
     before = simulation.flow_results().goodput.sum()
     simulation.run(4e-3)
@@ -98,6 +98,21 @@ def test_a_scheduler_in_the_loop_moves_a_flow_to_the_idle_spine() -> None:
     assert after > 1.8 * before
     with pytest.raises(UnsoundError, match="does not leave node"):
         simulation.move(1, (other[1], other[0]))
+
+
+def test_flows_before_one_with_a_wrong_path_have_moved() -> None:
+    of = network()
+    paths = [
+        (links_between(of, host, 8, 10, 9, host + 4), links_between(of, host + 4, 9, 10, 8, host)) for host in (0, 1)
+    ]
+    simulation = Simulation(of, [Flows.of([0, 1], [4, 5], TCP, paths=paths)])
+    other = (links_between(of, 0, 8, 11, 9, 4), links_between(of, 4, 9, 11, 8, 0))
+    simulation.run(1e-4)
+    before = int(simulation.port_counters()["sent_bytes"][other[0][1]])
+    with pytest.raises(UnsoundError, match="does not leave node"):
+        simulation.move_all({0: other, 1: (other[1], other[0])})
+    simulation.run(3e-4)
+    assert int(simulation.port_counters()["sent_bytes"][other[0][1]]) > before
 
 
 def test_a_controller_polls_counters_that_are_not_copied() -> None:

@@ -1,0 +1,87 @@
+"""Options of Hedera's experiments in the packet model: buffers, delays, TCP."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+from experiments.registry import defaults_of
+from experiments.sweep.workers import refuse_workers
+from kuijia_base.errors import InputError
+from kuijia_base.option_values import positive_number
+from simulator.packet.transports import Congestion, Tcp
+
+_CONTROLS = (Congestion.CUBIC, Congestion.NEW_RENO)
+_INITIAL_WINDOW = 3
+"""Segments: Linux had RFC 3390's window until 2011."""
+
+NAMES = ("switch_buffer", "cable_delay", "tcp", "message_delay")
+
+
+@dataclass(frozen=True)
+class PacketOptions:
+    """Properties of a simulated network.
+
+    Attributes:
+        buffer: kilobytes of the queue at each output of a switch.
+        delay: microseconds of each cable, with the switch or host at its end.
+        tcp: congestion control.
+        message_delay: milliseconds of a message between scheduler and switch, one way.
+    """
+
+    buffer: float = 128.0
+    delay: float = 20.0
+    tcp: str = Congestion.CUBIC.value
+    message_delay: float = 1.0
+
+    @property
+    def transport(self) -> Tcp:
+        """TCP as in the authors' Linux: SACK, delayed acknowledgements, timeouts of at least 200 ms."""
+        return Tcp(Congestion(self.tcp), handshake=True, ack_every=2, initial_window=_INITIAL_WINDOW)
+
+
+_DEFAULT = PacketOptions()
+
+
+def configure_packets(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("hedera experiments with --backend packet")
+    group.add_argument(
+        "--switch-buffer",
+        type=positive_number,
+        default=_DEFAULT.buffer,
+        metavar="KB",
+        help="queue at each output of a switch (default: %(default)g, a port's part of a commodity switch's memory)",
+    )
+    group.add_argument(
+        "--cable-delay",
+        type=positive_number,
+        default=_DEFAULT.delay,
+        metavar="US",
+        help="microseconds of each cable with what is at its end, 12 of them in a round trip (default: %(default)g)",
+    )
+    group.add_argument(
+        "--tcp",
+        choices=[each.value for each in _CONTROLS],
+        default=_DEFAULT.tcp,
+        help="congestion control (default: %(default)s, as in Linux)",
+    )
+    group.add_argument(
+        "--message-delay",
+        type=positive_number,
+        default=_DEFAULT.message_delay,
+        metavar="MS",
+        help="milliseconds of a message between scheduler and switch, one way (default: %(default)g)",
+    )
+
+
+def packet_options_from(args: argparse.Namespace) -> PacketOptions:
+    return PacketOptions(args.switch_buffer, args.cable_delay, args.tcp, args.message_delay)
+
+
+def refuse_packet_options(args: argparse.Namespace, backend: str) -> None:
+    """Raise InputError if options of the packet backend were given for another one."""
+    refuse_workers(args, f"changes nothing on {backend}", ["those with --backend packet"])
+    for name, default in defaults_of(configure_packets).items():
+        if getattr(args, name) != default:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError("option", option, f"changes nothing on {backend}", "--backend packet with it")
