@@ -221,14 +221,6 @@ class Simulation:
         """Repair a link now; arguments as of `fail`."""
         self._set_link(link, up=True, known=known)
 
-    def notice(self, link: int, *, up: bool) -> None:
-        """Let switches that forward by themselves learn now that a link has failed or is back.
-
-        A switch with flow tables counts the port of the link as live or not, for the buckets that watch it.
-        """
-        with _refusals():
-            self._steered.set_known(link, up)
-
     def set_tables(self, switch: int, rows: _core.TableRows) -> None:
         """Replace all flow entries and groups of a switch.
 

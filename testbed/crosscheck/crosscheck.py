@@ -1,13 +1,13 @@
-"""Compares the model with a real Open vSwitch hop by hop: the same tables, failures and packets.
+"""Compares the model with a real Open vSwitch and the packet model hop by hop: the same tables, failures and packets.
 
 The switches run on the dummy datapath. `ofproto/trace` sends a packet with a given datapath hash through the switch's
-own tables, groups and port states, and shows which bucket each group used. The model receives the bucket that the
+own tables, groups and port states, and shows which bucket each group used. The models receive the bucket that the
 SELECT group used; everything else must agree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -23,6 +23,7 @@ from kuijia_app.tables.options import Liveness
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import Group, GroupType
 from kuijia_app.tables.wiring import Wiring
+from simulator.planned.lone_switch import Headers, LoneSwitch, Sent
 from te_solver.failures import Failure
 from testbed.crosscheck.dummy_switches import DummyBridges
 from testbed.crosscheck.ofproto_trace import TracedPacket, parse_trace
@@ -124,6 +125,8 @@ class RealNetwork:
             (switch, group.group_id): group for switch, tables in self._tables.items() for group in tables.groups
         }
         self._down: frozenset[tuple[str, int]] = frozenset()
+        self._simulated = {switch: LoneSwitch(tables) for switch, tables in self._tables.items()}
+        self._set_simulated_ports(self._model.dead_ports, self._down)
 
     def __enter__(self) -> RealNetwork:
         self._bridges.start()
@@ -146,6 +149,7 @@ class RealNetwork:
         for switch, port in sorted(self._down ^ down):
             state = "down" if (switch, port) in down else "up"
             self._control.command("netdev-dummy/set-admin-state", self._bridges.interface(switch, port), state)
+        self._set_simulated_ports(down, self._down)
         self._down = down
         for (switch, group_id), installed in self._groups.items():
             wanted = self._model.switch(switch).groups[group_id]
@@ -158,6 +162,7 @@ class RealNetwork:
         switch, packet, dp_hash = self._packet(random)
         real = self.real_way(switch, packet, dp_hash)
         model = self._model.walk(switch, replace(packet, slot=self._slot(real)))
+        yield from self._of_packet_model(model.hops)
         expected = [_seen(hop) for hop in model.hops]
         if real != expected:
             for one, other in zip(real, expected, strict=False):
@@ -185,6 +190,19 @@ class RealNetwork:
             switch = neighbour
         return way
 
+    def _of_packet_model(self, hops: Iterable[Hop]) -> Iterator[str]:
+        """Yield where the packet model's switches treat the packets of these hops otherwise."""
+        for hop in hops:
+            left = self._simulated[hop.switch].treat(hop.packet.in_port, _headers(hop.packet), hop.packet.slot)
+            port, sent = hop.out_port, hop.sent
+            expected = None if port is None or sent is None else Sent(port, sent.queue, _headers(sent))
+            if left != expected:
+                yield f"{hop.switch}: the packet model sends {left}, the model {expected}"
+
+    def _set_simulated_ports(self, down: frozenset[tuple[str, int]], before: frozenset[tuple[str, int]]) -> None:
+        for switch, port in down ^ before:
+            self._simulated[switch].set_port(port, live=(switch, port) not in down)
+
     def _slot(self, way: list[SeenHop]) -> int:
         """Return the real switch's hash choice: the position of the bucket that its SELECT group used."""
         for hop in way:
@@ -211,6 +229,7 @@ class RealNetwork:
 
     def _modify(self, switch: str, group: Group) -> None:
         self._bridges.ovs.ofctl("mod-group", self._bridges.bridge(switch), group_text(group))
+        self._simulated[switch].replace_groups([group])
         self._groups[switch, group.group_id] = group
 
 
@@ -220,6 +239,11 @@ def _session_ports(sessions: tuple[BfdSession, ...]) -> dict[str, list[int]]:
         for end in (session.nodes[0], session.nodes[-1]):
             ports.setdefault(end, []).extend((session.watched_port, session.inner_port))
     return ports
+
+
+def _headers(packet: Packet) -> Headers:
+    labels = tuple((label.label, label.traffic_class) for label in packet.labels)
+    return Headers(int(packet.destination), packet.dscp, packet.ecn, labels)
 
 
 def _flow_text(packet: Packet, dp_hash: int) -> str:

@@ -37,7 +37,7 @@ ROOMS = {
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.event_log kuijia_app.framework.tls"
         " kuijia_app.control.plan_source testbed.machine"
     ),
-    "testbed.crosscheck": "kuijia_base te_solver kuijia_app.tables kuijia_app.proof testbed.machine",
+    "testbed.crosscheck": "kuijia_base te_solver simulator.planned kuijia_app.tables kuijia_app.proof testbed.machine",
     "testbed.boxes": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.listening kuijia_app.framework.tls"
         " testbed.machine testbed.links testbed.network testbed.controllers"

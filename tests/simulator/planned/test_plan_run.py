@@ -191,6 +191,24 @@ def test_a_plan_is_replaced_without_losing_a_packet() -> None:
     assert (by_e[16:100] > 0).all()
 
 
+def test_a_plan_comes_into_force_when_its_bfd_sessions_are_up() -> None:
+    options = replace(BOTH, liveness=Liveness.BFD)
+    traffic = [SiteFlows.of([("a", "d")] * 4, ConstantRate(0.1, 1000), size=100_000, slot=range(0, 64, 16))]
+    events = [Replace(1.0, diamond((0.0, 0.5, 0.5)))]
+    results = PlanRun(diamond((1.0,)), options, traffic, events=events).run(10.0, window=0.5)
+    assert results.flows.dropped.sum() == 0
+    by_c = results.windows.queue_sent[:, results.output("a", "c")].sum(axis=1)
+    assert (by_c[:9] == 0).all()
+    assert (by_c[10:15] > 0).all()
+
+
+def test_a_plan_of_another_network_is_refused() -> None:
+    other = replace(diamond(), topology=replace(diamond().topology, nodes=tuple("bacde")))
+    run = PlanRun(diamond(), BOTH, [], events=[Replace(1.0, other)])
+    with pytest.raises(UnsoundError, match="not those of the plan in force"):
+        run.run(2.0)
+
+
 def test_hosts_of_a_site_share_its_port() -> None:
     traffic = [SiteFlows.of([("a", "d")] * 6, Tcp(), size=50_000)]
     run = PlanRun(diamond(), BOTH, traffic, Physical(hosts=3))

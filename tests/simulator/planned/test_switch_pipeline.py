@@ -27,29 +27,21 @@ from kuijia_app.tables.rules import (
     ToGroup,
 )
 from kuijia_app.tables.wiring import Wiring
-from simulator.packet import _core
-from simulator.planned.table_rows import group_rows, packed_label, table_rows
+from simulator.planned.lone_switch import Headers, LoneSwitch
 from testbed.crosscheck.random_cases import RandomPlan, random_failure, random_packet, random_plan, random_stray
 
 seeds = st.integers(0, 2**32 - 1)
 
 
-def pipeline_of(tables: SwitchTables) -> _core.SwitchPipeline:
-    pipeline = _core.SwitchPipeline()
-    pipeline.set_tables(table_rows(tables))
-    return pipeline
-
-
-def treated(pipeline: _core.SwitchPipeline, packet: Packet) -> tuple[int, Packet] | None:
-    """Return the port and the packet that leaves it, None if the core's switch does not forward the packet."""
-    labels = [packed_label(label.label, label.traffic_class) for label in packet.labels]
-    tos = packet.dscp << 2 | packet.ecn
-    left = pipeline.process(packet.in_port, int(packet.destination), tos, labels, packet.slot)
-    if left is None:
+def treated(switch: LoneSwitch, packet: Packet) -> tuple[int, Packet] | None:
+    """Return the port and the packet that leaves it, None if the packet model's switch does not forward the packet."""
+    labels = tuple((label.label, label.traffic_class) for label in packet.labels)
+    headers = Headers(int(packet.destination), packet.dscp, packet.ecn, labels)
+    sent = switch.treat(packet.in_port, headers, packet.slot)
+    if sent is None:
         return None
-    port, queue, tos, labels = left
-    stack = tuple(Label(label >> 3, label & 7) for label in labels)
-    return port, replace(packet, queue=queue, dscp=tos >> 2, ecn=tos & 3, labels=stack)
+    stack = tuple(Label(*label) for label in sent.headers.labels)
+    return sent.port, replace(packet, queue=sent.queue, dscp=sent.headers.dscp, ecn=sent.headers.ecn, labels=stack)
 
 
 def packets_of(case: RandomPlan, random: Random) -> Iterator[tuple[str, Packet]]:
@@ -78,13 +70,13 @@ def test_every_hop_of_a_random_plan_is_that_of_the_model(seed: int) -> None:
     case = random_plan(random)
     tables = build_tables(case.plan, case.options)
     model = ModelNetwork(case.plan, tables, case.options.liveness)
-    switches = {name: pipeline_of(of_switch) for name, of_switch in tables.items()}
+    switches = {name: LoneSwitch(of_switch) for name, of_switch in tables.items()}
     for _ in range(3):
         model.fail(random_failure(case.plan, random))
         for name, pipeline in switches.items():
-            pipeline.set_groups(group_rows(model.switch(name).groups.values()))
+            pipeline.replace_groups(model.switch(name).groups.values())
             for port in [*range(1, 40), *(each.watched_port for each in model.sessions)]:
-                pipeline.set_port(port, model.is_live((name, port)))
+                pipeline.set_port(port, live=model.is_live((name, port)))
         for switch, packet in packets_of(case, random):
             for hop in model.walk(switch, packet).hops:
                 expected = next(iter(hop.forwarding.sent), None)
@@ -135,10 +127,10 @@ def test_tables_with_faults_are_followed_to_the_letter(seed: int) -> None:
     tables = build_tables(case.plan, case.options)
     switches = {name: spoilt(of_switch, random) for name, of_switch in tables.items()}
     models = {name: ModelSwitch(name, of_switch, lambda port: port % 3 > 0) for name, of_switch in switches.items()}
-    pipelines = {name: pipeline_of(of_switch) for name, of_switch in switches.items()}
+    pipelines = {name: LoneSwitch(of_switch) for name, of_switch in switches.items()}
     for pipeline in pipelines.values():
         for port in range(2048):
-            pipeline.set_port(port, port % 3 > 0)
+            pipeline.set_port(port, live=port % 3 > 0)
     for switch, packet in packets_of(case, random):
         expected = next(iter(models[switch].process(packet).sent), None)
         assert treated(pipelines[switch], packet) == expected
@@ -154,4 +146,4 @@ def test_tables_with_faults_are_followed_to_the_letter(seed: int) -> None:
 )
 def test_invalid_entries_are_refused(entry: FlowEntry, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        pipeline_of(SwitchTables((), (entry,)))
+        LoneSwitch(SwitchTables((), (entry,)))

@@ -68,6 +68,19 @@ def test_a_model_that_prefers_the_last_bucket_is_found_out(tmp_path: Path, monke
     assert any("the switch says s1: groups (" in line for line in told)
 
 
+@pytest.mark.ovs
+def test_a_packet_model_that_misses_a_failure_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = motivation_plan()
+    edge = plan.tunnels[0].hops[0]
+    with RealNetwork(RandomPlan(plan, PipelineOptions()), tmp_path) as real:
+        monkeypatch.setattr(real, "_set_simulated_ports", lambda *_: None)
+        real.fail(Failure("first link", (edge,)))
+        random = Random(1)
+        told = [line for _ in range(40) for line in real.compare(random)]
+    assert told
+    assert all("the packet model sends" in line for line in told)
+
+
 def test_plans_are_drawn_the_same_again_and_can_all_be_built() -> None:
     first, again = (Random(3) for _ in range(2))
     kinds = set()
