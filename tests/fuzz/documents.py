@@ -23,6 +23,7 @@ from experiments.sweep.checkpoint import Checkpoint
 from kuijia_app.tables.options import OptionWords, pipeline_options
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layout_file import load_layout
+from kuijia_app.tables.wiring_file import load_wiring
 from kuijia_base.errors import UnsoundError
 from kuijia_base.output_folder import OutputFolder
 from simulator.flow_sizes.reading import read_flow_sizes
@@ -164,6 +165,7 @@ TARGETS: Sequence[CaseTarget] = (
         "report:command", "exhibit.json", lambda: [*exhibit_examples(), *result_examples()], read_exhibit_report, _JSON
     ),
     FileTarget("layout:yaml", "layout.yaml", partial(examples.texts, "layout.yaml"), load_layout, _YAML),
+    FileTarget("wiring:yaml", "wiring.yaml", partial(examples.texts, "wiring.yaml"), load_wiring, _YAML),
     FileTarget("inventory:yaml", "inventory.yaml", partial(examples.texts, "inventory.yaml"), read_inventory, _YAML),
     FileTarget(
         "sizes:cdf",
