@@ -46,7 +46,7 @@ def test_each_schema_is_one_and_has_an_id_of_its_own() -> None:
 
 
 def test_wirings_fit_their_schema(tmp_path: Path) -> None:
-    shown = example_of("wiring.md", "version: 1")
+    shown = example_of("wiring.md", "version: 1\nswitches:\n  s1:  ")
     (tmp_path / "wiring.yaml").write_text(shown)
     load_wiring(tmp_path / "wiring.yaml")
     assert faults("wiring", shown) == []
