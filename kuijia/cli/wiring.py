@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -27,13 +29,13 @@ from kuijia_app.tables.wiring_file import (
     wiring_text,
     wiring_to_json,
 )
-from kuijia_base.errors import InputError, KuijiaError, UnsoundError, key_path, quoted
-from kuijia_base.option_values import positive_number
+from kuijia_base.errors import InputError, KuijiaError, UnsoundError, key_path, one_line, quoted
+from kuijia_base.option_values import whole_number
 from kuijia_base.text import require_writable, write_text
 from te_solver.topology import Topology
 
 APPLICATION = "kuijia_app.discovery.application"
-DEFAULT_SECONDS = 30.0
+DEFAULT_SECONDS, MOST_SECONDS = 30, 3600
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -64,9 +66,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     discover.add_argument(
         "--seconds",
-        type=positive_number,
+        type=whole_number(1, MOST_SECONDS, of=" seconds"),
         default=DEFAULT_SECONDS,
-        help="time after which it ends in any case (default: %(default)g)",
+        help="time after which it ends in any case (default: %(default)s)",
     )
     add_listening_address(discover)
     discover.set_defaults(act=_discover)
@@ -141,6 +143,7 @@ def _found(args: argparse.Namespace, topology: Topology | None, masks: Sequence[
     """Return what the application finds, in a process of its own: it ends by leaving its threads."""
     tls = tls_files(args)
     require_free(args.host, args.port)  # refused here, not in the other process
+    import_module(APPLICATION)  # likewise, if the framework is not installed
     with TemporaryDirectory(prefix="kuijia-") as folder:
         result = Path(folder) / "findings.json"
         options: dict[str, object] = {"result": str(result), "seconds": args.seconds, **binding_option(args)}
@@ -151,12 +154,16 @@ def _found(args: argparse.Namespace, topology: Topology | None, masks: Sequence[
         if not child:
             try:
                 run_application(APPLICATION, args.host, args.port, options, tls)
-            except KuijiaError as error:
-                print(f"error: {error}", file=sys.stderr, flush=True)
-                os._exit(error.exit_status)
+            except Exception as error:  # noqa: BLE001  # nobody else would see it
+                print(f"error: {one_line(str(error))}", file=sys.stderr, flush=True)
+                os._exit(getattr(error, "exit_status", KuijiaError.exit_status))
             finally:
                 os._exit(KuijiaError.exit_status)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        try:
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        except BaseException:  # an interrupt that the other process has not got
+            os.kill(child, signal.SIGKILL)
+            raise
         if status:
             raise SystemExit(status if status > 0 else KuijiaError.exit_status)
         return Findings.from_json(json.loads(result.read_text()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,12 @@ import yaml
 from kuijia.cli.main import main
 from kuijia_app.tables.wiring import Wiring
 from kuijia_app.tables.wiring_file import load_wiring
+from kuijia_base.program import kuijia_command
 from te_solver.networks import shipped_network
 from te_solver.topology_file import load_topology
 from testbed.crosscheck.dummy_switches import DummyNetwork
+from testbed.machine.commands import MODULES
+from tests.kuijia_app.dummy_switches import free_port
 from tests.kuijia_app.plans import both_ways
 from tests.kuijia_app.wirings import permuted
 
@@ -77,3 +81,13 @@ def test_bad_arguments_are_refused_in_one_line(
     assert main(["wiring", *arguments]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"error: {problem}")
+
+
+@pytest.mark.slow
+def test_discovery_without_a_switch_says_so() -> None:
+    port = free_port()
+    command = kuijia_command("wiring", "discover", "--seconds", "1", "--port", str(port))
+    outcome = subprocess.run(command, cwd=MODULES, capture_output=True, text=True, timeout=60, check=False)
+    assert (outcome.returncode, outcome.stdout) == (2, "")
+    problem = f"no switch connected to 127.0.0.1:{port}, expected switches that use it as controller"
+    assert outcome.stderr == f"error: wiring:discover: {problem}\n"
