@@ -34,7 +34,6 @@ from kuijia_app.tables.identifiers import path_id_of_liveness_group
 from kuijia_app.tables.options import Liveness, OptionWords, pipeline_options
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import Group, SwitchTables
-from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import InputError, KuijiaError
 from te_solver.plan import Plan
 
@@ -48,6 +47,7 @@ OPTIONS = [
     cfg.StrOpt("tagging", default=_WORDS.tagging),
     cfg.StrOpt("pipeline", default=_WORDS.pipeline),
     cfg.StrOpt("liveness", default=_WORDS.liveness),
+    cfg.StrOpt("wiring", default=_WORDS.wiring, help="file with the numbers of switches and ports"),
     cfg.StrOpt("events", help="file to which events are appended as JSON lines"),
     cfg.FloatOpt("drain", default=DEFAULT_DRAIN, help="seconds for which the paths of a replaced plan are kept"),
     cfg.BoolOpt("reoptimise", default=False, help="after a failure, solve for the remaining network, and apply it"),
@@ -125,8 +125,8 @@ class KuijiaController(SwitchApplication):
         self._rollout = Rollout(first, options.drain, BFD_SETTLE if uses_bfd else 0.0)
         for switch in first.plan.topology.nodes:
             self._rollout.left(switch)
-        self._wiring = Wiring(first.plan.topology)
-        self._tracker = LivenessTracker(first.plan)
+        self._wiring = self._options.wired(first.plan.topology)
+        self._tracker = LivenessTracker(first.plan, self._wiring)
         self._unnoticed: Lasting[tuple[str, int]] = Lasting(UNNOTICED)
         self._reoptimisation = Reoptimisation(options.reoptimise, apart)
         self._failed_edges = self._tracker.failed_edges

@@ -12,7 +12,8 @@ from pathlib import Path
 from experiments.results.text_table import aligned
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import add_topology, read_topology
-from kuijia_app.tables.wiring import Wiring
+from kuijia.cli.table_options import add_wiring
+from kuijia_app.tables.wiring_file import emulated_wiring
 from kuijia_base.errors import KuijiaError
 from kuijia_base.option_values import positive_rate, whole_number
 from te_solver.topology import Topology
@@ -49,6 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                 metavar="N",
                 help="length of every queue of a switch (default: %(default)s)",
             )
+            add_wiring(action)
         action.set_defaults(act=act)
         add_common_options(action, below_another=True)
 
@@ -99,7 +101,8 @@ def _target(inventory: Inventory, args: argparse.Namespace) -> Target:
     topology = topology.scaled(args.capacity / max(link.capacity for link in topology.links))
     require_possible_links(topology)
     inventory.require_fit(topology)
-    return Target(inventory, Wiring(topology), NetworkOptions(buffer_packets=args.buffer_packets))
+    wiring = emulated_wiring(topology, args.wiring)
+    return Target(inventory, wiring, NetworkOptions(buffer_packets=args.buffer_packets))
 
 
 def _say(line: str) -> None:

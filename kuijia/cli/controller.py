@@ -29,7 +29,13 @@ LAST_PORT = 0xFFFF
 
 
 def add_listening_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of verbs that wait for switches: the address to listen on, TLS, and the file of events."""
+    """Add the options of controllers: the address to listen on, TLS, and the file of events."""
+    add_listening_address(parser)
+    parser.add_argument("--events", type=Path, help="append events to this file, one JSON object per line")
+
+
+def add_listening_address(parser: argparse.ArgumentParser) -> None:
+    """Add the options of verbs that wait for switches: the address to listen on, and TLS."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument(
         "--port",
@@ -44,7 +50,6 @@ def add_listening_options(parser: argparse.ArgumentParser) -> None:
     tls.add_argument(
         "--tls-bind", type=Path, metavar="FILE", help="lines `DATAPATH-ID SHA256-FINGERPRINT`: a switch's certificate"
     )
-    parser.add_argument("--events", type=Path, help="append events to this file, one JSON object per line")
 
 
 def tls_files(args: argparse.Namespace) -> TlsFiles | None:
@@ -85,9 +90,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     require_regular(args.plan)  # nobody may ever write into a pipe, and it could not be read again
-    load_plan(args.plan)  # a bad plan is refused here, in one line, not in a thread of the framework
+    plan = load_plan(args.plan)  # a bad plan is refused here, in one line, not in a thread of the framework
     words = option_words(args)
-    pipeline_options(words)  # and so is a bad layout
+    pipeline_options(words).wired(plan.topology)  # and so are a bad layout and a wiring of other switches
     options: dict[str, object] = {"plan": str(args.plan), **asdict(words)}
     options.update(drain=args.drain, reoptimise=args.reoptimise)
     if args.events is not None:

@@ -7,10 +7,15 @@ import json
 import sys
 import time
 from dataclasses import asdict
+from pathlib import Path
 
+from kuijia.cli.table_options import add_table_options, build, option_words
+from kuijia_app.tables.options import OptionWords
+from kuijia_base.errors import InputError
 from kuijia_base.option_values import whole_number
 from kuijia_base.progress import Progress
 from testbed.crosscheck.crosscheck import CrossCheck, cross_check
+from testbed.crosscheck.random_cases import RandomPlan
 
 DEFAULT_CASES = 10_000
 _MOST_CASES = 10_000_000
@@ -18,6 +23,14 @@ _LISTED = 20
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "plan",
+        nargs="?",
+        type=Path,
+        metavar="PLAN",
+        help="compare the tables of this plan, with the options on tables (default: random plans and options)",
+    )
+    add_table_options(parser)
     parser.add_argument(
         "--cases",
         type=whole_number(1, _MOST_CASES),
@@ -28,6 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    case = _given(args)
     progress = Progress(sys.stderr)
     started = time.monotonic()
 
@@ -35,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         progress.show(f"{found.cases:,} of {args.cases:,} cases, {len(found.disagreements):,} disagreements")
 
     try:
-        found = cross_check(args.cases, args.seed, show)
+        found = cross_check(args.cases, args.seed, show, case)
     finally:
         progress.close()
     seconds = time.monotonic() - started
@@ -49,3 +63,15 @@ def run(args: argparse.Namespace) -> int:
             f"switches, {len(found.disagreements):,} disagreements, {seconds:.1f} s"
         )
     return 1 if found.disagreements else 0
+
+
+def _given(args: argparse.Namespace) -> RandomPlan | None:
+    """Return the plan of the command line with its options, None for random ones."""
+    if args.plan is None:
+        if option_words(args) != OptionWords():
+            raise InputError("option", "PLAN", "is missing", "a plan, to which the options on tables apply")
+        return None
+    built = build(args)
+    if not built.plan.tunnels:
+        raise InputError(args.plan, "pairs", "no tunnels", "a plan with traffic")
+    return RandomPlan(built.plan, built.options)

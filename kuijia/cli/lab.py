@@ -95,6 +95,7 @@ def _up(args: argparse.Namespace) -> int:
     demands = read_demands(args, topology)
     words = option_words(args)
     tables = pipeline_options(words)
+    tables.wired(topology)  # a wiring of another network is refused before the solver starts
     require_served(tables.layout, demands, args.demands)
     # The optimiser takes a second to import; --help and bad input should not wait for it.
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY

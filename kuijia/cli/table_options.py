@@ -77,22 +77,36 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         default=Liveness.CONTROLLER.value,
         help="detection of failures beyond a tunnel's first link (default: %(default)s)",
     )
+    add_wiring(parser)
+
+
+def add_wiring(parser: argparse.ArgumentParser) -> None:
+    """Add the option on the numbers of switches and ports."""
+    parser.add_argument(
+        "--wiring",
+        default="",
+        metavar="FILE",
+        help="datapath ids, ports and prefixes of your own switches, see docs/wiring.md (default: by the topology)",
+    )
 
 
 def option_words(args: argparse.Namespace) -> OptionWords:
     """Return the options of `add_table_options` as words that are valid in any working directory."""
     file = layout_file(args.layout)
     layout = args.layout if file is None else str(file.absolute())
-    return OptionWords(args.scheme, args.slots, layout, args.tagging, args.pipeline, args.liveness)
+    wiring = str(Path(args.wiring).absolute()) if args.wiring else ""
+    return OptionWords(args.scheme, args.slots, layout, args.tagging, args.pipeline, args.liveness, wiring)
 
 
 def build(args: argparse.Namespace) -> Built:
     """Return the tables chosen by the options of `add_plan_and_options`; raises InputError."""
-    words = OptionWords(args.scheme, args.slots, args.layout, args.tagging, args.pipeline, args.liveness)
-    options = pipeline_options(words)
+    words = (args.scheme, args.slots, args.layout, args.tagging, args.pipeline, args.liveness, args.wiring)
+    options = pipeline_options(OptionWords(*words))
     plan = load_plan(args.plan)
     try:
         return Built(plan, options, build_tables(plan, options))
+    except InputError:  # about the wiring
+        raise
     except UnsoundError as error:
         raise InputError(args.plan, key_path(error.where), error.problem, error.expected) from error
     except ValueError as error:

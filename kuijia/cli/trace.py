@@ -34,7 +34,8 @@ def run(args: argparse.Namespace) -> int:
     built = build(args)
     packet = parse_packet(_packet(args.packet), built.plan.topology, built.options)
     failure = parse_failure(args.failures, built.plan.topology)
-    network = ModelNetwork(built.plan, built.tables, built.options.liveness)
+    wiring = built.options.wired(built.plan.topology)
+    network = ModelNetwork(built.plan, built.tables, built.options.liveness, wiring)
     network.fail(failure)
     walk = network.walk(packet.source, packet.entering(network))
     if args.json:

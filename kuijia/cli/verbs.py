@@ -21,6 +21,7 @@ VERBS: Mapping[str, str] = {
     "crosscheck": "compare the model of `verify` and `trace` with a real Open vSwitch over random cases",
     "controller": "run the OpenFlow controller for a plan, until interrupted; on SIGHUP it reads the plan file again",
     "scheduler": "run the OpenFlow controller that schedules large flows in a data centre, until interrupted",
+    "wiring": "make files with the numbers of your own switches: example, discover, from-ovs",
     "lab": "run an emulated network in the background: up, status, update, fail, heal, exec, down",
     "list": "list the experiments of `kuijia run`",
     "boxes": "physical switches and hosts over SSH: check, up, down",

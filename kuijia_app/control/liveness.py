@@ -60,8 +60,9 @@ class LivenessTracker:
     changes nothing, or whose port leads to no switch, costs nothing.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self._wiring = Wiring(plan.topology)
+    def __init__(self, plan: Plan, wiring: Wiring | None = None) -> None:
+        """Create a tracker; `wiring` numbers the ports, by the plan's topology if it is None."""
+        self._wiring = wiring or Wiring(plan.topology)
         self._beyond: Mapping[Edge, frozenset[Tunnel]] = {}
         self._first: Mapping[tuple[str, str], frozenset[Tunnel]] = {}
         self._known: dict[int, tuple[Plan, PlannedTunnels]] = {}
@@ -106,7 +107,7 @@ class LivenessTracker:
     def ports_described(self, switch: str, live_by_port: Mapping[int, bool]) -> tuple[LivenessChange, ...]:
         """Record the complete port list of a switch in place of its earlier ports; a missing port counts as down."""
         self._undescribed.discard(switch)
-        ports = range(1, self._wiring.host_port(switch))
+        ports = self._wiring.link_ports(switch)
         self._down_ports = {(other, port) for other, port in self._down_ports if other != switch}
         self._down_ports.update((switch, port) for port in ports if not live_by_port.get(port, False))
         self._note_failed_edges()

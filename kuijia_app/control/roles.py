@@ -32,11 +32,13 @@ def misfit(wiring: Wiring, switch: str, ports: Iterable[int], *, is_ours: bool) 
         ports: numbers of its ports.
         is_ours: True if it has entries of ours.
     """
-    missing = sorted(set(range(1, wiring.host_port(switch) + 1)) - set(ports))
+    expected = sorted(wiring.ports(switch))
+    missing = sorted(set(expected) - set(ports))
     if not missing or is_ours:
         return None
     listed = ", ".join(map(str, missing))
-    return (
-        f"has no port {listed}: the plan expects ports 1 to {wiring.host_port(switch)}, "
-        f"to {', '.join(wiring.topology.neighbours[switch])} and the site's host"
-    )
+    is_row = expected == list(range(1, len(expected) + 1)) and len(expected) > 1
+    numbers = f"1 to {len(expected)}" if is_row else ", ".join(map(str, expected))
+    leads_to = ", ".join(wiring.topology.neighbours[switch])
+    host = " and the site's host" if wiring.has_host(switch) else ""
+    return f"has no port {listed}: the plan expects ports {numbers}, to {leads_to}{host}"

@@ -61,7 +61,7 @@ class SwitchApplication(GuardedApp):
         datapath_id, datapath = event.msg.datapath_id, event.msg.datapath
         switch = self._wiring.switch_of(datapath_id)
         if switch is None:
-            self._note_unknown(datapath_id)
+            self._note_other(datapath_id)
             return
         before = self._owner(datapath)
         if before is not None and before.switch != switch:
@@ -210,14 +210,20 @@ class SwitchApplication(GuardedApp):
             self._noted_ports[switch, port] = live
             self._log.write(event_log.PORT_STATUS, switch=switch, port=port, live=live)
 
-    def _note_unknown(self, datapath_id: int) -> None:
-        """Log that a switch is not in the network, within limits: a peer may claim any datapath id."""
+    def _note_other(self, datapath_id: int) -> None:
+        """Log that a switch is not ours, or not in the network, within limits: a peer may claim any datapath id."""
+        is_listed = self._wiring.is_not_ours(datapath_id)
+        kind = event_log.SWITCH_NOT_OURS if is_listed else event_log.SWITCH_UNKNOWN
         if len(self._noted_unknown) < MOST_UNKNOWN_NAMED:
             self._noted_unknown.add(datapath_id)
         named = datapath_id if datapath_id in self._noted_unknown else None
-        times = self._reports.occurred((event_log.SWITCH_UNKNOWN, named), time.monotonic())
-        if times is not None:
-            self._log.write(event_log.SWITCH_UNKNOWN, datapath_id=datapath_id, times=times)
+        times = self._reports.occurred((kind, named), time.monotonic())
+        if times is None:
+            return
+        self._log.write(kind, datapath_id=datapath_id, times=times)
+        if is_listed:
+            self.logger.info("switch with datapath id %016x is not ours: left alone (%d times)", datapath_id, times)
+        else:
             words = "switch with datapath id %d is not in the network: left alone (%d times)"
             self.logger.warning(words, datapath_id, times)
 

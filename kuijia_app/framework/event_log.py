@@ -16,6 +16,7 @@ from kuijia_base.errors import InputError
 SWITCH_READY: Final = "switch-ready"
 SWITCH_GONE: Final = "switch-gone"
 SWITCH_UNKNOWN: Final = "switch-unknown"
+SWITCH_NOT_OURS: Final = "switch-not-ours"
 SWITCH_UNFIT: Final = "switch-unfit"
 SWITCH_ERROR: Final = "switch-error"
 SWITCH_REFUSED: Final = "switch-refused"

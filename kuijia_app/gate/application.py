@@ -29,18 +29,26 @@ class Application:
         backlog: returns the number of events that wait for it.
         report: takes a name, a datapath id and details for its event log.
         binding: the certificates that may use each datapath id; None allows all that the authority has signed.
+        reads_packets: True if packets that switches send to the controller are passed on; else they are dropped.
     """
 
     is_known: Callable[[int], bool]
     backlog: Callable[[], int]
     report: Callable[[str, int, dict[str, object]], None]
     binding: Binding | None = field(default=None)
+    reads_packets: bool = False
 
 
-def application_of(app: Any, is_known: Callable[[int], bool], binding: Binding | None) -> Application:  # noqa: ANN401  # an application of either framework
+def application_of(
+    app: Any,  # noqa: ANN401  # an application of either framework
+    is_known: Callable[[int], bool],
+    binding: Binding | None,
+    *,
+    reads_packets: bool = False,
+) -> Application:
     """Return the gate's interface to a framework's application."""
 
     def report(name: str, datapath_id: int, details: dict[str, object]) -> None:
         app.send_event(app.name, Report(name, datapath_id, details))
 
-    return Application(is_known, app.events.qsize, report, binding)
+    return Application(is_known, app.events.qsize, report, binding, reads_packets)

@@ -32,6 +32,8 @@ _PORT_LENGTH: Final = 64
 _FLOW_LENGTH: Final = 56
 _FLOW_MATCH: Final = 48
 _GROUP_LENGTH: Final = 8
+_PACKET_MATCH: Final = 24
+_PACKET_PADDING: Final = 2
 _BUCKET_LENGTH: Final = 16
 
 _APPLY_AND_LIKE: Final = frozenset({3, 4, 5})
@@ -64,6 +66,20 @@ def check(frame: Frame) -> None:
             raise MalformedError("an error without its type", frame.data)
         if _LENGTH.unpack_from(frame.data, HEADER.size)[0] == _EXPERIMENTER and length < _ERROR_OF_EXPERIMENTER_LENGTH:
             raise MalformedError("an experimenter's error without the experimenter", frame.data)
+    if frame.kind == Kind.PACKET_IN:
+        _check_packet_in(frame)
+
+
+def _check_packet_in(frame: Frame) -> None:
+    """Check the match of a packet-in, which ends two bytes before the packet (OpenFlow 1.3.5, 7.4.1)."""
+    length = len(frame.data)
+    if length < _PACKET_MATCH + 8:
+        raise MalformedError("a packet-in without its match", frame.data)
+    kind, match_length = _head(frame, _PACKET_MATCH, length, _TYPE_AND_LENGTH.size, "match")
+    end = _PACKET_MATCH + match_length
+    if kind != 1 or end + -match_length % 8 + _PACKET_PADDING > length:
+        raise MalformedError("a packet-in whose match is no OXM, or extends beyond it", frame.data)
+    _check_fields(frame, _PACKET_MATCH + _TYPE_AND_LENGTH.size, end)
 
 
 def hello_versions(frame: Frame) -> int | None:

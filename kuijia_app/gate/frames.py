@@ -65,7 +65,7 @@ UNUSED: Final = frozenset(
         Kind.GET_ASYNC_REPLY,
     }
 )
-"""Messages that a switch may send and no application of ours reads: they are dropped unparsed."""
+"""Messages that a switch may send and are dropped unparsed; a few applications read `PACKET_IN`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,8 +106,10 @@ class Peer:
             self._allowance.take(now, 1.0 + len(part.data) // self._limits.frame_share)
         return part
 
-    def passed(self, frame: Frame) -> Frame | None:
+    def passed(self, frame: Frame, *, reads_packets: bool = False) -> Frame | None:
         """Return the message if it is one for applications; answer, drop or refuse others.
+
+        Packets for the controller are for those applications only that read them.
 
         Raises:
             MalformedError: a length is wrong, or a switch may not send such a message.
@@ -115,7 +117,7 @@ class Peer:
         """
         if frame.version != VERSION:
             raise MalformedError("a message of another version than OpenFlow 1.3", frame.data)
-        if frame.kind in _CHECKED:
+        if frame.kind in _CHECKED or (frame.kind == Kind.PACKET_IN and reads_packets):
             elements.check(frame)
             return None if self.is_unknown else frame
         if frame.kind == Kind.MULTIPART_REPLY:

@@ -176,7 +176,7 @@ class Reception:
 
     def _take(self, peer: Peer, frame: Frame, now: float) -> None:
         if peer.datapath is not None:
-            passed = peer.passed(frame)
+            passed = peer.passed(frame, reads_packets=self._application.reads_packets)
             if passed is not None:
                 peer.datapath.pass_on(passed)
             return

@@ -31,17 +31,19 @@ _SHARE_OF_DESCRIPTORS: Final = 4
 """Half-open connections may use one in so many of the process's descriptors."""
 
 
-def stand_before(app: GuardedApp, is_known: Callable[[int], bool], tls_bind: str | None) -> None:
+def stand_before(
+    app: GuardedApp, is_known: Callable[[int], bool], tls_bind: str | None, *, reads_packets: bool = False
+) -> None:
     """Admit switches to `app` only through the gate; call this before the framework starts to listen.
 
     `is_known` returns True if the application has a switch with a datapath id. `tls_bind` is the path of a file for
-    `load_binding`.
+    `load_binding`. Packets that switches send to the controller are dropped unless the application `reads_packets`.
 
     Raises:
         InputError: the file cannot be used, or switches do not connect by TLS.
     """
     binding = None if not tls_bind else _binding(Path(tls_bind))
-    application = application_of(app, is_known, binding)
+    application = application_of(app, is_known, binding, reads_packets=reads_packets)
 
     def listening() -> Loop:
         options = cfg.CONF

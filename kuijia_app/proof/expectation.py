@@ -13,7 +13,6 @@ from itertools import product
 from kuijia_app.proof.header_values import HeaderValues, with_another
 from kuijia_app.tables.options import PipelineOptions, Tagging
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout
-from kuijia_app.tables.wiring import Wiring
 from te_solver.failure_schemes.failure_scheme import VICTIM
 from te_solver.failures import Failure
 from te_solver.plan import PairPlan, Plan
@@ -102,7 +101,7 @@ def expected_traffic(
         options: options of its tables.
         told_apart: by switch, the values that its tables distinguish in packets of its host.
     """
-    layout, wiring = options.layout, Wiring(plan.topology)
+    layout, wiring = options.layout, options.wired(plan.topology)
     named = {code_point for each in layout.classes for code_point in each.code_points}
     for (source, target), by_priority in planned_paths(plan).items():
         told = (told_apart or {}).get(source, HeaderValues())
@@ -111,7 +110,7 @@ def expected_traffic(
         host, host_port = wiring.host_address(target), wiring.host_port(target)
         code_points = with_another(named | told.code_points | {DSCP_NETWORK_CONTROL}, DSCP_BITS)
         every_ecn = range(ECN_CODES) if options.tagging is Tagging.DSCP_ECN else with_another(told.ecn, ECN_BITS)
-        addresses = told.addresses_in(wiring.prefix(target), host)
+        addresses = [address for prefix in wiring.prefixes(target) for address in told.addresses_in(prefix, host)]
         for address, ecn, code_point in product(addresses, every_ecn, code_points):
             is_split = code_point != DSCP_NETWORK_CONTROL
             served = owner.get(code_point, classes[-1]) if is_split else classes[0]

@@ -25,11 +25,12 @@ class HeaderValues:
     bounds: frozenset[int] = frozenset()
 
     def addresses_in(self, prefix: IPv4Network, host: IPv4Address) -> Iterator[IPv4Address]:
-        """Yield one address of each range inside the prefix, starting with the host's for its range."""
+        """Yield one address of each range inside the prefix, starting with the host's for its range if it is there."""
         starts = {int(prefix.network_address)} | {bound for bound in self.bounds if IPv4Address(bound) in prefix}
-        of_host = max(start for start in starts if start <= int(host))
-        yield host
-        yield from (IPv4Address(start) for start in sorted(starts - {of_host}))
+        if host in prefix:
+            starts.remove(max(start for start in starts if start <= int(host)))
+            yield host
+        yield from map(IPv4Address, sorted(starts))
 
     def addresses_outside(self, prefixes: Iterable[IPv4Network]) -> Iterator[IPv4Address]:
         """Yield one address of each range that is in none of the prefixes."""

@@ -48,6 +48,7 @@ class AskedPacket:
 
     def entering(self, network: ModelNetwork) -> Packet:
         wiring = network.wiring
+        wiring.require_hosts((self.source, self.target))
         ends = wiring.host_address(self.source), wiring.host_address(self.target)
         return Packet(wiring.host_port(self.source), *ends, self.dscp, self.ecn, slot=self.slot)
 

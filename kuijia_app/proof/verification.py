@@ -86,7 +86,8 @@ class Verifier:
     """Checks the tables of one plan."""
 
     def __init__(self, plan: Plan, tables: Mapping[str, SwitchTables], options: PipelineOptions) -> None:
-        self._network = ModelNetwork(plan, tables, options.liveness)
+        wiring = options.wired(plan.topology)
+        self._network = ModelNetwork(plan, tables, options.liveness, wiring)
         self._groups = {name: dict(self._network.switch(name).groups) for name in tables}
         self._unharmed = self._network.changed
         self._dead_ports = self._network.dead_ports
@@ -94,7 +95,9 @@ class Verifier:
         self._slot_count = options.slot_count
         self._plan, self._tables, self._options = plan, tables, options
         self._told_apart = {
-            name: values_told_apart(each.flows, self._network.wiring.host_port(name)) for name, each in tables.items()
+            name: values_told_apart(each.flows, wiring.host_port(name))
+            for name, each in tables.items()
+            if wiring.has_host(name)
         }
         self._traffic = tuple(expected_traffic(plan, options, self._told_apart))
         self._found = Verification()
@@ -148,7 +151,8 @@ class Verifier:
         for source, target in planned_paths(self._plan):
             targets.setdefault(source, []).append(target)
         for source, told in self._told_apart.items():
-            addresses = told.addresses_outside(map(wiring.prefix, targets.get(source, ())))
+            planned = [prefix for target in targets.get(source, ()) for prefix in wiring.prefixes(target)]
+            addresses = told.addresses_outside(planned)
             values = (addresses, with_another(told.code_points, DSCP_BITS), with_another(told.ecn, ECN_BITS))
             in_port, host = wiring.host_port(source), wiring.host_address(source)
             for address, code_point, ecn in product(*values):

@@ -41,18 +41,18 @@ _LIVENESS_BASE = 0x3000_0000
 _FAILOVER_BASE = 0x4000_0000
 _CHAIN_BASE = 0x5000_0000
 _CONTROL_CHAIN_BASE = 0x6000_0000
-_DATAPATH_IDS = 1 << 16
+_EGRESSES = 1 << 16
 _CHAINED = 2 * MAX_TUNNELS_PER_PAIR
 
 
-def split_group(egress_datapath_id: int, class_index: int) -> int:
+def split_group(egress_number: int, class_index: int) -> int:
     """Return the SELECT group of an ingress for the traffic of one class to one egress."""
-    return _SPLIT_BASE + class_index * _DATAPATH_IDS + egress_datapath_id
+    return _SPLIT_BASE + class_index * _EGRESSES + egress_number
 
 
-def control_group(egress_datapath_id: int) -> int:
+def control_group(egress_number: int) -> int:
     """Return the fast-failover group of an ingress for control traffic to one egress."""
-    return _CONTROL_BASE + egress_datapath_id
+    return _CONTROL_BASE + egress_number
 
 
 def liveness_group(path_id: int) -> int:
@@ -78,9 +78,9 @@ def chain_group(primary_path_id: int, backup_position: int, class_index: int, st
     return _CHAIN_BASE + _slot_owner(primary_path_id, backup_position, class_index) * _CHAINED + step
 
 
-def control_chain_group(egress_datapath_id: int, step: int) -> int:
+def control_chain_group(egress_number: int, step: int) -> int:
     """Return the group after `control_group` at this step, likewise."""
-    return _CONTROL_CHAIN_BASE + egress_datapath_id * _CHAINED + step
+    return _CONTROL_CHAIN_BASE + egress_number * _CHAINED + step
 
 
 def bfd_label(path_id: int) -> int:

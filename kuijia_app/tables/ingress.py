@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 
 from kuijia_app.tables import identifiers
 from kuijia_app.tables.bfd import BfdSessions
@@ -36,22 +37,30 @@ class Ingress:
         yield from self._control_groups(failover)
 
     def entries(self) -> Iterator[FlowEntry]:
-        """Yield entries by code point for each planned class but the last, which gets all others; CS6 is control."""
+        """Yield entries for each prefix of the egress.
+
+        They match by code point for each planned class but the last, which gets all others; CS6 is control.
+        """
+        for prefix in self.wiring.prefixes(self.classes[0].egress):
+            yield from self._entries_to(prefix)
+
+    def _entries_to(self, prefix: IPv4Network) -> Iterator[FlowEntry]:
         *marked, last = self.classes
         layout = self.options.layout
         to_last = ToGroup(identifiers.split_group(self._egress_id, self._class_index(last)))
-        yield FlowEntry(identifiers.DATA_PRIORITY, self._match(), (to_last,))
+        yield FlowEntry(identifiers.DATA_PRIORITY, self._match(prefix), (to_last,))
         for direction in marked:
             index = self._class_index(direction)
             to_class = ToGroup(identifiers.split_group(self._egress_id, index))
             for code_point in layout.classes[index].code_points:
-                yield FlowEntry(identifiers.CLASS_PRIORITY, self._match(code_point), (to_class,))
+                yield FlowEntry(identifiers.CLASS_PRIORITY, self._match(prefix, code_point), (to_class,))
         to_control = ToGroup(identifiers.control_group(self._egress_id))
-        yield FlowEntry(identifiers.CONTROL_PRIORITY, self._match(DSCP_NETWORK_CONTROL), (to_control,))
+        yield FlowEntry(identifiers.CONTROL_PRIORITY, self._match(prefix, DSCP_NETWORK_CONTROL), (to_control,))
 
     @property
     def _egress_id(self) -> int:
-        return self.wiring.datapath_id(self.classes[0].egress)
+        """Number of the egress in group ids, which have no room for datapath ids of users."""
+        return self.wiring.number(self.classes[0].egress)
 
     def _class_index(self, direction: Direction) -> int:
         return self.options.layout.classes.index(self._served(direction))
@@ -59,12 +68,11 @@ class Ingress:
     def _served(self, direction: Direction) -> TrafficClass:
         return next(each for each in self.options.layout.classes if each.priority == direction.priority)
 
-    def _match(self, code_point: int | None = None) -> Match:
-        ingress, egress = self.classes[0].ends
+    def _match(self, prefix: IPv4Network, code_point: int | None = None) -> Match:
         return Match(
-            in_port=self.wiring.host_port(ingress),
+            in_port=self.wiring.host_port(self.classes[0].ingress),
             eth_type=ETH_TYPE_IPV4,
-            ipv4_dst=self.wiring.prefix(egress),
+            ipv4_dst=prefix,
             ip_dscp=code_point,
         )
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import TypeVar
 
 from kuijia_app.tables.queue_layouts import PLAIN, named_layout
 from kuijia_app.tables.queues import PLAIN_LAYOUT, QueueLayout
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT
+from kuijia_app.tables.stated_wiring import StatedWiring
+from kuijia_app.tables.wiring import Wiring
+from kuijia_app.tables.wiring_file import load_wiring
 from kuijia_base.errors import InputError, quoted
 from te_solver.failure_schemes.failure_scheme import FailureScheme
 from te_solver.failure_schemes.kuijia import KUIJIA
 from te_solver.failure_schemes.registry import switch_schemes
+from te_solver.topology import Topology
 
 _Member = TypeVar("_Member", bound=Enum)
 
@@ -40,7 +45,10 @@ class Liveness(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PipelineOptions:
-    """Options beyond the plan: the scheme, the hash slots per pair and class, the queues of a port, and others."""
+    """Options beyond the plan: the scheme, the hash slots per pair and class, the queues of a port, and others.
+
+    `wiring` is that of a file; None numbers switches and ports by the topology.
+    """
 
     scheme: FailureScheme = KUIJIA
     slot_count: int = DEFAULT_SLOT_COUNT
@@ -48,11 +56,19 @@ class PipelineOptions:
     tagging: Tagging = Tagging.MPLS
     form: Form = Form.SINGLE
     liveness: Liveness = Liveness.CONTROLLER
+    wiring: StatedWiring | None = None
+
+    def wired(self, topology: Topology) -> Wiring:
+        """Return the wiring of a topology; raises InputError if the file's is that of another one."""
+        return Wiring(topology) if self.wiring is None else self.wiring.of(topology)
 
 
 @dataclass(frozen=True)
 class OptionWords:
-    """The options as users write them on command lines and in configuration files; `layout` is a name or a file."""
+    """The options as users write them on command lines and in configuration files.
+
+    `layout` is a name or a file, `wiring` a file or empty.
+    """
 
     scheme: str = KUIJIA.name
     slots: int = DEFAULT_SLOT_COUNT
@@ -60,13 +76,15 @@ class OptionWords:
     tagging: str = Tagging.MPLS.value
     pipeline: str = Form.SINGLE.value
     liveness: str = Liveness.CONTROLLER.value
+    wiring: str = ""
 
 
 def pipeline_options(words: OptionWords) -> PipelineOptions:
     """Return the options that these words name.
 
     Raises:
-        InputError: a word is not a value of its option, or a layout is neither a name nor a YAML file.
+        InputError: a word is not a value of its option, or a layout is neither a name nor a YAML file, or a
+            wiring file is bad.
     """
     return PipelineOptions(
         _scheme(words.scheme),
@@ -75,6 +93,7 @@ def pipeline_options(words: OptionWords) -> PipelineOptions:
         _member(Tagging, "tagging", words.tagging),
         _member(Form, "pipeline", words.pipeline),
         _member(Liveness, "liveness", words.liveness),
+        load_wiring(Path(words.wiring)) if words.wiring else None,
     )
 
 

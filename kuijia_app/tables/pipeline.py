@@ -8,6 +8,7 @@ from kuijia_app.tables import identifiers
 from kuijia_app.tables.bfd import BfdSessions
 from kuijia_app.tables.decomposition import decompose
 from kuijia_app.tables.failover import liveness_group
+from kuijia_app.tables.identifiers import FIRST_BFD_PORT
 from kuijia_app.tables.ingress import Ingress
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.queues import QueueLayout
@@ -15,7 +16,6 @@ from kuijia_app.tables.routes import Direction, classes_by_ends, directions
 from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, SetQueue, SwitchTables, ToGroup
 from kuijia_app.tables.tagging import last_path_id, tags_of
 from kuijia_app.tables.tunnel_entries import TunnelEntries
-from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import UnsoundError, quoted
 from te_solver.plan import FIRST_PATH_ID, MAX_TUNNELS_PER_PAIR, Plan
 
@@ -32,15 +32,20 @@ def build_tables(plan: Plan, options: PipelineOptions | None = None) -> dict[str
     Raises:
         UnsoundError: a label is out of range, a pair has more tunnels than group ids allow, the queue layout lacks a
             class of traffic, or there are more tunnels than tags or ports for BFD.
+        InputError: the wiring of the options is not that of the plan.
         ValueError: as `cut_slots` raises it.
     """
     options = options or PipelineOptions()
-    wiring = Wiring(plan.topology)
+    wiring = options.wired(plan.topology)
     all_directions = directions(plan)
+    wiring.require_hosts(end for direction in all_directions for end in direction.ends)
     _require_classes(plan, options.layout)
     for direction in all_directions:
         _require_numbers_fit(direction, last_path_id(options.liveness))
-    sessions = BfdSessions(plan) if options.liveness is Liveness.BFD else None
+    sessions = None
+    if options.liveness is Liveness.BFD:
+        sessions = BfdSessions(plan)
+        wiring.require_ports_up_to(FIRST_BFD_PORT - 1, "BFD sessions use it")
     path_ids = dict.fromkeys(tunnel.path_id for tunnel in plan.tunnels)
     tags = tags_of(options.tagging, options.layout, path_ids, sessions or ())
     groups: dict[str, list[Group]] = {switch: [] for switch in plan.topology.nodes}

@@ -1,11 +1,13 @@
-"""Numbering of switch ports and addresses of sites: a pure function of the topology.
+"""Numbering of switch ports and addresses of sites: a pure function of the topology, unless a wiring file states it.
 
-The controller and the testbed both derive it from the same Plan, so neither has to inform the other.
+The controller and the testbed both derive it from the same Plan, and perhaps the same wiring file
+(`kuijia_app.tables.stated_wiring`), so neither has to inform the other.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
@@ -24,9 +26,10 @@ class Site:
         name: as users know it.
         switch, port: its port of the network.
         address: its own address.
-        prefix: all addresses it answers to.
+        prefix: addresses it answers to.
         capacity: of its cable, in Mbit/s; None: it can receive all that its switch's links bring, and send without
             limit.
+        more_prefixes: further addresses it answers to.
     """
 
     name: str
@@ -35,6 +38,12 @@ class Site:
     address: IPv4Address
     prefix: IPv4Network
     capacity: float | None = None
+    more_prefixes: tuple[IPv4Network, ...] = ()
+
+    @property
+    def prefixes(self) -> tuple[IPv4Network, ...]:
+        """All addresses it answers to."""
+        return (self.prefix, *self.more_prefixes)
 
     @property
     def mac(self) -> str:
@@ -58,16 +67,24 @@ class Wiring:
             raise ValueError(f"{len(self.topology.nodes)} switches, the address plan holds {MAX_SITES}")
 
     @cached_property
-    def _datapath_ids(self) -> dict[str, int]:
+    def _numbers(self) -> dict[str, int]:
         return {switch: number for number, switch in enumerate(self.topology.nodes, start=1)}
 
+    def number(self, switch: str) -> int:
+        """Return the position of a switch in the topology, counted from 1; names of devices and group ids use it."""
+        return self._numbers[switch]
+
     def datapath_id(self, switch: str) -> int:
-        return self._datapath_ids[switch]
+        return self.number(switch)
 
     def switch_of(self, datapath_id: int) -> str | None:
         """Return the switch with this datapath id, None if the topology has no such switch."""
         nodes = self.topology.nodes
         return nodes[datapath_id - 1] if 1 <= datapath_id <= len(nodes) else None
+
+    def is_not_ours(self, datapath_id: int) -> bool:  # noqa: ARG002  # no number is reserved for others
+        """Return True if the wiring says that a switch with this datapath id belongs to somebody else."""
+        return False
 
     def port(self, switch: str, neighbour: str) -> int:
         """Return the port of `switch` that leads to `neighbour`; raises ValueError if they share no link."""
@@ -78,7 +95,15 @@ class Wiring:
         neighbours = self.topology.neighbours[switch]
         return neighbours[port - 1] if 1 <= port <= len(neighbours) else None
 
+    def link_ports(self, switch: str) -> Sequence[int]:
+        """Return the numbers of a switch's ports to its neighbours, in the order of the topology."""
+        return range(1, len(self.topology.neighbours[switch]) + 1)
+
+    def has_host(self, switch: str) -> bool:  # noqa: ARG002  # each switch has one
+        return True
+
     def host_port(self, switch: str) -> int:
+        """Return the port of the host of a site; raises KeyError if the switch has none."""
         return len(self.topology.neighbours[switch]) + 1
 
     @cached_property
@@ -89,7 +114,7 @@ class Wiring:
             for switch in self.topology.nodes
         )
 
-    def ports(self, switch: str) -> range:
+    def ports(self, switch: str) -> Sequence[int]:
         """Return the numbers of a switch's ports, those of hosts last."""
         return range(1, len(self.topology.neighbours[switch]) + self._host_counts[switch] + 1)
 
@@ -98,7 +123,18 @@ class Wiring:
         return Counter(site.switch for site in self.sites)
 
     def prefix(self, switch: str) -> IPv4Network:
-        return IPv4Network((int(IPv4Address("10.0.0.0")) + (self.datapath_id(switch) << 8), 24))
+        """Return the prefix of a site, the first one if it has several."""
+        return IPv4Network((int(IPv4Address("10.0.0.0")) + (self.number(switch) << 8), 24))
+
+    def prefixes(self, switch: str) -> tuple[IPv4Network, ...]:
+        """Return all prefixes of a site."""
+        return (self.prefix(switch),)
 
     def host_address(self, switch: str) -> IPv4Address:
         return self.prefix(switch)[1]
+
+    def require_hosts(self, switches: Iterable[str]) -> None:
+        """Raise InputError if one of these switches has no host."""
+
+    def require_ports_up_to(self, last: int, reason: str) -> None:
+        """Raise InputError with the reason if a wiring file states a port number above `last`."""

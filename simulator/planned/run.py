@@ -67,6 +67,8 @@ class PlanRun:
 
     def __post_init__(self) -> None:
         topology = self.plan.topology
+        if self.options.wiring is not None:
+            raise UnsoundError(("options", "wiring"), "a wiring file", "none: simulated switches have the usual ports")
         self.timing.require_sound(topology)
         self.network = planned_network(topology, self.options.layout, self.physical)
         placement = Placement(self.plan, self.options, self.network)

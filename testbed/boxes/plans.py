@@ -25,21 +25,32 @@ from testbed.network.link_rates import port_capacity
 from testbed.network.mininet_network import HOST_MTU, LINK_MTU
 from testbed.network.network_options import NetworkOptions
 from testbed.network.queues import htb_commands, tag_filter_commands
-from testbed.network.site_commands import site_commands
+from testbed.network.site_commands import neighbours_at, own_address, site_commands
 
 _NAMESPACE = "kuijia"
 _NO_HOST = "-none"
-_ALL_SITES = 8
-"""Bits of the prefix that contains all sites."""
+
+
+def _numbers(wiring: Wiring) -> list[list[object]]:
+    nodes = wiring.topology.nodes
+    sites = [[site.name, str(site.address), *map(str, site.prefixes)] for site in wiring.sites]
+    return [[[wiring.datapath_id(node), *wiring.ports(node)] for node in nodes], list(sites)]
 
 
 @dataclass(frozen=True)
 class Target:
-    """Target state of all boxes."""
+    """Target state of all boxes.
+
+    Raises:
+        InputError: the inventory has a host for which a wiring file has no port.
+    """
 
     inventory: Inventory
     wiring: Wiring
     options: NetworkOptions
+
+    def __post_init__(self) -> None:
+        self.wiring.require_hosts(self.inventory.hosts)
 
     def steps(self, box: Box, facts: Mapping[str, Facts]) -> list[Step]:
         """Return the changes that configure a box, to be applied after its interfaces are up.
@@ -70,7 +81,9 @@ class Target:
             for box in self.inventory.switches.values()
         ]
         hosts = [[host.node, host.interface] for host in self.inventory.hosts.values()]
-        text = json.dumps([described, hosts, [str(box) for box in self.inventory.boxes]])
+        parts: list[object] = [described, hosts, [str(box) for box in self.inventory.boxes]]
+        numbers, usual = _numbers(self.wiring), _numbers(Wiring(self.wiring.topology))
+        text = json.dumps(parts if numbers == usual else [*parts, numbers])
         return hashlib.sha256(text.encode()).hexdigest()
 
     def interface(self, switch: str, port: int) -> str:
@@ -82,7 +95,7 @@ class Target:
         return found
 
     def namespace(self, host: HostBox) -> str:
-        return f"{_NAMESPACE}-{self.wiring.datapath_id(host.node)}"
+        return f"{_NAMESPACE}-{self.wiring.number(host.node)}"
 
     def cables(self) -> list[tuple[tuple[str, str], tuple[str, str]]]:
         """Return the expected cables: box name and interface at either end."""
@@ -98,12 +111,14 @@ class Target:
         return found
 
     def _bridge(self, box: SwitchBox) -> Bridge:
-        last = self.wiring.host_port(box.node)
-        ports = [Port(self.interface(box.node, number), number, LINK_MTU) for number in range(1, last)]
-        if box.host is not None:
-            ports.append(Port(box.host, last, HOST_MTU))
-        else:  # the plan's tables need a port there anyway
-            ports.append(Port(f"{box.bridge}{_NO_HOST}", last, HOST_MTU, internal=True))
+        numbers = self.wiring.link_ports(box.node)
+        ports = [Port(self.interface(box.node, number), number, LINK_MTU) for number in numbers]
+        if self.wiring.has_host(box.node):
+            last = self.wiring.host_port(box.node)
+            if box.host is not None:
+                ports.append(Port(box.host, last, HOST_MTU))
+            else:  # the plan's tables need a port there anyway
+                ports.append(Port(f"{box.bridge}{_NO_HOST}", last, HOST_MTU, internal=True))
         return Bridge(box.bridge, self.wiring.datapath_id(box.node), tuple(ports))
 
     def _ports(self, box: SwitchBox) -> list[PortPlan]:
@@ -120,9 +135,9 @@ class Target:
         return plans
 
     def _host(self, box: HostBox, macs: Mapping[str, str]) -> HostPlan:
-        neighbours = [
-            (str(self.wiring.host_address(node)), mac, str(self.wiring.prefix(node))) for node, mac in macs.items()
-        ]
-        own = f"{self.wiring.host_address(box.node)}/{_ALL_SITES}"
-        commands = site_commands(box.interface, own, str(self.wiring.prefix(box.node)), neighbours)
+        sites = {site.name: site for site in self.wiring.sites}
+        site = sites[box.node]
+        neighbours = [row for node, mac in macs.items() for row in neighbours_at(sites[node], mac)]
+        prefixes = [str(prefix) for prefix in site.prefixes]
+        commands = site_commands(box.interface, own_address(site), prefixes, neighbours)
         return HostPlan(self.namespace(box), box.interface, HOST_MTU, tuple(map(tuple, commands)))

@@ -22,7 +22,6 @@ from kuijia_app.tables.ofctl_text import group_text
 from kuijia_app.tables.options import Liveness
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import Group, GroupType
-from kuijia_app.tables.wiring import Wiring
 from simulator.planned.lone_switch import Headers, LoneSwitch, Sent
 from te_solver.failures import Failure
 from testbed.crosscheck.dummy_switches import DummyBridges
@@ -76,8 +75,15 @@ class CrossCheck:
     disagreements: list[str] = field(default_factory=list)
 
 
-def cross_check(cases: int, seed: int, progress: Callable[[CrossCheck], None] | None = None) -> CrossCheck:
-    """Compare `cases` random (plan, failure, packet) cases; reproducible by the seed.
+def cross_check(
+    cases: int,
+    seed: int,
+    progress: Callable[[CrossCheck], None] | None = None,
+    given: RandomPlan | None = None,
+) -> CrossCheck:
+    """Compare `cases` random (plan, failure, packet) cases, all of the `given` plan if there is one.
+
+    They are reproducible by the seed.
 
     Raises:
         TestbedError: Open vSwitch is missing, refuses the tables, or gives output that cannot be parsed.
@@ -85,10 +91,10 @@ def cross_check(cases: int, seed: int, progress: Callable[[CrossCheck], None] | 
     random = Random(seed)
     found = CrossCheck()
     while found.cases < cases:
-        case = random_plan(random)
+        case = given or random_plan(random)
         found.plans += 1
         with TemporaryDirectory(prefix="kuijia-") as directory, RealNetwork(case, Path(directory)) as real:
-            for _ in range(FAILURES_PER_PLAN):
+            for _ in range(cases if given else FAILURES_PER_PLAN):
                 failure = random_failure(case.plan, random)
                 real.fail(failure)
                 found.failures += 1
@@ -110,12 +116,12 @@ class RealNetwork:
     def __init__(self, case: RandomPlan, directory: Path) -> None:
         self.hops = 0
         self._case = case
-        self._wiring = Wiring(case.plan.topology)
+        self._wiring = case.options.wired(case.plan.topology)
         self._tables = build_tables(case.plan, case.options)
-        self._model = ModelNetwork(case.plan, self._tables, case.options.liveness)
+        self._model = ModelNetwork(case.plan, self._tables, case.options.liveness, self._wiring)
         self._sessions = tuple(BfdSessions(case.plan)) if case.options.liveness is Liveness.BFD else ()
-        self._bridges = DummyBridges(case.plan, directory, _session_ports(self._sessions))
-        self._destinations = {node: self._wiring.host_address(node) for node in case.plan.topology.nodes}
+        self._bridges = DummyBridges(case.plan, directory, _session_ports(self._sessions), wiring=self._wiring)
+        self._destinations = {site.name: site.address for site in self._wiring.sites}
         self._port_of = {
             self._bridges.interface(switch, port): port
             for switch in case.plan.topology.nodes
@@ -220,7 +226,7 @@ class RealNetwork:
         if random.random() < _STRAY_SHARE:
             stray = random_stray(self._case, random)
             labels = () if stray.label is None else (Label(*stray.label),)
-            anywhere = self._destinations[random.choice(self._case.plan.topology.nodes)]
+            anywhere = random.choice(list(self._destinations.values()))
             return stray.switch, Packet(stray.in_port, anywhere, anywhere, stray.dscp, stray.ecn, labels), 1
         drawn = random_packet(self._case, self._destinations, random)
         source: IPv4Address = self._destinations[drawn.source]

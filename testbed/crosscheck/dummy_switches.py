@@ -104,7 +104,7 @@ class DummyNetwork:
         return (*self.wiring.ports(switch), *self._extra_ports.get(switch, ()))
 
     def bridge(self, switch: str) -> str:
-        return f"s{self.wiring.datapath_id(switch)}"
+        return f"s{self.wiring.number(switch)}"
 
     def interface(self, switch: str, port: int) -> str:
         return f"{self.bridge(switch)}-eth{port}"
@@ -123,6 +123,7 @@ class DummyBridges(DummyNetwork):
         extra_ports: Mapping[str, Iterable[int]] | None = None,
         *,
         captured: bool = False,
+        wiring: Wiring | None = None,
     ) -> None:
-        super().__init__(Wiring(plan.topology), directory, extra_ports, captured=captured)
+        super().__init__(wiring or Wiring(plan.topology), directory, extra_ports, captured=captured)
         self.plan = plan

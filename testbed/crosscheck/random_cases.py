@@ -121,7 +121,7 @@ def random_stray(case: RandomPlan, random: Random) -> StrayPacket:
     sessions = BfdSessions(plan) if case.options.liveness is Liveness.BFD else ()
     labels = [tunnel.path_id for tunnel in plan.tunnels] + [session.label for session in sessions] + [LAST_PATH_ID]
     switch = random.choice([node for tunnel in plan.tunnels for node in tunnel.nodes])
-    in_port = random.randint(1, len(plan.topology.neighbours[switch]) + 1)
+    in_port = random.choice(case.options.wired(plan.topology).ports(switch))
     tags = (random.choice(labels), random.randrange(_TRAFFIC_CLASSES)) if mpls and random.random() < 0.9 else None
     dscp = random.choice([random.randrange(12), DSCP_NETWORK_CONTROL, random.randrange(CODE_POINTS)])
     return StrayPacket(switch, in_port, tags, dscp, random.randrange(ECN_CODES))

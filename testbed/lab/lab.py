@@ -16,7 +16,7 @@ from kuijia_app.control.plan_update import renumber
 from kuijia_app.framework import event_log
 from kuijia_app.tables.bfd import BfdSession, BfdSessions
 from kuijia_app.tables.options import pipeline_options
-from kuijia_app.tables.wiring import Wiring
+from kuijia_app.tables.wiring_file import emulated_wiring
 from te_solver.plan import Plan
 from te_solver.plan_file import save_plan
 from testbed.controllers.application_process import Event
@@ -59,7 +59,7 @@ class Lab:
         """
         self.plan = plan
         self.options = options
-        self.wiring = Wiring(plan.topology)
+        self.wiring = emulated_wiring(plan.topology, options.wiring)
         self._report = report
         self._ground = ground or Emulation()
         self._running: ExitStack | None = None
@@ -118,7 +118,7 @@ class Lab:
             if self._sessions:
                 self._report(f"waiting for {len(self._sessions)} BFD sessions")
                 self._network.wait_for_sessions(self._sessions, up=True)
-            self._links = LivenessTracker(self.plan)
+            self._links = LivenessTracker(self.plan, self.wiring)
             self._rates = QueueRates(time.monotonic)
             self._running = started.pop_all()
 
@@ -263,7 +263,7 @@ class Lab:
                 }
                 for session, ends in sessions.items()
             ],
-            "hosts": [{"node": node, "address": str(self._network.host(node).address)} for node in topology.nodes],
+            "hosts": [{"node": site.name, "address": str(site.address)} for site in self.wiring.sites],
             "faults": list(faults),
         }
 

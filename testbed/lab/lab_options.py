@@ -27,6 +27,7 @@ class LabOptions:
         bfd_interval_ms: time between two packets of a BFD session.
         tunnels_per_pair: in the plan, and in plans solved for other demands.
         demand_factor: factor for rates given by users, as applied to the network's.
+        wiring: absolute path of a wiring file, empty for numbers by the topology.
         network: options of the emulation; its queues are those of `layout`, selected by `tagging`.
     """
 
@@ -40,9 +41,11 @@ class LabOptions:
     bfd_interval_ms: int = DEFAULT_INTERVAL_MS
     tunnels_per_pair: int = 3
     demand_factor: float = 1.0
+    wiring: str = ""
     network: NetworkOptions = field(default_factory=NetworkOptions)
 
     @property
     def words(self) -> OptionWords:
         """Options of the controller."""
-        return OptionWords(self.scheme, self.slot_count, self.layout, self.tagging, self.pipeline, self.liveness)
+        words = (self.scheme, self.slot_count, self.layout, self.tagging, self.pipeline, self.liveness)
+        return OptionWords(*words, self.wiring)

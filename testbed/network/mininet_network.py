@@ -23,7 +23,7 @@ from te_solver.topology import Topology
 from testbed.machine.commands import find_program, run_batch, run_command, search_path
 from testbed.machine.network_namespace import disable_ipv6, network_of
 from testbed.network.names import bridge_name, host_name
-from testbed.network.site_commands import site_commands
+from testbed.network.site_commands import neighbours_at, own_address, site_commands
 
 _OPEN_FILES, _OPEN_FILES_BEFORE, _OPEN_FILES_PER_NODE = 16384, 256, 16
 _SHELL_STARTERS = ("mnexec", "env", "bash")
@@ -60,8 +60,9 @@ class LabTopo(Topo):  # type: ignore[misc]
         for node in topology.nodes:
             self.addSwitch(bridge_name(wiring, node), dpid=f"{wiring.datapath_id(node):x}")
         for number, site in enumerate(sites, start=1):
-            others = [(str(other.address), other.mac, str(other.prefix)) for other in sites if other is not site]
-            self.addHost(host_name(number), ip=f"{site.address}/8", prefix=str(site.prefix), neighbours=others)
+            others = [each for other in sites if other is not site for each in neighbours_at(other, other.mac)]
+            prefixes = [str(prefix) for prefix in site.prefixes]
+            self.addHost(host_name(number), ip=own_address(site), prefixes=prefixes, neighbours=others)
         for a, b in topology.edges:
             ports = wiring.port(a, b), wiring.port(b, a)
             macs = {
@@ -103,15 +104,21 @@ class LabHost(LabNode, Host):  # type: ignore[misc]
     the former and forward the latter unchanged.
     """
 
-    def config(self, ip: str, prefix: str, neighbours: list[tuple[str, str, str]], **_: Any) -> None:  # noqa: ANN401
-        """Configure the host; `prefix` is the site's, `neighbours` are address, MAC address and prefix of other sites.
+    def config(
+        self,
+        ip: str,
+        prefixes: list[str],
+        neighbours: list[tuple[str, str, str]],
+        **_: Any,  # noqa: ANN401
+    ) -> None:
+        """Configure the host; `prefixes` are the site's, `neighbours` address, MAC address and a prefix of other sites.
 
         A prefix that is the address alone needs no route.
         """
         interface = f"{self.name}-eth0"
         with network_of(self.pid):
             disable_ipv6()
-            run_batch("ip", site_commands(interface, ip, prefix, neighbours))
+            run_batch("ip", site_commands(interface, ip, prefixes, neighbours))
             offloads = [word for feature in ("tx", "rx", "tso", "gso", "gro") for word in (feature, "off")]
             run_command(["ethtool", "-K", interface, *offloads])
 
@@ -147,5 +154,5 @@ def _limit_open_files(wanted: int) -> None:
 
 
 def _port_mac(wiring: Wiring, switch: str, port: int) -> str:
-    octets = (2, 1, *wiring.datapath_id(switch).to_bytes(2, "big"), *port.to_bytes(2, "big"))
+    octets = (2, 1, *wiring.number(switch).to_bytes(2, "big"), *port.to_bytes(2, "big"))
     return ":".join(f"{octet:02x}" for octet in octets)

@@ -6,7 +6,7 @@ from kuijia_app.tables.wiring import Wiring
 
 
 def bridge_name(wiring: Wiring, switch: str) -> str:
-    return f"s{wiring.datapath_id(switch)}"
+    return f"s{wiring.number(switch)}"
 
 
 def port_name(wiring: Wiring, switch: str, port: int) -> str:

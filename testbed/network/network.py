@@ -232,7 +232,7 @@ class Network:
 
     def core_interfaces(self, switch: str) -> list[str]:
         """Return the devices of a switch's ports to other switches."""
-        return [self.interface(switch, port) for port in range(1, len(self.topology.neighbours[switch]) + 1)]
+        return [self.interface(switch, port) for port in self.wiring.link_ports(switch)]
 
     def observe(self, *switches: str) -> LabelObserver:
         return LabelObserver(interface for switch in switches for interface in self.core_interfaces(switch))
@@ -288,9 +288,9 @@ class Network:
     @cached_property
     def _bridges(self) -> tuple[Bridge, ...]:
         def ports(switch: str) -> tuple[Port, ...]:
-            links = len(self.topology.neighbours[switch])
+            links = self.wiring.link_ports(switch)
             return tuple(
-                Port(self.interface(switch, number), number, LINK_MTU if number <= links else HOST_MTU)
+                Port(self.interface(switch, number), number, LINK_MTU if number in links else HOST_MTU)
                 for number in self.wiring.ports(switch)
             )
 
@@ -359,8 +359,9 @@ class Network:
             return
         run_batch("tc", _flat(tag_filter_commands(name, layout, self.options.tagging) for name in capacities))
         # Open vSwitch creates its sending socket for the first packet it sends, and one socket serves all ports.
-        packet_out = f"in_port=controller packet={HARMLESS_FRAME} actions=output:1"
-        self.ovs.ofctl("packet-out", self._bridges[0].name, packet_out)
+        first = next(bridge for bridge in self._bridges if bridge.ports)
+        packet_out = f"in_port=controller packet={HARMLESS_FRAME} actions=output:{first.ports[0].number}"
+        self.ovs.ofctl("packet-out", first.name, packet_out)
         enlarge_send_buffers(self.ovs.switch_pid())
 
     def _limit_hosts(self) -> None:

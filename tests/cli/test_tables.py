@@ -16,10 +16,12 @@ from kuijia_app.proof.header_values import HeaderValues
 from kuijia_app.tables.ofctl_text import flows_text, groups_text
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.wiring_file import wiring_text
 from te_solver.failure_schemes.rescaling import RESCALING
 from te_solver.plan import Plan
 from te_solver.plan_file import save_plan
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
+from tests.kuijia_app.wirings import permuted
 
 
 @pytest.fixture
@@ -152,3 +154,31 @@ def test_a_packet_may_be_two_nodes(plan_file: Path, capsys: pytest.CaptureFixtur
 def test_a_bad_packet_is_refused_in_one_line(plan_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", str(plan_file), "s1->s9"]) == 2
     assert capsys.readouterr().err == "error: packet: unknown node 's9', expected a node of fig1\n"
+
+
+def test_a_wiring_file_numbers_ports_in_tables_and_ways(
+    plan_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stated = permuted(motivation_plan().topology, seed=1)
+    file = tmp_path / "wiring.yaml"
+    file.write_text(wiring_text(stated))
+    assert main(["compile", str(plan_file), "--wiring", str(file), "-o", str(tmp_path / "tables")]) == 0
+    assert f"in_port={stated.switches['s1'].ports[-1]}," in (tmp_path / "tables" / "s1.flows").read_text()
+    assert main(["verify", str(plan_file), "--wiring", str(file)]) == 0
+    capsys.readouterr()
+    assert main(["trace", str(plan_file), "s1->s4 control", "--wiring", str(file), "--json"]) == 0
+    hops = json.loads(capsys.readouterr().out)["hops"]
+    direct = stated.switches["s1"].links["s4"], stated.switches["s4"].links["s1"]
+    assert (hops[0]["out_port"], hops[1]["in"]["in_port"]) == direct
+
+
+@pytest.mark.parametrize("verb", ["compile", "verify", "trace", "crosscheck", "controller"])
+def test_a_wiring_that_contradicts_the_plan_is_refused_in_one_line(
+    verb: str, plan_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "wiring.yaml"
+    file.write_text(wiring_text(permuted(both_ways("fig1", "s1 s2 s3 s4", "s1-s2 s2-s4 s1-s4 s1-s3"), seed=1)))
+    packet = ["s1->s4"] if verb == "trace" else []
+    assert main([verb, str(plan_file), *packet, "--wiring", str(file)]) == 2
+    problem = "switches.s3.links: no port to 's4', a neighbour in fig1, expected a port for each link"
+    assert capsys.readouterr().err == f"error: {file}:{problem}\n"

@@ -13,6 +13,7 @@ from te_solver.networks import shipped_network
 from te_solver.plan_file import plan_to_json
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
+from tests.docs.schemas import validator
 
 
 @pytest.fixture(autouse=True)
@@ -292,6 +293,7 @@ def test_availability_follows_from_probabilities_of_links(capsys: pytest.Capture
     assert row == ["kuijia", "98.30-98.40%", "95.10-95.20%", "95.10-95.20%", "95.10-95.20%", "66.67%"]
     assert whatif("fig1", "fig1", "--schemes", "kuijia", "--probabilities", "p.csv", "--json") == 0
     data = json.loads(capsys.readouterr().out)
+    assert list(validator("whatif").iter_errors(data)) == []
     assert data["probabilities"]["none"] == pytest.approx(0.99**5)
     assert data["schemes"][0]["all"]["availability"]["pair_worst"]["pair"] == ["s1", "s4"]
 
@@ -301,6 +303,7 @@ def test_json_and_csv_hold_every_outcome(folder: Path, capsys: pytest.CaptureFix
     assert whatif("fig1", "fig1", "--schemes", "kuijia,precomputed", "--failures", "nodes", "-o", "out", "--json") == 0
     data = json.loads(capsys.readouterr().out)
     assert data == json.loads((folder / "out" / "whatif.json").read_text())
+    assert list(validator("whatif").iter_errors(data)) == []
     assert [outcome["failure"] for outcome in data["outcomes"]] == ["s1", "s2", "s3", "s4"] * 2
     rows = list(csv.DictReader((folder / "out" / "whatif.csv").open()))
     assert len(rows) == 8 * 5

@@ -20,9 +20,11 @@ from experiments.results.exhibit import Exhibit, Line, Point, exhibit_to_json
 from experiments.results.exhibit_table import exhibit_text
 from experiments.results.result import Check, load_result, result_to_json
 from experiments.sweep.checkpoint import Checkpoint
+from kuijia_app.discovery.ovs_output import read_interfaces
 from kuijia_app.tables.options import OptionWords, pipeline_options
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layout_file import load_layout
+from kuijia_app.tables.wiring_file import load_wiring
 from kuijia_base.errors import UnsoundError
 from kuijia_base.output_folder import OutputFolder
 from simulator.flow_sizes.reading import read_flow_sizes
@@ -164,6 +166,10 @@ TARGETS: Sequence[CaseTarget] = (
         "report:command", "exhibit.json", lambda: [*exhibit_examples(), *result_examples()], read_exhibit_report, _JSON
     ),
     FileTarget("layout:yaml", "layout.yaml", partial(examples.texts, "layout.yaml"), load_layout, _YAML),
+    FileTarget(
+        "interfaces:yaml", "interfaces.yaml", partial(examples.texts, "interfaces.yaml"), read_interfaces, _YAML
+    ),
+    FileTarget("wiring:yaml", "wiring.yaml", partial(examples.texts, "wiring.yaml"), load_wiring, _YAML),
     FileTarget("inventory:yaml", "inventory.yaml", partial(examples.texts, "inventory.yaml"), read_inventory, _YAML),
     FileTarget(
         "sizes:cdf",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from kuijia_app.tables.wiring import Wiring
 from te_solver.plan import Plan
 from testbed.crosscheck.dummy_switches import DummyBridges
 
@@ -38,8 +39,8 @@ class SentPacket:
 class DummySwitches(DummyBridges):
     """The switches of a plan, wired to nothing, which connect to a controller on the loopback when they are told to."""
 
-    def __init__(self, plan: Plan, directory: Path) -> None:
-        super().__init__(plan, directory, captured=True)
+    def __init__(self, plan: Plan, directory: Path, wiring: Wiring | None = None) -> None:
+        super().__init__(plan, directory, captured=True, wiring=wiring)
         self.controller_port = free_port()
         self._seen: Counter[tuple[str, int]] = Counter()
 
@@ -81,7 +82,7 @@ class DummySwitches(DummyBridges):
     def _newly_captured(self, switch: str) -> list[SentPacket]:
         """Return the packets that left ports to other switches since the last call."""
         packets = []
-        for port in range(1, self.wiring.host_port(switch)):
+        for port in self.wiring.link_ports(switch):
             captured = _read_capture(self.capture(switch, port))
             packets += captured[self._seen[switch, port] :]
             self._seen[switch, port] = len(captured)

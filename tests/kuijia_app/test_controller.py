@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.framework import event_log
-from kuijia_app.tables.options import OptionWords
+from kuijia_app.tables.options import OptionWords, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.wiring_file import wiring_text
 from te_solver.failure_schemes.failure_scheme import FailureScheme
 from te_solver.failure_schemes.kuijia import KUIJIA
 from te_solver.failure_schemes.rescaling import RESCALING
@@ -21,6 +22,7 @@ from testbed.controllers.application_process import ApplicationProcess, Event, F
 from testbed.controllers.controller_process import ControllerProcess
 from tests.kuijia_app.dummy_switches import PATIENCE, DummySwitches, SentPacket, wait_until
 from tests.kuijia_app.plans import motivation_plan
+from tests.kuijia_app.wirings import permuted
 
 pytestmark = [pytest.mark.ovs, pytest.mark.slow]
 
@@ -89,6 +91,24 @@ def test_every_switch_gets_exactly_the_tables_of_the_plan(
         for switch, tables in build_tables(switches.plan).items():
             assert len(switches.flows(switch)) == len(tables.flows)
             assert len(switches.groups(switch)) == len(tables.groups)
+
+
+def test_under_ryu_too_switches_and_ports_have_the_numbers_of_a_wiring_file(tmp_path: Path) -> None:
+    plan = motivation_plan()
+    stated = permuted(plan.topology, seed=1)
+    file = tmp_path / "wiring.yaml"
+    file.write_text(wiring_text(stated))
+    with (
+        DummySwitches(plan, tmp_path, stated.of(plan.topology)) as switches,
+        controller(switches, tmp_path, "ryu", words=OptionWords(wiring=str(file))) as process,
+    ):
+        wanted = build_tables(plan, PipelineOptions(wiring=stated))
+        assert all(len(switches.flows(switch)) == len(tables.flows) for switch, tables in wanted.items())
+        first = {sent.label for sent in switches.send_from_host("s1", "s4", FLOWS[:100])}
+        switches.set_port("s2", port(switches, "s2", "s4"), "down")
+        assert told(process, "s1", T1, alive=False)
+        after = {sent.label for sent in switches.send_from_host("s1", "s4", FLOWS[:100])}
+        assert (first, after) == ({T1, T2, T3}, {T2, T3})
 
 
 def ask_late(monkeypatch: pytest.MonkeyPatch, application: type[ApplicationProcess]) -> None:

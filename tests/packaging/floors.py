@@ -27,6 +27,9 @@ ROOMS = {
         " kuijia_app.control.plan_update kuijia_app.control.reconciliation kuijia_app.control.rollout"
         " kuijia_app.control.sender"
     ),
+    "kuijia_app.discovery": (
+        "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control"
+    ),
     "hedera": "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control",
     "testbed.machine": "kuijia_base",
     "testbed.uml": "kuijia_base testbed.machine",

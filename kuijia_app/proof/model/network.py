@@ -93,8 +93,11 @@ class ModelNetwork:
     directions; BFD packets are not modelled one by one.
     """
 
-    def __init__(self, plan: Plan, tables: Mapping[str, SwitchTables], liveness: Liveness) -> None:
-        self.wiring = Wiring(plan.topology)
+    def __init__(
+        self, plan: Plan, tables: Mapping[str, SwitchTables], liveness: Liveness, wiring: Wiring | None = None
+    ) -> None:
+        """Create the network as planned; `wiring` numbers its ports, by the plan's topology if it is None."""
+        self.wiring = wiring or Wiring(plan.topology)
         self.failure = Failure("none")
         self._dead_ports: frozenset[Port] = frozenset()
         self._switches = {
@@ -102,11 +105,11 @@ class ModelNetwork:
         }
         self._far_end: dict[Port, Port] = {}
         for name, neighbours in plan.topology.neighbours.items():
-            for port, neighbour in enumerate(neighbours, start=1):
-                self._far_end[name, port] = (neighbour, self.wiring.port(neighbour, name))
+            for neighbour in neighbours:
+                self._far_end[name, self.wiring.port(name, neighbour)] = (neighbour, self.wiring.port(neighbour, name))
         self._original = {name: dict(switch.groups) for name, switch in self._switches.items()}
         self._modified: dict[tuple[str, int], None] = {}
-        self._tracker = LivenessTracker(plan) if liveness is Liveness.CONTROLLER else None
+        self._tracker = LivenessTracker(plan, self.wiring) if liveness is Liveness.CONTROLLER else None
         self._first_port = {
             (direction.ingress, route.path_id): self.wiring.port(direction.ingress, route.next_hop)
             for direction in directions(plan)

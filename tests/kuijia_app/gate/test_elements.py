@@ -225,3 +225,34 @@ def test_a_message_above_the_limit_is_refused_before_it_has_come() -> None:
     splitter.feed(HEADER.pack(4, 0, 101, 0))
     with pytest.raises(MalformedError, match="more than 100 bytes"):
         splitter.take()
+
+
+def packet_in(data: bytes) -> bytes:
+    field = struct.pack("!HBBI", 0x8000, 0, 4, 7)
+    match = struct.pack("!HH", 1, 4 + len(field)) + field
+    body = struct.pack("!IHBBQ", 0xFFFFFFFF, len(data), 0, 0, 0) + match + bytes(-len(match) % 8) + b"\0\0" + data
+    return HEADER.pack(4, Kind.PACKET_IN, HEADER.size + len(body), XID) + body
+
+
+@pytest.mark.parametrize("parser", PARSERS, ids=["os-ken", "ryu"])
+def test_a_packet_for_the_controller_passes_and_is_parsed(parser: Any) -> None:  # noqa: ANN401  # the framework's own types
+    frame = frame_of(packet_in(b"any packet"))
+    elements.check(frame)
+    message = parsed(frame, parser)
+    assert (message.match["in_port"], bytes(message.data)) == (7, b"any packet")
+
+
+def test_a_packet_for_the_controller_with_wrong_lengths_is_refused() -> None:
+    good = packet_in(b"")
+    for length in range(HEADER.size, len(good)):
+        with pytest.raises(MalformedError):
+            elements.check(frame_of(HEADER.pack(4, Kind.PACKET_IN, length, XID) + good[HEADER.size : length]))
+    match = good.index(struct.pack("!HHHB", 1, 12, 0x8000, 0))
+    for place in range(match, match + 12):
+        changed = bytearray(good)
+        changed[place] ^= 0xFF
+        try:
+            elements.check(frame_of(bytes(changed)))
+        except MalformedError:
+            continue
+        assert place >= match + 4, "type and length of the match are checked"

@@ -146,6 +146,17 @@ def test_it_may_be_closed_while_others_send_and_twice(bench: Bench) -> None:
     assert bench.epoll.poll(0) == []
 
 
+def test_packets_for_the_controller_reach_only_applications_that_read_them(bench: Bench) -> None:
+    peer = Peer(bench.wire, ("127.0.0.1", 1), 0.0)
+    match = struct.pack("!HHHBBI", 1, 12, 0x8000, 0, 4, 7) + bytes(4)
+    body = struct.pack("!IHBBQ", 0xFFFFFFFF, 0, 0, 0, 0) + match + bytes(2)
+    frame = Frame(VERSION, Kind.PACKET_IN, 1, message(Kind.PACKET_IN, 1, body))
+    assert peer.passed(frame) is None
+    assert peer.passed(frame, reads_packets=True) is frame
+    peer.is_unknown = True
+    assert peer.passed(frame, reads_packets=True) is None
+
+
 def test_who_reads_slowly_cannot_have_answers_to_echo_requests_kept_without_an_end(bench: Bench) -> None:
     peer = Peer(bench.wire, ("127.0.0.1", 1), 0.0)
     request = Frame(VERSION, Kind.ECHO_REQUEST, 1, message(Kind.ECHO_REQUEST, 1, bytes(10_000)))

@@ -17,6 +17,8 @@ from kuijia_app.tables.options import Liveness, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.rules import Output
+from kuijia_app.tables.stated_wiring import stated
+from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import UnsoundError
 from simulator.packet.queues import Fifo
 from simulator.packet.transports import ConstantRate, Packets, Tcp
@@ -244,6 +246,13 @@ def test_what_does_not_fit_the_plan_is_refused(change: dict[str, object], proble
     parts = {"traffic": [], **change}
     with pytest.raises(UnsoundError, match=problem):
         PlanRun(diamond(), BOTH, **parts)  # type: ignore[arg-type]
+
+
+def test_a_wiring_file_is_refused() -> None:
+    plan = diamond()
+    options = PipelineOptions(wiring=stated(Wiring(plan.topology)))
+    with pytest.raises(UnsoundError, match=r"options\.wiring: a wiring file, expected none"):
+        PlanRun(plan, options, [])
 
 
 def test_a_guaranteed_share_is_refused() -> None:

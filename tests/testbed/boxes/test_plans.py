@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kuijia_app.tables.stated_wiring import stated
 from kuijia_app.tables.wiring import Wiring
+from kuijia_app.tables.wiring_file import emulated_wiring, wiring_text
+from kuijia_base.errors import InputError
 from te_solver.topology import Link, Topology
 from testbed.boxes.changes import wake_steps
 from testbed.boxes.inventory import read_inventory
@@ -117,3 +121,49 @@ def test_targets_are_told_apart(tmp_path: Path) -> None:
     }
     assert len(prints) == 3
     assert target_of(tmp_path, 20.0).fingerprint() in prints
+
+
+STATED = """\
+version: 1
+switches:
+  a: {datapath_id: "0xabc", links: {b: 40, c: 7}, host: {port: 9, prefixes: [10.9.0.0/16, 192.168.1.0/24]}}
+  b: {datapath_id: "0xabd", links: {a: 3, c: 2}}
+  c: {datapath_id: "0xabe", links: {a: 1, b: 2}, host: {port: 3, prefixes: [172.16.0.0/24], address: 172.16.0.9}}
+"""
+
+
+def stated_target(folder: Path, target: Target, text: str) -> Target:
+    (folder / "wiring.yaml").write_text(text)
+    return replace(target, wiring=emulated_wiring(target.wiring.topology, str(folder / "wiring.yaml")))
+
+
+def test_boxes_get_the_numbers_and_prefixes_of_a_wiring_file(target: Target, tmp_path: Path) -> None:
+    stated = stated_target(tmp_path, target, STATED)
+    (bridge,) = [" ".join(command) for command in commands_for(stated, "switch a") if "add-br" in command]
+    assert "other_config:datapath-id=0000000000000abc" in bridge
+    assert "Interface west ofport_request=40 mtu_request=1508" in bridge
+    assert "Interface east ofport_request=7 mtu_request=1508" in bridge
+    assert "Interface south ofport_request=9 mtu_request=1500" in bridge
+    (bridge,) = [" ".join(command) for command in commands_for(stated, "switch b") if "add-br" in command]
+    assert "kuijia-none" not in bridge, "b has no host in the file either"
+    said = [" ".join(command) for command in commands_for(stated, "host c") if "kuijia-3" in command]
+    assert [line for line in said if " address add " in line or " route add " in line] == [
+        "ip -n kuijia-3 address add 172.16.0.9/32 dev north",
+        "ip -n kuijia-3 route add 10.9.0.1 dev north",
+        "ip -n kuijia-3 route add 10.9.0.0/16 via 10.9.0.1 dev north",
+        "ip -n kuijia-3 route add 192.168.1.0/24 via 10.9.0.1 dev north",
+        "ip -n kuijia-3 route add local 172.16.0.0/24 dev lo",
+    ]
+
+
+def test_boxes_that_are_up_by_other_numbers_are_not_taken_for_the_same(target: Target, tmp_path: Path) -> None:
+    usual = wiring_text(stated(target.wiring))
+    assert stated_target(tmp_path, target, usual).fingerprint() == target.fingerprint()
+    others = (STATED, usual.replace("0000000000000001", "0000000000000009"), usual.replace("10.0.3.", "10.0.4."))
+    assert len({stated_target(tmp_path, target, text).fingerprint() for text in others} - {target.fingerprint()}) == 3
+
+
+def test_a_host_without_a_port_in_the_wiring_file_is_refused(target: Target, tmp_path: Path) -> None:
+    without = STATED.replace(", host: {port: 3, prefixes: [172.16.0.0/24], address: 172.16.0.9}", "")
+    with pytest.raises(InputError, match=r"wiring\.yaml:switches\.c: it has no host, but one is needed"):
+        stated_target(tmp_path, target, without)

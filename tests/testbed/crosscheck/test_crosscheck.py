@@ -15,6 +15,7 @@ from kuijia_app.tables.identifiers import bfd_label
 from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import Group, GroupType, SwitchTables
+from kuijia_app.tables.wiring import Wiring
 from te_solver.failures import Failure
 from te_solver.plan import LAST_PATH_ID, Plan
 from testbed.crosscheck import crosscheck
@@ -52,11 +53,11 @@ def test_a_model_that_prefers_the_last_bucket_is_found_out(tmp_path: Path, monke
             return group
         return dataclasses.replace(group, buckets=group.buckets[::-1])
 
-    def other_model(plan: Plan, tables: dict[str, SwitchTables], liveness: Liveness) -> ModelNetwork:
+    def other_model(plan: Plan, tables: dict[str, SwitchTables], liveness: Liveness, wiring: Wiring) -> ModelNetwork:
         changed = {
             switch: dataclasses.replace(each, groups=tuple(map(turned, each.groups))) for switch, each in tables.items()
         }
-        return ModelNetwork(plan, changed, liveness)
+        return ModelNetwork(plan, changed, liveness, wiring)
 
     monkeypatch.setattr(crosscheck, "ModelNetwork", other_model)
     case = RandomPlan(motivation_plan(), PipelineOptions())

@@ -1,0 +1,149 @@
+"""Observations about running switches, and the wiring that follows from them; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kuijia_app.discovery.names import Cable, PortOfSwitch, match_names
+from kuijia_app.tables.stated_wiring import MOST_PORT, HostEnd, Mask, StatedWiring, SwitchEnds, datapath_text
+from kuijia_app.tables.wiring import Wiring
+from kuijia_base.errors import UnsoundError
+from te_solver.topology import Link, Topology
+
+_ANY_CAPACITY = 1.0
+
+
+@dataclass
+class Findings:
+    """State of discovery.
+
+    Attributes:
+        ports: by datapath id, the numbers of a switch's physical ports, each with True if it is live.
+        heard: pairs of ports, of which the second has received a probe of the first.
+        others: datapath ids of switches that were left alone.
+    """
+
+    ports: dict[int, dict[int, bool]] = field(default_factory=dict)
+    heard: set[tuple[PortOfSwitch, PortOfSwitch]] = field(default_factory=set)
+    others: set[int] = field(default_factory=set)
+
+    def described(self, datapath_id: int, ports: Mapping[int, bool]) -> None:
+        """Add some of the ports of a switch; those that only the switch itself uses are left out."""
+        of_switch = self.ports.setdefault(datapath_id, {})
+        of_switch.update((number, live) for number, live in ports.items() if 1 <= number <= MOST_PORT)
+
+    @property
+    def cables(self) -> frozenset[Cable]:
+        """Cables over which probes have come in both directions."""
+        return frozenset(frozenset(ends) for ends in self.heard if ends[::-1] in self.heard)
+
+    def is_complete(self, switches: int, links: int) -> bool:
+        """Return True when so many switches have described themselves and at least so many pairs of them are cabled."""
+        pairs = {frozenset(switch for switch, _ in cable) for cable in self.cables}
+        return len(self.ports) >= switches and all(self.ports.values()) and len(pairs) >= links
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "ports": [[switch, sorted(ports.items())] for switch, ports in sorted(self.ports.items())],
+            "heard": sorted([*one, *other] for one, other in self.heard),
+            "others": sorted(self.others),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Findings:
+        heard = {((a, b), (c, d)) for a, b, c, d in data["heard"]}
+        return cls({switch: dict(ports) for switch, ports in data["ports"]}, heard, set(data["others"]))
+
+
+def wiring_found(
+    findings: Findings, topology: Topology | None, given: Mapping[str, int], not_ours: Sequence[Mask]
+) -> tuple[StatedWiring, list[str]]:
+    """Return the wiring that was found, and remarks about what the user should look at.
+
+    Args:
+        findings: the observations.
+        topology: names the switches; without one, they have names made of their datapath ids.
+        given: datapath ids of some switches by name.
+        not_ours: switches that were left alone.
+
+    Raises:
+        UnsoundError: the switches and cables are not those of the topology, or could be in several ways.
+    """
+    remarks: list[str] = []
+    cables = _one_for_each_pair(findings.cables, remarks)
+    if topology is None:
+        _require_connected(given, findings.ports)
+        names = {f"switch-{datapath_text(number)}": number for number in findings.ports if number not in given.values()}
+        names.update(given)
+        topology = _topology_of(dict(sorted(names.items(), key=lambda each: each[1])), cables)
+    else:
+        names = match_names(topology, findings.ports, cables, given)
+    defaults = Wiring(topology)
+    name_of = {number: name for name, number in names.items()}
+    links: dict[str, dict[str, int]] = {node: {} for node in topology.nodes}
+    for cable in cables:
+        (one, one_port), (other, other_port) = sorted(cable)
+        links[name_of[one]][name_of[other]] = one_port
+        links[name_of[other]][name_of[one]] = other_port
+    switches: dict[str, SwitchEnds] = {}
+    cabled = {port for cable in findings.cables for port in cable}
+    for node in topology.nodes:
+        number = names[node]
+        left = {port: live for port, live in findings.ports[number].items() if (number, port) not in cabled}
+        port = _host_port(node, left, remarks)
+        host = None if port is None else HostEnd(port, defaults.host_address(node), defaults.prefixes(node))
+        order = {other: links[node][other] for other in topology.neighbours[node]}
+        switches[node] = SwitchEnds(number, order, host)
+    return StatedWiring("wiring", switches, tuple(not_ours)), remarks
+
+
+def _require_connected(given: Mapping[str, int], connected: Collection[int]) -> None:
+    named: set[int] = set()
+    for name, number in given.items():
+        if number not in connected or number in named:
+            problem = f"{datapath_text(number)} {'has two names' if number in named else 'has not connected'}"
+            raise UnsoundError(("switches", name), problem, "a switch that has, named once")
+        named.add(number)
+
+
+def _one_for_each_pair(cables: Iterable[Cable], remarks: list[str]) -> list[Cable]:
+    """Return one cable for each two switches, the one with the lowest ports; the others are remarked on."""
+    kept: dict[frozenset[int], Cable] = {}
+    for cable in sorted(cables, key=sorted):
+        pair = frozenset(switch for switch, _ in cable)
+        if len(pair) == 1:
+            remarks.append(f"a cable from a switch to itself is left out: {_cable_text(cable)}")
+        elif pair in kept:
+            remarks.append(f"a second cable between two switches is left out: {_cable_text(cable)}")
+        else:
+            kept[pair] = cable
+    return list(kept.values())
+
+
+def _cable_text(cable: Cable) -> str:
+    return " to ".join(f"{datapath_text(switch)} port {port}" for switch, port in sorted(cable))
+
+
+def _topology_of(names: Mapping[str, int], cables: Iterable[Cable]) -> Topology:
+    name_of = {number: name for name, number in names.items()}
+    links = []
+    for cable in cables:
+        (one, _), (other, _) = sorted(cable)
+        ends = name_of[one], name_of[other]
+        links += [Link(*ends, _ANY_CAPACITY), Link(*ends[::-1], _ANY_CAPACITY)]
+    return Topology("discovered", tuple(names), tuple(links))
+
+
+def _host_port(node: str, left: Mapping[int, bool], remarks: list[str]) -> int | None:
+    """Return the only port that leads to no switch, of the live ones if there are any; None if that leaves a choice."""
+    candidates = [port for port, live in left.items() if live] or list(left)
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        listed = ", ".join(map(str, sorted(candidates)))
+        remarks.append(f"{node} has no host: each of the ports {listed} could lead to it")
+    else:
+        remarks.append(f"{node} has no host: all its ports lead to switches")
+    return None

@@ -1,0 +1,62 @@
+"""The OpenFlow messages of discovery: send probes, and have those that arrive passed to the controller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kuijia_app.discovery.lldp import ETH_TYPE
+
+COOKIE = 0x4B55_494A_4C4C_4450
+"""Differs from that of the plan's entries, so that no controller of ours repairs or removes this one."""
+
+PRIORITY = 0xFFFF
+_ALL_BITS = 0xFFFF_FFFF_FFFF_FFFF
+
+
+class DiscoveryMessages:
+    """Builder of messages for one connected switch; `datapath` is the connection object of either framework."""
+
+    def __init__(self, datapath: Any) -> None:
+        self._datapath = datapath
+        self._ofproto = datapath.ofproto
+        self._parser = datapath.ofproto_parser
+
+    def catch_probes(self, seconds: int) -> Any:
+        """Return the entry that sends arriving probes to us; it goes after so many seconds, whatever becomes of us."""
+        parser, ofproto = self._parser, self._ofproto
+        actions = [parser.OFPActionOutput(ofproto.OFPP_CONTROLLER, ofproto.OFPCML_NO_BUFFER)]
+        return parser.OFPFlowMod(
+            self._datapath,
+            cookie=COOKIE,
+            command=ofproto.OFPFC_ADD,
+            priority=PRIORITY,
+            hard_timeout=seconds,
+            match=parser.OFPMatch(eth_type=ETH_TYPE),
+            instructions=[parser.OFPInstructionActions(ofproto.OFPIT_APPLY_ACTIONS, actions)],
+        )
+
+    def release(self) -> Any:
+        """Return the message that removes the entry."""
+        ofproto = self._ofproto
+        return self._parser.OFPFlowMod(
+            self._datapath,
+            cookie=COOKIE,
+            cookie_mask=_ALL_BITS,
+            command=ofproto.OFPFC_DELETE,
+            out_port=ofproto.OFPP_ANY,
+            out_group=ofproto.OFPG_ANY,
+            match=self._parser.OFPMatch(),
+        )
+
+    def send(self, port: int, frame: bytes) -> Any:
+        parser, ofproto = self._parser, self._ofproto
+        return parser.OFPPacketOut(
+            datapath=self._datapath,
+            buffer_id=ofproto.OFP_NO_BUFFER,
+            in_port=ofproto.OFPP_CONTROLLER,
+            actions=[parser.OFPActionOutput(port)],
+            data=frame,
+        )
+
+    def barrier(self) -> Any:
+        return self._parser.OFPBarrierRequest(self._datapath)

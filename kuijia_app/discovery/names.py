@@ -1,0 +1,72 @@
+"""Finds which switch is which node of a topology, by the cables between them; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import islice
+
+import networkx as nx
+
+from kuijia_app.tables.stated_wiring import datapath_text
+from kuijia_base.errors import UnsoundError, quoted, shown
+from te_solver.topology import Topology
+
+PortOfSwitch = tuple[int, int]
+"""Datapath id and port number."""
+
+Cable = frozenset[PortOfSwitch]
+
+_SWITCHES = ("switches",)
+
+
+def match_names(
+    topology: Topology, switches: Collection[int], cables: Iterable[Cable], given: Mapping[str, int]
+) -> dict[str, int]:
+    """Return the datapath id of each node.
+
+    Raises:
+        UnsoundError: there is no such assignment, or more than one.
+    """
+    found: nx.Graph[int] = nx.Graph()
+    found.add_nodes_from(switches)
+    for cable in cables:
+        (one, _), (other, _) = cable
+        found.add_edge(one, other)
+    wanted: nx.Graph[str] = nx.Graph()
+    wanted.add_nodes_from(topology.nodes)
+    wanted.add_edges_from(topology.edges)
+    _require_counts(topology, wanted, found)
+    for name, number in given.items():
+        if not topology.has_node(name):
+            raise UnsoundError(_SWITCHES, f"unknown node {quoted(name)}", f"a node of {shown(topology.name)}")
+        if number not in found:
+            raise UnsoundError((*_SWITCHES, name), f"no switch {datapath_text(number)} connected", "one that did")
+        wanted.nodes[name]["given"] = found.nodes[number]["given"] = name
+    ways = list(islice(_assignments(wanted, found), 2))
+    if not ways:
+        problem = f"the cables between the {len(found)} switches are not those of {shown(topology.name)}"
+        raise UnsoundError(_SWITCHES, problem, "the same network, and right --switch options if any")
+    if len(ways) > 1:
+        node = next(node for node in topology.nodes if ways[0][node] != ways[1][node])
+        either = f"{datapath_text(ways[0][node])} or {datapath_text(ways[1][node])}"
+        problem = f"{node} could be {either}, by the cables alone"
+        raise UnsoundError((*_SWITCHES, node), problem, f"--switch {node}=DATAPATH-ID")
+    return ways[0]
+
+
+def _assignments(wanted: nx.Graph[str], found: nx.Graph[int]) -> Iterator[dict[str, int]]:
+    def alike(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
+        return one.get("given") == other.get("given")
+
+    matcher = nx.algorithms.isomorphism.GraphMatcher(wanted, found, node_match=alike)
+    yield from map(dict, matcher.isomorphisms_iter())
+
+
+def _require_counts(topology: Topology, wanted: nx.Graph[str], found: nx.Graph[int]) -> None:
+    for what, expected, count in (
+        ("switches", len(wanted), len(found)),
+        ("links", wanted.number_of_edges(), found.number_of_edges()),
+    ):
+        if count != expected:
+            problem = f"{count} {what} were found"
+            raise UnsoundError(_SWITCHES, problem, f"{expected}, as {shown(topology.name)} has")

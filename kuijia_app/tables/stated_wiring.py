@@ -1,0 +1,266 @@
+"""The numbering of switches that belong to somebody: stated in a file, checked, and fitted to a topology; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from ipaddress import IPv4Address, IPv4Network
+
+from kuijia_app.tables.wiring import Site, Wiring
+from kuijia_base.errors import InputError, UnsoundError, key_path, quoted, shown
+from te_solver.topology import Topology
+
+MOST_PORT = 0xFFFF_FF00
+"""Last number of a physical port (OpenFlow 1.3.5, 7.2.1)."""
+
+ALL_BITS = (1 << 64) - 1
+
+Where = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostEnd:
+    """The port of a switch to its site's host, the host's address, and all prefixes of the site."""
+
+    port: int
+    address: IPv4Address
+    prefixes: tuple[IPv4Network, ...]
+
+
+@dataclass(frozen=True)
+class SwitchEnds:
+    """One switch: its datapath id, its port to each neighbour, and its host, None if it only forwards."""
+
+    datapath_id: int
+    links: Mapping[str, int]
+    host: HostEnd | None = None
+
+    @cached_property
+    def ports(self) -> tuple[int, ...]:
+        """Ports to neighbours, then that of the host."""
+        return (*self.links.values(), *([] if self.host is None else [self.host.port]))
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Datapath ids that agree with `value` in the bits set in `bits`."""
+
+    value: int
+    bits: int = ALL_BITS
+
+    def covers(self, datapath_id: int) -> bool:
+        return not (datapath_id ^ self.value) & self.bits
+
+
+@dataclass(frozen=True)
+class StatedWiring:
+    """Content of a wiring file; nothing in it contradicts itself.
+
+    Attributes:
+        source: the file, for messages.
+        switches: by name.
+        not_ours: switches of others, which are left alone.
+
+    Raises:
+        UnsoundError: a datapath id, port or prefix has two meanings, or two switches disagree about their link.
+    """
+
+    source: str
+    switches: Mapping[str, SwitchEnds] = field(hash=False)
+    not_ours: tuple[Mask, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._require_distinct_datapath_ids()
+        for name, ends in self.switches.items():
+            self._require_distinct_ports(name, ends)
+            self._require_links_both_ways(name, ends)
+        self._require_separate_prefixes()
+
+    def of(self, topology: Topology) -> Wiring:
+        """Return the wiring of a topology.
+
+        Raises:
+            InputError: the file has other switches or links than the topology.
+        """
+        network = shown(topology.name)
+        for node in topology.nodes:
+            if node not in self.switches:
+                raise self.contradiction(("switches",), f"no switch {quoted(node)}", f"every node of {network}")
+        for name in self.switches:
+            if not topology.has_node(name):
+                raise self.contradiction(("switches", name), f"unknown node {quoted(name)}", f"a node of {network}")
+        for name, ends in self.switches.items():
+            neighbours = topology.neighbours[name]
+            where = ("switches", name, "links")
+            for neighbour in neighbours:
+                if neighbour not in ends.links:
+                    problem = f"no port to {quoted(neighbour)}, a neighbour in {network}"
+                    raise self.contradiction(where, problem, "a port for each link")
+            for neighbour in ends.links:
+                if neighbour not in neighbours:
+                    problem = f"{network} has no such link"
+                    raise self.contradiction(
+                        (*where, neighbour), problem, f"a neighbour: {', '.join(neighbours) or 'none'}"
+                    )
+        return FittedWiring(topology, self)
+
+    def contradiction(self, where: Where, problem: str, expected: str) -> InputError:
+        """Return the error for a fault at this key."""
+        return InputError(self.source, key_path(where), problem, expected)
+
+    def _require_distinct_datapath_ids(self) -> None:
+        owners: dict[int, str] = {}
+        for name, ends in self.switches.items():
+            where = ("switches", name, "datapath_id")
+            other = owners.setdefault(ends.datapath_id, name)
+            if other != name:
+                problem = f"{datapath_text(ends.datapath_id)} is also that of {other}"
+                raise UnsoundError(where, problem, "one of its own")
+            for position, mask in enumerate(self.not_ours):
+                if mask.covers(ends.datapath_id):
+                    raise UnsoundError(("not_ours", position), f"it covers {name}", "switches of others only")
+
+    def _require_distinct_ports(self, name: str, ends: SwitchEnds) -> None:
+        uses: dict[int, str] = {}
+        host = [] if ends.host is None else [(("host", "port"), ends.host.port, "to the host")]
+        links = [(("links", other), port, f"to {other}") for other, port in ends.links.items()]
+        for where, port, use in (*links, *host):
+            if port in uses:
+                place = ("switches", name, *where)
+                raise UnsoundError(place, f"port {port} is also the one {uses[port]}", "one port for each cable")
+            uses[port] = use
+
+    def _require_links_both_ways(self, name: str, ends: SwitchEnds) -> None:
+        for other in ends.links:
+            where = ("switches", name, "links", other)
+            if other == name:
+                raise UnsoundError(where, "a link from a switch to itself", "another switch")
+            if other not in self.switches:
+                raise UnsoundError(where, f"unknown node {quoted(other)}", "a switch of this file")
+            if name not in self.switches[other].links:
+                raise UnsoundError(where, f"{other} has no port to {name}", "both ends of each link")
+
+    def _require_separate_prefixes(self) -> None:
+        found = sorted(
+            (prefix, name, position)
+            for name, ends in self.switches.items()
+            if ends.host is not None
+            for position, prefix in enumerate(ends.host.prefixes)
+        )
+        widest: tuple[IPv4Network, str] | None = None
+        for prefix, name, position in found:
+            if widest is not None and prefix.overlaps(widest[0]):
+                place = ("switches", name, "host", "prefixes", position)
+                whose = f"{widest[0]} of {widest[1]}"
+                raise UnsoundError(place, f"{prefix} overlaps {whose}", "prefixes that share no address")
+            widest = (prefix, name)
+
+
+@dataclass(frozen=True)
+class FittedWiring(Wiring):
+    """The numbering of a topology's switches as a file states it."""
+
+    stated: StatedWiring
+
+    @cached_property
+    def _switch_of(self) -> dict[int, str]:
+        return {self.stated.switches[node].datapath_id: node for node in self.topology.nodes}
+
+    @cached_property
+    def _neighbour_at(self) -> dict[tuple[str, int], str]:
+        return {(node, port): other for node in self.topology.nodes for other, port in self._ends(node).links.items()}
+
+    def _ends(self, switch: str) -> SwitchEnds:
+        return self.stated.switches[switch]
+
+    def _host(self, switch: str) -> HostEnd:
+        host = self._ends(switch).host
+        if host is None:
+            raise KeyError(switch)
+        return host
+
+    def datapath_id(self, switch: str) -> int:
+        return self._ends(switch).datapath_id
+
+    def switch_of(self, datapath_id: int) -> str | None:
+        return self._switch_of.get(datapath_id)
+
+    def is_not_ours(self, datapath_id: int) -> bool:
+        return any(mask.covers(datapath_id) for mask in self.stated.not_ours)
+
+    def port(self, switch: str, neighbour: str) -> int:
+        found = self._ends(switch).links.get(neighbour)
+        if found is None:
+            raise ValueError(f"{switch} and {neighbour} share no link")
+        return found
+
+    def neighbour_at(self, switch: str, port: int) -> str | None:
+        return self._neighbour_at.get((switch, port))
+
+    def link_ports(self, switch: str) -> Sequence[int]:
+        links = self._ends(switch).links
+        return [links[neighbour] for neighbour in self.topology.neighbours[switch]]
+
+    def has_host(self, switch: str) -> bool:
+        return self._ends(switch).host is not None
+
+    def host_port(self, switch: str) -> int:
+        return self._host(switch).port
+
+    @cached_property
+    def sites(self) -> tuple[Site, ...]:
+        """The hosts that the file states, each with its switch's name."""
+        return tuple(
+            Site(node, node, host.port, host.address, host.prefixes[0], more_prefixes=host.prefixes[1:])
+            for node in self.topology.nodes
+            if (host := self._ends(node).host) is not None
+        )
+
+    def ports(self, switch: str) -> Sequence[int]:
+        return self._ends(switch).ports
+
+    def prefix(self, switch: str) -> IPv4Network:
+        return self._host(switch).prefixes[0]
+
+    def prefixes(self, switch: str) -> tuple[IPv4Network, ...]:
+        return self._host(switch).prefixes
+
+    def host_address(self, switch: str) -> IPv4Address:
+        return self._host(switch).address
+
+    def require_hosts(self, switches: Iterable[str]) -> None:
+        for switch in switches:
+            if not self.has_host(switch):
+                problem = "it has no host, but one is needed"
+                raise self.stated.contradiction(("switches", switch), problem, "the key host")
+
+    def require_ports_up_to(self, last: int, reason: str) -> None:
+        for name, ends in self.stated.switches.items():
+            for port, where in _places_of_ports(ends):
+                if port > last:
+                    place = ("switches", name, *where)
+                    raise self.stated.contradiction(place, f"port {port}: {reason}", f"1 to {last}")
+
+
+def _places_of_ports(ends: SwitchEnds) -> Iterator[tuple[int, Where]]:
+    yield from ((port, ("links", other)) for other, port in ends.links.items())
+    if ends.host is not None:
+        yield ends.host.port, ("host", "port")
+
+
+def stated(wiring: Wiring, source: str = "wiring") -> StatedWiring:
+    """Return what a file would have to say for a wiring with at most one host a switch."""
+    switches = {}
+    for node in wiring.topology.nodes:
+        links = {other: wiring.port(node, other) for other in wiring.topology.neighbours[node]}
+        host = None
+        if wiring.has_host(node):
+            host = HostEnd(wiring.host_port(node), wiring.host_address(node), wiring.prefixes(node))
+        switches[node] = SwitchEnds(wiring.datapath_id(node), links, host)
+    return StatedWiring(source, switches)
+
+
+def datapath_text(datapath_id: int) -> str:
+    """Return a datapath id as Open vSwitch writes it: 16 hexadecimal digits."""
+    return f"{datapath_id:016x}"

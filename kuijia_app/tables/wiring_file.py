@@ -1,0 +1,236 @@
+"""Wiring files in YAML or JSON: a reader that names the line or the key of whatever is wrong, and a writer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kuijia_app.tables.identifiers import LAST_PORT
+from kuijia_app.tables.stated_wiring import (
+    ALL_BITS,
+    MOST_PORT,
+    HostEnd,
+    Mask,
+    StatedWiring,
+    SwitchEnds,
+    datapath_text,
+)
+from kuijia_app.tables.wiring import Wiring
+from kuijia_base.errors import InputError, UnsoundError, key_path, quoted
+from kuijia_base.reading import reading
+from kuijia_base.yaml_document import YamlDocument
+from te_solver.topology import Topology
+
+VERSION = 1
+
+_KEYS = ("version", "switches", "not_ours")
+_SWITCH_KEYS = ("datapath_id", "links", "host")
+_HOST_KEYS = ("port", "prefixes", "address")
+
+_DATAPATH_ID = re.compile(r"(?:0[xX])?([0-9A-Fa-f]{16})|0[xX]([0-9A-Fa-f]{1,15})|(\d{1,15})")
+_PAIRS = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){7}")
+DATAPATH_EXPECTED = "16 hexadecimal digits, 0x and fewer, or a decimal number of up to 15 digits"
+_PLAIN = re.compile(r"[A-Za-z_][0-9A-Za-z_.-]*")
+_NO_TEXTS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+"""Plain words that some readers of YAML take for something else."""
+
+_PREFIX_EXPECTED = "an IPv4 prefix such as 10.0.1.0/24"
+
+
+def load_wiring(path: Path) -> StatedWiring:
+    """Return the wiring in a YAML or JSON file, in the form that `docs/wiring.md` describes.
+
+    Raises:
+        InputError: anything else, and a file that contradicts itself; its place is the line or the key.
+    """
+    with reading(path, "a wiring in YAML or JSON"):
+        return _Reader(path).read()
+
+
+def emulated_wiring(topology: Topology, file: str) -> Wiring:
+    """Return the wiring of a network of Open vSwitch's switches: that of a file, by the topology if `file` is empty.
+
+    Raises:
+        InputError: the file is bad, or that of another network, or Open vSwitch lacks one of its port numbers.
+    """
+    if not file:
+        return Wiring(topology)
+    wiring = load_wiring(Path(file)).of(topology)
+    wiring.require_ports_up_to(LAST_PORT, "Open vSwitch has no such port")
+    return wiring
+
+
+def wiring_to_json(wiring: StatedWiring) -> dict[str, Any]:
+    """Return a wiring as JSON data, as described by `docs/schemas/wiring.schema.json`."""
+    switches: dict[str, Any] = {}
+    for name, ends in wiring.switches.items():
+        described: dict[str, Any] = {"datapath_id": datapath_text(ends.datapath_id), "links": dict(ends.links)}
+        if ends.host is not None:
+            prefixes = [str(prefix) for prefix in ends.host.prefixes]
+            described["host"] = {"port": ends.host.port, "prefixes": prefixes, "address": str(ends.host.address)}
+        switches[name] = described
+    others = [mask_text(mask) for mask in wiring.not_ours]
+    return {"version": VERSION, "switches": switches, **({"not_ours": others} if others else {})}
+
+
+def wiring_text(wiring: StatedWiring, *, as_json: bool = False, remarks: Iterable[str] = ()) -> str:
+    """Return the text of a wiring file; remarks become comments, which JSON has none of."""
+    data = wiring_to_json(wiring)
+    if as_json:
+        return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    lines = [*(f"# {remark}" for remark in remarks), f"version: {VERSION}", "switches:"]
+    for name, described in data["switches"].items():
+        lines.append(f"  {_word(name)}:")
+        lines.append(f'    datapath_id: "{described["datapath_id"]}"')
+        links = ", ".join(f"{_word(other)}: {port}" for other, port in described["links"].items())
+        lines.append(f"    links: {{{links}}}")
+        if "host" in described:
+            host = described["host"]
+            prefixes = ", ".join(host["prefixes"])
+            lines.append(f"    host: {{port: {host['port']}, prefixes: [{prefixes}], address: {host['address']}}}")
+    if "not_ours" in data:
+        lines += ["not_ours:", *(f'  - "{each}"' for each in data["not_ours"])]
+    return "\n".join(lines) + "\n"
+
+
+def mask_text(mask: Mask) -> str:
+    bits = "" if mask.bits == ALL_BITS else f"/{datapath_text(mask.bits)}"
+    return f"{datapath_text(mask.value)}{bits}"
+
+
+def parse_datapath_id(text: str) -> int | None:
+    """Return the number in one of the forms of `DATAPATH_EXPECTED`, or in pairs with colons; None if it is none."""
+    if _PAIRS.fullmatch(text):
+        return int(text.replace(":", ""), 16)
+    found = _DATAPATH_ID.fullmatch(text) if text.isascii() else None
+    if found is None:
+        return None
+    whole, short, decimal = found.groups()
+    return int(whole or short, 16) if decimal is None else int(decimal)
+
+
+def read_prefixes(
+    document: YamlDocument, what: str, keys: Mapping[str, yaml.Node]
+) -> tuple[IPv4Address, tuple[IPv4Network, ...]]:
+    """Return the address of a host and its site's prefixes, from the keys `address`, if it is there, and `prefixes`."""
+    listed = f"{what}.prefixes"
+    nodes = document.sequence(keys["prefixes"], listed, "a list of IPv4 prefixes", "at least one")
+    prefixes = tuple(_prefix(document, each, listed) for each in nodes)
+    first = prefixes[0]
+    address = first[1] if first.num_addresses > 1 else first[0]
+    if "address" in keys:
+        address = _address(document, keys["address"], f"{what}.address")
+        if not any(address in prefix for prefix in prefixes):
+            problem = f"{what}.address: {address} is in none of its prefixes"
+            raise document.error(keys["address"], problem, "an address of the site")
+    return address, prefixes
+
+
+def _prefix(document: YamlDocument, node: yaml.Node, what: str) -> IPv4Network:
+    text = document.text(node, what)
+    try:
+        return IPv4Network(text)
+    except (AddressValueError, NetmaskValueError) as error:
+        raise document.error(node, f"{what}: {quoted(text)}", _PREFIX_EXPECTED) from error
+    except ValueError as error:  # bits of a host
+        raise document.error(node, f"{what}: {quoted(text)} has host bits", _PREFIX_EXPECTED) from error
+
+
+def _address(document: YamlDocument, node: yaml.Node, what: str) -> IPv4Address:
+    text = document.text(node, what)
+    try:
+        return IPv4Address(text)
+    except AddressValueError as error:
+        raise document.error(node, f"{what}: {quoted(text)}", "an IPv4 address") from error
+
+
+def parse_mask(text: str) -> Mask:
+    """Return the datapath ids that a text names: one, or VALUE/MASK; raises UnsoundError."""
+    value, slash, bits = text.partition("/")
+    numbers = parse_datapath_id(value), parse_datapath_id(bits) if slash else ALL_BITS
+    if numbers[0] is None or numbers[1] is None:
+        raise UnsoundError((), quoted(text), f"{DATAPATH_EXPECTED}, perhaps with /MASK in the same form")
+    return Mask(numbers[0], numbers[1])
+
+
+def _word(name: str) -> str:
+    """Return a name as a scalar of YAML, in quotes unless it is a plain word."""
+    is_plain = _PLAIN.fullmatch(name) and name.lower() not in _NO_TEXTS
+    return name if is_plain else json.dumps(name)
+
+
+class _Reader:
+    def __init__(self, path: Path) -> None:
+        self._document = YamlDocument(path, "a wiring", "version and switches")
+
+    def read(self) -> StatedWiring:
+        document = self._document
+        keys = document.mapping(document.root(), "the file", _KEYS, required=("version", "switches"))
+        version = document.number(keys["version"], "version", str(VERSION))
+        if version != VERSION:
+            raise document.error(keys["version"], f"version {version:g}", f"{VERSION}")
+        named = self._named(keys["switches"], "switches", "a mapping of nodes to switches")
+        switches = {name: self._switch(name, node) for name, node in named.items()}
+        masks: tuple[Mask, ...] = ()
+        if "not_ours" in keys:
+            expected = "a list of datapath ids, each perhaps with /MASK"
+            nodes = document.sequence(keys["not_ours"], "not_ours", expected, "at least one, or no such key")
+            masks = tuple(self._mask(node) for node in nodes)
+        try:
+            return StatedWiring(str(document.path), switches, masks)
+        except UnsoundError as error:
+            raise InputError(document.path, key_path(error.where), error.problem, error.expected) from error
+
+    def _switch(self, name: str, node: yaml.Node) -> SwitchEnds:
+        keys = self._document.mapping(node, f"switches.{name}", _SWITCH_KEYS, required=("datapath_id", "links"))
+        ports: dict[str, int] = {}
+        what = f"switches.{name}.links"
+        for other, port in self._named(keys["links"], what, "a mapping of neighbours to ports").items():
+            ports[other] = self._port(port, f"{what}.{other}")
+        datapath_id = self._datapath_id(keys["datapath_id"], f"switches.{name}.datapath_id")
+        return SwitchEnds(datapath_id, ports, self._host(name, keys["host"]) if "host" in keys else None)
+
+    def _host(self, name: str, node: yaml.Node) -> HostEnd:
+        what = f"switches.{name}.host"
+        keys = self._document.mapping(node, what, _HOST_KEYS, required=("port", "prefixes"))
+        address, prefixes = read_prefixes(self._document, what, keys)
+        return HostEnd(self._port(keys["port"], f"{what}.port"), address, prefixes)
+
+    def _named(self, node: yaml.Node, what: str, expected: str) -> dict[str, yaml.Node]:
+        """Return the values of a mapping whose keys are names of nodes."""
+        if not isinstance(node, yaml.MappingNode):
+            raise self._document.error(node, f"{what} is not a mapping", expected)
+        found: dict[str, yaml.Node] = {}
+        for key_node, value in node.value:
+            key = self._document.text(key_node, f"a key of {what}")
+            if key in found:
+                raise self._document.error(key_node, f"{what}.{key} is given twice", "each node once")
+            found[key] = value
+        return found
+
+    def _port(self, node: yaml.Node, what: str) -> int:
+        expected = f"a port number from 1 to {MOST_PORT}"
+        number = self._document.number(node, what, expected)
+        if not (1 <= number <= MOST_PORT and number.is_integer()):
+            raise self._document.error(node, f"{what}: {quoted(str(node.value))}", expected)
+        return int(number)
+
+    def _datapath_id(self, node: yaml.Node, what: str) -> int:
+        text = self._document.text(node, what)
+        found = parse_datapath_id(text)
+        if found is None:
+            raise self._document.error(node, f"{what}: {quoted(text)}", DATAPATH_EXPECTED)
+        return found
+
+    def _mask(self, node: yaml.Node) -> Mask:
+        text = self._document.text(node, "not_ours")
+        try:
+            return parse_mask(text)
+        except UnsoundError as error:
+            raise self._document.error(node, f"not_ours: {error.problem}", error.expected) from error
