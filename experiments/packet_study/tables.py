@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from experiments.results.text_table import text_table
-from kuijia_base.quantities import significant
+from kuijia_base.quantities import rate, significant
 from simulator.packet.simulation import Simulation
 from simulator.packet.summary import FlowTable
 
@@ -35,11 +35,11 @@ def summary_lines(results: Sequence[Result]) -> Iterator[str]:
         if any(each["classes"][place]["flows"] for each in group)
     ]
     above = ("", "", "", "", "", "completion, ms:", "", "", "slowdown:", "", "goodput:")
-    heads = ("queue", "transport", "load", "class", "flows", "mean", "median", "99 %", "mean", "99 %", "Mbit/s")
+    heads = ("queue", "transport", "load", "class", "flows", "mean", "median", "99 %", "mean", "99 %", "mean")
     yield from text_table(above, [heads, *classes])
     yield ""
     above = ("", "", "", "goodput:", "% of packets:", "", "", "", "queues, kB:", "", "")
-    heads = (*heads[:3], "Mbit/s", "dropped", "sent again", "marked", "timeouts", "mean", "busiest", "peak")
+    heads = (*heads[:3], "all flows", "dropped", "sent again", "marked", "timeouts", "mean", "busiest", "peak")
     yield from text_table(above, [heads, *((*_label(scheme), *_totals(group)) for scheme, group in groups)])
 
 
@@ -114,7 +114,7 @@ def _class_figures(of: Sequence[Mapping[str, Any]]) -> list[str]:
     slowdowns = [_mean(each["slowdown"][point] for each in of) for point in ("mean", "p99")]
     goodput = _mean(each["goodput"]["mean"] for each in of)
     milliseconds = (None if time is None else time * 1e3 for time in times)
-    return [count, *map(_short, [*milliseconds, *slowdowns, goodput])]
+    return [count, *map(_short, [*milliseconds, *slowdowns]), _rate(goodput)]
 
 
 def _totals(of: Sequence[Result]) -> list[str]:
@@ -123,7 +123,7 @@ def _totals(of: Sequence[Result]) -> list[str]:
     timeouts = sum(each["timeouts"] for each in of)
     queues = [_mean(each["queues"][name] for each in of) for name in _QUEUES]
     return [
-        _short(_mean(each["goodput"] for each in of)),
+        _rate(_mean(each["goodput"] for each in of)),
         *(f"{100 * part:.3g}" for part in parts),
         f"{timeouts}",
         *(_short(None if queue is None else queue / 1e3) for queue in queues),
@@ -133,6 +133,10 @@ def _totals(of: Sequence[Result]) -> list[str]:
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
+
+
+def _rate(mbits: float | None) -> str:
+    return "-" if mbits is None else rate(mbits)
 
 
 def _short(value: float | None) -> str:

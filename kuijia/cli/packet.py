@@ -26,6 +26,7 @@ from kuijia_base.errors import InputError, InterruptedWorkError
 from kuijia_base.manifest import python_versions
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.quantities import size
 from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.packet.simulation import Simulation
 from simulator.packet.traffic.load import Reference
@@ -217,7 +218,7 @@ def _lines(args: argparse.Namespace, study: Study, results: Sequence[dict[str, A
     mean = study.traffic.sizes.mean
     how = f"{args.pattern} at once" if args.at_once else f"{args.pattern}, {args.arrivals}, load of {args.load_of}"
     seeds = f"seed {args.seed}" if args.seeds == 1 else f"seeds {args.seed} to {args.seed + args.seeds - 1}"
-    yield f"flows: sizes {args.sizes} (mean {mean:.0f} bytes), {how}, {seeds}"
+    yield f"flows: sizes {args.sizes} (mean {size(mean)}), {how}, {seeds}"
     yield ""
     yield from summary_lines(results)
 

@@ -33,9 +33,9 @@ def test_the_summary_tells_completion_times_by_class_and_losses(capsys: pytest.C
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
     assert lines[0] == "leaf-spine:2,2,3: 6 hosts, 4 switches"
-    assert lines[1] == "flows: sizes web-server (mean 66121 bytes), random, poisson, load of hosts, seed 1"
+    assert lines[1] == "flows: sizes web-server (mean 66.12 kB), random, poisson, load of hosts, seed 1"
     rows = [line.split() for line in lines if line.startswith("drop-tail")]
-    assert [row[:-6] for row in rows[:-1]] == [
+    assert [row[:-7] for row in rows[:-1]] == [
         ["drop-tail", "cubic", "0.5", "all", "40"],
         ["drop-tail", "cubic", "0.5", "under", "100", "kB", "34"],
         ["drop-tail", "cubic", "0.5", "100", "kB", "to", "1", "MB", "6"],
