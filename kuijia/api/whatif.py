@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard, get_args
 
@@ -262,8 +263,25 @@ def whatif(  # noqa: PLR0913  # options are keywords
         of_many = None if processes is None else Workers(processes)
         with outcomes_of(how, contenders, examined, of_many, None, progress) as outcomes:
             study = Study(topology, contenders, examined, outcomes, likelihood)
-    called = f"kuijia.whatif({topology.name!r}, schemes={[each.scheme.name for each in contenders]}, seed={seed})"
-    return WhatIf(study, Provenance(called, python_versions(), tuple(notes)), planning.seed)
+    named = {
+        "schemes": [each.scheme.name for each in contenders],
+        "failures": str(failures) if isinstance(failures, str | Path) else [each.name for each in examined],
+        "sample": kept,
+        **asdict(planning),
+        "protect": protected,
+        "split": split,
+        "new_tunnels": new_tunnels,
+        "udp": udp,
+        "weighting": weighting,
+        "probabilities": None if likelihood is None else likelihood.source,
+    }
+    return WhatIf(study, Provenance(_call(topology.name, named), python_versions(), tuple(notes)), planning.seed)
+
+
+def _call(name: str, options: Mapping[str, object]) -> str:
+    """Return the call that makes a study; options without a value, or that are off, are left out."""
+    given = (f"{option}={value!r}" for option, value in options.items() if value is not None and value is not False)
+    return f"kuijia.whatif({', '.join([repr(name), *given])})"
 
 
 def _start(

@@ -55,7 +55,12 @@ class Rerouting:
         for each in asked:
             if isinstance(each, str):
                 require_known("schemes", each, known)
-        return [failure_scheme(each) if isinstance(each, str) else each for each in asked]
+        found = [failure_scheme(each) if isinstance(each, str) else each for each in asked]
+        names = [each.name for each in found]
+        for name in names:
+            if names.count(name) > 1:
+                raise bad_option("schemes", f"two are called {name}", "different names")
+        return found
 
     def require_used(self) -> None:
         """Raise OptionError for options of schemes that are not compared."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import networkx as nx
 import pytest
 
 import kuijia
@@ -91,6 +92,24 @@ def test_a_scheme_of_ones_own_is_compared_without_being_registered(fig1: kuijia.
     assert mine[1:] == theirs[1:]
 
 
+def test_by_default_ffc_is_left_out_with_a_note_where_it_can_protect_no_pair() -> None:
+    line = nx.path_graph(["a", "b", "c"])
+    found = kuijia.whatif(line, [("a", "c", 5)], tunnels=1)
+    assert found.schemes == ("kuijia", "rescaling", "precomputed", "recompute")
+    assert found.notes[-1] == (
+        "ffc is left out: every pair can be cut off by 1 failed edge; schemes chooses the schemes"
+    )
+    with pytest.raises(kuijia.InputError, match=r"^option:schemes='ffc': every pair can be cut off by 1 failed edge"):
+        kuijia.whatif(line, [("a", "c", 5)], schemes=["ffc"])
+
+
+def test_a_study_knows_the_call_that_makes_it(both: kuijia.WhatIf) -> None:
+    assert both.provenance.command == (
+        "kuijia.whatif('fig1', schemes=['kuijia', 'rescaling'], failures='links', seed=1, split='proportional', "
+        "weighting='equal')"
+    )
+
+
 def test_probabilities_give_availability(fig1: kuijia.Plan, tmp_path: Path) -> None:
     (tmp_path / "odds.csv").write_text("a,b,probability\ns1,s2,0.1\n")
     found = kuijia.whatif(fig1, schemes=["kuijia"], probabilities=tmp_path / "odds.csv")
@@ -110,6 +129,8 @@ def test_a_study_is_saved_with_its_report(both: kuijia.WhatIf, tmp_path: Path) -
     [
         ({"schemes": ["magic"]}, "option:schemes: 'magic' is unknown, expected one of kuijia,"),
         ({"schemes": []}, "option:schemes: none, expected at least one"),
+        ({"schemes": ["kuijia", KuijiaScheme()]}, "option:schemes: two are called kuijia, expected different names"),
+        ({"tunnels": 2}, "option:tunnels: the plan has its tunnels and rates, expected plan without tunnels"),
         ({"failures": "ducts"}, "option:failures: 'ducts' is unknown, expected links, pairs, nodes or a CSV file"),
         ({"failures": [("s1", "s9")]}, "option:failures: there is no link between 's1' and 's9', expected a link of"),
         ({"failures": ["s1-s2"]}, "option:failures: found 's1-s2', expected failures, or links such as ('s2', 's4')"),
