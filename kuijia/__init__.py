@@ -1,1 +1,120 @@
-"""The command `kuijia`."""
+"""Kuijia for Python programs and notebooks; docs/python.md shows how to use it.
+
+`import kuijia` imports nothing else: each name below brings its module along when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kuijia.api.demand_models import make_demands
+    from kuijia.api.demands import Demands, DemandsLike, load_demands
+    from kuijia.api.packet import PacketResult, packet
+    from kuijia.api.picture import Picture
+    from kuijia.api.plan import Plan, PlanLike, load_plan, solve
+    from kuijia.api.table import Table, Text
+    from kuijia.api.tables import Proof, Tables, Trace, trace, verify
+    from kuijia.api.tables import compile_plan as compile  # noqa: A004  # kuijia.compile
+    from kuijia.api.topology import Topology, TopologyLike, load_topology
+    from kuijia.api.whatif import Failures, WhatIf, whatif
+    from kuijia_base.errors import InputError, KuijiaError, SolverError
+    from te_solver.demands import Demand
+    from te_solver.failure_schemes.failure_scheme import FailureScheme
+    from te_solver.failures import Failure
+    from te_solver.topology import Link
+
+    __version__: str
+
+__all__ = [
+    "Demand",
+    "Demands",
+    "DemandsLike",
+    "Failure",
+    "FailureScheme",
+    "Failures",
+    "InputError",
+    "KuijiaError",
+    "Link",
+    "PacketResult",
+    "Picture",
+    "Plan",
+    "PlanLike",
+    "Proof",
+    "SolverError",
+    "Table",
+    "Tables",
+    "Text",
+    "Topology",
+    "TopologyLike",
+    "Trace",
+    "WhatIf",
+    "compile",
+    "load_demands",
+    "load_plan",
+    "load_topology",
+    "make_demands",
+    "packet",
+    "solve",
+    "trace",
+    "verify",
+    "whatif",
+]
+
+_MODULES = {
+    "Demand": "te_solver.demands",
+    "Demands": "kuijia.api.demands",
+    "DemandsLike": "kuijia.api.demands",
+    "Failure": "te_solver.failures",
+    "FailureScheme": "te_solver.failure_schemes.failure_scheme",
+    "Failures": "kuijia.api.whatif",
+    "InputError": "kuijia_base.errors",
+    "KuijiaError": "kuijia_base.errors",
+    "Link": "te_solver.topology",
+    "PacketResult": "kuijia.api.packet",
+    "Picture": "kuijia.api.picture",
+    "Plan": "kuijia.api.plan",
+    "PlanLike": "kuijia.api.plan",
+    "Proof": "kuijia.api.tables",
+    "SolverError": "kuijia_base.errors",
+    "Table": "kuijia.api.table",
+    "Tables": "kuijia.api.tables",
+    "Text": "kuijia.api.table",
+    "Topology": "kuijia.api.topology",
+    "TopologyLike": "kuijia.api.topology",
+    "Trace": "kuijia.api.tables",
+    "WhatIf": "kuijia.api.whatif",
+    "compile": "kuijia.api.tables",
+    "load_demands": "kuijia.api.demands",
+    "load_plan": "kuijia.api.plan",
+    "load_topology": "kuijia.api.topology",
+    "make_demands": "kuijia.api.demand_models",
+    "packet": "kuijia.api.packet",
+    "solve": "kuijia.api.plan",
+    "trace": "kuijia.api.tables",
+    "verify": "kuijia.api.tables",
+    "whatif": "kuijia.api.whatif",
+}
+"""Modules of the names; a test compares them with the imports above."""
+
+_NAMES_THERE = {"compile": "compile_plan"}
+
+if not TYPE_CHECKING:  # type checkers would take any name for known
+
+    def __getattr__(name: str) -> object:
+        """Import a name on its first use."""
+        import importlib  # noqa: PLC0415  # the command does not need it here
+
+        if name == "__version__":
+            from importlib.metadata import version  # noqa: PLC0415  # slow to import
+
+            found: object = version("kuijia")
+        elif name in _MODULES:
+            found = getattr(importlib.import_module(_MODULES[name]), _NAMES_THERE.get(name, name))
+        else:
+            raise AttributeError(f"module 'kuijia' has no attribute {name!r}")
+        globals()[name] = found
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__, "__version__"})

@@ -11,6 +11,7 @@ EXTRAS: Mapping[str, tuple[str, str]] = {
     "distributed": ("distributed", "cluster"),
     "matplotlib": ("matplotlib", "plot"),
     "os_ken": ("os-ken", "controller"),
+    "pandas": ("pandas", "notebook"),
     "topohub": ("topohub", "networks"),
 }
 """Modules that some parts import, with their package and the extra that installs it."""

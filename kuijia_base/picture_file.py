@@ -23,8 +23,10 @@ _TIMELESS: dict[str, dict[str, None]] = {".svg": {"Date": None}, ".pdf": {"Creat
 """Metadata that keep the date out of a file."""
 
 
-def picture_bytes(figure: Figure, suffix: str) -> bytes:
+def picture_bytes(figure: Figure, suffix: str, dpi: float | None = None) -> bytes:
     """Return the content of a file with this suffix, such as ".svg"; letters that the font lacks are drawn as boxes.
+
+    `dpi` are the dots per inch of a bitmap, by default those of the figure.
 
     Raises:
         ValueError: matplotlib does not know the suffix.
@@ -35,7 +37,7 @@ def picture_bytes(figure: Figure, suffix: str) -> bytes:
     # Text stays text, which can be searched, copied and read aloud.
     with mpl.rc_context({"svg.hashsalt": "kuijia", "svg.fonttype": "none"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")
-        figure.savefig(content, format=suffix[1:], metadata=_TIMELESS.get(suffix))
+        figure.savefig(content, format=suffix[1:], metadata=_TIMELESS.get(suffix), dpi=dpi or "figure")
     return content.getvalue()
 
 

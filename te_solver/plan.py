@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from kuijia_base.quantities import rate_of
+from te_solver.formats.notes import counted
 from te_solver.topology import Topology
 
 FIRST_PATH_ID = 16
@@ -83,8 +85,8 @@ class Plan:
     def __repr__(self) -> str:
         """Name the network, the plan's size and its result: data of a large plan would fill thousands of screens."""
         return (
-            f"{type(self).__name__}({self.topology.name!r}, {len(self.pairs)} pairs, {len(self.tunnels)} tunnels, "
-            f"{self.objective}: {self.allocated:g} of {self.demand:g} Mbit/s)"
+            f"{type(self).__name__}({self.topology.name!r}, {counted(len(self.pairs), 'pair')}, "
+            f"{counted(len(self.tunnels), 'tunnel')}, {self.objective}: {rate_of(self.allocated, self.demand)})"
         )
 
     @property

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from kuijia_base.errors import UnsoundError, quoted
+from te_solver.formats.notes import counted
 
 POSITIVE_RATE = "a finite number of Mbit/s greater than zero"
 
@@ -77,7 +78,8 @@ class Topology:
 
     def __repr__(self) -> str:
         """Name the network and its size: data of a large one would fill many screens."""
-        return f"{type(self).__name__}({self.name!r}, {len(self.nodes)} nodes, {len(self.links)} links)"
+        size = f"{counted(len(self.nodes), 'node')}, {counted(len(self.links), 'link')}"
+        return f"{type(self).__name__}({self.name!r}, {size})"
 
     def link(self, source: str, target: str) -> Link:
         """Return the link from `source` to `target`; raises KeyError if there is none."""

@@ -51,6 +51,7 @@ LONGEST = (
 """Files that take half a minute or more, the longest first; they begin, as no process shall be left with one."""
 
 COMPUTING = (
+    "tests/api/",
     "tests/cli/test_packet.py",
     "tests/cli/test_solve.py",
     "tests/cli/test_whatif.py",

@@ -5,38 +5,30 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import fields
 from pathlib import Path
 
-import numpy as np
-
+from kuijia.api.demand_models import (
+    DEFAULT_UTILISATION,
+    MASSES,
+    MODELS,
+    DemandModel,
+    drawn,
+    pairs_of,
+    require_scale,
+    share_of,
+)
+from kuijia.api.spelling import typed_options
 from kuijia.cli.inputs import add_topology, read_topology
-from kuijia_base.errors import InputError, UnsoundError, quoted
-from kuijia_base.option_values import positive_number, positive_rate, whole_number
+from kuijia_base.option_values import positive_number, positive_rate
 from kuijia_base.progress import Progress as ProgressLine
 from kuijia_base.quantities import rate
 from kuijia_base.reading import uncollected
-from kuijia_base.text import parse_number
-from te_solver.demand_generators import (
-    Progress,
-    bimodal,
-    gravity,
-    random_pairs,
-    scaled_to_total,
-    scaled_to_utilisation,
-    shortest_path_utilisation,
-    uniform,
-)
+from te_solver.demand_generators import shortest_path_utilisation
 from te_solver.demands import Demand
 from te_solver.demands_file import save_demands
 from te_solver.formats.demands_csv import demands_csv
 from te_solver.formats.notes import counted
-from te_solver.topology import Topology
-
-MODELS = ("gravity", "uniform", "bimodal", "pairs")
-DEFAULT_UTILISATION = 1.0
-
-Drawn = tuple[tuple[Demand, ...], str]
-"""Demands and how they were made, in words."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -46,13 +38,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--masses",
-        choices=["capacity", "random"],
-        default="capacity",
+        choices=MASSES,
+        default=MASSES[0],
         help="gravity: a node's mass is the capacity of its links, or a random number (default: %(default)s)",
     )
     parser.add_argument(
         "--large-share",
-        type=_share,
+        type=share_of,
         default=0.2,
         metavar="SHARE",
         help="bimodal: the share of large demands (default: %(default)g)",
@@ -66,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--pairs",
-        type=whole_number(1, 10**9, expected="a whole number, one or more"),
+        type=pairs_of,
         default=5,
         metavar="N",
         help="pairs: number of pairs (default: %(default)s)",
@@ -85,8 +77,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.rate is not None and args.model != "pairs":
-        raise InputError("option", "--rate", f"given for the model {args.model}", "--total or --max-utilisation")
+    how = DemandModel(**{field.name: getattr(args, field.name) for field in fields(DemandModel)})
+    with typed_options():
+        require_scale(how)
     topology = read_topology(args)
     progress = ProgressLine(sys.stderr)
     show_late = progress.patiently()
@@ -95,56 +88,27 @@ def run(args: argparse.Namespace) -> int:
         show_late(f"{done:,} of {of:,} nodes have their demands on shortest paths")
 
     try:
+        demands, words = drawn(topology, how, args.topology, show)
         with uncollected():
-            demands, how = _scaled(topology, args, *_drawn(topology, args), show)
             utilisation = shortest_path_utilisation(topology, demands, show)
-    except UnsoundError as error:
-        raise InputError(args.topology, "", error.problem, error.expected) from error
     finally:
         progress.close()
-    comment = f"Demands for {topology.name}, made by kuijia demands: {how}."
+    comment = f"Demands for {topology.name}, made by kuijia demands: {words}."
     if args.output is not None:
         save_demands(demands, args.output, comment)
     total = sum(demand.rate for demand in demands)
     if args.json:
         _print_json(
-            {"topology": topology.name, "made_by": how, "total": total, "shortest_path_utilisation": utilisation},
+            {"topology": topology.name, "made_by": words, "total": total, "shortest_path_utilisation": utilisation},
             demands,
         )
     elif args.output is None:
         print(demands_csv(demands, comment), end="")
     else:
-        print(f"{topology.name}: {how}")
+        print(f"{topology.name}: {words}")
         print(f"{counted(len(demands), 'demand')}, {rate(total)}; busiest link on shortest paths: {utilisation:.1%}")
         print(f"wrote {args.output}")
     return 0
-
-
-def _drawn(topology: Topology, args: argparse.Namespace) -> Drawn:
-    random = np.random.default_rng(args.seed)
-    if args.model == "gravity" and args.masses == "capacity":
-        return gravity(topology), "gravity with the capacity of a node's links as its mass"
-    seed = f"seed {args.seed}"
-    if args.model == "gravity":
-        return gravity(topology, random), f"gravity with random masses, {seed}"
-    if args.model == "uniform":
-        return uniform(topology, random), f"uniform, {seed}"
-    if args.model == "bimodal":
-        how = f"bimodal, {args.large_share:.0%} of them {args.large_to_small:g} times as large, {seed}"
-        return bimodal(topology, random, args.large_share, args.large_to_small), how
-    drawn = random_pairs(topology, random, args.pairs, args.rate or 1.0)
-    return drawn, f"{counted(args.pairs, 'random pair')} with equal demands, {seed}"
-
-
-def _scaled(
-    topology: Topology, args: argparse.Namespace, demands: tuple[Demand, ...], how: str, show: Progress
-) -> Drawn:
-    if args.rate is not None:
-        return demands, f"{how}, {rate(args.rate)} each"
-    if args.total is not None:
-        return scaled_to_total(demands, args.total), f"{how}, scaled to {rate(args.total)} in all"
-    scaled = scaled_to_utilisation(topology, demands, args.max_utilisation, show)
-    return scaled, f"{how}, scaled to a busiest link at {args.max_utilisation * 100:.6g}% on shortest paths"
 
 
 def _print_json(told: dict[str, object], demands: tuple[Demand, ...]) -> None:
@@ -156,10 +120,3 @@ def _print_json(told: dict[str, object], demands: tuple[Demand, ...]) -> None:
         print(before + json.dumps(demand, indent=1, ensure_ascii=False).replace("\n", "\n  "), end="")
         before = ",\n  "
     print("\n ]\n}")
-
-
-def _share(text: str) -> float:
-    share = parse_number(text)
-    if share is None or not 0 <= share <= 1:
-        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected a number from 0 to 1")
-    return abs(share)  # -0 is 0

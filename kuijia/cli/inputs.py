@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
+from kuijia.api.progress import progress_line
+from kuijia.api.solving import DEFAULT_TUNNELS, announced
+from kuijia.api.sources import connected_demands, demands_of, line_in, topology_of
+from kuijia.api.spelling import typed_options
 from kuijia.cli.common_options import add_alias
 from kuijia.cli.notes import print_notes
-from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_rate, whole_number
 from kuijia_base.progress import Progress
 from kuijia_base.quantities import rate
-from te_solver.connectivity import Reachability
 from te_solver.demands import Demand
-from te_solver.demands_file import DEMAND_FORMATS, line_of_demand, load_demands
+from te_solver.demands_file import DEMAND_FORMATS
 from te_solver.formats.draft import DEFAULT_CAPACITY
-from te_solver.formats.notes import counted
 from te_solver.formats.topohub_networks import PREFIX
-from te_solver.networks import shipped_demands, shipped_names, shipped_network
+from te_solver.networks import shipped_names
 from te_solver.plan import MAX_TUNNELS_PER_PAIR
 from te_solver.topology import Topology
-from te_solver.topology_file import load_topology, topology_formats
-
-DEFAULT_TUNNELS = 3
-
-MOST_PARTS = 10_000
-"""Most parts of --partitions."""
-
-_LISTED = 20
-
-_MANY_LINKS = 10_000
-"""Links from which on it takes seconds until work on them can show progress."""
+from te_solver.topology_file import topology_formats
 
 
 def add_topology(parser: argparse.ArgumentParser, *, scaled: bool = False, required: bool = True) -> None:
@@ -104,9 +93,8 @@ def read_topology(args: argparse.Namespace, notes: list[str] | None = None) -> T
     Assumptions go to stderr, and into `notes` as well if given.
     """
     name = str(args.topology)
-    source = _file(name) or shipped_network(name)
     assumed: list[str] = []
-    topology = load_topology(source, args.topology_format, args.default_capacity, assumed.append)
+    topology = topology_of(name, args.topology_format, args.default_capacity, assumed.append)
     print_notes(name, assumed)
     if notes is not None:
         notes += assumed
@@ -119,59 +107,22 @@ def read_demands(args: argparse.Namespace, topology: Topology) -> tuple[Demand, 
     Demands between nodes that are not connected are left out where the options say so, else refused.
     """
     name = str(args.demands)
-    source = _file(name) or shipped_demands(name)
-    progress = Progress(sys.stderr)
-    show_late = progress.patiently()
     notes: list[str] = []
+    with progress_line() as progress:
+        show_late = progress.patiently()
 
-    def show(line: int) -> None:
-        show_late(f"reading {name}: {line:,} lines")
+        def show(line: int) -> None:
+            show_late(f"reading {name}: {line:,} lines")
 
-    try:
-        demands = load_demands(source, topology, args.demand_format, args.row, note=notes.append, progress=show)
-    finally:
-        progress.close()
-    reachability = Reachability(topology)
-    apart = [number for number, demand in enumerate(demands) if not reachability.connects(*demand.pair)]
-    if apart and not args.drop_unreachable:
-        first = demands[apart[0]]
-        others = f", nor for {counted(len(apart) - 1, 'other demand')}" if len(apart) > 1 else ""
-        problem = f"no path from {first.source} to {first.target}{others}"
-        expected = f"demands between connected nodes of {topology.name}, or --drop-unreachable"
-        raise InputError(name, line_of_demand(source, apart[0], args.demand_format) or "", problem, expected)
-    if apart:
-        demands = _without(demands, set(apart), topology, name, notes)
+        demands = demands_of(name, topology, args.demand_format, args.row, notes.append, show)
+    place = line_in(name, args.demand_format)
+    with typed_options():
+        demands = connected_demands(demands, topology, name, notes.append, place, drop=args.drop_unreachable)
     print_notes(name, notes)
     return demands
 
 
 def announce(topology: Topology, progress: Progress) -> None:
     """Show that work starts on a large topology, whose first step takes seconds."""
-    if len(topology.links) >= _MANY_LINKS:
-        progress.show(f"preparing {len(topology.links):,} links")
-
-
-def _without(
-    demands: tuple[Demand, ...], apart: set[int], topology: Topology, source: str, notes: list[str]
-) -> tuple[Demand, ...]:
-    """Return the demands except those with these numbers, which are noted."""
-    kept = [demand for number, demand in enumerate(demands) if number not in apart]
-    dropped = [demand for number, demand in enumerate(demands) if number in apart]
-    if not kept:
-        raise InputError(source, "", "no demand between connected nodes", f"one on {topology.name}")
-    notes.append(f"{counted(len(dropped), 'demand')} between nodes that are not connected left out:")
-    notes += [f"  {demand.source} to {demand.target}: {rate(demand.rate)}" for demand in dropped[:_LISTED]]
-    if len(dropped) > _LISTED:
-        notes.append(f"  and {len(dropped) - _LISTED} more")
-    return tuple(kept)
-
-
-def _file(name: str) -> str | Path | None:
-    """Return the file or topohub network of this name; None if it may be the name of a shipped network."""
-    if name.startswith(PREFIX):
-        return name
-    path = Path(name)
-    try:
-        return path if path.exists() or path.name != name or path.suffix else None
-    except OSError:  # the reader reports why that is impossible
-        return path
+    if (words := announced(topology)) is not None:
+        progress.show(words)

@@ -3,44 +3,40 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import AbstractContextManager
+from dataclasses import fields
 from typing import Any
 
-from experiments.packet_study.fault_file import Faults, read_faults
-from experiments.packet_study.networks import FORMS, Links, generated, is_generated, node_names, of_topology
-from experiments.packet_study.schemes import Mark, require_room
-from experiments.packet_study.study import Run, Study, Traffic, result_of, simulation_of
-from experiments.packet_study.sweep import results_of
+from experiments.packet_study.networks import is_generated
+from experiments.packet_study.schemes import Mark
+from experiments.packet_study.study import Run, Study
 from experiments.packet_study.tables import summary_csv, summary_lines
-from experiments.packet_study.transports import Credits, require_queues
 from experiments.sweep.workers import workers_from
-from kuijia.cli import packet_values as values
+from kuijia.api.packet_study import (
+    AT_A_LOAD,
+    Flows,
+    is_there,
+    refuse,
+    require_network,
+    results_of_runs,
+    study_of,
+    warn_of_overload,
+    without_details,
+)
+from kuijia.api.spelling import typed_options
 from kuijia.cli.inputs import read_topology
-from kuijia.cli.packet_options import AT_A_LOAD, HEADER, configure
+from kuijia.cli.packet_options import configure
 from kuijia_base.errors import InputError, InterruptedWorkError
 from kuijia_base.manifest import python_versions
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.quantities import size
-from simulator.packet.load_balancing import LOAD_BALANCERS
-from simulator.packet.simulation import Simulation
-from simulator.packet.traffic.load import Reference
-from simulator.packet.transports import Tcp
-from simulator.packet.units import LONGEST
 from te_solver.formats.notes import counted
-from te_solver.formats.topohub_networks import PREFIX
 
 __all__ = ["configure", "run"]
-
-_LAST_SEED = 2**63 - 1
-
-_OF_SOME_NETWORKS = {"topology_format": "--format", "default_capacity": "--capacity", "fabric_rate": "--fabric-rate"}
-"""Options that not all networks have, by the names of the parsed arguments."""
 
 _NOT_TOLD = ("run", "json", "verbose", "output", "workers", "cluster", "threads")
 """Arguments that do not change the results."""
@@ -49,27 +45,19 @@ _NOT_TOLD = ("run", "json", "verbose", "output", "workers", "cluster", "threads"
 def run(args: argparse.Namespace) -> int:
     if args.details and args.output is None:
         raise InputError("option", "--details", "given without a folder", "-o DIR as well")
-    if (last := args.seed + args.seeds - 1) > _LAST_SEED:
-        raise InputError("option", "--seed", f"the last seed is {last}", f"{_LAST_SEED} or less")
-    _complete(args)
     assumptions: list[str] = []
-    study = _study(args, assumptions)
-    runs = [
-        Run(*each)
-        for each in itertools.product(
-            args.queue,
-            args.transport,
-            (None,) if args.at_once else args.load,
-            range(args.seed, args.seed + args.seeds),
-        )
-    ]
+    with typed_options():
+        how = Flows(**{field.name: getattr(args, field.name) for field in fields(Flows)}).completed()
+        for name in AT_A_LOAD:  # the results name the values that were used
+            setattr(args, name, getattr(how, name))
+        study = _study(args, how, assumptions)
+    runs = how.runs()
     folder = None if args.output is None else OutputFolder(args.output)
     progress = Progress(sys.stderr)
-    if not args.at_once and max(args.load) >= 1:
-        progress.say(f"warning: load {max(args.load):g} leaves no spare capacity: queues grow all the time")
+    warn_of_overload(how, progress.say)
     try:
         with _results(args, study, runs, folder, progress) as results:
-            told, details = _without_details(results)
+            told, details = without_details(results)
             data = {"format": "kuijia-packet", "version": 1, **_provenance(args, assumptions), "runs": told}
             if folder is not None:
                 folder.write_json("packet.json", data)
@@ -91,125 +79,22 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _complete(args: argparse.Namespace) -> None:
-    """Set the defaults of options that only a load has, or refuse these options if all flows start at once."""
-    for name, default in AT_A_LOAD.items():
-        if getattr(args, name) is None:
-            setattr(args, name, default)
-        elif args.at_once:
-            raise InputError("option", f"--{name.replace('_', '-')}", "given with --at-once", "--load instead of it")
-
-
-def _study(args: argparse.Namespace, assumptions: list[str]) -> Study:
-    links = Links(args.rate, args.fabric_rate, args.delay)
+def _study(args: argparse.Namespace, how: Flows, assumptions: list[str]) -> Study:
+    topology = None
     if is_generated(args.topology):
-        _refuse(args, ("topology_format", "default_capacity"), "a topology file")
-        network = generated(args.topology, links)
-        names = node_names(network, None)
+        given = {"format": args.topology_format, "default_capacity": args.default_capacity}
+        refuse(args.topology, given, "a topology file")
     else:
-        if ":" in args.topology and not args.topology.startswith(PREFIX) and not _is_there(args.topology):
-            raise InputError("network", args.topology, "unknown", f"{', '.join(FORMS)}, or a topology file")
-        _refuse(args, ("fabric_rate",), "leaf-spine or dumbbell")
+        require_network(args.topology, is_there=is_there(args.topology))
+        refuse(args.topology, {"fabric_rate": args.fabric_rate}, "leaf-spine or dumbbell")
         topology = read_topology(args, assumptions)
-        network = of_topology(topology, args.topology, links)
-        names = node_names(network, topology)
-    if args.flowlet_gap is not None and not LOAD_BALANCERS[args.load_balancer].has_flowlets:
-        having = ", ".join(name for name, each in LOAD_BALANCERS.items() if each.has_flowlets)
-        raise InputError("option", "--flowlet-gap", f"given with --load-balancer {args.load_balancer}", having)
-    require_queues(args.transport, args.queue)
-    for queue in args.queue:
-        require_room(queue, args.buffer, max(network.inputs), args.packet)
-    arrivals = None if args.at_once else values.arrivals(args.arrivals)
-    pattern = values.pattern(args.pattern, len(network.hosts))
-    traffic = Traffic(values.sizes(args.sizes), pattern, arrivals, Reference(args.load_of), args.flows)
-    until = LONGEST if args.until is None else args.until
-    faults = Faults(network) if args.faults is None else read_faults(Path(args.faults), network, names)
-    return Study(
-        faults.network,
-        names,
-        traffic,
-        _tcp(args),
-        args.buffer,
-        args.mark,
-        until,
-        args.classes,
-        args.details,
-        args.load_balancer,
-        Credits(args.wait, args.credit_share),
-        faults.outages,
-        faults.switches,
-        args.flowlet_gap,
-        args.own_streams,
-        args.threads,
-    )
+    return study_of(args.topology, topology, how)
 
 
-def _is_there(name: str) -> bool:
-    try:
-        return Path(name).exists()
-    except OSError:  # such as a name that is too long for a file
-        return False
-
-
-def _tcp(args: argparse.Namespace) -> Tcp:
-    """Return TCP's settings; only with a handshake the first timeout defaults to RFC 6298's second."""
-    shortest = args.min_timeout
-    if shortest is None:
-        shortest = 0.01 if is_generated(args.topology) else 0.2
-    first = args.first_timeout
-    if first is None:
-        first = 1.0 if args.handshake else shortest
-    return Tcp(
-        payload=args.packet - HEADER,
-        initial_window=args.initial_window,
-        handshake=args.handshake,
-        first_timeout=first,
-        min_timeout=shortest,
-    )
-
-
-def _refuse(args: argparse.Namespace, names: Sequence[str], expected: str) -> None:
-    """Raise InputError for options of other networks."""
-    for name in names:
-        if getattr(args, name) is not None:
-            raise InputError("option", _OF_SOME_NETWORKS[name], f"given for {args.topology}", expected)
-
-
-@contextmanager
 def _results(
     args: argparse.Namespace, study: Study, runs: Sequence[Run], folder: OutputFolder | None, progress: Progress
-) -> Iterator[list[dict[str, Any]]]:
-    """Yield the results; those of a single run also if it is interrupted."""
-    if len(runs) > 1 or args.cluster is not None:
-        with results_of(study, runs, workers_from(args), folder, progress) as results:
-            yield results
-        return
-    simulation = simulation_of(study, runs[0])
-    flows = sum(group.count for group in simulation.flows)
-
-    def show(now: Simulation) -> None:
-        progress.show(f"{now.now:.6f} s simulated, {flows - now.unfinished:,} of {flows:,} flows finished")
-
-    complete = simulation.run(study.until, show, study.patience)
-    yield [result_of(study, runs[0], simulation, stopped=not complete)]
-
-
-def _without_details(results: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
-    """Return the results without their details, and the details as files of flows and links."""
-    files = [
-        (f"{kind}-{_run_name(result)}.csv", result[f"{kind}_csv"])
-        for result in results
-        for kind in ("flows", "links")
-        if f"{kind}_csv" in result
-    ]
-    told = [{key: value for key, value in result.items() if not key.endswith("_csv")} for result in results]
-    return told, files
-
-
-def _run_name(result: dict[str, Any]) -> str:
-    load = "at-once" if result["load"] is None else f"{result['load']}"
-    transport = result["transport"].replace("*", "-early")
-    return f"{result['queue']}-{transport}-{load}-{result['seed']}"
+) -> AbstractContextManager[list[dict[str, Any]]]:
+    return results_of_runs(study, runs, workers_from(args), folder, progress)
 
 
 def _lines(args: argparse.Namespace, study: Study, results: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -9,19 +9,14 @@ from experiments.packet_study.networks import FORMS
 from experiments.packet_study.schemes import DEFAULT_BUFFER, DISCIPLINES, Mark
 from experiments.packet_study.transports import transport_names
 from experiments.sweep.workers import add_workers
-from kuijia.cli import packet_values as values
+from kuijia.api import packet_values as values
+from kuijia.api.packet_study import AT_A_LOAD, HEADER
 from kuijia.cli.inputs import add_reading
 from kuijia_base.option_values import whole_number
 from simulator.flow_sizes.published import published_names
 from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.packet.traffic.load import Reference
-from simulator.packet.transports import Congestion, Tcp
-
-HEADER = Tcp().header
-"""Bytes of headers in a packet."""
-
-AT_A_LOAD: dict[str, object] = {"load_of": Reference.HOSTS.value, "flows": 1000, "arrivals": "poisson"}
-"""Defaults of options without a meaning for flows that all start at once, by the names of the parsed arguments."""
+from simulator.packet.transports import Congestion
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import get_args
 
-from kuijia.cli.inputs import MOST_PARTS, add_demands, add_topology, add_tunnels, announce, read_demands, read_topology
-from kuijia.cli.plan_summary import plan_summary
-from kuijia_base.errors import InputError, UnsoundError, quoted
+from kuijia.api.plan_summary import plan_summary
+from kuijia.api.progress import progress_line
+from kuijia.api.solving import DEFAULT_SOLVER, MOST_FAILURES, MOST_PARTS, Solving, planned
+from kuijia.api.spelling import typed, typed_options
+from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, announce, read_demands, read_topology
+from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import require_installed
 from kuijia_base.option_values import whole_number
 from kuijia_base.picture_file import LIBRARY
-from kuijia_base.progress import Progress
 from kuijia_base.text import require_writable, write_bytes
 from te_solver.demands import Demand
-from te_solver.effort import PAIRS_OF_A_PART, PAIRS_OF_ONE_PROGRAM, parts_for
-from te_solver.plan import MAX_TUNNELS_PER_PAIR, Plan
+from te_solver.effort import PAIRS_OF_A_PART, PAIRS_OF_ONE_PROGRAM
+from te_solver.plan import Plan
 from te_solver.plan_file import plan_text
 from te_solver.programs.registry import FFC, MAX_THROUGHPUT, objective_names
 from te_solver.topology import Topology
-from te_solver.tunnels import TunnelFinder, Weight
+from te_solver.tunnels import Weight
 
 _LISTED = 10
 """Lines that each part of the summary has at most, unless -v asks for all."""
 
-_SOLVER = "HIGHS"
-
 _PICTURES = (".png", ".svg", ".pdf")
-
-_MOST_FAILURES = MAX_TUNNELS_PER_PAIR - 1
-"""Most failed links of --protect; more would cut off any pair."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--protect",
-        type=whole_number(1, _MOST_FAILURES),
+        type=whole_number(1, MOST_FAILURES),
         metavar="K",
         help=f"failed links that a plan of --objective {FFC} survives without loss (default: 1)",
     )
@@ -66,7 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--solver",
-        default=_SOLVER,
+        default=DEFAULT_SOLVER,
         metavar="NAME",
         help="solver to use, any that CVXPY finds installed (default: %(default)s)",
     )
@@ -93,15 +89,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.protect is not None and args.objective != FFC:
-        raise InputError("option", "--protect", f"{args.objective} protects against nothing", f"--objective {FFC}")
-    if args.partitions is not None and args.objective != MAX_THROUGHPUT:
-        raise InputError(
-            "option", "--partitions", f"{args.objective} is not solved in parts", f"--objective {MAX_THROUGHPUT}"
-        )
+    how = Solving(**{field.name: getattr(args, field.name) for field in fields(Solving)})
+    with typed_options():
+        how.require_sense()
     _require_usable(args)
     topology = read_topology(args)
-    plan = _plan(topology, read_demands(args, topology), args)
+    plan, how = _plan(topology, read_demands(args, topology), how, args)
     contents = {}
     if args.plot is not None:
         from te_solver.plan_picture import plan_picture  # noqa: PLC0415  # takes a second to import, like the optimiser
@@ -115,56 +108,22 @@ def run(args: argparse.Namespace) -> int:
         print(plan_text(plan), end="")
     else:
         print("\n".join(plan_summary(plan, args.tunnels, None if args.verbose else _LISTED)))
-        if (args.partitions or 1) > 1 and plan.upper_bound is None:
+        if (how.partitions or 1) > 1 and plan.upper_bound is None:
             print("loss by solving in parts: unknown for several classes of traffic")
         for path in contents:
             print(f"wrote {path}")
     return 0
 
 
-def _plan(topology: Topology, demands: Sequence[Demand], args: argparse.Namespace) -> Plan:
-    progress = Progress(sys.stderr)
-    announce(topology, progress)
-    # The optimiser takes a second to import; --help and bad input should not wait for it.
-    from kuijia.cli.solve_effort import SizedFinder, Watch  # noqa: PLC0415  # slow to import: NumPy
-    from te_solver.partition import Partitioning  # noqa: PLC0415  # slow to import: NumPy
-    from te_solver.programs.partitioned import in_parts  # noqa: PLC0415  # slow to import: CVXPY
-    from te_solver.programs.program import Objective, Options  # noqa: PLC0415  # slow to import: CVXPY
-    from te_solver.programs.solver import Solver  # noqa: PLC0415  # slow to import: CVXPY
-    from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
-    from te_solver.tunnel_table import ParallelFinder  # noqa: PLC0415  # slow to import: NumPy
-
-    if args.partitions is None:
-        args.partitions = _parts_by_default(args, demands, progress)
-    parts = None if args.partitions == 1 else args.partitions
-    watch = Watch(progress, parts, predictable=args.objective == MAX_THROUGHPUT)
-    links = TunnelFinder(topology, args.tunnel_weight, node_disjoint=args.node_disjoint)
-    finder = SizedFinder(ParallelFinder(links, watch.told("pairs have their tunnels")), watch.announce)
-    objective: str | Objective = args.objective
-    if parts is not None:
-        objective = in_parts(Partitioning(parts, seed=args.seed), watch.told("programs solved"))
-    try:
-        solver = replace(Solver.named(args.solver), watch=watch.tick)
-        options = Options(spread=args.spread, protect=args.protect or 1, solver=solver)
-        plan = solve(topology, demands, args.tunnels, objective, options=options, finder=finder, source=args.demands)
-    except UnsoundError as error:
-        raise InputError("option", f"--{error.where[0]}", error.problem, error.expected) from error
-    finally:
-        progress.close()
-    return replace(plan, solve_seconds=0.0) if args.reproducible else plan
-
-
-def _parts_by_default(args: argparse.Namespace, demands: Sequence[Demand], progress: Progress) -> int | None:
-    """Return the number of parts for demands that are too many for one program, which is told; None for one program."""
-    if args.objective != MAX_THROUGHPUT or args.spread or args.solver.upper() != _SOLVER:
-        return None
-    parts = parts_for(demands)
-    if parts is not None:
-        progress.say(
-            f"{len(demands):,} demands are solved in {parts} parts, nearly as well (docs/te_solver.md#large-networks); "
-            "--partitions 1 solves them as one program"
-        )
-    return parts
+def _plan(
+    topology: Topology, demands: Sequence[Demand], how: Solving, args: argparse.Namespace
+) -> tuple[Plan, Solving]:
+    """Return the plan, and the options with the number of parts that it was solved in."""
+    with progress_line() as progress, typed_options():
+        announce(topology, progress)
+        how = how.sized(demands, lambda words: progress.say(typed(words)))
+        plan = planned(topology, demands, how, args.demands, progress)
+    return (replace(plan, solve_seconds=0.0) if args.reproducible else plan), how
 
 
 def _require_usable(args: argparse.Namespace) -> None:

@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
 
+from kuijia.api.table_building import Built, built_tables
 from kuijia.cli.common_options import add_alias
-from kuijia_app.tables.options import Form, Liveness, OptionWords, PipelineOptions, Tagging, pipeline_options
-from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.options import Form, Liveness, OptionWords, Tagging, pipeline_options
 from kuijia_app.tables.queue_layouts import LAYOUTS, PLAIN, layout_file
-from kuijia_app.tables.rules import SwitchTables
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
-from kuijia_base.errors import InputError, UnsoundError, key_path
 from kuijia_base.option_values import whole_number
 from te_solver.failure_schemes.kuijia import KUIJIA
 from te_solver.failure_schemes.registry import switch_schemes
-from te_solver.plan import Plan
 from te_solver.plan_file import load_plan
-
-_EXPECTED = ", expected "
-
-
-@dataclass(frozen=True)
-class Built:
-    """A plan, the options of its tables, and the tables by switch."""
-
-    plan: Plan
-    options: PipelineOptions
-    tables: dict[str, SwitchTables]
 
 
 def add_plan_and_options(parser: argparse.ArgumentParser) -> None:
@@ -102,13 +87,4 @@ def build(args: argparse.Namespace) -> Built:
     """Return the tables chosen by the options of `add_plan_and_options`; raises InputError."""
     words = (args.scheme, args.slots, args.layout, args.tagging, args.pipeline, args.liveness, args.wiring)
     options = pipeline_options(OptionWords(*words))
-    plan = load_plan(args.plan)
-    try:
-        return Built(plan, options, build_tables(plan, options))
-    except InputError:  # about the wiring
-        raise
-    except UnsoundError as error:
-        raise InputError(args.plan, key_path(error.where), error.problem, error.expected) from error
-    except ValueError as error:
-        problem, _, expected = str(error).partition(_EXPECTED)
-        raise InputError(args.plan, "", problem, expected or "another plan or other options") from error
+    return built_tables(load_plan(args.plan), options, args.plan)

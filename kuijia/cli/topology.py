@@ -8,13 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.results.text_table import aligned
+from kuijia.api.topology_text import topology_lines
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import add_topology, read_topology
 from kuijia_base.errors import InputError, UnsoundError, one_line
-from kuijia_base.quantities import rate, significant
 from kuijia_base.text import write_text
-from te_solver.formats.notes import counted
 from te_solver.formats.topology_yaml import topology_as_data, topology_yaml
 
 if TYPE_CHECKING:
@@ -52,7 +50,7 @@ def _describe(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({**_as_json(summary), "notes": notes}, indent=2, ensure_ascii=False))
     else:
-        print("\n".join(_lines(summary, None if args.verbose else _LISTED)))
+        print("\n".join(topology_lines(summary, None if args.verbose else _LISTED)))
     return 0
 
 
@@ -89,66 +87,3 @@ def _as_json(summary: TopologySummary) -> dict[str, Any]:
         },
         "edge_connectivity": paths.edge_connectivity,
     }
-
-
-def _lines(summary: TopologySummary, listed: int | None) -> list[str]:
-    facts = {
-        "size": f"{counted(summary.nodes, 'node')}, {counted(summary.edges, 'edge')}, {_links(summary)}",
-        "degree": f"{summary.least_degree} to {summary.greatest_degree}, {summary.mean_degree:.2f} on average",
-        "parts": _parts(summary),
-        "diameter": "not computed, the network is too large"
-        if summary.diameter is None
-        else counted(summary.diameter, "link"),
-        "capacity": f"{_capacities(summary, listed)}; {rate(summary.total_capacity)} in all",
-        "delay": _delays(summary),
-        "edge connectivity": "not computed, see the sample below"
-        if summary.disjoint_paths.edge_connectivity is None
-        else str(summary.disjoint_paths.edge_connectivity),
-    }
-    return [
-        summary.name,
-        *(f"  {line}" for line in aligned([*facts.items()], left=(0, 1))),
-        "",
-        *_path_lines(summary),
-    ]
-
-
-def _links(summary: TopologySummary) -> str:
-    one_way = f", {summary.one_way_links} of them without their reverse" if summary.one_way_links else ""
-    return f"{counted(summary.links, 'link')}{one_way}"
-
-
-def _parts(summary: TopologySummary) -> str:
-    if len(summary.parts) == 1:
-        return "1, every node is connected"
-    sizes = ", ".join(map(str, summary.parts[:_LISTED]))
-    more = ", ..." if len(summary.parts) > _LISTED else ""
-    return f"{len(summary.parts)} that no link connects, of {sizes}{more} nodes"
-
-
-def _capacities(summary: TopologySummary, listed: int | None) -> str:
-    by_links = sorted(summary.capacities.items(), key=lambda each: -each[1])
-    shown = ", ".join(f"{counted(links, 'link')} of {rate(capacity)}" for capacity, links in by_links[:listed])
-    left_out = len(by_links) - listed if listed is not None else 0
-    return f"{shown} and {counted(left_out, 'other value')} (-v lists all)" if left_out > 0 else shown
-
-
-def _delays(summary: TopologySummary) -> str:
-    if summary.delays is None:
-        return "none given"
-    least, middle, greatest = (f"{significant(seconds * 1000)} ms" for seconds in summary.delays)
-    return f"{least} to {greatest}, median {middle}"
-
-
-def _path_lines(summary: TopologySummary) -> list[str]:
-    paths = summary.disjoint_paths
-    every = sum(paths.pairs.values())
-    kind = "ordered pairs" if paths.ordered else "pairs"
-    sampled = "" if paths.exact else f", a sample of {every}"
-    return [
-        f"edge-disjoint paths ({kind} of nodes{sampled})",
-        *(
-            f"  {number:>3}  {pairs:>9}  {pairs / every:6.1%}"
-            for number, pairs in sorted(paths.pairs.items(), reverse=True)
-        ),
-    ]

@@ -6,10 +6,10 @@ import argparse
 import json
 from collections.abc import Sequence
 
+from kuijia.api.table_building import followed
 from kuijia.cli.common_options import add_alias
 from kuijia.cli.table_options import add_plan_and_options, build
-from kuijia_app.proof.model.network import ModelNetwork
-from kuijia_app.proof.trace import PACKET_SYNTAX, parse_failure, parse_packet, walk_json, walk_text
+from kuijia_app.proof.trace import PACKET_SYNTAX, walk_json, walk_text
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -32,12 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     built = build(args)
-    packet = parse_packet(_packet(args.packet), built.plan.topology, built.options)
-    failure = parse_failure(args.failures, built.plan.topology)
-    wiring = built.options.wired(built.plan.topology)
-    network = ModelNetwork(built.plan, built.tables, built.options.liveness, wiring)
-    network.fail(failure)
-    walk = network.walk(packet.source, packet.entering(network))
+    failure, walk, network = followed(built, _packet(args.packet), args.failures)
     if args.json:
         print(json.dumps({"failure": failure.name, **walk_json(walk)}))
     else:

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 
+from kuijia.api.progress import progress_line
+from kuijia.api.table_building import FAILURE_KINDS, proved
 from kuijia.cli.table_options import add_plan_and_options, build
-from kuijia_app.proof.verification import Verification, Verifier
-from kuijia_base.progress import Progress
-from te_solver.failures import Failure, link_pairs, single_links, single_nodes
+from kuijia_app.proof.verification import Verification
 from te_solver.formats.notes import counted
-from te_solver.topology import Topology
-
-_FAILURES: dict[str, Callable[[Topology], Iterator[Failure]]] = {
-    "links": single_links,
-    "nodes": single_nodes,
-    "pairs": link_pairs,
-}
 
 _LISTED = 20
 """Violations that are printed, unless -v asks for all."""
@@ -30,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_plan_and_options(parser)
     parser.add_argument(
         "--failures",
-        choices=list(_FAILURES),
+        choices=list(FAILURE_KINDS),
         default="links",
         help="failures to examine: every link, every node, or every pair of links (default: %(default)s)",
     )
@@ -38,15 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     built = build(args)
-    progress = Progress(sys.stderr)
-    started = time.monotonic()
-
-    failures = _FAILURES[args.failures](built.plan.topology)
-    try:
-        found = Verifier(built.plan, built.tables, built.options).run(failures, progress.patiently())
-    finally:
-        progress.close()
-    seconds = time.monotonic() - started
+    with progress_line() as progress:
+        found, seconds = proved(built, args.failures, progress.patiently())
     if args.json:
         summary = asdict(found)
         summary["violations"] = [asdict(violation) for violation in found.violations]

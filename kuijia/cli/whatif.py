@@ -6,24 +6,14 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.sweep.workers import Workers, add_workers, workers_from
-from kuijia.cli.common_options import add_alias
-from kuijia.cli.inputs import (
-    DEFAULT_TUNNELS,
-    MOST_PARTS,
-    add_demands,
-    add_topology,
-    add_tunnels,
-    announce,
-    read_demands,
-    read_topology,
-)
-from kuijia.cli.notes import print_notes
-from kuijia.cli.whatif_failures import (
+from experiments.sweep.workers import add_workers, workers_from
+from kuijia.api.solving import DEFAULT_TUNNELS, MOST_PARTS
+from kuijia.api.spelling import Phrase, typed, typed_options
+from kuijia.api.whatif_failures import (
     FAILURES,
     NONE,
     TOPOLOGY,
@@ -31,15 +21,27 @@ from kuijia.cli.whatif_failures import (
     chosen_probabilities,
     default_probabilities,
 )
+from kuijia.api.whatif_study import (
+    DEFAULT_SCHEMES,
+    SPLIT_NAMES,
+    WEIGHTING_NAMES,
+    Planning,
+    Rerouting,
+    outcomes_of,
+    write_report,
+    write_results,
+)
+from kuijia.cli.common_options import add_alias
+from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, announce, read_demands, read_topology
+from kuijia.cli.notes import print_notes
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import command_for, is_installed
 from kuijia_base.option_values import whole_number
 from kuijia_base.output_folder import OutputFolder
-from kuijia_base.picture_file import LIBRARY, picture_bytes
+from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
-from kuijia_base.suggestion import unknown
 from te_solver.demands import Demand
-from te_solver.failure_probabilities import PUBLISHED
+from te_solver.failure_probabilities import PUBLISHED, FailureProbabilities
 from te_solver.failures import Failure
 from te_solver.plan import MAX_TUNNELS_PER_PAIR, Plan
 from te_solver.plan_file import load_plan
@@ -47,16 +49,10 @@ from te_solver.programs.registry import MAX_THROUGHPUT, objective_names
 from te_solver.topology import Topology
 
 if TYPE_CHECKING:
-    from experiments.whatif.study import Provenance, Study
-    from simulator.flow.what_if import Contender, Outcome
-
-_DEFAULT_SCHEMES = ("kuijia", "rescaling", "precomputed", "ffc", "recompute")
+    from simulator.flow.what_if import Contender
 
 _WORST = 5
 """Worst failures in the summary of each scheme, unless -v asks for all."""
-
-_WORTH_PROCESSES = 500_000
-"""Tunnels times failures from which on more processes save more time than their start takes."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--schemes",
         type=_names,
         metavar="NAMES",
-        help=f"schemes to compare, separated by commas (default: {','.join(_DEFAULT_SCHEMES)}; ffc is left out where "
+        help=f"schemes to compare, separated by commas (default: {','.join(DEFAULT_SCHEMES)}; ffc is left out where "
         "it can protect no pair)",
     )
     add_alias(parser, "--scheme", "--schemes")
@@ -109,8 +105,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--split",
-        choices=("proportional", "failover-order"),
-        default="proportional",
+        choices=SPLIT_NAMES,
+        default=SPLIT_NAMES[0],
         help="kuijia, rescaling: division of the victims of several failed tunnels, by the weights of all live "
         "tunnels, or as preprogrammed switches do it (default: %(default)s)",
     )
@@ -120,8 +116,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--weighting",
-        choices=("equal", "offered"),
-        default="equal",
+        choices=WEIGHTING_NAMES,
+        default=WEIGHTING_NAMES[0],
         help="weight of a tunnel's traffic on a full link: that of one TCP connection, or of one for each Mbit/s that "
         "it offers (default: %(default)s)",
     )
@@ -138,44 +134,40 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    # The optimiser takes a second to import; --help and bad input should not wait for it.
+    how = Rerouting(**{field.name: getattr(args, field.name) for field in fields(Rerouting)})
+    tunnels = args.tunnels if args.tunnels != DEFAULT_TUNNELS else None
+    planning = Planning(tunnels, args.node_disjoint, args.objective, args.partitions, args.seed)
+    with typed_options():
+        return _compared(args, how, planning)
+
+
+def _compared(args: argparse.Namespace, how: Rerouting, planning: Planning) -> int:
     assumptions: list[str] = []
-    plan, topology, demands = _inputs(args, assumptions)
+    known = _inputs(args, planning, assumptions)
+    topology = known[1]
     progress = Progress(sys.stderr)
     announce(topology, progress)
     failures = chosen_failures(args.failures, topology, args.sample, args.seed)
-    if args.probabilities is None:
-        probabilities = default_probabilities(str(args.topology), topology, failures)
-        args.probabilities = None if probabilities is None else TOPOLOGY
-    else:
-        probabilities = chosen_probabilities(args.probabilities, topology, failures)
+    probabilities = _probabilities(args, topology, failures)
+    how.require_used()
     from experiments.whatif.study import Likelihood, Study  # noqa: PLC0415  # slow to import: NumPy
-    from kuijia.cli.whatif_contenders import Asked, contenders  # noqa: PLC0415  # slow to import: CVXPY
+    from kuijia.api.whatif_report import as_json, summary  # noqa: PLC0415  # slow to import: NumPy
     from kuijia.cli.whatif_provenance import provenance  # noqa: PLC0415  # slow to import: NumPy
-    from kuijia.cli.whatif_report import as_csv, as_json, summary  # noqa: PLC0415  # slow to import: NumPy
-    from te_solver.schemes.registry import scheme_names  # noqa: PLC0415  # slow to import: CVXPY
 
-    asked = Asked(args.schemes or _DEFAULT_SCHEMES, args.schemes is None, plan, str(args.plan or args.demands))
-    for name in asked.schemes:
-        if name not in scheme_names():
-            raise InputError(
-                "option", "--schemes", unknown(name, scheme_names()), f"one of {', '.join(scheme_names())}"
-            )
-    _require_used(args, asked.schemes)
     folder = None if args.output is None else OutputFolder(args.output)
+    workers = None if args.workers is None and args.cluster is None else workers_from(args)
     try:
-        compared = contenders(args, asked, topology, demands, progress)
-        args.schemes = tuple(each.scheme.name for each in compared)
-        with _outcomes(args, compared, failures, folder, progress) as outcomes:
+        contenders = _contenders(how, known, planning, str(args.plan or args.demands), progress)
+        args.schemes = tuple(each.scheme.name for each in contenders)
+        with outcomes_of(how, contenders, failures, workers, folder, progress) as outcomes:
             likelihood = None if probabilities is None else Likelihood(args.probabilities, probabilities)
-            study = Study(topology, compared, failures, outcomes, likelihood)
+            study = Study(topology, contenders, failures, outcomes, likelihood)
             made = provenance(args, assumptions)
             data = as_json(study, made)
             if folder is not None:
-                folder.write_json("whatif.json", data)
-                folder.write_text("whatif.csv", as_csv(outcomes))
+                write_results(folder, study, data)
                 if is_installed(LIBRARY):
-                    _write_report(folder, study, made, args.seed)
+                    write_report(folder, study, made, args.seed)
                 else:
                     without = f"no report and no pictures without {LIBRARY}: {command_for(LIBRARY)}"
                     print_notes(str(folder.path), [without])
@@ -192,19 +184,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write_report(folder: OutputFolder, study: Study, provenance: Provenance, seed: int) -> None:
-    from experiments.whatif.figures import figures  # noqa: PLC0415  # slow to import: matplotlib
-    from experiments.whatif.html_report import html_report  # noqa: PLC0415  # slow to import: matplotlib
-
-    folder.write_text("whatif.html", html_report(study, provenance, seed))
-    for name, figure in figures(study).items():
-        for suffix in (".svg", ".pdf"):
-            folder.write_bytes(f"{name}{suffix}", picture_bytes(figure, suffix))
-
-
-def _inputs(args: argparse.Namespace, assumptions: list[str]) -> tuple[Plan | None, Topology, Sequence[Demand]]:
+def _inputs(
+    args: argparse.Namespace, planning: Planning, assumptions: list[str]
+) -> tuple[Plan | None, Topology, Sequence[Demand]]:
     """Return the network and its demands, from their files or from a plan, and that plan."""
-    _require_alone(args)
+    _require_alone(args, planning)
     if args.plan is None:
         topology = read_topology(args, assumptions)
         return None, topology, read_demands(args, topology)
@@ -213,55 +197,54 @@ def _inputs(args: argparse.Namespace, assumptions: list[str]) -> tuple[Plan | No
     return plan, plan.topology, demands
 
 
-def _require_alone(args: argparse.Namespace) -> None:
+def _require_alone(args: argparse.Namespace, planning: Planning) -> None:
     """Raise InputError unless there are a topology and demands, or a plan without options on making one."""
     if args.plan is None:
         if args.demands is None:
             missing = "DEMANDS" if args.topology is not None else "TOPOLOGY and DEMANDS"
             raise InputError("kuijia whatif", "", f"{missing} missing", "TOPOLOGY and DEMANDS, or --plan PLAN")
-        if args.partitions is not None and args.objective not in (None, MAX_THROUGHPUT):
-            problem = f"{args.objective} is not solved in parts"
-            raise InputError("option", "--partitions", problem, f"--objective {MAX_THROUGHPUT}")
+        planning.require_sense()
         return
     if args.topology is not None:
         raise InputError("option", "--plan", "the plan has a topology and demands itself", "neither of them besides")
-    for option, given in (
-        ("--objective", args.objective is not None),
-        ("--partitions", args.partitions is not None),
-        ("--node-disjoint", args.node_disjoint),
-        ("--tunnels", args.tunnels != DEFAULT_TUNNELS),
-    ):
-        if given:
-            raise InputError("option", option, "the plan has its tunnels and rates", f"--plan without {option}")
+    planning.refuse()
 
 
-def _require_used(args: argparse.Namespace, compared: Sequence[str]) -> None:
-    """Raise InputError for options of schemes that are not compared."""
-    for option, given, schemes in (
-        ("--protect", args.protect is not None, ("ffc",)),
-        ("--split", args.split != "proportional", ("kuijia", "rescaling")),
-        ("--new-tunnels", args.new_tunnels, ("recompute",)),
-    ):
-        if given and not set(schemes) & set(compared):
-            expected = f"{' or '.join(schemes)} in --schemes"
-            raise InputError("option", option, "none of the compared schemes has this option", expected)
+def _probabilities(
+    args: argparse.Namespace, topology: Topology, failures: Sequence[Failure]
+) -> FailureProbabilities | None:
+    """Return the probabilities that the options choose, by default those of the topology's file."""
+    notes: list[str] = []
+    if args.probabilities is None:
+        source = str(args.topology)
+        found = default_probabilities(topology, failures, notes.append)
+        args.probabilities = None if found is None else TOPOLOGY
+    else:
+        source = args.probabilities
+        found = chosen_probabilities(source, topology, failures, notes.append)
+    print_notes(source, notes)
+    return found
 
 
-def _outcomes(
-    args: argparse.Namespace,
-    contenders: Sequence[Contender],
-    failures: Sequence[Failure],
-    folder: OutputFolder | None,
+def _contenders(
+    how: Rerouting,
+    known: tuple[Plan | None, Topology, Sequence[Demand]],
+    planning: Planning,
+    source: str,
     progress: Progress,
-) -> AbstractContextManager[list[Outcome]]:
-    from experiments.whatif.sweep import Questions, outcomes_of  # noqa: PLC0415  # slow to import: NumPy
+) -> list[Contender]:
+    # The optimiser takes a second to import; --help and bad input should not wait for it.
+    from kuijia.api.whatif_contenders import contenders_of, plans_for, plans_from  # noqa: PLC0415  # slow: CVXPY
 
-    questions = Questions(contenders, failures, elastic=not args.udp, weighting=args.weighting)
-    options = {"split": args.split, "new_tunnels": args.new_tunnels}
-    tunnels = sum(contender.traffic.sent.size for contender in contenders)
-    asked = args.workers is not None or args.cluster is not None
-    small = tunnels * len(failures) < _WORTH_PROCESSES and not asked
-    return outcomes_of(questions, options, Workers(1) if small else workers_from(args), folder, progress)
+    def say(words: Phrase) -> None:
+        print_notes(source, [typed(words)])
+
+    plan, topology, demands = known
+    if plan is not None:
+        plans = plans_from(plan, demands, how.protect, source, progress, say)
+    else:
+        plans = plans_for(topology, demands, planning, how.protect, source, progress, say)
+    return contenders_of(how, plans, say)
 
 
 def _names(text: str) -> tuple[str, ...]:

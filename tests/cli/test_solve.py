@@ -366,9 +366,9 @@ def test_a_full_disk_is_told_in_one_line() -> None:
     assert (ended.returncode, ended.stderr) == (1, "error: No space left on device\n")
 
 
-@pytest.mark.parametrize("verb", ["solve", "whatif"])
+@pytest.mark.parametrize(("verb", "module"), [("solve", "solving"), ("whatif", "whatif_study")])
 def test_work_on_a_large_network_is_announced_before_its_tunnels_are_sought(
-    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    verb: str, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     links = ", ".join(f"{{a: n{n}, b: n{n + 1}, capacity: 10}}" for n in range(5000))
     (tmp_path / "chain.yaml").write_text(f"nodes: [{', '.join(f'n{n}' for n in range(5001))}]\nlinks: [{links}]\n")
@@ -379,7 +379,6 @@ def test_work_on_a_large_network_is_announced_before_its_tunnels_are_sought(
         said.append(capsys.readouterr().err)
         raise KeyboardInterrupt
 
-    place = {"solve": "solve", "whatif": "whatif_contenders"}[verb]
-    monkeypatch.setattr(f"kuijia.cli.{place}.TunnelFinder", stop)
+    monkeypatch.setattr(f"kuijia.api.{module}.TunnelFinder", stop)
     assert main([verb, str(tmp_path / "chain.yaml"), str(tmp_path / "demands.csv")]) == 130
     assert said == ["preparing 10,000 links\n"]

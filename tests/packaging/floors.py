@@ -71,7 +71,9 @@ ROOMS = {
     "experiments.hedera": f"{_MEASURED} simulator hedera experiments.sweep kuijia_app.proof.model",
     "experiments.memory": f"{_EXPERIMENT} kuijia_app.tables experiments.compared_schemes experiments.gscale.cases"
     " experiments.gscale.scenario",
-    "kuijia": _LIBRARIES,
+    "kuijia.api": _LIBRARIES,
+    "kuijia.cli": f"{_LIBRARIES} kuijia.api",
+    "kuijia": f"{_LIBRARIES} kuijia.api kuijia.cli",
     "benchmarks": _LIBRARIES,
     "docs.site": "kuijia",
     "tests": f"{_LIBRARIES} kuijia benchmarks docs.site",

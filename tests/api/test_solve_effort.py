@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kuijia.cli import solve_effort
+from kuijia.api import solve_effort
+from kuijia.api.solve_effort import Watch
 from kuijia.cli.main import main
-from kuijia.cli.solve_effort import Watch
 from kuijia_base.progress import Progress
 from te_solver import effort
 from te_solver.effort import Effort

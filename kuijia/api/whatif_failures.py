@@ -1,4 +1,4 @@
-"""Failures that `kuijia whatif` examines: kinds by name, from a file, or drawn by a seed; and their probabilities."""
+"""Failures that a what-if study examines: kinds by name, from a file, or drawn by a seed; and their probabilities."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from kuijia.cli.notes import print_notes
-from kuijia_base.errors import InputError, UnsoundError
+from kuijia.api.spelling import bad_option
+from kuijia_base.errors import UnsoundError
 from kuijia_base.suggestion import unknown
 from te_solver.failure_probabilities import PUBLISHED, FailureProbabilities, from_counts, from_links
 from te_solver.failures import Failure, link_pairs, single_links, single_nodes
 from te_solver.failures_file import load_failures
+from te_solver.formats.notes import Note
 from te_solver.probabilities_file import load_probabilities
 from te_solver.topology import Topology
 
@@ -36,33 +37,35 @@ def chosen_failures(which: str, topology: Topology, sample: int | None, seed: in
     names = which.split(",")
     if set(names) <= FAILURES.keys():
         if len(set(names)) < len(names):
-            raise InputError("option", "--failures", f"{which!r} has a kind twice", "each kind once")
+            raise bad_option("failures", f"{which!r} has a kind twice", "each kind once")
         kinds = [(name, tuple(FAILURES[name](topology))) for name in names]
     elif Path(which).suffix:
         kinds = [("failures in the file", load_failures(Path(which), topology))]
     else:
-        raise InputError("option", "--failures", unknown(which, FAILURES), f"{', '.join(FAILURES)} or a CSV file")
+        raise bad_option("failures", unknown(which, FAILURES), f"{', '.join(FAILURES)} or a CSV file")
     for name, of_kind in kinds:
         if not of_kind:
-            raise InputError("option", "--failures", "nothing fails", f"a network with {name}")
+            raise bad_option("failures", "nothing fails", f"a network with {name}")
     return tuple(failure for _, of_kind in kinds for failure in _drawn(of_kind, sample, seed))
 
 
-def default_probabilities(source: str, topology: Topology, failures: Sequence[Failure]) -> FailureProbabilities | None:
+def default_probabilities(topology: Topology, failures: Sequence[Failure], note: Note) -> FailureProbabilities | None:
     """Return the probabilities of the topology's file; None if it has none, or, with a note, for these failures."""
     if not topology.down:
         return None
     try:
         return from_links(topology, failures, topology.down)
     except UnsoundError as error:
-        print_notes(source, [f"its failure probabilities are not used: {error.problem}"])
+        note(f"its failure probabilities are not used: {error.problem}")
         return None
 
 
-def chosen_probabilities(which: str, topology: Topology, failures: Sequence[Failure]) -> FailureProbabilities | None:
+def chosen_probabilities(
+    which: str, topology: Topology, failures: Sequence[Failure], note: Note
+) -> FailureProbabilities | None:
     """Return the probabilities of failures from `which`: a name from `PUBLISHED`, `TOPOLOGY`, `NONE`, or a CSV file.
 
-    Failures without a probability in the file are noted on stderr.
+    `note` receives a sentence about links or failures without a probability in the file.
 
     Raises:
         InputError: `which` is neither, or has no probability for these failures.
@@ -71,21 +74,18 @@ def chosen_probabilities(which: str, topology: Topology, failures: Sequence[Fail
         return None
     if which == TOPOLOGY and not topology.down:
         problem = f"the file of {topology.name} has no failure probabilities"
-        raise InputError("option", "--probabilities", problem, "a topology of TEAVAR, or a CSV file")
+        raise bad_option("probabilities", problem, "a topology of TEAVAR, or a CSV file")
     if which == TOPOLOGY or which in PUBLISHED:
         try:
             if which == TOPOLOGY:
                 return from_links(topology, failures, topology.down)
             return from_counts(topology, failures, PUBLISHED[which])
         except UnsoundError as error:
-            raise InputError("option", "--probabilities", error.problem, error.expected) from error
+            raise bad_option("probabilities", error.problem, error.expected) from error
     if not Path(which).suffix:
         names = (*PUBLISHED, TOPOLOGY, NONE)
-        raise InputError("option", "--probabilities", unknown(which, names), f"{', '.join(names)} or a CSV file")
-    notes: list[str] = []
-    found = load_probabilities(Path(which), topology, failures, notes.append)
-    print_notes(which, notes)
-    return found
+        raise bad_option("probabilities", unknown(which, names), f"{', '.join(names)} or a CSV file")
+    return load_probabilities(Path(which), topology, failures, note)
 
 
 def _drawn(failures: tuple[Failure, ...], sample: int | None, seed: int) -> tuple[Failure, ...]:

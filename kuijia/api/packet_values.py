@@ -1,4 +1,4 @@
-"""Values of the options of `kuijia packet`, parsed from users' words."""
+"""Values of the options of a packet study, parsed from users' words."""
 
 from __future__ import annotations
 

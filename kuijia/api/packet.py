@@ -1,0 +1,290 @@
+"""Packet studies for notebooks: flows simulated packet by packet, at loads and under schemes side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from experiments.packet_study.networks import is_generated
+from experiments.packet_study.schemes import DEFAULT_BUFFER
+from experiments.packet_study.tables import summary_csv, summary_lines
+from experiments.sweep.workers import Workers
+from kuijia.api import packet_values as values
+from kuijia.api.packet_study import (
+    HEADER,
+    REFERENCES,
+    Flows,
+    is_there,
+    refuse,
+    require_network,
+    results_of_runs,
+    study_of,
+    warn_of_overload,
+    without_details,
+)
+from kuijia.api.progress import progress_line
+from kuijia.api.spelling import options_in_python, parsed, parsed_or_none, require_known
+from kuijia.api.table import Column, Table, Text, html_page, number, words
+from kuijia.api.topology import TopologyLike, load_topology
+from kuijia_base.manifest import python_versions
+from kuijia_base.option_values import whole_number
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.parallel import processors
+from kuijia_base.quantities import rate as in_words
+from simulator.packet.load_balancing import LOAD_BALANCERS
+from te_solver.formats.notes import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+T = TypeVar("T")
+OneOrMore: TypeAlias = T | Sequence[T]
+
+_RUN = (words("queue"), words("transport"), Column("load", number), Column("seed"))
+_CLASSES = (
+    *_RUN,
+    words("class"),
+    Column("flows"),
+    Column("finished"),
+    Column("completion_mean", number),
+    Column("completion_p50", number),
+    Column("completion_p99", number),
+    Column("slowdown_mean", number),
+    Column("slowdown_p99", number),
+    Column("goodput_mean", in_words),
+)
+_TOTALS = ("seconds", "goodput", "sent", "dropped", "marked", "lost", "retransmitted", "timeouts")
+_QUEUES = ("mean", "busiest_mean", "peak")
+_RUNS = (
+    *_RUN,
+    *(Column(name, in_words if name == "goodput" else number) for name in _TOTALS),
+    *(Column(f"queue_{name}", number) for name in _QUEUES),
+)
+
+
+class PacketResult:
+    """Results of a packet study: seconds, Mbit/s and bytes.
+
+    Attributes:
+        network: name of the network.
+        runs: the result of every run, as JSON data.
+        options: the options that decide the results.
+        notes: what readers assumed about the network, one sentence each.
+        files: with details, every flow and every link of each run as CSV, by file name.
+    """
+
+    def __init__(
+        self,
+        network: str,
+        runs: Sequence[Mapping[str, Any]],
+        options: Mapping[str, Any],
+        notes: tuple[str, ...] = (),
+        files: Mapping[str, str] | None = None,
+    ) -> None:
+        self.network = network
+        self.runs = tuple(runs)
+        self.options = dict(options)
+        self.notes = notes
+        self.files = dict(files or {})
+
+    def table(self) -> Table:
+        """Return a row for each run and class of flow sizes: completion times, slowdowns and goodput."""
+        return Table.of(_CLASSES, self._class_rows())
+
+    def totals(self) -> Table:
+        """Return a row for each run: packets sent, dropped, marked and lost, and queues."""
+        return Table.of(_RUNS, self._run_rows())
+
+    def summary(self) -> Text:
+        """Return the tables that `kuijia packet` prints, several seeds averaged."""
+        return Text.of(summary_lines(self.runs))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table as a data frame; raises MissingPackageError without pandas."""
+        return self.table().to_frame()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all results and the options, as JSON data."""
+        told = {"options": self.options, "assumptions": list(self.notes), "versions": python_versions()}
+        return {"format": "kuijia-packet", "version": 1, **told, "runs": list(self.runs)}
+
+    def save(self, folder: str | Path) -> Path:
+        """Write packet.json, packet.csv and the files of details into a folder; raises InputError."""
+        output = OutputFolder(Path(folder))
+        output.write_json("packet.json", self.to_json())
+        output.write_text("packet.csv", summary_csv(self.runs))
+        for name, text in self.files.items():
+            output.write_text(name, text)
+        return output.path
+
+    def __repr__(self) -> str:
+        return f"PacketResult({self.network!r}, {counted(len(self.runs), 'run')}, {self._flows()} flows)"
+
+    def _repr_html_(self) -> str:
+        title = f"{self.network}: {counted(len(self.runs), 'run')}, {self._flows()} flows"
+        return html_page(title, ["seconds, Mbit/s", *self.notes], self.table())
+
+    def _flows(self) -> int:
+        return sum(each["classes"][0]["flows"] for each in self.runs)
+
+    def _class_rows(self) -> Iterator[tuple[object, ...]]:
+        for run in self.runs:
+            for each in run["classes"]:
+                if each["flows"]:
+                    times, slowdown = each["completion"], each["slowdown"]
+                    figures = (times["mean"], times["p50"], times["p99"], slowdown["mean"], slowdown["p99"])
+                    counts = (each["name"], each["flows"], each["finished"])
+                    yield *_label(run), *counts, *figures, each["goodput"]["mean"]
+
+    def _run_rows(self) -> Iterator[tuple[object, ...]]:
+        for run in self.runs:
+            yield *_label(run), *(run[name] for name in _TOTALS), *(run["queues"][name] for name in _QUEUES)
+
+
+def _label(run: Mapping[str, Any]) -> tuple[object, ...]:
+    return run["queue"], run["transport"], run["load"], run["seed"]
+
+
+def packet(  # noqa: PLR0913  # options are keywords
+    network: TopologyLike,
+    *,
+    load: OneOrMore[float] = 0.5,
+    flows: int | None = None,
+    sizes: str | int | Path = "web-search",
+    pattern: str = "random",
+    at_once: bool = False,
+    load_of: str | None = None,
+    arrivals: str | None = None,
+    queue: OneOrMore[str] = "drop-tail",
+    transport: OneOrMore[str] = "cubic",
+    load_balancer: str = "fixed",
+    flowlet_gap: float | None = None,
+    buffer: int = DEFAULT_BUFFER,
+    mark: int | str = "40%",
+    wait: float | None = None,
+    credit_share: float | None = None,
+    rate: float | str | None = None,
+    fabric_rate: float | str | None = None,
+    delay: float | None = None,
+    faults: str | Path | None = None,
+    min_timeout: float | None = None,
+    first_timeout: float | None = None,
+    handshake: bool = False,
+    initial_window: int = 10,
+    packet_size: int = 1500,
+    seed: int = 1,
+    seeds: int = 1,
+    until: float | None = None,
+    classes: Sequence[int] = (100_000, 1_000_000),
+    details: bool = False,
+    own_streams: bool = False,
+    threads: int = 1,
+    workers: int | None = None,
+    format: str | None = None,  # noqa: A002  # its name
+    default_capacity: float | str | None = None,
+) -> PacketResult:
+    """Return the results of flows that are simulated packet by packet: a run for each queue, transport, load and seed.
+
+    A single run that Ctrl-C stops gives the results so far, marked as `stopped`.
+
+    Args:
+        network: a generated network such as "leaf-spine:4,4,8", "fat-tree:4", "dumbbell:8" or "single-switch:8", or a
+            network in any form, see `load_topology`, with a host at each node.
+        load: offered loads as a share of capacity.
+        flows: at a load: number of flows, 1000 by default.
+        sizes: sizes of flows: a published distribution by name, a file of sizes and probabilities, or bytes.
+        pattern: pairs of hosts: "random", "random:N", "permutation", "stride:N", "all-to-all" or "incast:N".
+        at_once: start one flow for every pair of the pattern, all at 0 seconds, in place of a load.
+        load_of: capacity that load 1 fills: all "hosts" (the default), or the busiest link of the "network".
+        arrivals: gaps between flows: "poisson" (the default), "log-normal" or "log-normal:SIGMA".
+        queue: queues at the outputs of switches.
+        transport: transports; those with a star send data before the first credit.
+        load_balancer: way in which packets are divided among paths.
+        flowlet_gap: seconds of a flow's pause after which it may change its path.
+        buffer: bytes of each output of a switch.
+        mark: packets are marked when more bytes, or a greater percentage of the buffer, wait in their queue.
+        wait: FlashPass: seconds from an emulation packet to its data.
+        credit_share: FlashPass, ExpressPass: part of each link's rate for emulation packets or credits.
+        rate: rate of hosts' links, in Mbit/s or as in "10G".
+        fabric_rate: generated networks: rate of links between switches.
+        delay: seconds of each link; in a topology, of hosts' links.
+        faults: JSON file of switches that drop packets, and of cables that are cut or slow.
+        min_timeout: seconds of TCP's shortest retransmission timeout.
+        first_timeout: seconds of the timeout before a round-trip time is known.
+        handshake: SYN and SYN-ACK precede the data of each flow.
+        initial_window: segments.
+        packet_size: bytes of a full packet, with its headers.
+        seed: first seed of every random choice.
+        seeds: number of seeds.
+        until: longest simulated time in seconds; by default until all flows have ended.
+        classes: bounds between classes of sizes in bytes.
+        details: keep every flow and every link of each run, see `PacketResult.files`.
+        own_streams: flows draw random numbers from streams of their own.
+        threads: threads of each run.
+        workers: processes for several runs; one per processor by default.
+        format: format of the network's file.
+        default_capacity: capacity of links without one, in Mbit/s or as in "10G".
+
+    Raises:
+        InputError: an input or an option cannot be used.
+        InterruptedWorkError: Ctrl-C stopped several runs.
+    """
+    require_known("load_balancer", load_balancer, LOAD_BALANCERS)
+    how = Flows(
+        rate=parsed_or_none("rate", rate, values.rate),
+        fabric_rate=parsed_or_none("fabric_rate", fabric_rate, values.rate),
+        delay=parsed_or_none("delay", delay, values.seconds),
+        faults=None if faults is None else str(faults),
+        queue=parsed("queue", queue, values.queues),
+        buffer=parsed("buffer", buffer, whole_number(1, 10**9, of=" bytes")),
+        mark=parsed("mark", mark, values.mark),
+        transport=parsed("transport", transport, values.transports),
+        wait=parsed_or_none("wait", wait, values.seconds),
+        credit_share=parsed_or_none("credit_share", credit_share, values.share),
+        load_balancer=load_balancer,
+        flowlet_gap=parsed_or_none("flowlet_gap", flowlet_gap, values.seconds),
+        min_timeout=parsed_or_none("min_timeout", min_timeout, values.timeout),
+        first_timeout=parsed_or_none("first_timeout", first_timeout, values.timeout),
+        handshake=handshake,
+        initial_window=parsed("initial_window", initial_window, whole_number(1, 10**6, of=" segments")),
+        packet=parsed("packet_size", packet_size, whole_number(HEADER + 1, 65_535, of=" bytes")),
+        sizes=str(sizes),
+        load=parsed("load", load, values.loads),
+        at_once=at_once,
+        load_of=load_of,
+        flows=parsed_or_none("flows", flows, whole_number(1, 10**7, of=" flows")),
+        arrivals=arrivals,
+        pattern=pattern,
+        seed=parsed("seed", seed, whole_number(0)),
+        seeds=parsed("seeds", seeds, whole_number(1, 10_000)),
+        until=parsed_or_none("until", until, values.seconds),
+        classes=parsed("classes", tuple(classes), values.bounds),
+        threads=parsed("threads", threads, whole_number(1, 64)),
+        own_streams=own_streams,
+        details=details,
+    ).completed()
+    require_known("load_of", how.load_of or "", REFERENCES)
+    processes = parsed_or_none("workers", workers, whole_number(1)) or processors()
+    with options_in_python():
+        return _result(network, how, {"format": format, "default_capacity": default_capacity}, processes)
+
+
+def _result(network: TopologyLike, how: Flows, reading: dict[str, Any], processes: int) -> PacketResult:
+    topology, name = None, str(network)
+    notes: tuple[str, ...] = ()
+    if isinstance(network, str) and is_generated(network):
+        refuse(network, reading, "a topology file")
+    else:
+        if isinstance(network, str):
+            require_network(network, is_there=is_there(network))
+        topology = load_topology(network, **reading)
+        name, notes = (name if isinstance(network, str | Path) else topology.name), topology.notes
+    study = study_of(name, topology, how)
+    with progress_line(patient=True) as progress:
+        warn_of_overload(how, progress.say)
+        with results_of_runs(study, how.runs(), Workers(processes), None, progress) as results:
+            runs, files = without_details(results)
+    options = {key: list(each) if isinstance(each, tuple) else each for key, each in asdict(how).items()}
+    return PacketResult(name, runs, {"network": name, **options, "mark": str(how.mark)}, notes, dict(files))

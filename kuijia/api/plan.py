@@ -1,0 +1,217 @@
+"""Plans for notebooks: solved, read from files, shown as tables and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from kuijia.api.demands import Demands, DemandsLike, demands_for
+from kuijia.api.picture import Picture
+from kuijia.api.plan_summary import plan_summary
+from kuijia.api.progress import progress_line
+from kuijia.api.solving import DEFAULT_SOLVER, DEFAULT_TUNNELS, MOST_FAILURES, MOST_PARTS, Solving, announced, planned
+from kuijia.api.spelling import in_python, parsed, parsed_or_none, require_known
+from kuijia.api.table import Column, Table, Text, html_page, share, words
+from kuijia.api.topology import Topology, TopologyLike, load_topology
+from kuijia_base.extras import require_installed
+from kuijia_base.option_values import whole_number
+from kuijia_base.picture_file import LIBRARY
+from kuijia_base.quantities import rate, rate_of
+from te_solver import plan as core
+from te_solver.demands import Demand
+from te_solver.formats.notes import counted
+from te_solver.plan import MAX_TUNNELS_PER_PAIR
+from te_solver.plan_file import load_plan as load_core_plan
+from te_solver.plan_file import plan_to_json, save_plan
+from te_solver.programs.registry import MAX_THROUGHPUT, objective_names
+from te_solver.tunnels import Weight
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
+
+Part = Literal["pairs", "tunnels", "links"]
+
+_SHOWN = 10
+"""Rows of each table that a notebook shows of a plan."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Plan(core.Plan):
+    """Tunnels for the demands of a network, and the rate of each; rates are Mbit/s.
+
+    Attributes:
+        topology: the network.
+        notes: what readers assumed about the network and its demands, one sentence each.
+    """
+
+    topology: Topology
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, plan: core.Plan, notes: tuple[str, ...] = ()) -> Plan:
+        if isinstance(plan, cls):
+            return plan
+        values: dict[str, Any] = {field.name: getattr(plan, field.name) for field in fields(core.Plan)}
+        return cls(**{**values, "topology": Topology.of(plan.topology), "notes": notes})
+
+    @property
+    def demands(self) -> Demands:
+        """The demands that the plan was made for."""
+        asked = (Demand(pair.source, pair.target, pair.demand, pair.priority) for pair in self.pairs)
+        return Demands.of(asked)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the plan as JSON, for the commands and for `load_plan`; raises InputError."""
+        save_plan(self, Path(path))
+        return Path(path)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as JSON data, as `save` writes it."""
+        return plan_to_json(self)
+
+    def summary(self, listed: int | None = _SHOWN) -> Text:
+        """Return the summary that `kuijia solve` prints; each part names at most `listed` pairs or links."""
+        tunnels = max((len(pair.tunnels) for pair in self.pairs), default=0)
+        return Text.of(plan_summary(self, tunnels, listed))
+
+    def table(self, of: Part = "pairs") -> Table:
+        """Return a row for each pair, each tunnel or each directed link."""
+        require_known("of", of, get_args(Part))
+        if of == "pairs":
+            return Table.of(_PAIRS, self._pair_rows())
+        return Table.of(_LINKS, self._link_rows()) if of == "links" else Table.of(_TUNNELS, self._tunnel_rows())
+
+    def to_frame(self, of: Part = "pairs") -> pd.DataFrame:
+        """Return a table as a data frame; raises MissingPackageError without pandas."""
+        return self.table(of).to_frame()
+
+    def to_networkx(self) -> nx.DiGraph[str]:
+        """Return the graph of the network with `load` and `utilisation` of edges."""
+        graph = self.topology.to_networkx()
+        for source, target, _, load, used in self._link_rows():
+            graph.edges[source, target].update(load=load, utilisation=used)
+        return graph
+
+    def plot(self, seed: int = 1) -> Picture:
+        """Draw the network with the utilisation of every link; `seed` is for random places of nodes."""
+        require_installed(LIBRARY, "pictures")
+        from te_solver.plan_picture import plan_figure  # noqa: PLC0415  # slow to import: matplotlib
+
+        return Picture(plan_figure(self, seed), f"{self.topology.name}, {self.objective}")
+
+    def _repr_html_(self) -> str:
+        allocated = rate_of(self.allocated, self.demand)
+        return html_page(
+            f"{self.topology.name}, {self.objective}: {allocated}",
+            [f"{counted(len(self.pairs), 'pair')}, {counted(len(self.tunnels), 'tunnel')}", *self.notes],
+            self.table("links").sort("utilisation").head(_SHOWN),
+            self.table("pairs").head(_SHOWN),
+        )
+
+    def _pair_rows(self) -> Iterator[tuple[object, ...]]:
+        for pair in self.pairs:
+            yield pair.source, pair.target, pair.priority, pair.demand, pair.allocated, len(pair.tunnels)
+
+    def _tunnel_rows(self) -> Iterator[tuple[object, ...]]:
+        for pair in self.pairs:
+            for tunnel in pair.tunnels:
+                path = " ".join(tunnel.nodes)
+                yield pair.source, pair.target, pair.priority, tunnel.path_id, path, tunnel.weight, tunnel.rate
+
+    def _link_rows(self) -> Iterator[tuple[str, str, float, float, float]]:
+        for link in self.topology.links:
+            load = self.link_loads[link.ends]
+            yield link.source, link.target, link.capacity, load, load / link.capacity
+
+
+_ENDS = (words("source"), words("target"))
+_PAIRS = (*_ENDS, Column("priority"), Column("demand", rate), Column("allocated", rate), Column("tunnels"))
+_TUNNELS = (
+    *_ENDS,
+    Column("priority"),
+    Column("path_id"),
+    words("path"),
+    Column("weight", share),
+    Column("rate", rate),
+)
+_LINKS = (*_ENDS, Column("capacity", rate), Column("load", rate), Column("utilisation", share))
+
+PlanLike = core.Plan | str | Path
+"""A plan, or a file that holds one."""
+
+
+def load_plan(source: PlanLike) -> Plan:
+    """Return the plan in a JSON file, as `Plan.save` and `kuijia solve -o` write it; raises InputError."""
+    return Plan.of(source if isinstance(source, core.Plan) else load_core_plan(Path(source)))
+
+
+def solve(  # noqa: PLR0913  # options are keywords
+    topology: TopologyLike,
+    demands: DemandsLike | None = None,
+    *,
+    tunnels: int = DEFAULT_TUNNELS,
+    objective: str = MAX_THROUGHPUT,
+    tunnel_weight: Weight = "hops",
+    node_disjoint: bool = False,
+    protect: int | None = None,
+    spread: bool = False,
+    partitions: int | None = None,
+    solver: str = DEFAULT_SOLVER,
+    format: str | None = None,  # noqa: A002  # its name
+    default_capacity: float | str | None = None,
+    demand_format: str | None = None,
+    row: int | None = None,
+    drop_unreachable: bool = False,
+    seed: int = 1,
+) -> Plan:
+    """Return the plan that serves demands best: tunnels, and the rate of each.
+
+    Args:
+        topology: the network in any form, see `load_topology`.
+        demands: the demands in any form, see `load_demands`; by default those in the file of the network.
+        tunnels: tunnels per pair, edge-disjoint where possible.
+        objective: "max-throughput", "max-min", "ffc" or "min-max-utilisation".
+        tunnel_weight: metric that tunnels minimise, "hops" or "delay".
+        node_disjoint: tunnels of a pair have no node in common where possible.
+        protect: ffc: failed links that the plan survives without loss; 1 by default.
+        spread: use all tunnels of a pair equally instead of preferring shorter ones.
+        partitions: max-throughput: solve in so many parts on all processors; with more than 20,000 demands several by
+            default.
+        solver: any that CVXPY finds installed.
+        format: format of the network's file; by default that of its suffix.
+        default_capacity: capacity of links without one, in Mbit/s or as in "10G"; 1 Gbit/s by default.
+        demand_format: format of the file of demands; by default that of its suffix.
+        row: number of the matrix in a TEAVAR file, from 1.
+        drop_unreachable: leave out demands between nodes that are not connected.
+        seed: seed of the partitions.
+
+    Raises:
+        InputError: an input or an option cannot be used.
+        SolverError: the solver gave up.
+    """
+    require_known("objective", objective, objective_names())
+    require_known("tunnel_weight", tunnel_weight, get_args(Weight))
+    how = Solving(
+        parsed("tunnels", tunnels, whole_number(1, MAX_TUNNELS_PER_PAIR, of=" tunnels per pair")),
+        tunnel_weight,
+        node_disjoint,
+        objective,
+        parsed_or_none("protect", protect, whole_number(1, MOST_FAILURES)),
+        spread,
+        parsed_or_none("partitions", partitions, whole_number(1, MOST_PARTS)),
+        solver,
+        parsed("seed", seed, whole_number(0)),
+    )
+    how.require_sense()
+    network = load_topology(topology, format=format, default_capacity=default_capacity)
+    reading = {"format": demand_format, "row": row, "drop_unreachable": drop_unreachable}
+    asked = demands_for(demands, topology, network, reading)
+    with progress_line(patient=True) as progress:
+        if (line := announced(network)) is not None:
+            progress.show(line)
+        how = how.sized(asked, lambda said: progress.say(in_python(said)))
+        plan = planned(network, asked, how, asked.source, progress)
+    return Plan.of(plan, (*network.notes, *asked.notes))

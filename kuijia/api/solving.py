@@ -1,0 +1,100 @@
+"""From a network and demands to a plan, for `kuijia.solve` and the command `kuijia solve`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kuijia.api.spelling import Phrase, Setting, bad_option, options_named
+from te_solver.demands import Demand
+from te_solver.effort import parts_for
+from te_solver.plan import MAX_TUNNELS_PER_PAIR
+from te_solver.programs.registry import FFC, MAX_THROUGHPUT
+from te_solver.tunnels import TunnelFinder, Weight
+
+if TYPE_CHECKING:
+    from kuijia_base.progress import Progress
+    from te_solver.plan import Plan
+    from te_solver.programs.program import Objective
+    from te_solver.topology import Topology
+
+DEFAULT_TUNNELS = 3
+DEFAULT_SOLVER = "HIGHS"
+MOST_PARTS = 10_000
+"""Most parts of a plan that is solved in parts."""
+
+MOST_FAILURES = MAX_TUNNELS_PER_PAIR - 1
+"""Most failed links that a plan is protected against; more would cut off any pair."""
+
+_MANY_LINKS = 10_000
+"""Links from which on it takes seconds until work on them can show progress."""
+
+
+@dataclass(frozen=True)
+class Solving:
+    """The options of a plan; see `kuijia.solve`."""
+
+    tunnels: int = DEFAULT_TUNNELS
+    tunnel_weight: Weight = "hops"
+    node_disjoint: bool = False
+    objective: str = MAX_THROUGHPUT
+    protect: int | None = None
+    spread: bool = False
+    partitions: int | None = None
+    solver: str = DEFAULT_SOLVER
+    seed: int = 1
+
+    def require_sense(self) -> None:
+        """Raise OptionError for options that the objective does not have."""
+        if self.protect is not None and self.objective != FFC:
+            problem = f"{self.objective} protects against nothing"
+            raise bad_option("protect", problem, Setting("objective", FFC))
+        if self.partitions is not None and self.objective != MAX_THROUGHPUT:
+            problem = f"{self.objective} is not solved in parts"
+            raise bad_option("partitions", problem, Setting("objective", MAX_THROUGHPUT))
+
+    def sized(self, demands: Sequence[Demand], say: Callable[[Phrase], None]) -> Solving:
+        """Return the options with a number of parts if demands are too many for one program, which is told."""
+        if self.partitions is not None or self.objective != MAX_THROUGHPUT or self.spread:
+            return self
+        parts = parts_for(demands) if self.solver.upper() == DEFAULT_SOLVER else None
+        if parts is not None:
+            far = f"{len(demands):,} demands are solved in {parts} parts, nearly as well"
+            page = "docs/te_solver.md#large-networks"
+            say((f"{far} ({page}); ", Setting("partitions", "1"), " solves them as one program"))
+        return replace(self, partitions=parts)
+
+
+def announced(topology: Topology) -> str | None:
+    """Return the words that announce work on a large network, whose first step takes seconds; None for another."""
+    return f"preparing {len(topology.links):,} links" if len(topology.links) >= _MANY_LINKS else None
+
+
+def planned(topology: Topology, demands: Sequence[Demand], how: Solving, source: str, progress: Progress) -> Plan:
+    """Return the plan; messages call the demands `source`.
+
+    Raises:
+        InputError, OptionError: the options or the demands cannot be used.
+        SolverError: the solver gave up, or its answer breaks a bound.
+    """
+    # The optimiser takes a second to import; --help and bad input should not wait for it.
+    from kuijia.api.solve_effort import SizedFinder, Watch  # noqa: PLC0415  # slow to import: NumPy
+    from te_solver.partition import Partitioning  # noqa: PLC0415  # slow to import: NumPy
+    from te_solver.programs.partitioned import in_parts  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.programs.program import Options  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.programs.solver import Solver  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.tunnel_table import ParallelFinder  # noqa: PLC0415  # slow to import: NumPy
+
+    parts = None if how.partitions == 1 else how.partitions
+    watch = Watch(progress, parts, predictable=how.objective == MAX_THROUGHPUT)
+    links = TunnelFinder(topology, how.tunnel_weight, node_disjoint=how.node_disjoint)
+    finder = SizedFinder(ParallelFinder(links, watch.told("pairs have their tunnels")), watch.announce)
+    objective: str | Objective = how.objective
+    if parts is not None:
+        objective = in_parts(Partitioning(parts, seed=how.seed), watch.told("programs solved"))
+    with options_named():
+        solver = replace(Solver.named(how.solver), watch=watch.tick)
+        options = Options(spread=how.spread, protect=how.protect or 1, solver=solver)
+        return solve(topology, demands, how.tunnels, objective, options=options, finder=finder, source=source)

@@ -1,0 +1,114 @@
+"""Topologies and demands from files, or by name: of shipped networks and of topohub."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from kuijia.api.spelling import OptionError, Setting
+from kuijia_base.errors import InputError
+from kuijia_base.quantities import rate
+from te_solver.connectivity import Reachability
+from te_solver.demands import Demand
+from te_solver.demands_file import line_of_demand, load_demands
+from te_solver.formats.csv_rows import Progress, no_progress
+from te_solver.formats.notes import Note, counted
+from te_solver.formats.topohub_networks import PREFIX
+from te_solver.networks import shipped_demands, shipped_network
+from te_solver.topology import Topology
+from te_solver.topology_file import load_topology
+
+_LISTED = 20
+
+Place = Callable[[int], str | int]
+
+
+def topology_of(name: str, file_format: str | None, default_capacity: float | None, note: Note) -> Topology:
+    """Return the topology in a file, or of this name; `note` receives the assumptions. Raises InputError."""
+    return load_topology(_file(name) or shipped_network(name), file_format, default_capacity, note)
+
+
+def demands_of(
+    name: str,
+    topology: Topology,
+    file_format: str | None,
+    row: int | None,
+    note: Note,
+    progress: Progress = no_progress,
+) -> tuple[Demand, ...]:
+    """Return the demands in a file, or of this name, for a topology; raises InputError."""
+    source = _file(name) or shipped_demands(name)
+    return load_demands(source, topology, file_format, row, note=note, progress=progress)
+
+
+def holds_demands(name: str) -> bool:
+    """Return True if the source of a topology may hold demands as well: its format has room for them."""
+    source = _file(name)
+    return source is None or isinstance(source, str) or source.suffix.lower() in {".xml", ".txt"}
+
+
+def line_in(name: str, file_format: str | None) -> Place:
+    """Return the function that finds the line of a demand by its number, in a file or under this name."""
+
+    def line(number: int) -> str | int:
+        return line_of_demand(_file(name) or shipped_demands(name), number, file_format) or ""
+
+    return line
+
+
+def connected_demands(
+    demands: tuple[Demand, ...], topology: Topology, name: str, note: Note, place: Place, *, drop: bool
+) -> tuple[Demand, ...]:
+    """Return the demands between connected nodes; others are left out if `drop` is set.
+
+    Args:
+        demands: the demands.
+        topology: the network.
+        name: their file or name, for messages.
+        note: receives the demands that are left out.
+        place: returns the place of a demand by its number.
+        drop: leave out demands between nodes that are not connected.
+
+    Raises:
+        InputError: such demands may not be left out, or no other ones are there.
+    """
+    reachability = Reachability(topology)
+    apart = [number for number, demand in enumerate(demands) if not reachability.connects(*demand.pair)]
+    if apart and not drop:
+        first = demands[apart[0]]
+        others = f", nor for {counted(len(apart) - 1, 'other demand')}" if len(apart) > 1 else ""
+        raise OptionError(
+            name,
+            place(apart[0]),
+            f"no path from {first.source} to {first.target}{others}",
+            f"demands between connected nodes of {topology.name}, or ",
+            Setting("drop_unreachable", value=True),
+        )
+    return _without(demands, set(apart), topology, name, note) if apart else demands
+
+
+def _without(
+    demands: tuple[Demand, ...], apart: set[int], topology: Topology, source: str, note: Note
+) -> tuple[Demand, ...]:
+    """Return the demands except those with these numbers, which are noted."""
+    kept = tuple(demand for number, demand in enumerate(demands) if number not in apart)
+    dropped = [demand for number, demand in enumerate(demands) if number in apart]
+    if not kept:
+        raise InputError(source, "", "no demand between connected nodes", f"one on {topology.name}")
+    note(f"{counted(len(dropped), 'demand')} between nodes that are not connected left out:")
+    for demand in dropped[:_LISTED]:
+        note(f"  {demand.source} to {demand.target}: {rate(demand.rate)}")
+    if len(dropped) > _LISTED:
+        note(f"  and {len(dropped) - _LISTED} more")
+    return kept
+
+
+def _file(name: str) -> str | Path | None:
+    """Return the file or topohub network of this name; None if it may be the name of a shipped network."""
+    if name.startswith(PREFIX):
+        return name
+    path = Path(name)
+    try:
+        return path if path.exists() or path.name != name or path.suffix else None
+    except OSError:  # the reader reports why that is impossible
+        return path

@@ -1,0 +1,147 @@
+"""Tables and texts as results: short on a terminal, as HTML in a notebook, whole as rows or a data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from experiments.results.text_table import text_table
+from kuijia.api.frames import frame_of
+from kuijia_base.quantities import significant
+from te_solver.formats.notes import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHOWN_ROWS = 20
+"""Rows that a table shows of itself; all are in `rows`, `text` and the data frame."""
+
+_NOTHING = 5e-5
+"""Largest share that is shown as zero."""
+
+Show = Callable[[Any], str]
+
+
+def number(value: float | None) -> str:
+    """Return a number with four significant digits; nothing is a dash."""
+    return "-" if value is None else significant(value)
+
+
+def share(value: float | None) -> str:
+    """Return a share as a percentage; nothing is a dash."""
+    return "-" if value is None else f"{value:.2%}" if value > _NOTHING else "0%"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its heading, the way to show its cells, and True if they are words, which stand on the left."""
+
+    head: str
+    show: Show = str
+    words: bool = False
+
+
+def words(head: str) -> Column:
+    return Column(head, words=True)
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """A result as rows of plain values; rates are Mbit/s, shares are numbers from 0 to 1.
+
+    Attributes:
+        columns: the columns.
+        rows: the cells of each row.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], rows: Iterable[Iterable[Any]]) -> Table:
+        return cls(tuple(columns), tuple(tuple(row) for row in rows))
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return tuple(column.head for column in self.columns)
+
+    def head(self, rows: int = 5) -> Table:
+        """Return the table with its first rows only."""
+        return replace(self, rows=self.rows[:rows])
+
+    def sort(self, column: str, *, ascending: bool = False) -> Table:
+        """Return the table with its rows sorted by a column, the largest first; raises KeyError for an unknown one."""
+        if column not in self.heads:
+            raise KeyError(column)
+        place = self.heads.index(column)
+        return replace(self, rows=tuple(sorted(self.rows, key=lambda row: row[place], reverse=not ascending)))
+
+    def text(self) -> str:
+        """Return the whole table as aligned text."""
+        left = [place for place, column in enumerate(self.columns) if column.words]
+        return "\n".join(text_table(self.heads, list(self._shown()), left=left))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table as a data frame; raises MissingPackageError without pandas."""
+        return frame_of(self.heads, self.rows)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return a dictionary for each row."""
+        return [dict(zip(self.heads, row, strict=True)) for row in self.rows]
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        return "\n".join([self.head(SHOWN_ROWS).text(), *self._left_out()])
+
+    def _repr_html_(self) -> str:
+        heads = "".join(f'<th style="text-align:{_side(each)}">{escape(each.head)}</th>' for each in self.columns)
+        lines = [f"<tr>{self._html_cells(row)}</tr>" for row in self._shown(SHOWN_ROWS)]
+        more = "".join(f"<p>{escape(line)}</p>" for line in self._left_out())
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>{more}"
+
+    def _html_cells(self, row: Sequence[str]) -> str:
+        return "".join(
+            f'<td style="text-align:{_side(column)}">{escape(cell)}</td>'
+            for column, cell in zip(self.columns, row, strict=True)
+        )
+
+    def _shown(self, most: int | None = None) -> Iterator[list[str]]:
+        for row in self.rows[:most]:
+            yield [column.show(cell) for column, cell in zip(self.columns, row, strict=True)]
+
+    def _left_out(self) -> list[str]:
+        more = len(self.rows) - SHOWN_ROWS
+        return [f"and {counted(more, 'row')} more"] if more > 0 else []
+
+
+class Text(str):
+    """Lines for people: a notebook and the interpreter show them as lines."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, lines: Iterable[str]) -> Text:
+        return cls("\n".join(lines))
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def html_page(title: str, facts: Sequence[str], *parts: Table) -> str:
+    """Return what a notebook shows of a result: a line in bold, some facts, and tables."""
+    lines = "".join(f"<br>{escape(fact)}" for fact in facts)
+    return f"<p><b>{escape(title)}</b>{lines}</p>{''.join(part._repr_html_() for part in parts)}"  # ours
+
+
+def _side(column: Column) -> str:
+    return "left" if column.words else "right"

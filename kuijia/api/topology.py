@@ -1,0 +1,160 @@
+"""Networks for notebooks: from files, graphs and data frames, shown and written again."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+
+from kuijia.api.frames import Frame, is_frame, number_in, records
+from kuijia.api.sources import topology_of
+from kuijia.api.spelling import parsed_or_none, require_known
+from kuijia.api.table import Column, Table, Text, html_page, number, words
+from kuijia_base.errors import InputError, quoted
+from kuijia_base.option_values import positive_rate
+from kuijia_base.quantities import rate
+from te_solver import topology as core
+from te_solver.formats.draft import NetworkDraft
+from te_solver.formats.notes import counted
+from te_solver.topology_file import save_topology, topology_formats
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
+
+TopologyLike: TypeAlias = "str | Path | core.Topology | nx.Graph[Any] | Frame"
+"""A network in any form: a file or name, a topology, a graph of networkx, or a data frame of links."""
+
+_GRAPH, _FRAME = "graph", "data frame"
+_CELLS = (("source", "target"), ("capacity", "delay"))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Topology(core.Topology):
+    """A network: nodes, and directed links with capacities in Mbit/s and delays in seconds.
+
+    Attributes:
+        notes: what its reader assumed about things that the file leaves open, one sentence each.
+    """
+
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, topology: core.Topology, notes: tuple[str, ...] = ()) -> Topology:
+        if isinstance(topology, cls):
+            return topology
+        given = [field.name for field in fields(core.Topology) if field.init]
+        values: dict[str, Any] = {name: getattr(topology, name) for name in given}
+        return cls(**values, notes=notes)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the network as YAML; raises InputError."""
+        save_topology(self, Path(path))
+        return Path(path)
+
+    def summary(self) -> Text:
+        """Return a description: size, capacities, connectivity and disjoint paths."""
+        from kuijia.api.topology_text import topology_lines  # noqa: PLC0415  # slow to import: NumPy
+        from te_solver.topology_summary import summarise  # noqa: PLC0415  # slow to import: NumPy
+
+        return Text.of(topology_lines(summarise(self), None))
+
+    def table(self) -> Table:
+        """Return a row for each directed link."""
+        columns = (words("source"), words("target"), Column("capacity", rate), Column("delay", number))
+        return Table.of(columns, ((link.source, link.target, link.capacity, link.delay) for link in self.links))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table as a data frame, which `load_topology` reads again."""
+        return self.table().to_frame()
+
+    def to_networkx(self) -> nx.DiGraph[str]:
+        """Return a graph with `capacity` and `delay` of edges, and `pos` of nodes that have a place."""
+        import networkx as nx  # noqa: PLC0415  # slow to import
+
+        graph: nx.DiGraph[str] = nx.DiGraph(name=self.name)
+        for node in self.nodes:
+            graph.add_node(node, **({"pos": self.positions[node]} if node in self.positions else {}))
+        for link in self.links:
+            graph.add_edge(link.source, link.target, capacity=link.capacity, delay=link.delay)
+        return graph
+
+    def _repr_html_(self) -> str:
+        size = f"{counted(len(self.nodes), 'node')}, {counted(len(self.links), 'link')}"
+        return html_page(f"{self.name}: {size}", self.notes, self.table())
+
+
+def load_topology(
+    source: TopologyLike,
+    *,
+    format: str | None = None,  # noqa: A002  # its name
+    default_capacity: float | str | None = None,
+) -> Topology:
+    """Return a network in any form.
+
+    Args:
+        source: a file (YAML, GraphML, GML, SNDlib, TEAVAR), the name of a shipped network such as "gscale", a network
+            of topohub such as "topohub:sndlib/germany50", a topology, a graph of networkx, or a data frame with the
+            columns source, target and, if known, capacity and delay. Edges of a graph may have `capacity` (Mbit/s)
+            and `delay` (seconds), its nodes `pos`. An undirected edge, and a row whose reverse is not in the
+            data frame either, is a cable that goes both ways.
+        format: format of the file; by default that of its suffix.
+        default_capacity: capacity of links without one, in Mbit/s or as in "10G"; 1 Gbit/s by default.
+
+    Raises:
+        InputError: it is no network.
+    """
+    if format is not None:
+        require_known("format", format, topology_formats())
+    default = parsed_or_none("default_capacity", default_capacity, positive_rate)
+    if isinstance(source, core.Topology):
+        return Topology.of(source)
+    notes: list[str] = []
+    if isinstance(source, str | Path):
+        found = topology_of(str(source), format, default, notes.append)
+    elif _is_graph(source):
+        found = _of_graph(source, NetworkDraft(_GRAPH, str(source.name or _GRAPH), default, notes.append))
+    elif is_frame(source):
+        found = _of_frame(source, NetworkDraft(_FRAME, "frame", default, notes.append))
+    else:
+        problem = f"{quoted(type(source).__name__)} is no network"
+        raise InputError("topology", "", problem, "a file, a name, a topology, a graph of networkx or a data frame")
+    return Topology.of(found, tuple(notes))
+
+
+def _is_graph(value: object) -> TypeGuard[nx.Graph[Any]]:
+    """Return True for a graph of networkx; while that has not been imported, nothing is one."""
+    networkx = sys.modules.get("networkx")
+    return networkx is not None and isinstance(value, networkx.Graph)
+
+
+def _of_graph(graph: nx.Graph[Any], draft: NetworkDraft) -> core.Topology:
+    names = {node: str(node) for node in graph.nodes}
+    for node, attributes in graph.nodes(data=True):
+        draft.add_node(names[node])
+        if "pos" in attributes:
+            draft.put_node(names[node], *(str(float(each)) for each in tuple(attributes["pos"])[:2]))
+    for a, b, attributes in graph.edges(data=True):
+        place = f"edge {names[a]}-{names[b]}"
+        given = {key: value for key, value in attributes.items() if value is not None}
+        capacity, delay = (number_in(given, key, place, _GRAPH) for key in ("capacity", "delay"))
+        draft.add_edge(names[a], names[b], _known(capacity), delay or 0.0, directed=graph.is_directed(), place=place)
+    return draft.topology()
+
+
+def _of_frame(frame: Frame, draft: NetworkDraft) -> core.Topology:
+    rows = list(records(frame, *_CELLS))
+    ends = [(str(cells["source"]), str(cells["target"])) for _, cells in rows]
+    for node in dict.fromkeys(node for pair in ends for node in pair):
+        draft.add_node(node)
+    directed = bool({(b, a) for a, b in ends} & set(ends))
+    for (a, b), (place, cells) in zip(ends, rows, strict=True):
+        capacity, delay = (number_in(cells, column, place) for column in ("capacity", "delay"))
+        draft.add_edge(a, b, capacity, delay or 0.0, directed=directed, place=place)
+    return draft.topology()
+
+
+def _known(capacity: float | None) -> float | None:
+    return None if capacity is None or math.isnan(capacity) else capacity

@@ -1,0 +1,144 @@
+"""The schemes that a what-if study compares, each with the plan that it works on: made for it, or from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from kuijia.api.solve_effort import SizedFinder, Watch
+from kuijia.api.spelling import OptionError, Setting
+from kuijia.api.whatif_study import Planning, Rerouting, Say
+from kuijia_base.errors import InputError, UnsoundError, key_path
+from kuijia_base.progress import Progress
+from simulator.flow.what_if import Contender
+from te_solver.demands import Demand
+from te_solver.exposure import Exposure
+from te_solver.feasibility import require_within_bounds
+from te_solver.formats.notes import counted
+from te_solver.partition import Partitioning
+from te_solver.plan import Plan
+from te_solver.programs.partitioned import in_parts
+from te_solver.programs.program import Objective, Options
+from te_solver.programs.registry import FFC, MAX_THROUGHPUT
+from te_solver.programs.solver import Solver
+from te_solver.resolve import WarmThroughput
+from te_solver.schemes.interface import Scheme, SchemeOptions
+from te_solver.schemes.registry import SPLITS
+from te_solver.schemes.traffic import PlannedTraffic
+from te_solver.solve import Planner, solve
+from te_solver.topology import Topology
+from te_solver.tunnel_table import ParallelFinder
+from te_solver.tunnels import TunnelFinder
+
+Solve = Callable[[str], Plan]
+"""Returns the plan for an objective; raises UnsoundError if there is none."""
+
+
+class Plans:
+    """The traffic of each objective, planned when it is first needed.
+
+    Args:
+        objective: that of schemes which work on any plan.
+        solve: makes a plan.
+        say: receives notes.
+        known: a plan that is there already.
+    """
+
+    def __init__(self, objective: str, solve: Solve, say: Say, known: Plan | None = None) -> None:
+        self.objective = objective
+        self._solve = solve
+        self._say = say
+        self._traffic = {} if known is None else {known.objective: PlannedTraffic.of(known)}
+
+    def traffic(self, needed: str | None) -> PlannedTraffic:
+        """Return the traffic of the plan for the objective that a scheme needs; None for any."""
+        name = needed or self.objective
+        if name not in self._traffic:
+            self._traffic[name] = PlannedTraffic.of(self._solve(name))
+            if name == FFC:
+                self._note_unprotected(self._traffic[name].plan)
+        return self._traffic[name]
+
+    def _note_unprotected(self, plan: Plan) -> None:
+        exposures = (Exposure.of_paths([tunnel.nodes for tunnel in pair.tunnels]) for pair in plan.pairs)
+        silent = sum(each.failures_to_cut_off <= plan.protected_failures for each in exposures)
+        if silent:
+            failures = counted(plan.protected_failures, "failed edge")
+            of = f"{silent} of {counted(len(plan.pairs), 'pair')}"
+            self._say(f"{FFC} sends nothing for {of}, which {failures} can cut off")
+
+
+def plans_for(
+    topology: Topology,
+    demands: Sequence[Demand],
+    how: Planning,
+    protect: int | None,
+    source: str,
+    progress: Progress,
+    say: Say,
+) -> Plans:
+    """Return plans to be made for demands, which messages call `source`."""
+    watch = Watch(progress, how.partitions, predictable=False)
+    links = TunnelFinder(topology, node_disjoint=how.node_disjoint)
+    finder = SizedFinder(ParallelFinder(links, watch.told("pairs have their tunnels")), watch.announce)
+
+    def solved(name: str) -> Plan:
+        objective: str | Objective = name
+        if how.partitions is not None and name == MAX_THROUGHPUT:
+            objective = in_parts(Partitioning(how.partitions, seed=how.seed), watch.told("programs solved"))
+        options = Options(protect=protect or 1, solver=Solver(watch=watch.tick))
+        return solve(topology, demands, how.tunnels_per_pair, objective, options=options, finder=finder, source=source)
+
+    return Plans(how.objective or MAX_THROUGHPUT, solved, say)
+
+
+def plans_from(
+    plan: Plan, demands: Sequence[Demand], protect: int | None, source: str, progress: Progress, say: Say
+) -> Plans:
+    """Return a plan, and plans for other objectives over its tunnels; raises InputError for one beyond its bounds."""
+    try:
+        require_within_bounds(plan)
+    except UnsoundError as error:
+        raise InputError(source, key_path(error.where), error.problem, error.expected) from error
+    tunnels: Mapping[tuple[str, str], tuple[tuple[str, ...], ...]] = {
+        (pair.source, pair.target): tuple(tunnel.nodes for tunnel in pair.tunnels) for pair in plan.pairs
+    }
+
+    watch = Watch(progress, None, predictable=False)
+
+    def solved(name: str) -> Plan:
+        options = Options(protect=protect or 1, solver=Solver(watch=watch.tick))
+        return Planner(plan.topology, tunnels, demands, name, options=options, source=source).plan()
+
+    return Plans(plan.objective, solved, say, plan)
+
+
+def contenders_of(how: Rerouting, plans: Plans, say: Say) -> list[Contender]:
+    """Return each scheme with its plan: that of the user's objective, or of the objective that the scheme needs.
+
+    Schemes that came by default and whose objective cannot protect any pair are left out, which is noted.
+
+    Raises:
+        OptionError: a scheme that the user named has no plan, or an option is not that of the objective.
+    """
+    found: list[Contender] = []
+    for each in how.found():
+        solver = WarmThroughput()
+        scheme = each.model(solver, SchemeOptions(SPLITS[how.split], new_tunnels=how.new_tunnels))
+        try:
+            mine = plans.traffic(scheme.plan_objective)
+        except UnsoundError as error:
+            if scheme.plan_objective is not None and how.schemes is None and how.protect is None:
+                say((f"{each.name} is left out: {error.problem}; ", Setting("schemes"), " chooses the schemes"))
+                continue
+            option = _option_of(scheme, how, plans.objective, error)
+            raise OptionError("option", option, error.problem, error.expected) from error
+        # Whatever is solved first decides between equally good answers: always the plan's own problem.
+        solver(mine.tunnels.incidence, mine.capacity, mine.demand)
+        found.append(Contender(scheme, mine))
+    return found
+
+
+def _option_of(scheme: Scheme, how: Rerouting, objective: str, error: UnsoundError) -> Setting:
+    if error.where[:1] != ("protect",) or how.protect is not None:
+        return Setting(str(error.where[0]))
+    return Setting("objective", objective) if scheme.plan_objective is None else Setting("schemes", scheme.name)

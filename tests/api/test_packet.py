@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kuijia
+from kuijia.cli.main import main
+
+SMALL: dict[str, Any] = {"flows": 40, "sizes": 20_000, "seed": 3}
+
+
+def test_it_finds_what_the_command_finds(capsys: pytest.CaptureFixture[str]) -> None:
+    mine = kuijia.packet("single-switch:4", load=[0.3, 0.6], queue="drop-tail", workers=1, **SMALL)
+    options = ["--load", "0.3,0.6", "--flows", "40", "--sizes", "20000", "--seed", "3", "--workers", "1"]
+    assert main(["packet", "single-switch:4", *options]) == 0
+    assert str(mine.summary()) in capsys.readouterr().out
+    assert repr(mine) == "PacketResult('single-switch:4', 2 runs, 80 flows)"
+    assert [(row[2], row[4], row[5]) for row in mine.table()] == [
+        (0.3, "all", 40),
+        (0.3, "under 100 kB", 40),
+        (0.6, "all", 40),
+        (0.6, "under 100 kB", 40),
+    ]
+    assert [row[3] for row in mine.totals()] == [3, 3]
+    assert mine._repr_html_().count("<tr>") == 5
+
+
+def test_flows_may_cross_a_topology_and_start_at_once() -> None:
+    network = kuijia.load_topology("fig1")
+    found = kuijia.packet(network, at_once=True, pattern="permutation", sizes=20_000, transport="newreno")
+    assert (found.network, found.runs[0]["load"], found.runs[0]["transport"]) == ("fig1", None, "newreno")
+
+
+def test_results_are_saved_with_their_details(tmp_path: Path) -> None:
+    found = kuijia.packet("dumbbell:2", details=True, **SMALL)
+    folder = found.save(tmp_path / "study")
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"packet.json", "packet.csv", "flows-drop-tail-cubic-0.5-3.csv", "links-drop-tail-cubic-0.5-3.csv"}
+    assert json.loads((folder / "packet.json").read_text())["runs"] == json.loads(json.dumps(found.runs))
+
+
+@pytest.mark.parametrize(
+    ("network", "options", "message"),
+    [
+        ("single-switch:4", {"load": 0}, "option:load: '0', expected loads greater than 0, separated by commas"),
+        ("single-switch:4", {"queue": "fast"}, "option:queue: 'fast' is unknown, expected one or more of drop-tail"),
+        ("single-switch:4", {"pattern": "star"}, "option:pattern: 'star' is unknown, expected one of random,"),
+        ("single-switch:4", {"load_balancer": "x"}, "option:load_balancer: 'x' is unknown, expected one of fixed,"),
+        ("single-switch:4", {"at_once": True, "flows": 5}, "option:flows: given with at_once, expected load instead"),
+        (
+            "leaf-spine:2,2,2",
+            {"load_balancer": "ecmp", "flowlet_gap": 0.001},
+            "option:flowlet_gap: given with load_balancer='ecmp', expected flowlets, letflow, conga",
+        ),
+        (
+            "single-switch:4",
+            {"default_capacity": 5},
+            "option:default_capacity: given for single-switch:4, expected a topology file",
+        ),
+        ("fig1", {"fabric_rate": 5}, "option:fabric_rate: given for fig1, expected leaf-spine or dumbbell"),
+        ("torus:4", {}, "network:torus:4: unknown, expected leaf-spine:"),
+        ("single-switch:4", {"seed": 2**63 - 1, "seeds": 2}, "option:seed: the last seed is "),
+        ("single-switch:4", {"load_of": "moon"}, "option:load_of: 'moon' is unknown, expected one of hosts, network"),
+    ],
+)
+def test_bad_options_are_refused_in_one_line(network: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(kuijia.InputError) as raised:
+        kuijia.packet(network, **options)
+    assert str(raised.value).startswith(message)

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+
+import kuijia
+from kuijia.cli.main import main
+from te_solver.plan_file import load_plan
+
+
+def test_a_plan_is_that_of_the_command(fig1: kuijia.Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "fig1", "fig1", "-o", str(tmp_path / "plan.json")]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    theirs = json.loads((tmp_path / "plan.json").read_text())
+    assert {**fig1.to_json(), "solve_seconds": 0} == {**theirs, "solve_seconds": 0}
+    differing = [line for line in fig1.summary().splitlines() if line not in printed]
+    assert len(differing) <= 1  # the solver's time
+
+
+def test_a_plan_is_saved_and_read_again(fig1: kuijia.Plan, tmp_path: Path) -> None:
+    path = fig1.save(tmp_path / "plan.json")
+    again = kuijia.load_plan(path)
+    assert again.to_json() == fig1.to_json()
+    assert isinstance(again.topology, kuijia.Topology)
+    assert load_plan(path).pairs == fig1.pairs
+    assert kuijia.load_plan(load_plan(path)).pairs == fig1.pairs
+    assert kuijia.load_plan(fig1) is fig1
+
+
+def test_a_graph_and_a_mapping_are_enough() -> None:
+    graph: nx.Graph[Any] = nx.Graph()
+    nx.add_cycle(graph, range(4), capacity=100)
+    plan = kuijia.solve(graph, {(0, 2): 150}, tunnels=2)
+    assert plan.allocated == pytest.approx(150)
+    assert [tunnel.nodes for tunnel in plan.tunnels] == [("0", "1", "2"), ("0", "3", "2")]
+    assert plan.demands == (kuijia.Demand("0", "2", 150.0),)
+
+
+def test_options_reach_the_solver() -> None:
+    plan = kuijia.solve("fig1", objective="ffc", protect=2, tunnels=3)
+    assert (plan.objective, plan.protected_failures) == ("ffc", 2)
+    parts = kuijia.solve("fig1", partitions=2, tunnel_weight="delay", node_disjoint=True)
+    assert parts.upper_bound is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "python", "typed"),
+    [
+        (
+            {"protect": 1},
+            "option:protect: max-throughput protects against nothing, expected objective='ffc'",
+            "option:--protect: max-throughput protects against nothing, expected --objective ffc",
+        ),
+        (
+            {"objective": "max-min", "partitions": 2},
+            "option:partitions: max-min is not solved in parts, expected objective='max-throughput'",
+            "option:--partitions: max-min is not solved in parts, expected --objective max-throughput",
+        ),
+        (
+            {"solver": "ABACUS"},
+            "option:solver: solver 'ABACUS' is not installed, expected one of ",
+            "option:--solver: solver 'ABACUS' is not installed, expected one of ",
+        ),
+        (
+            {"objective": "ffc", "protect": 3},
+            "option:protect: every pair can be cut off by 3 failed edges, expected at most 2",
+            "option:--protect: every pair can be cut off by 3 failed edges, expected at most 2",
+        ),
+    ],
+)
+def test_errors_are_those_of_the_command_with_options_as_in_python(
+    options: dict[str, Any], python: str, typed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(kuijia.InputError) as raised:
+        kuijia.solve("fig1", **options)
+    assert str(raised.value).startswith(python)
+    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    assert main(["solve", "fig1", "fig1", *words]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {typed}")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tunnels": 0}, "option:tunnels: '0' tunnels per pair, expected a whole number from 1 to 16"),
+        ({"tunnels": "many"}, "option:tunnels: 'many' tunnels per pair, expected a whole number from 1 to 16"),
+        (
+            {"objective": "least-effort"},
+            "option:objective: 'least-effort' is unknown, expected one of max-throughput, ",
+        ),
+        ({"tunnel_weight": "kg"}, "option:tunnel_weight: 'kg' is unknown, expected one of hops, delay, "),
+        ({"demands": "nowhere"}, "nowhere: no such file or shipped network, expected a file or one of fig1, gscale"),
+    ],
+)
+def test_bad_values_are_refused_in_one_line(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(kuijia.InputError) as raised:
+        kuijia.solve("fig1", **options)
+    assert str(raised.value).startswith(message)
+
+
+def test_without_demands_it_says_where_they_can_come_from(tmp_path: Path) -> None:
+    file = kuijia.load_topology("fig1").save(tmp_path / "net.yaml")
+    expected = "expected demands=..., or a network that comes with demands"
+    for network, source in (
+        (file, f"{file}: has no demands"),
+        (kuijia.load_topology("fig1"), "demands: are not given"),
+    ):
+        with pytest.raises(kuijia.InputError) as raised:
+            kuijia.solve(network)
+        assert str(raised.value) == f"{source}, {expected}"
+
+
+def test_a_file_with_demands_needs_no_other_and_its_notes_are_kept(tmp_path: Path) -> None:
+    network = tmp_path / "tiny.txt"
+    network.write_text(
+        "?SNDlib native format; type: network; version: 1.0\n"
+        "NODES (\n a ( 0 0 )\n b ( 1 0 )\n)\n"
+        "LINKS (\n l ( a b ) 100.00 0.00 0.00 0.00 ( )\n)\n"
+        "DEMANDS (\n d ( a b ) 1 40.00 UNLIMITED\n)\n"
+    )
+    plan = kuijia.solve(network)
+    assert plan.allocated == pytest.approx(40)
+    assert plan.notes
+
+
+def test_a_large_plan_is_shown_in_a_line_and_a_short_page() -> None:
+    plan = kuijia.solve("gscale")
+    assert len(repr(plan)) < 120
+    page = plan._repr_html_()
+    assert len(page) < 10_000
+    assert page.count("<tr>") == (1 + 10) + (1 + 5)
+    assert "<b>gscale, max-throughput: " in page
+
+
+def test_tables_have_a_row_for_each_pair_tunnel_and_link(fig1: kuijia.Plan) -> None:
+    assert fig1.table().to_dicts() == [
+        {
+            "source": "s1",
+            "target": "s4",
+            "priority": 0,
+            "demand": 3000.0,
+            "allocated": pytest.approx(3000),
+            "tunnels": 3,
+        }
+    ]
+    assert [row[4] for row in fig1.table("tunnels")] == ["s1 s4", "s1 s2 s4", "s1 s3 s4"]
+    assert len(fig1.table("links")) == 10
+    first = fig1.table("links").sort("load").head(1)
+    assert first.rows[0][4] == pytest.approx(1.0)
+    assert fig1.to_networkx().edges["s1", "s2"]["utilisation"] == pytest.approx(1.0)
+    with pytest.raises(
+        kuijia.InputError, match=r"^option:of: 'nodes' is unknown, expected one of pairs, tunnels, links$"
+    ):
+        fig1.table("nodes")  # type: ignore[arg-type]
+
+
+def test_a_long_table_shows_its_first_rows_and_says_how_many_are_left() -> None:
+    table = kuijia.Table.of(kuijia.solve("fig1").table("links").columns, [("a", "b", 1, 2, 0.5)] * 23)
+    assert repr(table).splitlines()[-1] == "and 3 rows more"
+    assert len(repr(table).splitlines()) == 22
+    assert len(table.text().splitlines()) == 24
+    assert table._repr_html_().endswith("<p>and 3 rows more</p>")
+    with pytest.raises(KeyError):
+        table.sort("colour")
+
+
+def test_names_cannot_break_a_page() -> None:
+    plan = kuijia.solve(nx.Graph([("<b>", "&")]), [("<b>", "&", 5)])
+    assert '<td style="text-align:left">&lt;b&gt;</td>' in plan._repr_html_()
+
+
+def test_a_picture_is_shown_and_saved_by_its_suffix(fig1: kuijia.Plan, tmp_path: Path) -> None:
+    picture = fig1.plot()
+    assert repr(picture) == "Picture('fig1, max-throughput')"
+    assert picture._repr_png_().startswith(b"\x89PNG")
+    assert picture.save(tmp_path / "plan.svg").read_text(encoding="utf-8").startswith("<?xml")
+    with pytest.raises(
+        kuijia.InputError, match=r"plan\.txt: \.txt is no picture's suffix, expected \.png, \.svg, \.pdf$"
+    ):
+        picture.save(tmp_path / "plan.txt")

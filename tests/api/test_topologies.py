@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+
+import kuijia
+from te_solver.topology_file import load_topology
+
+
+def triangle() -> nx.Graph[str]:
+    graph: nx.Graph[str] = nx.Graph(name="triangle")
+    graph.add_node("a", pos=(0.0, 1.0))
+    graph.add_edge("a", "b", capacity=100, delay=0.01)
+    graph.add_edge("b", "c", capacity=200)
+    graph.add_edge("c", "a")
+    return graph
+
+
+def test_a_name_and_a_file_and_a_topology_give_the_same_network(tmp_path: Path) -> None:
+    network = kuijia.load_topology("gscale")
+    path = network.save(tmp_path / "copy.yaml")
+    assert kuijia.load_topology(path).links == network.links == load_topology(path).links
+    assert kuijia.load_topology(load_topology(path)).nodes == network.nodes
+    assert kuijia.load_topology(network) is network
+
+
+def test_a_cable_of_a_graph_goes_both_ways_and_gaps_are_noted() -> None:
+    network = kuijia.load_topology(triangle(), default_capacity=50)
+    assert network.name == "triangle"
+    assert network.link("b", "a") == kuijia.Link("b", "a", 100.0, 0.01)
+    assert network.link("c", "a").capacity == 50
+    assert network.positions == {"a": (0.0, 1.0)}
+    assert network.notes == ("1 of 3 edges without a capacity: 50 Mbit/s assumed",)
+
+
+def test_a_directed_graph_goes_one_way_and_comes_back() -> None:
+    graph: nx.DiGraph[Any] = nx.DiGraph()
+    graph.add_edge(1, 2, capacity=5.0, delay=0.5)
+    network = kuijia.load_topology(graph)
+    assert [link.ends for link in network.links] == [("1", "2")]
+    assert dict(network.to_networkx().edges["1", "2"]) == {"capacity": 5.0, "delay": 0.5}
+    assert kuijia.load_topology(network.to_networkx()).links == network.links
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("nowhere", "nowhere: no such file or shipped network, expected a file or one of fig1, gscale"),
+        (3, "topology: 'int' is no network, expected a file, a name, a topology, a graph of networkx or a data frame"),
+        (
+            [],
+            "topology: 'list' is no network, expected a file, a name, a topology, a graph of networkx or a data frame",
+        ),
+    ],
+)
+def test_other_things_are_refused_in_one_line(source: str, message: str) -> None:
+    with pytest.raises(kuijia.InputError) as raised:
+        kuijia.load_topology(source)
+    assert str(raised.value) == message
+
+
+def test_a_bad_attribute_of_an_edge_names_the_edge() -> None:
+    graph = triangle()
+    graph.edges["a", "b"]["capacity"] = "wide"
+    with pytest.raises(
+        kuijia.InputError, match=r"^graph:edge a-b: capacity 'wide' is not a number, expected a number$"
+    ):
+        kuijia.load_topology(graph)
+    graph.edges["a", "b"]["capacity"] = -1
+    with pytest.raises(kuijia.InputError, match=r"^graph:edge a-b: edge 'a' to 'b' has capacity -1, expected a finite"):
+        kuijia.load_topology(graph)
+
+
+def test_options_are_named_as_in_python() -> None:
+    with pytest.raises(kuijia.InputError, match=r"^option:default_capacity: '0', expected a finite number greater"):
+        kuijia.load_topology("fig1", default_capacity=0)
+    with pytest.raises(kuijia.InputError, match=r"^option:format: 'json' is unknown, expected one of yaml, graphml,"):
+        kuijia.load_topology("fig1", format="json")
+
+
+def test_it_is_shown_in_a_line_a_table_and_a_summary() -> None:
+    network = kuijia.load_topology("fig1")
+    assert repr(network) == "Topology('fig1', 4 nodes, 10 links)"
+    assert network.table().heads == ("source", "target", "capacity", "delay")
+    assert len(network.table()) == 10
+    assert network.summary().splitlines()[0] == "fig1"
+    assert network._repr_html_().startswith("<p><b>fig1: 4 nodes, 10 links</b></p><table>")
+
+
+def test_without_pandas_a_data_frame_is_refused_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kuijia_base.extras.find_spec", lambda _: None)
+    with pytest.raises(kuijia.KuijiaError) as raised:
+        kuijia.load_topology("fig1").to_frame()
+    command = "pip install 'kuijia[notebook]'"
+    assert str(raised.value) == f"pandas, needed for data frames, is not installed: {command}"
+
+
+def test_a_data_frame_of_links_goes_out_and_in() -> None:
+    pandas = pytest.importorskip("pandas")
+    network = kuijia.load_topology("fig1")
+    frame = network.to_frame()
+    assert list(frame.columns) == ["source", "target", "capacity", "delay"]
+    assert set(kuijia.load_topology(frame).links) == set(network.links)
+    one_way = pandas.DataFrame({"source": ["a", "b"], "target": ["b", "c"], "capacity": [5, None]})
+    read = kuijia.load_topology(one_way)
+    assert [(*link.ends, link.capacity) for link in read.links] == [
+        ("a", "b", 5.0),
+        ("b", "a", 5.0),
+        ("b", "c", 1000.0),
+        ("c", "b", 1000.0),
+    ]
+    with pytest.raises(
+        kuijia.InputError, match=r"^data frame: there is no column target, expected the columns source, "
+    ):
+        kuijia.load_topology(pandas.DataFrame({"source": ["a"]}))
+    with pytest.raises(kuijia.InputError, match=r"^data frame:row 0: target is empty, expected a value$"):
+        kuijia.load_topology(pandas.DataFrame({"source": ["a"], "target": [None]}))

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import pytest
+
+import kuijia
+from kuijia.cli.main import main
+from te_solver.failure_schemes.kuijia import KuijiaScheme
+from te_solver.schemes.rescaling import Rescaling
+
+if TYPE_CHECKING:
+    from te_solver.schemes.interface import RateSolver, Scheme, SchemeOptions
+
+TWO = ("kuijia", "rescaling")
+
+
+@pytest.fixture(scope="module")
+def both(fig1: kuijia.Plan) -> kuijia.WhatIf:
+    return kuijia.whatif(fig1, schemes=TWO)
+
+
+def numbers(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if name != "provenance"}
+
+
+def test_it_finds_what_the_command_finds(capsys: pytest.CaptureFixture[str]) -> None:
+    schemes = ["kuijia", "ffc", "recompute"]
+    mine = kuijia.whatif("fig1", schemes=schemes, failures="nodes,links", sample=3, seed=2, udp=True)
+    options = ["--failures", "nodes,links", "--sample", "3", "--seed", "2", "--udp", "--json"]
+    assert main(["whatif", "fig1", "fig1", "--schemes", ",".join(schemes), *options]) == 0
+    assert numbers(json.loads(json.dumps(mine.to_json()))) == numbers(json.loads(capsys.readouterr().out))
+
+
+def test_a_plan_and_its_file_and_its_network_give_the_same(
+    fig1: kuijia.Plan, both: kuijia.WhatIf, tmp_path: Path
+) -> None:
+    of_network = kuijia.whatif("fig1", schemes="kuijia,rescaling")
+    of_file = kuijia.whatif(fig1.save(tmp_path / "plan.json"), schemes=TWO)
+    assert both.outcomes() == of_network.outcomes() == of_file.outcomes()
+
+
+def test_a_plan_keeps_its_tunnels_where_a_scheme_needs_another_objective() -> None:
+    plan = kuijia.solve("fig1", tunnels=2)
+    found = kuijia.whatif(plan, schemes=["rescaling", "ffc"])
+    assert found.plan("rescaling").to_json() == plan.to_json()
+    protected = found.plan("ffc")
+    assert (protected.objective, protected.protected_failures) == ("ffc", 1)
+    assert [each.nodes for each in protected.tunnels] == [each.nodes for each in plan.tunnels]
+    assert kuijia.whatif(protected, schemes=["ffc"]).plan("ffc").to_json() == protected.to_json()
+
+
+def test_tables_tell_who_loses(both: kuijia.WhatIf) -> None:
+    mine, theirs = both.table().to_dicts()
+    assert (mine["scheme"], theirs["scheme"]) == TWO
+    assert (mine["direct"], mine["victim"]) == (0, pytest.approx(1))
+    assert theirs["direct"] == pytest.approx(0.5)
+    assert len(both.outcomes()) == 10
+    assert both.outcomes().rows[0][:2] == ("kuijia", "s1-s2")
+    assert [row[1] for row in both.worst("rescaling", 2)] == ["s1-s2", "s2-s4"]
+    assert repr(both) == "WhatIf('fig1', 5 failures, kuijia, rescaling)"
+    assert both.summary(1).splitlines()[0] == "fig1: 5 failures, 1 pair"
+    assert both._repr_html_().count("<tr>") == 3
+
+
+def test_failures_may_be_listed(fig1: kuijia.Plan) -> None:
+    site = kuijia.Failure("site", nodes=("s3",))
+    found = kuijia.whatif(fig1, schemes=["kuijia"], failures=[("s2", "s4"), site])
+    assert found.failures == ("s2-s4", "site")
+
+
+class Undemoted(KuijiaScheme):
+    """Rescaling under another name."""
+
+    name = "undemoted"
+    demoted = frozenset()
+
+    def model(self, solver: RateSolver, options: SchemeOptions) -> Scheme:
+        del solver
+        found = Rescaling(options.split)
+        object.__setattr__(found, "name", self.name)
+        return found
+
+
+def test_a_scheme_of_ones_own_is_compared_without_being_registered(fig1: kuijia.Plan) -> None:
+    mine, theirs = kuijia.whatif(fig1, schemes=[Undemoted(), "rescaling"]).table()
+    assert mine[0] == "undemoted"
+    assert mine[1:] == theirs[1:]
+
+
+def test_by_default_ffc_is_left_out_with_a_note_where_it_can_protect_no_pair() -> None:
+    line = nx.path_graph(["a", "b", "c"])
+    found = kuijia.whatif(line, [("a", "c", 5)], tunnels=1)
+    assert found.schemes == ("kuijia", "rescaling", "precomputed", "recompute")
+    assert found.notes[-1] == (
+        "ffc is left out: every pair can be cut off by 1 failed edge; schemes chooses the schemes"
+    )
+    with pytest.raises(kuijia.InputError, match=r"^option:schemes='ffc': every pair can be cut off by 1 failed edge"):
+        kuijia.whatif(line, [("a", "c", 5)], schemes=["ffc"])
+
+
+def test_a_study_knows_the_call_that_makes_it(both: kuijia.WhatIf) -> None:
+    assert both.provenance.command == (
+        "kuijia.whatif('fig1', schemes=['kuijia', 'rescaling'], failures='links', seed=1, split='proportional', "
+        "weighting='equal')"
+    )
+
+
+def test_probabilities_give_availability(fig1: kuijia.Plan, tmp_path: Path) -> None:
+    (tmp_path / "odds.csv").write_text("a,b,probability\ns1,s2,0.1\n")
+    found = kuijia.whatif(fig1, schemes=["kuijia"], probabilities=tmp_path / "odds.csv")
+    assert any(line.startswith("availability by ") for line in found.summary().splitlines())
+    assert found.notes
+
+
+def test_a_study_is_saved_with_its_report(both: kuijia.WhatIf, tmp_path: Path) -> None:
+    folder = both.save(tmp_path / "study")
+    assert {"whatif.json", "whatif.csv", "whatif.html"} <= {path.name for path in folder.iterdir()}
+    assert (folder / "whatif.csv").read_text() == both.to_csv()
+    assert both.plot("loss-ranked")._repr_png_().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"schemes": ["magic"]}, "option:schemes: 'magic' is unknown, expected one of kuijia,"),
+        ({"schemes": []}, "option:schemes: none, expected at least one"),
+        ({"schemes": ["kuijia", KuijiaScheme()]}, "option:schemes: two are called kuijia, expected different names"),
+        ({"tunnels": 2}, "option:tunnels: the plan has its tunnels and rates, expected plan without tunnels"),
+        ({"failures": "ducts"}, "option:failures: 'ducts' is unknown, expected links, pairs, nodes or a CSV file"),
+        ({"failures": [("s1", "s9")]}, "option:failures: there is no link between 's1' and 's9', expected a link of"),
+        ({"failures": ["s1-s2"]}, "option:failures: found 's1-s2', expected failures, or links such as ('s2', 's4')"),
+        (
+            {"schemes": TWO, "protect": 1},
+            "option:protect: none of the compared schemes has this option, expected ffc in",
+        ),
+        ({"demands": "fig1"}, "option:demands: given with a plan, which has its own, expected a network in the place"),
+        ({"protect": 5}, "option:protect: every pair can be cut off by 5 failed edges, expected at most 2"),
+        ({"split": "evenly"}, "option:split: 'evenly' is unknown, expected one of proportional, failover-order"),
+        ({"probabilities": "odds"}, "option:probabilities: 'odds' is unknown, expected "),
+        ({"workers": 0}, "option:workers: '0', expected a whole number from 1 on"),
+    ],
+)
+def test_bad_options_are_refused_in_one_line(fig1: kuijia.Plan, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(kuijia.InputError) as raised:
+        kuijia.whatif(fig1, **options)
+    assert str(raised.value).startswith(message)
