@@ -9,7 +9,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 COPY . /src
 RUN python3 -m venv /opt/kuijia \
-    && /opt/kuijia/bin/pip install --no-cache-dir "/src[plot]"
+    && /opt/kuijia/bin/pip install --no-cache-dir "/src[plot,networks]"
 
 FROM debian:bookworm-slim
 RUN apt-get update \

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
-from jsonschema.validators import extend
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
+
 
 _MOST_FAULTS = 1000
 """Most faults compared to find the first one; a broken file may have one in every second byte."""
@@ -32,6 +33,9 @@ def make_validator(schema: Schema) -> Draft202012Validator:
 
     It finds the same faults as the library alone: the library checks everything that is not known to conform.
     """
+    from jsonschema import Draft202012Validator  # noqa: PLC0415  # slow to import, and not needed without data
+    from jsonschema.validators import extend  # noqa: PLC0415  # as above
+
     quick = _QuickKeywords(schema)
     extended = extend(  # type: ignore[no-untyped-call]  # the stubs leave it open
         Draft202012Validator, {"items": quick.items, "properties": quick.properties}

@@ -6,10 +6,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from kuijia_base.errors import InputError, UnsoundError, key_path, quoted
 from kuijia_base.json_document import read_json
@@ -20,6 +17,10 @@ from te_solver.feasibility import require_sound_tunnels
 from te_solver.plan import PairPlan, Plan, Tunnel
 from te_solver.schemas import schema
 from te_solver.topology import Link, Topology
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
 
 FORMAT = "kuijia-plan"
 VERSION = 1

@@ -20,31 +20,29 @@ COMPARABLE = 0.02
 
 _NUMBER = {"description": "a number", "type": "number"}
 _NUMBERS = {"description": "numbers", "type": "array", "minItems": 1, "items": _NUMBER}
-_VALIDATOR = make_validator(
-    {
-        "description": "an object that `kuijia run fig4` wrote",
-        "type": "object",
-        "required": ["backend", "demands", "loss", "largest_gap", "published"],
-        "properties": {
-            "backend": {"description": "a name", "type": "string"},
-            "demands": _NUMBERS,
-            "loss": {
-                "description": f"an object with {' and '.join(CURVES)}",
-                "type": "object",
-                "required": list(CURVES),
-                "properties": dict.fromkeys(CURVES, _NUMBERS),
-            },
-            "largest_gap": _NUMBER,
-            "published": {"description": "what the paper says", "type": "string"},
-            "capacity": _NUMBER,
+_SCHEMA = {
+    "description": "an object that `kuijia run fig4` wrote",
+    "type": "object",
+    "required": ["backend", "demands", "loss", "largest_gap", "published"],
+    "properties": {
+        "backend": {"description": "a name", "type": "string"},
+        "demands": _NUMBERS,
+        "loss": {
+            "description": f"an object with {' and '.join(CURVES)}",
+            "type": "object",
+            "required": list(CURVES),
+            "properties": dict.fromkeys(CURVES, _NUMBERS),
         },
-    }
-)
+        "largest_gap": _NUMBER,
+        "published": {"description": "what the paper says", "type": "string"},
+        "capacity": _NUMBER,
+    },
+}
 
 
 def figure_4_from_json(data: Mapping[str, Any], source: str | Path) -> Exhibit:
     """Return the figure that JSON data holds; raises InputError with `source` and the key when the data are damaged."""
-    refuse_fault(data, _VALIDATOR, source)
+    refuse_fault(data, make_validator(_SCHEMA), source)
     demands = data["demands"]
     for name in CURVES:
         if len(data["loss"][name]) != len(demands):

@@ -9,13 +9,14 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
-from typing import Any
-
-from jsonschema import Draft202012Validator
+from typing import TYPE_CHECKING, Any
 
 from experiments.results.result import Check, check_from_json, check_to_json
 from experiments.results.schema_check import refuse_fault
 from kuijia_base.validation import make_validator
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 FORMAT = "kuijia-exhibit"
 VERSION = 1

@@ -9,9 +9,7 @@ from functools import cache
 from importlib.resources import files
 from math import inf
 from pathlib import Path
-from typing import Any, Literal
-
-from jsonschema import Draft202012Validator
+from typing import TYPE_CHECKING, Any, Literal
 
 from experiments.results.schema_check import refuse_fault
 from kuijia_base.errors import InputError, key_path
@@ -19,6 +17,9 @@ from kuijia_base.json_document import read_json
 from kuijia_base.reading import reading
 from kuijia_base.text import write_text
 from kuijia_base.validation import make_validator
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 FORMAT = "kuijia-result"
 MOST_GOODPUT = 2.0

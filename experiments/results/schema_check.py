@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-
-from jsonschema import Draft202012Validator
+from typing import TYPE_CHECKING
 
 from kuijia_base.errors import InputError, key_path, quoted
 from kuijia_base.validation import first_faults
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 
 def refuse_fault(data: object, validator: Draft202012Validator, source: str | Path) -> None:
