@@ -83,7 +83,7 @@ def test_slow_ramps_make_a_shuffle_slower() -> None:
 def test_ramps_are_refused_on_switches_which_have_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["run", "hedera-shuffle", "--backend", "emulation", "--ramp", "1", "-o", str(tmp_path)])
     assert status == InputError.exit_status
-    assert capsys.readouterr().err.startswith("error: option:--ramp: changes nothing on real switches")
+    assert capsys.readouterr().err.startswith("error: option:--ramp: changes nothing where TCP has its own")
 
 
 @given(st.integers(1, 15), st.integers(0, 2**16))
