@@ -14,7 +14,7 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.parallel import processors
 from kuijia_base.progress import Progress
 from te_solver.failure_schemes.failure_scheme import FailureScheme
-from te_solver.failure_schemes.registry import all_schemes, failure_scheme
+from te_solver.failure_schemes.registry import failure_scheme, scheme_names
 from te_solver.programs.registry import MAX_THROUGHPUT
 
 if TYPE_CHECKING:
@@ -51,10 +51,9 @@ class Rerouting:
     def found(self) -> list[FailureScheme]:
         """Return the schemes; raises OptionError for an unknown name."""
         asked = DEFAULT_SCHEMES if self.schemes is None else self.schemes
-        known = [each.name for each in all_schemes()]
         for each in asked:
             if isinstance(each, str):
-                require_known("schemes", each, known)
+                require_known("schemes", each, scheme_names())
         found = [failure_scheme(each) if isinstance(each, str) else each for each in asked]
         names = [each.name for each in found]
         for name in names:

@@ -248,7 +248,7 @@ def test_a_load_of_one_is_allowed_with_a_warning(capsys: pytest.CaptureFixture[s
         ((*SMALL_AT_ONCE, "--flows", "5"), "option:--flows: given with --at-once"),
         ((*SMALL_AT_ONCE, "--arrivals", "poisson"), "option:--arrivals: given with --at-once"),
         ((*SMALL_AT_ONCE, "--load-of", "hosts"), "option:--load-of: given with --at-once"),
-        (("fat-tree:4", "--capacity", "5"), "option:--capacity: given for fat-tree:4"),
+        (("fat-tree:4", "--capacity", "5"), "option:--default-capacity: given for fat-tree:4"),
         (("single-switch:4", "--buffer", "1499"), "option:--buffer: 1499 bytes are less than a packet of 1500"),
         (
             ("single-switch:4", "--queue", "drop-tail,cq", "--buffer", "5999"),

@@ -366,7 +366,7 @@ def test_a_full_disk_is_told_in_one_line() -> None:
     assert (ended.returncode, ended.stderr) == (1, "error: No space left on device\n")
 
 
-@pytest.mark.parametrize(("verb", "module"), [("solve", "solving"), ("whatif", "whatif_study")])
+@pytest.mark.parametrize(("verb", "module"), [("solve", "solving"), ("whatif", "whatif_contenders")])
 def test_work_on_a_large_network_is_announced_before_its_tunnels_are_sought(
     verb: str, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
