@@ -39,7 +39,7 @@ class SimulatedController:
         self._simulation, self._switches = simulation, switches
         self._options, self._timing = options, timing
         self._tells_ingresses = options.liveness is Liveness.CONTROLLER
-        self._tracker = LivenessTracker(first.plan)
+        self._tracker = LivenessTracker(first.plan, options.wired(first.plan.topology))
         self._rollout = Rollout(first, timing.drain, 0.0 if self._tells_ingresses else _BFD_SETTLE)
         self._senders = {switch: Sender(switches.present(switch)) for switch in first.tables}
         for switch, sender in self._senders.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -66,18 +66,17 @@ class PlannedNetwork:
     deliveries: Mapping[str, int]
 
 
-def planned_network(topology: Topology, layout: QueueLayout, physical: Physical) -> PlannedNetwork:
-    """Return the network of a topology.
+def planned_network(wiring: Wiring, layout: QueueLayout, physical: Physical) -> PlannedNetwork:
+    """Return the network of a wiring's topology, with its ports and addresses.
 
     A site with several hosts has a router between its switch and them, so that the switch has one port for the site.
 
     Raises:
-        UnsoundError: a delay is that of an unknown link, there are too many hosts, there are not as many rules as
-            queues, or a queue has a guaranteed share, which strict priority does not give.
+        UnsoundError: a delay is that of an unknown link, there are too many hosts for a site's addresses, there are not
+            as many rules as queues, or a queue has a guaranteed share, which strict priority does not give.
     """
-    _require_sound(topology, layout, physical)
-    built = _Builder(topology, layout, physical)
-    return built.network()
+    _require_sound(wiring.topology, layout, physical)
+    return _Builder(wiring, layout, physical).network()
 
 
 def _require_sound(topology: Topology, layout: QueueLayout, physical: Physical) -> None:
@@ -95,9 +94,9 @@ def _require_sound(topology: Topology, layout: QueueLayout, physical: Physical) 
 
 
 class _Builder:
-    def __init__(self, topology: Topology, layout: QueueLayout, physical: Physical) -> None:
-        self._topology, self._layout, self._physical = topology, layout, physical
-        self._wiring = Wiring(topology)
+    def __init__(self, wiring: Wiring, layout: QueueLayout, physical: Physical) -> None:
+        self._wiring, self._layout, self._physical = wiring, layout, physical
+        self._topology = topology = wiring.topology
         self._network = Network()
         self._addresses: dict[int, int] = {}
         self._out_ports: list[int] = []
@@ -118,7 +117,8 @@ class _Builder:
         hosts = {}
         deliveries = {}
         for name, switch in switches.items():
-            hosts[name], deliveries[name] = self._add_hosts(name, switch)
+            if self._wiring.has_host(name):
+                hosts[name], deliveries[name] = self._add_hosts(name, switch)
         layout = self._layout
         marks = [each.code_points[0] if each.code_points else 0 for each in layout.classes]
         forwarding = TableSwitched(
@@ -136,8 +136,9 @@ class _Builder:
         port, count = self._wiring.host_port(name), self._physical.hosts
         router = None if count == 1 else self._network.add_switch()
         hosts = [self._network.add_host() for _ in range(count)]
-        for number, host in enumerate(hosts, start=1):
-            self._addresses[host] = int(self._wiring.prefix(name)[number])
+        self._addresses.update(zip(hosts, self._addresses_of(name), strict=False))
+        if not self._addresses.keys() >= set(hosts):
+            raise UnsoundError(("hosts",), f"{count} hosts", f"as many as {self._wiring.prefix(name)} has addresses")
         rate, delay = self._host_rate, self._physical.host_delay
         if router is not None:
             for host in hosts:
@@ -147,6 +148,12 @@ class _Builder:
         beside = hosts[0] if router is None else router
         self._connect((beside, switch), (0, port), rate, delay)
         return hosts, self._connect((switch, beside), (port, 0), rate, delay, queues=True)
+
+    def _addresses_of(self, name: str) -> Iterator[int]:
+        """Yield addresses for the hosts of a site, the host's own first."""
+        own = self._wiring.host_address(name)
+        yield int(own)
+        yield from (int(address) for address in self._wiring.prefix(name).hosts() if address != own)
 
     def _connect(
         self, ends: tuple[int, int], ports: tuple[int, int], rate: float, delay: float, *, queues: bool = False

@@ -23,7 +23,6 @@ from kuijia_app.tables.bfd import BfdSessions
 from kuijia_app.tables.options import Liveness, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import SwitchTables
-from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import UnsoundError
 from simulator.packet.load_balancing import LoadBalancer
 from simulator.packet.scenario import Setting
@@ -67,10 +66,9 @@ class PlanRun:
 
     def __post_init__(self) -> None:
         topology = self.plan.topology
-        if self.options.wiring is not None:
-            raise UnsoundError(("options", "wiring"), "a wiring file", "none: simulated switches have the usual ports")
         self.timing.require_sound(topology)
-        self.network = planned_network(topology, self.options.layout, self.physical)
+        self._wiring = self.options.wired(topology)
+        self.network = planned_network(self._wiring, self.options.layout, self.physical)
         placement = Placement(self.plan, self.options, self.network)
         flows = [placement.flows(group) for group in self.traffic]
         balancer = LoadBalancer("by the tables of a plan", self.network.forwarding)
@@ -78,7 +76,6 @@ class PlanRun:
         if self.traffic:
             self.simulation.set_slots(0, np.concatenate([placement.slots(group) for group in self.traffic]))
         tables = self.tables or build_tables(self.plan, self.options)
-        self._wiring = Wiring(topology)
         switches = Switches(self.simulation, self.network, tables)
         version = Version("first", self.plan, tables)
         self._controller = SimulatedController(self.simulation, switches, version, self.options, self.timing)

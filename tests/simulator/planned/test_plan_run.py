@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from ipaddress import IPv4Address, IPv4Network
 from random import Random
 
 import numpy as np
@@ -17,7 +18,7 @@ from kuijia_app.tables.options import Liveness, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.rules import Output
-from kuijia_app.tables.stated_wiring import stated
+from kuijia_app.tables.stated_wiring import HostEnd, stated
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import UnsoundError
 from simulator.packet.queues import Fifo
@@ -248,11 +249,25 @@ def test_what_does_not_fit_the_plan_is_refused(change: dict[str, object], proble
         PlanRun(diamond(), BOTH, **parts)  # type: ignore[arg-type]
 
 
-def test_a_wiring_file_is_refused() -> None:
+def test_switches_have_the_ports_and_addresses_of_a_wiring_file() -> None:
     plan = diamond()
-    options = PipelineOptions(wiring=stated(Wiring(plan.topology)))
-    with pytest.raises(UnsoundError, match=r"options\.wiring: a wiring file, expected none"):
-        PlanRun(plan, options, [])
+    usual = stated(Wiring(plan.topology))
+    moved = {
+        name: replace(
+            ends,
+            links={other: port + 100 for other, port in ends.links.items()},
+            host=HostEnd(7, IPv4Address(f"192.0.2.{16 * n + 9}"), (IPv4Network(f"192.0.2.{16 * n}/28"),)),
+        )
+        for n, (name, ends) in enumerate(usual.switches.items())
+    }
+    options = replace(BOTH, wiring=replace(usual, switches=moved))
+    traffic = [SiteFlows.of([("a", "d")] * 4, Tcp(), size=100_000)]
+    events = [Cut(0.005, ("b", "d"))]
+    results = [PlanRun(plan, each, traffic, Physical(hosts=2), events=events).run(5.0) for each in (BOTH, options)]
+    assert results[0].flows.finished.tolist() == results[1].flows.finished.tolist()
+    assert results[1].flows.goodput.tolist() == [100_000] * 4
+    with pytest.raises(UnsoundError, match=r"20 hosts, expected as many as 192\.0\.2\.0/28 has addresses"):
+        PlanRun(plan, options, [], Physical(hosts=20))
 
 
 def test_a_guaranteed_share_is_refused() -> None:

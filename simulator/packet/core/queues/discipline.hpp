@@ -29,27 +29,6 @@ struct Site {
     std::shared_ptr<SharedByPorts> &shared; // null for the first of the ports
 };
 
-// The arrival of a packet at a port.
-struct Arrival {
-    PacketPool &pool;
-    Port &port;
-    Random &random;
-    Time now;
-    std::uint32_t input;  // that the packet came through
-    PacketList dropped{}; // what made room or found none; the simulation gives these back to the pool
-
-    void drop(PacketId id) {
-        ++port.counters.dropped_packets;
-        port.counters.dropped_bytes += pool[id].size;
-        dropped.append(pool, id);
-    }
-};
-
-struct Choice {
-    PacketId packet;
-    Time retry; // without a packet: when there may be one; `never` if nothing waits
-};
-
 // What one of several queues has done.
 struct QueueCounters {
     std::uint64_t sent_packets = 0;
@@ -57,6 +36,32 @@ struct QueueCounters {
     std::uint64_t dropped_packets = 0;
     std::uint64_t dropped_bytes = 0;
     std::uint64_t lost_packets = 0; // that waited when the link failed
+};
+
+// The arrival of a packet at a port.
+struct Arrival {
+    PacketPool &pool;
+    Port &port;
+    Random &random;
+    Time now;
+    std::uint32_t input;            // that the packet came through
+    PacketList dropped{};           // what made room or found none; the simulation gives these back to the pool
+    QueueCounters *queue = nullptr; // of the queue that packets come into, if its discipline counts them
+
+    void drop(PacketId id) {
+        ++port.counters.dropped_packets;
+        port.counters.dropped_bytes += pool[id].size;
+        if (queue != nullptr) {
+            ++queue->dropped_packets;
+            queue->dropped_bytes += pool[id].size;
+        }
+        dropped.append(pool, id);
+    }
+};
+
+struct Choice {
+    PacketId packet;
+    Time retry; // without a packet: when there may be one; `never` if nothing waits
 };
 
 class Discipline {

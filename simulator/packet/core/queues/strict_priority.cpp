@@ -10,20 +10,21 @@ std::unique_ptr<Discipline> StrictPriorityRules::discipline(const Site &) const 
 
 void StrictPriority::offer(PacketId id, Arrival &arrival) {
     const auto place = std::min<std::size_t>(arrival.pool[id].level, queues_.size() - 1);
-    const auto before = arrival.port.counters;
+    arrival.queue = &counters_[place];
     queues_[place].offer(id, arrival);
-    counters_[place].dropped_packets += arrival.port.counters.dropped_packets - before.dropped_packets;
-    counters_[place].dropped_bytes += arrival.port.counters.dropped_bytes - before.dropped_bytes;
 }
 
 Choice StrictPriority::choose(PacketPool &pool, Time now) {
     auto retry = never;
-    for (std::size_t place = 0; place < queues_.size(); ++place)
-        if (const auto id = queues_[place].take_if_due(pool, now, retry); id != no_packet) {
-            ++counters_[place].sent_packets;
-            counters_[place].sent_bytes += pool[id].size;
+    auto *counters = counters_.data();
+    for (auto &queue : queues_) {
+        if (const auto id = queue.take_if_due(pool, now, retry); id != no_packet) {
+            ++counters->sent_packets;
+            counters->sent_bytes += pool[id].size;
             return {id, never};
         }
+        ++counters;
+    }
     return {no_packet, retry};
 }
 
