@@ -41,6 +41,9 @@ PUBLIC: Mapping[str, tuple[str, ...]] = {
 }
 """Public modules by what they are for."""
 
+_ELSEWHERE = ("Demand", "Failure", "FailureScheme", "InputError", "KuijiaError", "Link", "SolverError")
+"""Names of `kuijia` that have their place on the pages of other modules."""
+
 
 def api_pages() -> Iterator[tuple[str, str]]:
     """Yield the places and texts of the pages."""
@@ -63,7 +66,8 @@ def api_pages() -> Iterator[tuple[str, str]]:
 
 
 def _page(name: str) -> str:
-    return f"# {name}\n\n```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n```\n"
+    elsewhere = f"   :exclude-members: {', '.join(_ELSEWHERE)}\n" if name == "kuijia" else ""
+    return f"# {name}\n\n```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n{elsewhere}```\n"
 
 
 def missing_modules() -> list[str]:

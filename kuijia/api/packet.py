@@ -27,7 +27,7 @@ from kuijia.api.packet_study import (
 from kuijia.api.progress import progress_line
 from kuijia.api.spelling import options_in_python, parsed, parsed_or_none, require_known
 from kuijia.api.table import Column, Table, Text, html_page, number, words
-from kuijia.api.topology import TopologyLike, load_topology
+from kuijia.api.topology import FileName, TopologyLike, load_topology
 from kuijia_base.manifest import python_versions
 from kuijia_base.option_values import whole_number
 from kuijia_base.output_folder import OutputFolder
@@ -152,7 +152,7 @@ def packet(  # noqa: PLR0913  # options are keywords
     *,
     load: OneOrMore[float] = 0.5,
     flows: int | None = None,
-    sizes: str | int | Path = "web-search",
+    sizes: FileName | int = "web-search",
     pattern: str = "random",
     at_once: bool = False,
     load_of: str | None = None,
@@ -168,7 +168,7 @@ def packet(  # noqa: PLR0913  # options are keywords
     rate: float | str | None = None,
     fabric_rate: float | str | None = None,
     delay: float | None = None,
-    faults: str | Path | None = None,
+    faults: FileName | None = None,
     min_timeout: float | None = None,
     first_timeout: float | None = None,
     handshake: bool = False,

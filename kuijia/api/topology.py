@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
+FileName: TypeAlias = str | Path
+
 TopologyLike: TypeAlias = "str | Path | core.Topology | nx.Graph[Any] | Frame"
 """A network in any form: a file or name, a topology, a graph of networkx, or a data frame of links."""
 

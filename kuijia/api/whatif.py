@@ -17,7 +17,7 @@ from kuijia.api.progress import progress_line
 from kuijia.api.solving import MOST_FAILURES, MOST_PARTS, announced
 from kuijia.api.spelling import Phrase, bad_option, in_python, parsed, parsed_or_none, require_known
 from kuijia.api.table import Column, Table, Text, html_page, share, words
-from kuijia.api.topology import Topology, TopologyLike, load_topology
+from kuijia.api.topology import FileName, Topology, TopologyLike, load_topology
 from kuijia.api.whatif_failures import TOPOLOGY, chosen_failures, chosen_probabilities, default_probabilities
 from kuijia.api.whatif_report import as_csv, as_json, summary
 from kuijia.api.whatif_study import (
@@ -205,7 +205,7 @@ def whatif(  # noqa: PLR0913  # options are keywords
     new_tunnels: bool = False,
     udp: bool = False,
     weighting: Weighting = "equal",
-    probabilities: str | Path | None = None,
+    probabilities: FileName | None = None,
     workers: int | None = None,
 ) -> WhatIf:
     """Return what every failure costs under every scheme.
