@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
-
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from kuijia_app.tables.stated_wiring import datapath_text
 from kuijia_base.errors import UnsoundError, quoted, shown
 from te_solver.topology import Topology
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 PortOfSwitch = tuple[int, int]
 """Datapath id and port number."""
@@ -27,6 +29,8 @@ def match_names(
     Raises:
         UnsoundError: there is no such assignment, or more than one.
     """
+    import networkx as nx  # noqa: PLC0415  # slow to import
+
     found: nx.Graph[int] = nx.Graph()
     found.add_nodes_from(switches)
     for cable in cables:
@@ -55,10 +59,12 @@ def match_names(
 
 
 def _assignments(wanted: nx.Graph[str], found: nx.Graph[int]) -> Iterator[dict[str, int]]:
+    from networkx.algorithms.isomorphism import GraphMatcher  # noqa: PLC0415  # slow to import
+
     def alike(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
         return one.get("given") == other.get("given")
 
-    matcher = nx.algorithms.isomorphism.GraphMatcher(wanted, found, node_match=alike)
+    matcher = GraphMatcher(wanted, found, node_match=alike)
     yield from map(dict, matcher.isomorphisms_iter())
 
 
