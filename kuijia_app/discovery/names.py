@@ -29,7 +29,7 @@ def match_names(
     Raises:
         UnsoundError: there is no such assignment, or more than one.
     """
-    import networkx as nx  # noqa: PLC0415  # slow to import, and help needs none
+    import networkx as nx  # noqa: PLC0415  # slow to import
 
     found: nx.Graph[int] = nx.Graph()
     found.add_nodes_from(switches)
@@ -59,7 +59,7 @@ def match_names(
 
 
 def _assignments(wanted: nx.Graph[str], found: nx.Graph[int]) -> Iterator[dict[str, int]]:
-    from networkx.algorithms.isomorphism import GraphMatcher  # noqa: PLC0415  # as above
+    from networkx.algorithms.isomorphism import GraphMatcher  # noqa: PLC0415  # slow to import
 
     def alike(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
         return one.get("given") == other.get("given")

@@ -9,7 +9,7 @@ from testbed.boxes.changes import Facts
 from testbed.boxes.inventory import Box, HostBox, SwitchBox
 from testbed.machine.ovs import Datapath
 from testbed.machine.versions import OLDEST_IPERF, OLDEST_OVS, dotted, is_older
-from testbed.network.mininet_network import HOST_MTU, LINK_MTU
+from testbed.network.mtu import HOST_MTU, LINK_MTU
 
 Cable = tuple[tuple[str, str], tuple[str, str]]
 Heard = Mapping[str, Mapping[str, Sequence[Sequence[str]]]]

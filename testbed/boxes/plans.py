@@ -22,7 +22,7 @@ from testbed.boxes.inventory import Box, HostBox, Inventory, SwitchBox
 from testbed.machine.ovs import Datapath
 from testbed.network.bridges import LAB_KEY, Bridge, Port, bridge_arguments
 from testbed.network.link_rates import port_capacity
-from testbed.network.mininet_network import HOST_MTU, LINK_MTU
+from testbed.network.mtu import HOST_MTU, LINK_MTU
 from testbed.network.network_options import NetworkOptions
 from testbed.network.queues import htb_commands, tag_filter_commands
 from testbed.network.site_commands import neighbours_at, own_address, site_commands

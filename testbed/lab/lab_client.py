@@ -15,7 +15,6 @@ from kuijia_base.errors import InputError, KuijiaError
 from testbed.lab.lab_order import SOCKET_NAME, Order
 from testbed.machine.commands import MODULES
 from testbed.machine.errors import TestbedError
-from testbed.machine.machine import require_mininet
 from testbed.machine.run_directory import ROOT, labs, owner_of
 from testbed.network.leftovers import remove_leftovers
 
@@ -47,13 +46,12 @@ def start_lab(order: Order, report: Callable[[str], None]) -> dict[str, Any]:
     """Start a lab in the background and return its status once it is up; `report` receives the progress.
 
     Raises:
-        InputError: a lab is up already, or this Python has no Mininet.
+        InputError: a lab is up already.
         LabRefusedError: the lab could not be brought up.
     """
     up = running_lab()
     if up is not None:
         raise InputError("lab", "", f"{up.name} is up already", "none; take it down with `kuijia lab down`")
-    require_mininet()
     service = subprocess.Popen(
         [sys.executable, "-m", "testbed.lab.lab_service"],
         cwd=MODULES,

@@ -181,13 +181,6 @@ def require_emulation() -> Machine:
     return machine
 
 
-def require_mininet() -> None:
-    """Raise InputError if this Python cannot import Mininet, without which a lab's modules cannot be imported."""
-    if mininet_version() is None:
-        problem = f"Mininet is not importable by Python {platform.python_version()}"
-        raise InputError("testbed", "", problem, _MININET)
-
-
 def mininet_version() -> str | None:
     """Return the version of Mininet's library without importing it, None if this Python cannot import it."""
     spec = importlib.util.find_spec("mininet")

@@ -22,14 +22,12 @@ from kuijia_app.tables.wiring import Wiring
 from te_solver.topology import Topology
 from testbed.machine.commands import find_program, run_batch, run_command, search_path
 from testbed.machine.network_namespace import disable_ipv6, network_of
+from testbed.network.mtu import HOST_MTU, LINK_MTU
 from testbed.network.names import bridge_name, host_name
 from testbed.network.site_commands import neighbours_at, own_address, site_commands
 
 _OPEN_FILES, _OPEN_FILES_BEFORE, _OPEN_FILES_PER_NODE = 16384, 256, 16
 _SHELL_STARTERS = ("mnexec", "env", "bash")
-HOST_MTU = 1500
-LINK_MTU = 1508
-"""MTU of a core link: a host's packet and two labels."""
 
 
 class LabMininet(Mininet):  # type: ignore[misc]  # Mininet has no types

@@ -49,7 +49,7 @@ from testbed.network.machine_objects import (
     remove_machine_objects,
     require_free_names,
 )
-from testbed.network.mininet_network import HOST_MTU, LINK_MTU, LabMininet
+from testbed.network.mtu import HOST_MTU, LINK_MTU
 from testbed.network.names import bridge_name, host_interface, host_name, port_name
 from testbed.network.network_options import NetworkOptions
 from testbed.network.queue_counters import QueueCounters, read_queue_counters
@@ -304,6 +304,9 @@ class Network:
         return [MachineObject("bridge", bridge.name) for bridge in self._bridges] + ports
 
     def _start_mininet(self, undo: ExitStack) -> None:
+        # Computed experiments import this module, also where Python does not see Mininet.
+        from testbed.network.mininet_network import LabMininet  # noqa: PLC0415  # see above
+
         mininet = LabMininet(self.topology, self.wiring)
         undo.callback(mininet.stop)
         undo.callback(self._delete_cables)

@@ -15,7 +15,7 @@ from kuijia.cli.controller import configure
 from kuijia_base.errors import InputError
 from tests.packaging.project_lists import ROOT
 
-FOLDER = ROOT / "packaging" / "systemd"
+FOLDER = ROOT / "deploy" / "systemd"
 UNIT = FOLDER / "kuijia-controller.service"
 PROGRAM = "/opt/kuijia/bin/kuijia"
 

@@ -7,7 +7,7 @@ import pytest
 
 from kuijia_base.errors import InputError
 from testbed.machine import machine as machine_module
-from testbed.machine.machine import _QDISCS, PACKAGE_OF, Machine, examine_machine, require_emulation, require_mininet
+from testbed.machine.machine import _QDISCS, PACKAGE_OF, Machine, examine_machine, require_emulation
 from testbed.network.machine_objects import interfaces
 
 ABLE = Machine(
@@ -108,9 +108,3 @@ def test_the_probes_leave_no_interface_behind_and_find_the_queues() -> None:
     assert found.obstacles == []
     assert found.qdiscs["htb"]
     assert interfaces() == before
-
-
-def test_without_mininet_no_lab_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_module, "mininet_version", lambda: None)
-    with pytest.raises(InputError, match=r"^testbed: Mininet is not importable by Python 3\.[0-9.]+, expected the "):
-        require_mininet()
