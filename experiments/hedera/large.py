@@ -17,7 +17,7 @@ from kuijia_base.text import parse_whole
 
 _PORTS, _QUICK_PORTS = 32, 8
 _PACKET_PORTS, _QUICK_PACKET_PORTS = 16, 4
-_SECONDS, _QUICK_SECONDS = 20.0, 2.0
+_SECONDS, _QUICK_SECONDS = 5.0, 2.0
 _ROUNDS = 10
 """Rounds of the scheduler in a run in packets."""
 _FEWEST_PORTS, _MOST_PORTS = 4, 64

@@ -15,6 +15,7 @@ from hedera.elephant_schedule import ElephantSchedule
 from hedera.flows import TCP, FlowKey
 from hedera.placement.registry import make_placement
 from hedera.tables import Routing
+from simulator.packet.faults import with_rates
 from simulator.packet.flows import ENDLESS, Flows
 from simulator.packet.queues import Fifo
 from simulator.packet.scenario import Setting
@@ -41,7 +42,11 @@ class PacketNetwork:
         sites = centre.wiring.sites
         names = [site.name for site in sites]
         queueing = Fifo(limit=round(1000 * options.buffer))
-        network = of_graph(centre.topology, names, queueing, delay=1e-6 * options.delay)
+        hosts = np.flatnonzero(~centre.fabric.inner).tolist()
+        network = with_rates(
+            of_graph(centre.topology, names, queueing, delay=1e-6 * options.delay),
+            dict.fromkeys(hosts, options.host_part * nic_rate),
+        )
         routing = Routing(centre)
         self.simulation = Simulation(network, [], Setting(seed=seed))
         self.keys: list[FlowKey] = []

@@ -27,12 +27,14 @@ class PacketOptions:
         delay: microseconds of each cable, with the switch or host at its end.
         tcp: congestion control.
         message_delay: milliseconds of a message between scheduler and switch, one way.
+        host_part: share of its cable at which a host sends and receives.
     """
 
     buffer: float = 128.0
     delay: float = 20.0
     tcp: str = Congestion.CUBIC.value
     message_delay: float = 1.0
+    host_part: float = 1.0
 
     @property
     def transport(self) -> Tcp:

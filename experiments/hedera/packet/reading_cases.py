@@ -46,6 +46,9 @@ READINGS: Mapping[str, PacketReading] = {
     "round trips of 60 us": PacketReading(options=PacketOptions(delay=5)),
     "round trips of 2.4 ms": PacketReading(options=PacketOptions(delay=200)),
     "one at a time, 2.4 ms, 16 KB": PacketReading(at_once=1, options=PacketOptions(buffer=16, delay=200)),
+    "hosts at .6 of their cables": PacketReading(options=PacketOptions(host_part=0.6)),
+    "hosts at .4 of their cables": PacketReading(options=PacketOptions(host_part=0.4)),
+    "one, same order, hosts at .7": PacketReading(at_once=1, order="same", options=PacketOptions(host_part=0.7)),
     "NewReno": PacketReading(options=PacketOptions(tcp="newreno")),
 }
 """Readings by their names in tables."""
