@@ -22,9 +22,9 @@ from tests.fuzz.targets import CaseTarget
 _MOST_OPTIONS = 4
 _LARGEST_LEGAL = 999
 
-_WORK: Mapping[str, Sequence[str]] = {
+WORK: Mapping[str, Sequence[str]] = {
     "solve": ("kuijia.cli.solve._plan",),
-    "whatif": ("kuijia.cli.whatif_contenders.contenders",),
+    "whatif": ("kuijia.cli.whatif._contenders",),
     "packet": ("kuijia.cli.packet._results",),
     "crosscheck": ("kuijia.cli.crosscheck.cross_check",),
     "controller": ("kuijia.cli.controller.run_application",),
@@ -147,7 +147,7 @@ class ArgumentsTarget(CaseTarget):
 
     def run(self, arguments: Sequence[str]) -> None:
         with ExitStack() as stack:
-            for name in _WORK.get(self._verb, ()):
+            for name in WORK.get(self._verb, ()):
                 stack.enter_context(mock.patch(name, side_effect=WorkBeginsError("work begins")))
             run_command(arguments)
 

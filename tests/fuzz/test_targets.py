@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -10,6 +11,7 @@ from kuijia.cli.verbs import VERBS
 from kuijia_base.errors import InputError
 from te_solver.demands_file import DEMAND_FORMATS
 from te_solver.topology_file import TOPOLOGY_FORMATS
+from tests.fuzz.commands import WORK
 from tests.fuzz.contract import random_of
 from tests.fuzz.file_target import LARGEST, FileTarget
 from tests.fuzz.registry import all_targets, chosen_targets
@@ -26,6 +28,11 @@ def test_every_format_of_topologies_and_demands_has_a_target() -> None:
 
 def test_the_arguments_of_every_verb_have_a_target() -> None:
     assert {f"arguments:{verb}" for verb in VERBS} <= CASE_TARGETS.keys()
+
+
+@pytest.mark.parametrize("place", [place for places in WORK.values() for place in places])
+def test_the_work_of_every_verb_begins_where_its_target_stops(place: str) -> None:
+    assert callable(resolve_name(place))
 
 
 @pytest.mark.parametrize("name", FILE_TARGETS)
