@@ -169,10 +169,11 @@ def _of_row(place: str, row: tuple[Any, ...]) -> Demand:
 def _demand(place: str, source: object, target: object, rate: object, priority: object = 0) -> Demand:
     cells = {"rate": rate, "priority": priority}
     found = {name: number_in(cells, name, place, "demands") for name in cells}
-    if found["priority"] != int(found["priority"] or 0):
+    level = found["priority"] or 0.0
+    if not level.is_integer():
         raise InputError("demands", place, f"priority {priority}", "a whole number, zero or more")
     try:
-        return Demand(str(source), str(target), float(found["rate"] or 0), int(found["priority"] or 0))
+        return Demand(str(source), str(target), found["rate"] or 0.0, int(level))
     except UnsoundError as error:
         raise InputError("demands", place, error.problem, error.expected) from error
 

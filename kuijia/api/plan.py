@@ -15,6 +15,7 @@ from kuijia.api.solving import DEFAULT_SOLVER, DEFAULT_TUNNELS, MOST_FAILURES, M
 from kuijia.api.spelling import in_python, parsed, parsed_or_none, require_known
 from kuijia.api.table import Column, Table, Text, html_page, share, words
 from kuijia.api.topology import Topology, TopologyLike, load_topology
+from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import require_installed
 from kuijia_base.option_values import whole_number
 from kuijia_base.picture_file import LIBRARY
@@ -145,7 +146,11 @@ PlanLike = core.Plan | str | Path
 
 def load_plan(source: PlanLike) -> Plan:
     """Return the plan in a JSON file, as `Plan.save` and `kuijia solve -o` write it; raises InputError."""
-    return Plan.of(source if isinstance(source, core.Plan) else load_core_plan(Path(source)))
+    if isinstance(source, core.Plan):
+        return Plan.of(source)
+    if not isinstance(source, str | Path):
+        raise InputError("plan", "", f"{quoted(type(source).__name__)} is no plan", "a plan or its file")
+    return Plan.of(load_core_plan(Path(source)))
 
 
 def solve(  # noqa: PLR0913  # options are keywords

@@ -72,11 +72,15 @@ class Table:
         return replace(self, rows=self.rows[:rows])
 
     def sort(self, column: str, *, ascending: bool = False) -> Table:
-        """Return the table with its rows sorted by a column, the largest first; raises KeyError for an unknown one."""
+        """Return the table sorted by a column, the largest first and empty cells last; raises KeyError without it."""
         if column not in self.heads:
             raise KeyError(column)
         place = self.heads.index(column)
-        return replace(self, rows=tuple(sorted(self.rows, key=lambda row: row[place], reverse=not ascending)))
+
+        def order(row: tuple[Any, ...]) -> tuple[bool, Any]:
+            return (row[place] is None) == ascending, 0 if row[place] is None else row[place]
+
+        return replace(self, rows=tuple(sorted(self.rows, key=order, reverse=not ascending)))
 
     def text(self) -> str:
         """Return the whole table as aligned text."""

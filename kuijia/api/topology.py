@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
@@ -136,14 +137,23 @@ def _of_graph(graph: nx.Graph[Any], draft: NetworkDraft) -> core.Topology:
     names = {node: str(node) for node in graph.nodes}
     for node, attributes in graph.nodes(data=True):
         draft.add_node(names[node])
-        if "pos" in attributes:
-            draft.put_node(names[node], *(str(float(each)) for each in tuple(attributes["pos"])[:2]))
+        east, north = _place(attributes.get("pos"))
+        draft.put_node(names[node], east, north)
     for a, b, attributes in graph.edges(data=True):
         place = f"edge {names[a]}-{names[b]}"
         given = {key: value for key, value in attributes.items() if value is not None}
         capacity, delay = (number_in(given, key, place, _GRAPH) for key in ("capacity", "delay"))
         draft.add_edge(names[a], names[b], _known(capacity), delay or 0.0, directed=graph.is_directed(), place=place)
     return draft.topology()
+
+
+def _place(position: object) -> tuple[str | None, str | None]:
+    """Return the two numbers of a node's place in pictures; anything else is no place."""
+    try:
+        numbers = [float(each) for each in position] if isinstance(position, Iterable) else []
+    except (TypeError, ValueError):
+        numbers = []
+    return (str(numbers[0]), str(numbers[1])) if len(numbers) == 2 else (None, None)
 
 
 def _of_frame(frame: Frame, draft: NetworkDraft) -> core.Topology:

@@ -338,7 +338,11 @@ def _distinct(schemes: str | Sequence[str | FailureScheme] | None) -> tuple[str 
 def _failures(which: Failures, topology: Topology, sample: int | None, seed: int) -> tuple[Failure, ...]:
     if isinstance(which, str | Path):
         return chosen_failures(str(which), topology, sample, parsed("seed", seed, whole_number(0)))
-    found = [each if isinstance(each, Failure) else _of_link(each) for each in which]
+    listed: object = which
+    if not isinstance(listed, Iterable):
+        problem = f"found {quoted(type(listed).__name__)}"
+        raise bad_option("failures", problem, "names such as 'links', a CSV file, or a list of failures")
+    found = [each if isinstance(each, Failure) else _of_link(each) for each in listed]
     if not found:
         raise bad_option("failures", "nothing fails", "at least one failure")
     for each in found:

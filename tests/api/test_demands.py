@@ -35,6 +35,7 @@ def test_demands_are_saved_as_csv_and_read_again(tmp_path: Path) -> None:
         ([("s1", "s9", 1)], "demands:[0]: unknown node 's9', expected a node of fig1"),
         ([("s1", "s4", "much")], "demands:[0]: rate 'much' is not a number, expected a number"),
         ([("s1", "s4", 1, 0.5)], "demands:[0]: priority 0.5, expected a whole number, zero or more"),
+        ([("s1", "s4", 1, float("nan"))], "demands:[0]: priority nan, expected a whole number, zero or more"),
         ([("s1", "s1", 1)], "demands:[0]: a demand from 's1' to itself, expected two different nodes"),
         (
             [("s1", "s4", 1), ("s1", "s4", 2)],

@@ -168,6 +168,17 @@ def test_a_long_table_shows_its_first_rows_and_says_how_many_are_left() -> None:
         table.sort("colour")
 
 
+def test_a_table_is_sorted_with_empty_cells_last() -> None:
+    table = kuijia.Table.of(kuijia.solve("fig1").table("links").columns[:1], [(2,), (None,), (3,)])
+    assert [row[0] for row in table.sort("source")] == [3, 2, None]
+    assert [row[0] for row in table.sort("source", ascending=True)] == [2, 3, None]
+
+
+def test_a_plan_of_another_type_is_refused_in_one_line() -> None:
+    with pytest.raises(kuijia.InputError, match=r"^plan: 'int' is no plan, expected a plan or its file$"):
+        kuijia.load_plan(3)  # type: ignore[arg-type]
+
+
 def test_names_cannot_break_a_page() -> None:
     plan = kuijia.solve(nx.Graph([("<b>", "&")]), [("<b>", "&", 5)])
     assert '<td style="text-align:left">&lt;b&gt;</td>' in plan._repr_html_()

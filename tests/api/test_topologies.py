@@ -36,6 +36,13 @@ def test_a_cable_of_a_graph_goes_both_ways_and_gaps_are_noted() -> None:
     assert network.notes == ("1 of 3 edges without a capacity: 50 Mbit/s assumed",)
 
 
+@pytest.mark.parametrize("place", [None, "here", (1.0,), (1.0, 2.0, 3.0), ("a", "b")])
+def test_a_node_without_two_coordinates_has_no_place(place: object) -> None:
+    graph = triangle()
+    graph.nodes["a"]["pos"] = place
+    assert kuijia.load_topology(graph).positions == {}
+
+
 def test_a_directed_graph_goes_one_way_and_comes_back() -> None:
     graph: nx.DiGraph[Any] = nx.DiGraph()
     graph.add_edge(1, 2, capacity=5.0, delay=0.5)

@@ -132,6 +132,7 @@ def test_a_study_is_saved_with_its_report(both: kuijia.WhatIf, tmp_path: Path) -
         ({"schemes": ["kuijia", KuijiaScheme()]}, "option:schemes: two are called kuijia, expected different names"),
         ({"tunnels": 2}, "option:tunnels: the plan has its tunnels and rates, expected plan without tunnels"),
         ({"failures": "ducts"}, "option:failures: 'ducts' is unknown, expected links, pairs, nodes or a CSV file"),
+        ({"failures": 5}, "option:failures: found 'int', expected names such as 'links', a CSV file, or a list of"),
         ({"failures": [("s1", "s9")]}, "option:failures: there is no link between 's1' and 's9', expected a link of"),
         ({"failures": ["s1-s2"]}, "option:failures: found 's1-s2', expected failures, or links such as ('s2', 's4')"),
         (
