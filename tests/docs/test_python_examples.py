@@ -38,6 +38,5 @@ def test_examples_print_what_the_page_says(page: Path, tmp_path: Path, monkeypat
 
 
 def test_the_pages_on_libraries_have_examples() -> None:
-    assert {"te_solver.md", "schemes.md", "flow_model.md", "hedera.md", "packet_model.md", "packet_traffic.md"} <= {
-        page.name for page in WITH_EXAMPLES
-    }
+    libraries = {"te_solver.md", "schemes.md", "flow_model.md", "hedera.md", "packet_model.md", "packet_traffic.md"}
+    assert {"python.md", *libraries} <= {page.name for page in WITH_EXAMPLES}
