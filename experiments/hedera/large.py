@@ -18,6 +18,7 @@ from kuijia_base.text import parse_whole
 _PORTS, _QUICK_PORTS = 32, 8
 _PACKET_PORTS, _QUICK_PACKET_PORTS = 16, 4
 _SECONDS, _QUICK_SECONDS = 5.0, 2.0
+_SECONDS_WITHIN = (0.01, 600.0)
 _ROUNDS = 10
 """Rounds of the scheduler in a run in packets."""
 _FEWEST_PORTS, _MOST_PORTS = 4, 64
@@ -35,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--seconds",
-        type=positive_number,
+        type=positive_number_within(*_SECONDS_WITHIN, "{:g} to {:g} seconds".format(*_SECONDS_WITHIN)),
         metavar="S",
         help="with --backend packet: seconds that are simulated, with ten rounds of the scheduler"
         f" (default: {_SECONDS:g}, with --quick {_QUICK_SECONDS:g})",

@@ -126,8 +126,8 @@ def figures_of(workload: Workload, history: History, window: tuple[float, float]
     }
     return {
         "goodput": history.mean_goodput(*window),
-        "moves per round": float(np.mean(history.moves)),
-        "elephants per round": float(np.mean(history.elephants)),
+        "moves per round": float(np.mean(history.moves or [0])),
+        "elephants per round": float(np.mean(history.elephants or [0])),
         "finished": int(done.sum()),
         "mean seconds": {name: float(seconds[which].mean()) for name, which in of_class.items() if which.any()},
     }

@@ -23,6 +23,7 @@ from hedera.fat_tree import FatTree
 from hedera.placement.ecmp import hashed_labels
 from hedera.placement.interface import Placement
 from hedera.scheduling_round import ELEPHANT, Poll, SchedulingRound
+from kuijia_base.errors import InputError
 from simulator.flow_sizes.published import find_flow_sizes
 from simulator.packet.flows import Flows, Path
 from simulator.packet.queues import Fifo
@@ -64,6 +65,8 @@ def run_arrivals(ready: None, case: ArrivalCase) -> dict[str, Any]:
     tree = FatTree(case.ports, NIC_RATE)
     sizes = larger(find_flow_sizes(case.flow_sizes), case.flow_sizes)
     workload = arriving(tree, sizes, case.load, case.end, case.seed)
+    if not workload.flows:
+        raise InputError("option", "--seconds", f"no flow begins in {case.end:g} s", "a longer time, or a larger load")
     played = _Arrivals(case, tree, workload)
     window = case.end / 5, case.end
     history = played.play(window[0])
@@ -120,7 +123,7 @@ class _Arrivals:
             arrived.append(8e-6 * float(simulation.flow_results().goodput.sum()))
         goodput = [arrived[0] / begin, (arrived[1] - arrived[0]) / (end - begin)]
         finished = simulation.flow_results().finished
-        return History(workload.start, finished, end, [0.0, begin], goodput, self._moves or [0], self._elephants or [0])
+        return History(workload.start, finished, end, [0.0, begin], goodput, self._moves, self._elephants)
 
     def counts(self) -> dict[str, int]:
         results = self._simulation.flow_results()

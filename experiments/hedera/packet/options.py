@@ -8,12 +8,18 @@ from dataclasses import dataclass
 from experiments.registry import defaults_of
 from experiments.sweep.workers import refuse_workers
 from kuijia_base.errors import InputError
-from kuijia_base.option_values import positive_number
+from kuijia_base.option_values import positive_number_within
 from simulator.packet.transports import Congestion, Tcp
 
 _CONTROLS = (Congestion.CUBIC, Congestion.NEW_RENO)
 _INITIAL_WINDOW = 3
 """Segments: Linux had RFC 3390's window until 2011."""
+
+_BUFFERS = (1.5, 1e6)
+"""KB: a full packet must fit."""
+
+_DELAYS, _MESSAGE_DELAYS = (1e-3, 1e6), (1e-3, 1e4)
+"""Microseconds and milliseconds."""
 
 NAMES = ("switch_buffer", "cable_delay", "tcp", "message_delay")
 
@@ -49,14 +55,14 @@ def configure_packets(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("hedera experiments with --backend packet")
     group.add_argument(
         "--switch-buffer",
-        type=positive_number,
+        type=positive_number_within(*_BUFFERS, "{:g} to {:g} KB".format(*_BUFFERS)),
         default=_DEFAULT.buffer,
         metavar="KB",
         help="queue at each output of a switch (default: %(default)g, a port's part of a commodity switch's memory)",
     )
     group.add_argument(
         "--cable-delay",
-        type=positive_number,
+        type=positive_number_within(*_DELAYS, "{:g} to {:g} microseconds".format(*_DELAYS)),
         default=_DEFAULT.delay,
         metavar="US",
         help="microseconds of each cable with what is at its end, 12 of them in a round trip (default: %(default)g)",
@@ -69,7 +75,7 @@ def configure_packets(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--message-delay",
-        type=positive_number,
+        type=positive_number_within(*_MESSAGE_DELAYS, "{:g} to {:g} milliseconds".format(*_MESSAGE_DELAYS)),
         default=_DEFAULT.message_delay,
         metavar="MS",
         help="milliseconds of a message between scheduler and switch, one way (default: %(default)g)",

@@ -236,6 +236,18 @@ def test_options_of_packets_are_refused_elsewhere(given: tuple[str, str]) -> Non
         refuse_packet_options(parsed(*given), "emulation")
 
 
+@pytest.mark.parametrize(
+    "given",
+    [("--switch-buffer", "1"), ("--cable-delay", "1e30"), ("--message-delay", "0"), ("--switch-buffer", "1e300")],
+)
+def test_values_that_cannot_be_simulated_are_refused(
+    given: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parsed(*given)
+    assert f"argument {given[0]}" in capsys.readouterr().err
+
+
 def test_addresses_are_those_of_the_paper() -> None:
     network = PacketNetwork(ECMP, 4, SLOW, 1.0, OPTIONS, seed=1)
     network.add([(0, 5)], [20000], [0.0])
@@ -269,6 +281,11 @@ def test_arriving_flows_in_packets_are_told_beside_the_flow_model(tmp_path: Path
     (exhibit,) = exhibits_of_large(data)
     assert [line.label for line in exhibit.lines][:2] == ["ecmp, packet", "ecmp, flow"]
     assert exhibit.backend == "packet"
+
+
+def test_a_time_in_which_no_flow_begins_is_refused() -> None:
+    with pytest.raises(InputError, match="no flow begins"):
+        run_arrivals(None, replace(arrivals(ECMP), load=1e-6))
 
 
 def test_a_ramp_of_the_flow_model_is_refused_in_packets(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
