@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from typing import NoReturn
@@ -11,6 +12,10 @@ from typing import NoReturn
 from kuijia_app.framework.ending import end_process
 from kuijia_app.framework.listening import require_free, require_usable
 from kuijia_app.framework.tls import TlsFiles
+from kuijia_base.extras import UnfitSystemError
+
+if sys.platform == "win32":
+    raise UnfitSystemError("controllers do not run on Windows, which lacks their signals")
 
 _LOG = logging.getLogger(__name__)
 
