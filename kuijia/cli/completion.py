@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 from kuijia.cli.parsers import actions_of, all_parsers, whole_parser
@@ -53,5 +54,5 @@ def _experiments() -> list[str]:
     return [each.name for each in all_experiments()]
 
 
-def _complete_by(action: argparse.Action, way: dict[str, str]) -> None:
+def _complete_by(action: argparse.Action, way: Mapping[str, object]) -> None:
     action.complete = way  # type: ignore[attr-defined]  # shtab reads it
