@@ -1,4 +1,4 @@
-"""Compares the emulation with the fluid model: every point of the loss figures, from the same runs; pure."""
+"""Compares the emulation with a model of it: every point of the loss figures, from the same runs; pure."""
 
 from __future__ import annotations
 
@@ -14,9 +14,14 @@ TOLERANCE = 3.0
 
 _JUDGED = ("tcp", "udp")
 
+MODELS = {"flow": ("flow model", "the fluid model"), "packet": ("packet simulator", "the packet simulator")}
+"""Backends to compare with: their names in bars and in titles."""
+
 
 def agreement(emulated: Sequence[Result], computed: Sequence[Result]) -> Exhibit | None:
     """Return emulated minus computed losses; None when the backends have no case in common."""
+    backend = computed[0].backend if computed else "flow"
+    model, titled = MODELS[backend]
     measured, modelled = ({case_of(run): run for run in runs if not run.invalid} for runs in (emulated, computed))
     common = sorted(measured.keys() & modelled.keys())
     demands = sorted({case.demand for case in common})
@@ -33,7 +38,7 @@ def agreement(emulated: Sequence[Result], computed: Sequence[Result]) -> Exhibit
             lines.append(Line(label, points))
         if whose.traffic in _JUDGED:
             checks += [
-                Check(f"{label}, at demand {point.x}: emulation less flow model", point.value, -TOLERANCE, TOLERANCE)
+                Check(f"{label}, at demand {point.x}: emulation less {model}", point.value, -TOLERANCE, TOLERANCE)
                 for point in points
                 if point.value is not None
             ]
@@ -41,9 +46,9 @@ def agreement(emulated: Sequence[Result], computed: Sequence[Result]) -> Exhibit
         return None
     return Exhibit(
         "agreement",
-        "loss on switches less loss in the fluid model",
+        f"loss on switches less loss in {titled}",
         "Emulation and model",
-        "emulation less flow",
+        f"emulation less {backend}",
         AXIS,
         "percentage points",
         tuple(lines),
@@ -56,6 +61,6 @@ def agreement(emulated: Sequence[Result], computed: Sequence[Result]) -> Exhibit
 
 
 def _gap(whose: LossLine, measured: Result, modelled: Result) -> float | None:
-    """Return how much more one run loses on switches than in the model."""
+    """Return how much more one run loses on switches than in a model."""
     seen, said = whose.loss(measured), whose.loss(modelled)
     return None if seen is None or said is None else seen - said

@@ -52,7 +52,7 @@ _QUICK_UDP = Timing(warmup=1, before=1.5, settle=0.5, after=2, interval=0.2, obs
 _OVERHEAD_SECONDS = 10.0
 """Seconds of a run beside its traffic: calibrating, looking for flows, starting and ending them."""
 
-_LAYOUTS: dict[Traffic, str] = {"tcp": PLAIN, "udp": PLAIN, "priorities": "four"}
+LAYOUTS: dict[Traffic, str] = {"tcp": PLAIN, "udp": PLAIN, "priorities": "four"}
 
 
 def timing_of(case: Case, *, quick: bool) -> Timing:
@@ -78,7 +78,7 @@ class BenchKey:
 
     @classmethod
     def of(cls, case: Case) -> BenchKey:
-        return cls(_LAYOUTS[case.traffic], case.demand, case.scheme, case.repetition)
+        return cls(LAYOUTS[case.traffic], case.demand, case.scheme, case.repetition)
 
 
 class Bench:
@@ -121,7 +121,7 @@ class Bench:
         options = LabOptions(
             scheme=case.scheme,
             slot_count=settings.slots,
-            layout=_LAYOUTS[case.traffic],
+            layout=LAYOUTS[case.traffic],
             framework=settings.framework,
             network=NetworkOptions(buffer_packets=BUFFER_PACKETS),
         )

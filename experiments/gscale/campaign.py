@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from experiments.gscale.bench import SENDING, BenchKey, expected_seconds, timing_of
 from experiments.gscale.cases import Case, stored_case
@@ -68,16 +68,17 @@ class CampaignOutcome:
 class Campaign:
     """Cases to be measured into a folder."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # all by name, and most callers leave the last ones out
         self,
         cases: Iterable[Case],
         settings: Settings,
         output: OutputFolder,
-        open_bench: OpenBench,
+        open_bench: OpenBench | None,
         progress: Progress,
         clock: Callable[[], float] = time.time,
         *,
         private_entries: bool = False,
+        told: Callable[[Case], Mapping[str, Any]] | None = None,
     ) -> None:
         """Read the results that the folder already holds.
 
@@ -86,10 +87,11 @@ class Campaign:
             settings: settings of the results.
             output: folder of existing and new results.
             open_bench: opens a place to measure in for all cases that share a key with the given one; it receives a
-                progress callback.
+                progress callback. None if results are made elsewhere, for `keep`.
             progress: shows the state of the campaign.
             clock: seconds since the epoch.
             private_entries: True if flows have their own entries instead of being hashed.
+            told: returns the `timing` and `sending` that manifests have; by default the emulation's.
 
         Raises:
             InputError: the file of a case is no result, or was measured with other settings.
@@ -101,23 +103,37 @@ class Campaign:
         self._progress = progress
         self._clock = clock
         self._private_entries = private_entries
+        self._told = told
         self._results = {case: result for case in self._cases if (result := self._result_in_folder(case)) is not None}
         self._attempts = _read_log(output)
         self._given_up: dict[Case, str] = {}
         self._spent = self._expected = 0.0
 
     def run(self) -> CampaignOutcome:
-        """Measure the missing cases, after removing files that killed processes left half written.
+        """Measure the missing cases.
 
         Raises:
             InputError: a file cannot be written, or the machine cannot run an emulation.
         """
+        for group in _by_bench(self.missing()):
+            self._measure_group(group)
+        return self.outcome()
+
+    def missing(self) -> Sequence[Case]:
+        """Return the cases without a result, after removing files that killed processes left half written."""
         remove_partial_files(self._output.path)
         missing = [case for case in self._cases if case not in self._results]
         if len(missing) < len(self._cases):
             self._progress.say(f"{len(self._cases) - len(missing)} of {len(self._cases)} runs exist already")
-        for group in _by_bench(missing):
-            self._measure_group(group)
+        return missing
+
+    def keep(self, case: Case, result: Result) -> None:
+        """Write a valid result that was made elsewhere."""
+        self._save(case, result)
+        self._results[case] = result
+
+    def outcome(self) -> CampaignOutcome:
+        """Return the results until now."""
         return CampaignOutcome(
             tuple(self._results[case] for case in self._cases if case in self._results),
             {case.name: reason for case, reason in self._given_up.items()},
@@ -125,6 +141,7 @@ class Campaign:
 
     def _measure_group(self, group: Sequence[Case]) -> None:
         """Measure cases that share a bench, opening a new bench after each failure."""
+        assert self._open_bench is not None, "a place to measure in"
         failures: Counter[Case] = Counter()
         waiting = list(group)
         while waiting:
@@ -195,7 +212,7 @@ class Campaign:
         result = load_result(path)
         stored_case(result, path)
         settings = self._settings
-        manifest, told = result.manifest, result.manifest.get("settings", {})
+        manifest, before = result.manifest, result.manifest.get("settings", {})
         plan = plan_of(case, settings.capacity, settings.seed)
         wanted: dict[str, tuple[object, object]] = {
             "backend": (result.backend, settings.backend),
@@ -207,12 +224,16 @@ class Campaign:
                 result.parameters,
                 parameters_of(case, plan, private_entries=self._private_entries),
             ),
-            **{name: (told.get(name), getattr(settings, name)) for name in ("quick", "slots", "framework")},
+            **{name: (before.get(name), getattr(settings, name)) for name in ("quick", "slots", "framework")},
         }
-        if settings.backend == "emulation":
-            timing = asdict(timing_of(case, quick=settings.quick))
-            wanted["timing"] = (timing_told(manifest.get("timing")), timing_told(timing))
-            wanted["sending"] = (manifest.get("sending"), asdict(SENDING))
+        told_now: Mapping[str, Any] = {}
+        if self._told is not None:
+            told_now = self._told(case)
+        elif settings.backend == "emulation":
+            told_now = {"timing": asdict(timing_of(case, quick=settings.quick)), "sending": asdict(SENDING)}
+        if told_now:
+            wanted["timing"] = (timing_told(manifest.get("timing")), timing_told(told_now["timing"]))
+            wanted["sending"] = (manifest.get("sending"), told_now["sending"])
         for key, (had, value) in wanted.items():
             if had != value:
                 raise InputError(path, key, f"was measured with {had}", f"{value}, as asked for now, or another folder")

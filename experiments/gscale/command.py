@@ -10,13 +10,16 @@ from collections.abc import Sequence
 
 from experiments.gscale.cases import EXPERIMENT, Traffic
 from experiments.gscale.choice import cases_from, configure
+from experiments.measuring.packet_options import CONDITION_DEFAULTS
 from experiments.registry import Outcome, Runner, Settings, experiment
 from experiments.results.exhibit import Exhibit
 from experiments.results.stored_files import StoredFile
+from experiments.sweep.workers import refuse_workers, workers_from
+from kuijia_base.errors import InputError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 
-_ALL = ("emulation", "flow", "boxes")
+_ALL = ("emulation", "flow", "packet", "boxes")
 _SINGLE: tuple[Traffic, ...] = ("tcp", "udp")
 _EXPERIMENTS: tuple[tuple[str, int, str, str, tuple[str, ...], tuple[Traffic, ...]], ...] = (
     ("fig10", 100, "Figure 10", "throughput loss of TCP flows that a failure affects directly", _ALL, ("tcp",)),
@@ -46,12 +49,28 @@ def _runner(name: str, traffics: Sequence[Traffic]) -> Runner:
         # Measuring code takes seconds to import; listing the experiments must not need it.
         from experiments.gscale.exhibits import MAKERS  # noqa: PLC0415  # slow to import: NumPy
         from experiments.gscale.grid_run import run_grid  # noqa: PLC0415  # slow to import: matplotlib
+        from experiments.gscale.measure import Means  # noqa: PLC0415  # slow to import: the simulator
+        from experiments.measuring.packet_run import conditions_from  # noqa: PLC0415  # slow to import: the simulator
 
         names = tuple(each for each in MAKERS if name == EXPERIMENT or f"{each}-".startswith(f"{name}-"))
         cases = cases_from(args, traffics)
-        return run_grid(name, names, cases, settings, output, progress, private_entries=args.private_entries)
+        if settings.backend == "packet":
+            means = Means(args.private_entries, conditions_from(args), workers_from(args))
+        else:
+            _refuse_conditions(args, settings.backend)
+            means = Means(args.private_entries)
+        return run_grid(name, names, cases, settings, output, progress, means)
 
     return run
+
+
+def _refuse_conditions(args: argparse.Namespace, backend: str) -> None:
+    """Raise InputError for an option that only the packet simulator heeds."""
+    for name, default in CONDITION_DEFAULTS.items():
+        if getattr(args, name) != default:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError("option", option, f"changes nothing in {args.experiment} on {backend}", "--backend packet")
+    refuse_workers(args, f"{args.experiment} on {backend} is not a sweep", [f"{args.experiment} --backend packet"])
 
 
 def _read(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:
@@ -68,7 +87,8 @@ for _name, _order, _reproduces, _title, _backends, _traffics in _EXPERIMENTS:
         reproduces=_reproduces,
         backends=_backends,
         configure=configure,
-        heeds=("schemes",),
+        sweeps=True,
+        heeds=("schemes", *CONDITION_DEFAULTS),
         order=_order,
         reader=_read if _name == EXPERIMENT else None,
         caveat=_CAVEAT if _name in _READ else "",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from experiments.gscale.cases import Case
 from experiments.gscale.exhibits import exhibits_of
-from experiments.gscale.measure import measure
+from experiments.gscale.measure import Means, measure
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from kuijia_base.output_folder import OutputFolder
@@ -20,15 +20,14 @@ def run_grid(
     settings: Settings,
     output: OutputFolder,
     progress: Progress,
-    *,
-    private_entries: bool,
+    means: Means,
 ) -> Outcome:
     """Measure the cases without a valid result in the folder, then write the named exhibits of all cases.
 
     Raises:
         InputError: as `measure` raises it.
     """
-    outcome = measure(cases, settings, output, progress, private_entries=private_entries)
+    outcome = measure(cases, settings, output, progress, means)
     exhibits = exhibits_of(outcome.results, names)
     failures = (f"{name}: {reason}" for name, reason in outcome.given_up.items())
     return write_exhibits(experiment, exhibits, settings, output, failures)

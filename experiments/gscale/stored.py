@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from experiments.gscale.aggregates import aggregates_of
-from experiments.gscale.agreement import agreement
+from experiments.gscale.agreement import MODELS, agreement
 from experiments.gscale.cases import stored_case
 from experiments.gscale.exhibits import exhibits_of
 from experiments.gscale.scenario import plan_of
@@ -15,7 +15,7 @@ from experiments.results.stored_files import StoredFile
 
 
 def exhibits_of_files(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:
-    """Return the exhibits of each backend, and their agreement where a folder has both.
+    """Return the exhibits of each backend, and their agreement with the emulation's where a folder has it.
 
     Raises:
         InputError: a result is no case of the evaluation, or runs were not measured alike.
@@ -25,9 +25,10 @@ def exhibits_of_files(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:
         _refuse_strange(each)
     by_backend = {backend: [result for _, result in runs] for backend, runs in refuse_mixtures(stored).items()}
     made = [exhibit for results in by_backend.values() for exhibit in exhibits_of(results)]
-    if {"emulation", "flow"} <= by_backend.keys():
-        compared = agreement(by_backend["emulation"], by_backend["flow"])
-        made += [compared] if compared is not None else []
+    for model in MODELS:
+        if {"emulation", model} <= by_backend.keys():
+            compared = agreement(by_backend["emulation"], by_backend[model])
+            made += [compared] if compared is not None else []
     return tuple(made)
 
 

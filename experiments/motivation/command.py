@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from experiments.compared_schemes import PAPERS_SCHEMES, compared_schemes
+from experiments.measuring.packet_options import CONDITION_DEFAULTS
 from experiments.motivation.cases import (
     CASES,
     LOCAL_CUT,
@@ -29,6 +31,9 @@ _SECONDS = {
     "after": (30.0, 12.0, "measured after the cut"),
 }
 """Phase to its default, its default with --quick, and its meaning."""
+
+_BUFFER_PACKETS = 50
+"""Default length of queues: 30 ms of a link of 20 Mbit/s."""
 
 _MODELLED = ("schemes", "cut")
 _UNMODELLED = {
@@ -64,22 +69,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--congestion-control",
-        default="cubic",
+        default=CONDITION_DEFAULTS["congestion_control"],
         metavar="NAME",
-        help="congestion control of the TCP flows (default: cubic)",
+        help="congestion control of the TCP flows (default: cubic); with --backend packet one of newreno, cubic,"
+        " dctcp, vegas, copa, bbr",
     )
     group.add_argument(
         "--buffer-packets",
         type=positive_count,
-        default=50,
         metavar="N",
-        help="length of every queue of a switch (default: 50)",
+        help=f"length of every queue of a switch (default: {_BUFFER_PACKETS})",
     )
     group.add_argument(
         "--link-delay-seconds",
         type=positive_number,
         metavar="S",
-        help="propagation delay of every link (default: none); needs the kernel's datapath and netem",
+        help="propagation delay of every link (default: none); needs --backend packet, or the kernel's datapath and"
+        " netem",
     )
     for phase, (usual, quick, meaning) in _SECONDS.items():
         group.add_argument(
@@ -116,7 +122,7 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MotivationOptions:
         kill_controller=args.kill_controller,
         liveness=args.liveness,
         congestion_control=args.congestion_control,
-        buffer_packets=args.buffer_packets,
+        buffer_packets=args.buffer_packets or _BUFFER_PACKETS,
         link_delay_seconds=args.link_delay_seconds,
         interval_seconds=args.interval_seconds,
         **seconds,
@@ -127,7 +133,7 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MotivationOptions:
     "table2",
     title="a tunnel fails and the others have room: throughput of four TCP flows",
     reproduces="Table 2",
-    backends=("emulation", "flow", "boxes"),
+    backends=("emulation", "flow", "packet", "boxes"),
     configure=configure,
     order=20,
     reader=exhibits_of_files,
@@ -140,7 +146,7 @@ def table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, p
     "table3",
     title="a tunnel fails and the others are full: throughput of four TCP flows",
     reproduces="Table 3",
-    backends=("emulation", "flow", "boxes"),
+    backends=("emulation", "flow", "packet", "boxes"),
     configure=configure,
     order=30,
     reader=exhibits_of_files,
@@ -167,6 +173,16 @@ def _run(
         from experiments.motivation import flow_run  # noqa: PLC0415  # slow: the model, needed by this backend only
 
         return flow_run.run_table(table, settings, options, output)
+    if settings.backend == "packet":
+        if args.kill_controller:
+            problem = "the simulated controller cannot be killed"
+            raise InputError("option", "--kill-controller", problem, _MEASURED)
+        from experiments.measuring.packet_run import conditions_from  # noqa: PLC0415  # slow: the simulator
+        from experiments.motivation import packet_run  # noqa: PLC0415  # slow: the simulator
+
+        conditions = conditions_from(args)
+        options = replace(options, buffer_packets=conditions.buffer_packets)
+        return packet_run.run_table(table, settings, options, conditions, output, progress)
     from experiments.motivation import run  # noqa: PLC0415  # slow: labs, needed by the other backends only
 
     return run.run_table(table, settings, options, output, progress)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from experiments.measuring.attempts import ATTEMPTS
-from experiments.motivation.cases import EGRESS, INGRESS, NETWORK, MotivationTable
+from experiments.measuring.wanted_flow import WantedFlow
+from experiments.motivation.cases import EGRESS, INGRESS, NETWORK, FlowTunnels, MotivationTable
 from experiments.motivation.exhibits import motivation_exhibit
 from experiments.motivation.report import summary
 from experiments.registry import Outcome
@@ -31,6 +32,23 @@ def motivation_plan(capacity: float, delay: float = 0.0) -> Plan:
     topology = load_topology(shipped_network(NETWORK)).with_capacity(capacity)
     topology = replace(topology, links=tuple(replace(link, delay=delay) for link in topology.links))
     return solve(topology, [Demand(INGRESS, EGRESS, _DEMAND_TO_CAPACITY * capacity)])
+
+
+def wanted_flows(table: MotivationTable, flow_tunnels: FlowTunnels, plan: Plan) -> tuple[WantedFlow, ...]:
+    """Return the flows of a table, with offered rates scaled from parts of the paper's link to links of the plan."""
+    tunnels = {tunnel.nodes: tunnel for tunnel in plan.tunnels}
+    capacity = min(link.capacity for link in plan.topology.links)
+    return tuple(
+        WantedFlow(
+            name,
+            table.offered_parts[name] / table.link_parts * capacity,
+            INGRESS,
+            EGRESS,
+            tunnels[before],
+            tunnels[after],
+        )
+        for name, (before, after) in flow_tunnels.items()
+    )
 
 
 def write_outcome(

@@ -21,17 +21,15 @@ from experiments.measuring.emulation import (
 from experiments.measuring.flow_search import find_flows
 from experiments.measuring.ground import ground_of
 from experiments.measuring.load import overload
-from experiments.measuring.wanted_flow import WantedFlow
 from experiments.motivation.cases import (
     CASES,
     EGRESS,
     INGRESS,
     NETWORK,
-    FlowTunnels,
     MotivationOptions,
     MotivationTable,
 )
-from experiments.motivation.outcome import motivation_plan, queue_checks, write_outcome
+from experiments.motivation.outcome import motivation_plan, queue_checks, wanted_flows, write_outcome
 from experiments.registry import Outcome, Settings
 from experiments.reporting.plots import goodput_figure
 from experiments.results.judge import judge, uncarried
@@ -94,23 +92,6 @@ def run_table(
     title = "Goodput of each flow around the cut, at the receivers"
     write_picture(output, f"{table.name}-over-time.svg", lambda: goodput_figure(results, title))
     return write_outcome(table, results, output)
-
-
-def wanted_flows(table: MotivationTable, flow_tunnels: FlowTunnels, plan: Plan) -> tuple[WantedFlow, ...]:
-    """Return the flows of a table, with offered rates scaled from parts of the paper's link to links of the plan."""
-    tunnels = {tunnel.nodes: tunnel for tunnel in plan.tunnels}
-    capacity = min(link.capacity for link in plan.topology.links)
-    return tuple(
-        WantedFlow(
-            name,
-            table.offered_parts[name] / table.link_parts * capacity,
-            INGRESS,
-            EGRESS,
-            tunnels[before],
-            tunnels[after],
-        )
-        for name, (before, after) in flow_tunnels.items()
-    )
 
 
 def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:

@@ -21,12 +21,12 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
 
-DEFAULT_CAPACITY, LOWER_CAPACITY = 20.0, 5.0
+DEFAULT_CAPACITY, LOWER_CAPACITY, SIMULATED_CAPACITY = 20.0, 5.0, 1000.0
 FRAMEWORKS = ("os-ken", "ryu")
 
 _SWITCH_OPTIONS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("framework", FRAMEWORKS[0], ("emulation", "boxes")),
-    ("slots", DEFAULT_SLOT_COUNT, ("emulation", "boxes")),
+    ("slots", DEFAULT_SLOT_COUNT, ("emulation", "packet", "boxes")),
     ("inventory", None, ("boxes",)),
 )
 """Options for all experiments about switches: name, default, the backends that use it."""
@@ -64,7 +64,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=positive_rate,
         metavar="RATE",
         help="capacity of a link, in Mbit/s or as in 10M; published rates are scaled to it"
-        f" (default: {DEFAULT_CAPACITY:g}, with table2 and table3 {LOWER_CAPACITY:g} on a machine too slow for that)",
+        f" (default: {DEFAULT_CAPACITY:g}, with table2 and table3 {LOWER_CAPACITY:g} on a machine too slow for that;"
+        f" of these and gscale with --backend packet {SIMULATED_CAPACITY:g}, as in the paper)",
     )
     parser.add_argument(
         "--framework", choices=FRAMEWORKS, default=FRAMEWORKS[0], help="framework of the controller (default: os-ken)"
@@ -115,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
     _refuse_unmeasured(args, experiment, backend)
     settings = Settings(
         backend=backend,
-        capacity=args.capacity or DEFAULT_CAPACITY,
+        capacity=args.capacity or _default_capacity(experiment, backend),
         framework=args.framework,
         slots=args.slots,
         repetitions=args.repetitions or 1,
@@ -153,11 +154,22 @@ def _refuse_unmeasured(args: argparse.Namespace, experiment: Experiment, backend
             problem = f"changes nothing in {experiment.name}"
             raise InputError("option", f"--{name}", problem, f"{experiment.name} without it")
     for name, default, heeding in _SWITCH_OPTIONS:
-        if backend in heeding or getattr(args, name) == default:
+        is_heeded = backend in heeding and (backend != "packet" or _simulates_switches(experiment, backend))
+        if is_heeded or getattr(args, name) == default:
             continue
         others = " or ".join(each for each in heeding if each in experiment.backends)
         expected = f"--backend {others}" if others else f"{experiment.name} without it"
         raise InputError("option", f"--{name}", f"changes nothing on {backend}", expected)
+
+
+def _default_capacity(experiment: Experiment, backend: str) -> float:
+    """Return the paper's capacity if the packet simulator stands for switches whose capacity matters."""
+    simulated = _simulates_switches(experiment, backend) and "capacity" not in experiment.ignores
+    return SIMULATED_CAPACITY if simulated else DEFAULT_CAPACITY
+
+
+def _simulates_switches(experiment: Experiment, backend: str) -> bool:
+    return backend == "packet" and "emulation" in experiment.backends
 
 
 def _what_is_done(output: OutputFolder) -> str:

@@ -11,7 +11,7 @@ from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import UnsoundError, quoted
 from simulator.packet.load_balancing import TableSwitched
 from simulator.packet.network import Network
-from simulator.packet.queues import Fifo, StrictPriority
+from simulator.packet.queues import Fifo, Queueing, StrictPriority, TokenBucket
 from simulator.packet.units import FASTEST
 from te_solver.topology import Topology
 
@@ -54,6 +54,7 @@ class PlannedNetwork:
         forwarding: ports and addresses of its switches.
         switches: node of each switch.
         hosts: nodes of each site's hosts.
+        shaped: nodes of each site's hosts of single flows with a limit, in the order of these flows.
         links: each directed link between two switches.
         deliveries: the link from each switch to its hosts.
     """
@@ -62,29 +63,37 @@ class PlannedNetwork:
     forwarding: TableSwitched
     switches: Mapping[str, int]
     hosts: Mapping[str, Sequence[int]]
+    shaped: Mapping[str, Sequence[int]]
     links: Mapping[Ends, int]
     deliveries: Mapping[str, int]
 
 
-def planned_network(wiring: Wiring, layout: QueueLayout, physical: Physical) -> PlannedNetwork:
+def planned_network(
+    wiring: Wiring, layout: QueueLayout, physical: Physical, buckets: Mapping[str, Sequence[TokenBucket]]
+) -> PlannedNetwork:
     """Return the network of a wiring's topology, with its ports and addresses.
 
     A site with several hosts has a router between its switch and them, so that the switch has one port for the site.
+    Each of a site's `buckets` shapes what a host of its own sends.
 
     Raises:
         UnsoundError: a delay is that of an unknown link, there are too many hosts for a site's addresses, there are not
             as many rules as queues, or a queue has a guaranteed share, which strict priority does not give.
     """
-    _require_sound(wiring.topology, layout, physical)
-    return _Builder(wiring, layout, physical).network()
+    shaped = max((len(own) for own in buckets.values()), default=0)
+    _require_sound(wiring.topology, layout, physical, shaped)
+    return _Builder(wiring, layout, physical, buckets).network()
 
 
-def _require_sound(topology: Topology, layout: QueueLayout, physical: Physical) -> None:
+def _require_sound(topology: Topology, layout: QueueLayout, physical: Physical, shaped: int) -> None:
     for ends in physical.delay:
         if not topology.has_link(*ends):
             raise UnsoundError(("delay",), f"there is no link {'-'.join(ends)}", f"a link of {topology.name}")
     if not 1 <= physical.hosts <= MOST_HOSTS:
         raise UnsoundError(("hosts",), f"{physical.hosts} hosts at a site", f"1 to {MOST_HOSTS}")
+    if physical.hosts + shaped > MOST_HOSTS:
+        problem = f"{physical.hosts} hosts and {shaped} of flows with limits at a site"
+        raise UnsoundError(("hosts",), problem, f"{MOST_HOSTS} together")
     if isinstance(physical.queue, Sequence) and len(physical.queue) != len(layout.queues):
         raise UnsoundError(("queue",), f"{len(physical.queue)} rules", f"one, or {len(layout.queues)} for the queues")
     for position, queue in enumerate(layout.queues):
@@ -94,8 +103,14 @@ def _require_sound(topology: Topology, layout: QueueLayout, physical: Physical) 
 
 
 class _Builder:
-    def __init__(self, wiring: Wiring, layout: QueueLayout, physical: Physical) -> None:
-        self._wiring, self._layout, self._physical = wiring, layout, physical
+    def __init__(
+        self,
+        wiring: Wiring,
+        layout: QueueLayout,
+        physical: Physical,
+        buckets: Mapping[str, Sequence[TokenBucket]],
+    ) -> None:
+        self._wiring, self._layout, self._physical, self._buckets = wiring, layout, physical, buckets
         self._topology = topology = wiring.topology
         self._network = Network()
         self._addresses: dict[int, int] = {}
@@ -113,12 +128,12 @@ class _Builder:
             ports = self._wiring.port(link.source, link.target), self._wiring.port(link.target, link.source)
             delay = self._physical.delay.get(link.ends, link.delay)
             ends = switches[link.source], switches[link.target]
-            links[link.ends] = self._connect(ends, ports, link.capacity, delay, queues=True)
-        hosts = {}
-        deliveries = {}
+            links[link.ends] = self._connect(ends, ports, link.capacity, delay, self._queueing)
+        hosts, shaped, deliveries = {}, {}, {}
         for name, switch in switches.items():
             if self._wiring.has_host(name):
-                hosts[name], deliveries[name] = self._add_hosts(name, switch)
+                found, deliveries[name] = self._add_hosts(name, switch)
+                hosts[name], shaped[name] = found[: self._physical.hosts], found[self._physical.hosts :]
         layout = self._layout
         marks = [each.code_points[0] if each.code_points else 0 for each in layout.classes]
         forwarding = TableSwitched(
@@ -129,11 +144,13 @@ class _Builder:
             queues=[queue.queue_id for queue in layout.queues],
             other_queue=layout.queues.index(layout.default),
         )
-        return PlannedNetwork(self._network, forwarding, switches, hosts, links, deliveries)
+        return PlannedNetwork(self._network, forwarding, switches, hosts, shaped, links, deliveries)
 
     def _add_hosts(self, name: str, switch: int) -> tuple[list[int], int]:
         """Return the hosts of a site, and the link from its switch to them."""
-        port, count = self._wiring.host_port(name), self._physical.hosts
+        port, common = self._wiring.host_port(name), self._physical.hosts
+        buckets = self._buckets.get(name, ())
+        count = common + len(buckets)
         router = None if count == 1 else self._network.add_switch()
         hosts = [self._network.add_host() for _ in range(count)]
         self._addresses.update(zip(hosts, self._addresses_of(name), strict=False))
@@ -141,13 +158,14 @@ class _Builder:
             raise UnsoundError(("hosts",), f"{count} hosts", f"as many as {self._wiring.prefix(name)} has addresses")
         rate, delay = self._host_rate, self._physical.host_delay
         if router is not None:
-            for host in hosts:
-                self._connect((host, router), (0, 0), rate, delay)
+            for host, bucket in zip(hosts, [*([None] * common), *buckets], strict=True):
+                shaping = None if bucket is None else Fifo(shaping=bucket)
+                self._connect((host, router), (0, 0), rate, delay, shaping)
                 self._connect((router, host), (0, 0), rate, delay)
             rate, delay = min(count * rate, FASTEST), 0.0
         beside = hosts[0] if router is None else router
         self._connect((beside, switch), (0, port), rate, delay)
-        return hosts, self._connect((switch, beside), (port, 0), rate, delay, queues=True)
+        return hosts, self._connect((switch, beside), (port, 0), rate, delay, self._queueing)
 
     def _addresses_of(self, name: str) -> Iterator[int]:
         """Yield addresses for the hosts of a site, the host's own first."""
@@ -156,8 +174,13 @@ class _Builder:
         yield from (int(address) for address in self._wiring.prefix(name).hosts() if address != own)
 
     def _connect(
-        self, ends: tuple[int, int], ports: tuple[int, int], rate: float, delay: float, *, queues: bool = False
+        self,
+        ends: tuple[int, int],
+        ports: tuple[int, int],
+        rate: float,
+        delay: float,
+        queueing: Queueing | None = None,
     ) -> int:
         self._out_ports.append(ports[0])
         self._in_ports.append(ports[1])
-        return self._network.connect(ends, rate, delay, queueing=self._queueing if queues else None)
+        return self._network.connect(ends, rate, delay, queueing=queueing)

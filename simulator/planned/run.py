@@ -25,6 +25,7 @@ from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import SwitchTables
 from kuijia_base.errors import UnsoundError
 from simulator.packet.load_balancing import LoadBalancer
+from simulator.packet.queues import TokenBucket
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Progress, Simulation
 from simulator.planned.bfd import BfdWatch
@@ -68,7 +69,10 @@ class PlanRun:
         topology = self.plan.topology
         self.timing.require_sound(topology)
         self._wiring = self.options.wired(topology)
-        self.network = planned_network(self._wiring, self.options.layout, self.physical)
+        buckets: dict[str, list[TokenBucket]] = {}
+        for site, bucket in (each for group in self.traffic for each in group.buckets()):
+            buckets.setdefault(site, []).append(bucket)
+        self.network = planned_network(self._wiring, self.options.layout, self.physical, buckets)
         placement = Placement(self.plan, self.options, self.network)
         flows = [placement.flows(group) for group in self.traffic]
         balancer = LoadBalancer("by the tables of a plan", self.network.forwarding)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.slots import cut_slots
 from kuijia_base.errors import UnsoundError, quoted
 from simulator.packet.flows import ENDLESS, Flows
+from simulator.packet.queues import TokenBucket
 from simulator.packet.simulation import NO_SLOT
 from simulator.packet.transports import Transport
 from simulator.planned.network import PlannedNetwork
@@ -32,6 +33,9 @@ class SiteFlows:
         tunnel: position of the tunnel in its pair's plan, whose slots the flows of the pair take in turn; -1 for any,
             shape (F,).
         backup: with `tunnel`, position of the tunnel to which its slots are promised; -1 for any, shape (F,).
+        limit: Mbit/s on the wire to which a flow's host shapes it, shape (F,); 0 for no limit. The flow then has a host
+            of its own.
+        catch_up: seconds of its limit that such a flow may send at once after it sent less.
     """
 
     pairs: Sequence[tuple[str, str]]
@@ -42,6 +46,8 @@ class SiteFlows:
     slot: NDArray[np.int64]
     tunnel: NDArray[np.int64]
     backup: NDArray[np.int64]
+    limit: NDArray[np.float64]
+    catch_up: float
 
     @classmethod
     def of(  # noqa: PLR0913  # all by name, and most flows leave the last ones out
@@ -55,18 +61,31 @@ class SiteFlows:
         slot: ArrayLike = -1,
         tunnel: ArrayLike = -1,
         backup: ArrayLike = -1,
+        limit: ArrayLike = 0.0,
+        catch_up: float = 0.0,
     ) -> SiteFlows:
         """Return flows between these pairs, which may be repeated; a single value applies to all flows."""
         count = len(pairs)
         sizes, priorities, slots, tunnels, backups = (
             np.broadcast_to(np.asarray(value, np.int64), (count,)) for value in (size, priority, slot, tunnel, backup)
         )
-        starts = np.broadcast_to(np.asarray(start, np.float64), (count,))
-        return cls(tuple(pairs), transport, sizes, starts, priorities, slots, tunnels, backups)
+        starts, limits = (np.broadcast_to(np.asarray(value, np.float64), (count,)) for value in (start, limit))
+        if (limits < 0).any() or not np.isfinite(limits).all():
+            raise UnsoundError(("limit",), f"a limit of {limits.min():g} Mbit/s", "a finite number, 0 or more")
+        return cls(
+            tuple(pairs), transport, sizes, starts, priorities, slots, tunnels, backups, limits, max(catch_up, 0.0)
+        )
 
     @property
     def count(self) -> int:
         return len(self.pairs)
+
+    def buckets(self) -> Iterator[tuple[str, TokenBucket]]:
+        """Yield the source and the token bucket of each flow with a limit; the bucket holds two packets at least."""
+        for (source, _), limit in zip(self.pairs, self.limit.tolist(), strict=True):
+            if limit > 0:
+                depth = max(2 * self.transport.largest_packet, round(limit * 1e6 / 8 * self.catch_up))
+                yield source, TokenBucket(limit, depth)
 
 
 _SlotKey = tuple[tuple[str, str], int, int, int]
@@ -81,6 +100,7 @@ class Placement:
         self._pairs = _directed_pairs(plan)
         self._level = {each.priority: level for level, each in enumerate(options.layout.classes)}
         self._next_host: dict[str, int] = {}
+        self._next_shaped: dict[str, int] = {}
         self._slots: dict[_SlotKey, list[int]] = {}
         self._taken: dict[_SlotKey, int] = {}
 
@@ -90,7 +110,11 @@ class Placement:
         Raises:
             UnsoundError: a site or class of traffic is unknown.
         """
-        ends = [(self._host(source), self._host(target)) for source, target in group.pairs]
+        limited = (group.limit > 0).tolist()
+        ends = [
+            (self._shaped_host(source) if shaped else self._host(source), self._host(target))
+            for (source, target), shaped in zip(group.pairs, limited, strict=True)
+        ]
         levels = [self._level_of(int(priority)) for priority in group.priority]
         sources, targets = zip(*ends, strict=True) if ends else ((), ())
         return Flows.of(
@@ -120,6 +144,12 @@ class Placement:
         number = self._next_host.get(site, 0)
         self._next_host[site] = (number + 1) % len(hosts)
         return hosts[number]
+
+    def _shaped_host(self, site: str) -> int:
+        self._host(site)  # refuses an unknown site
+        number = self._next_shaped.get(site, 0)
+        self._next_shaped[site] = number + 1
+        return self._network.shaped[site][number]
 
     def _level_of(self, priority: int) -> int:
         if priority not in self._level:

@@ -18,4 +18,4 @@ def test_the_same_can_be_had_as_json(capsys: pytest.CaptureFixture[str]) -> None
     assert main(["list", "--json"]) == 0
     entries = json.loads(capsys.readouterr().out)
     assert entries[0]["name"] == "table2"
-    assert entries[0]["backends"] == ["emulation", "flow", "boxes"]
+    assert entries[0]["backends"] == ["emulation", "flow", "packet", "boxes"]

@@ -56,7 +56,7 @@ ROOMS = {
     "experiments.sweep": "kuijia_base",
     "experiments.measuring": (
         "kuijia_base te_solver kuijia_app.tables testbed.machine testbed.links testbed.traffic testbed.boxes"
-        " testbed.lab experiments.results experiments.registry"
+        " testbed.lab experiments.results experiments.registry simulator"
     ),
     "experiments.whatif": _COMPUTED,
     "experiments.packet_study": _COMPUTED,

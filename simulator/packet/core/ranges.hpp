@@ -47,6 +47,7 @@ class RangeSet {
             count_ -= last->size();
         }
         count_ += added.size();
+        forget_sums(static_cast<std::size_t>(first - ranges_.begin()) + 1);
         if (first == last) {
             ranges_.insert(first, added);
         } else {
@@ -56,6 +57,7 @@ class RangeSet {
     }
 
     void remove_below(std::uint32_t number) {
+        const auto before = count_;
         auto kept = ranges_.begin();
         for (; kept != ranges_.end() && kept->end <= number; ++kept)
             count_ -= kept->size();
@@ -63,21 +65,27 @@ class RangeSet {
             count_ -= number - kept->begin;
             kept->begin = number;
         }
-        if (kept != ranges_.begin())
+        removed_ += before - count_;
+        const auto gone = kept - ranges_.begin();
+        if (static_cast<std::size_t>(gone) < sums_.size()) {
+            sums_.erase(sums_.begin(), sums_.begin() + gone);
+            sums_.front() = removed_;
+        } else {
+            sums_.clear();
+        }
+        if (gone > 0)
             ranges_.erase(ranges_.begin(), kept);
     }
 
     void clear() {
         ranges_.clear();
         count_ = 0;
+        sums_.clear();
     }
 
     // Returns how many of [begin, end) are in the set.
     std::uint32_t count_within(std::uint32_t begin, std::uint32_t end) const {
-        std::uint32_t count = 0;
-        for (auto range = ending_after(begin); range != ranges_.end() && range->begin < end; ++range)
-            count += std::min(end, range->end) - std::max(begin, range->begin);
-        return count;
+        return begin < end ? count_below(end) - count_below(begin) : 0;
     }
 
     // Returns the first number from `number` on that is not in the set.
@@ -102,8 +110,29 @@ class RangeSet {
                                 [](std::uint32_t value, const Range &range) { return value < range.end; });
     }
 
+    std::uint32_t count_below(std::uint32_t number) const {
+        const auto range = ending_after(number);
+        if (range == ranges_.end())
+            return count_;
+        const auto place = static_cast<std::size_t>(range - ranges_.begin());
+        if (sums_.empty())
+            sums_.push_back(removed_);
+        while (sums_.size() <= place)
+            sums_.push_back(sums_.back() + ranges_[sums_.size() - 1].size());
+        return sums_[place] - removed_ + (range->begin < number ? number - range->begin : 0);
+    }
+
+    void forget_sums(std::size_t from) {
+        if (from < sums_.size())
+            sums_.resize(from);
+    }
+
     std::vector<Range> ranges_;
     std::uint32_t count_ = 0;
+    // Of the first ranges, as far as known: numbers in those before each, and `removed_`, which `remove_below` took.
+    // A sender that lost every other segment of a large window has thousands of ranges, and counts at each packet.
+    mutable std::vector<std::uint32_t> sums_;
+    std::uint32_t removed_ = 0;
 };
 
 } // namespace kuijia::packet

@@ -59,7 +59,7 @@ def test_the_table_stands_beside_the_published_one_and_says_that_it_is_a_model(
         (["--congestion-control", "reno"], "option:--congestion-control: the model has one kind of TCP, expected "),
         (["--warmup-seconds", "9"], "option:--warmup-seconds: changes nothing in the model, expected "),
         (["--interval-seconds", "1"], "option:--interval-seconds: changes nothing in the model, expected "),
-        (["--slots", "128"], "option:--slots: changes nothing on flow, expected --backend emulation or boxes"),
+        (["--slots", "128"], "option:--slots: changes nothing on flow, expected --backend emulation or packet or "),
         (["--framework", "ryu"], "option:--framework: changes nothing on flow, expected --backend emulation or boxes"),
         (["--inventory", "boxes.yaml"], "option:--inventory: changes nothing on flow, expected --backend boxes"),
     ],

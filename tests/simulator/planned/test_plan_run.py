@@ -278,3 +278,13 @@ def test_a_guaranteed_share_is_refused() -> None:
     )
     with pytest.raises(UnsoundError, match="guaranteed share"):
         PlanRun(diamond(), replace(BOTH, layout=layout), [])
+
+
+def test_a_host_shapes_its_flow_to_its_limit() -> None:
+    limits = [30.0, 10.0, 0.0]
+    tcp = SiteFlows.of([("a", "d")] * 3, Tcp(), tunnel=[0, 0, 1], limit=limits)
+    rates = PlanRun(diamond(), BOTH, [tcp]).run(4.0, window=2.0).windows.goodput_rates[1] * 1500 / 1460
+    assert rates[:2].tolist() == pytest.approx(limits[:2], rel=0.01)
+    assert rates[2] > 90  # as much as its tunnel carries
+    with pytest.raises(UnsoundError, match="limit"):
+        SiteFlows.of([("a", "d")], Tcp(), limit=-1.0)

@@ -1,0 +1,217 @@
+"""Measures one link failure in the packet simulator: a plan's compiled tables and transports around the cut."""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from experiments.measuring.packet_probe import sightings
+from experiments.measuring.wanted_flow import WantedFlow
+from experiments.results.result import FlowResult, Series, Window
+from experiments.results.roles import FlowPaths, roles
+from kuijia_app.tables.options import PipelineOptions
+from kuijia_app.tables.slots import cut_slots
+from kuijia_base.errors import InputError
+from simulator.packet.queues import Fifo, Threshold
+from simulator.packet.transports import Congestion, ConstantRate, Tcp
+from simulator.planned.events import Cut, Timing
+from simulator.planned.network import Physical
+from simulator.planned.results import Windows
+from simulator.planned.run import PlanRun
+from simulator.planned.traffic import SiteFlows
+from te_solver.plan import Plan
+from testbed.traffic.hash_probe import Protocol
+
+FRAME, TCP_PAYLOAD, UDP_PAYLOAD = 1518, 1448, 1472
+"""Bytes on the wire of a full frame with a label, and of its payload: as on the emulated switches."""
+
+BUFFER_PACKETS = 50
+"""Default length of a queue, as on the emulated switches; the paper gives none."""
+
+DETECTION_SECONDS = 0.01
+"""Default time from a cut until the switches beside it notice; the controller is told at once."""
+
+CATCH_UP_PACKETS = 164
+"""Packets that a flow of a whole link may catch up with at once: the emulation's 0.1 s of 20 Mbit/s."""
+
+TRANSPORTS = tuple(each.value for each in Congestion)
+
+_ECN_PACKETS = 20
+"""Packets in a queue from which DCTCP's are marked: K of its authors at 1 Gbit/s (Alizadeh et al., SIGCOMM 2010)."""
+
+_START_PACKETS = 10
+"""Intervals between packets in which flows begin at random."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Conditions that the paper leaves open: TCP's congestion control, packets of a queue, delays, time of notice.
+
+    With `random_drop` a full queue drops a waiting packet or the new one, by chance, where flows are UDP. It stands for
+    the jitter of hosts: without any, packets at equal intervals find a full queue always or never.
+    """
+
+    transport: str = Congestion.CUBIC.value
+    buffer_packets: int = BUFFER_PACKETS
+    link_delay_seconds: float = 0.0
+    detection_seconds: float = DETECTION_SECONDS
+    random_drop: bool = True
+
+    @property
+    def tcp(self) -> Tcp:
+        """The hosts' TCP: Linux's segments with time stamps, and an acknowledgement for two of them."""
+        return Tcp(Congestion(self.transport), payload=TCP_PAYLOAD, header=FRAME - TCP_PAYLOAD, ack_every=2)
+
+
+def conditions_from(args: argparse.Namespace) -> Conditions:
+    """Return the conditions that the options of Tables 2 and 3 give.
+
+    Raises:
+        InputError: the simulator has no such congestion control.
+    """
+    name = args.congestion_control
+    if name not in TRANSPORTS:
+        expected = f"one of {', '.join(TRANSPORTS)}"
+        raise InputError("option", "--congestion-control", f"{name} is not in the simulator", expected)
+    return Conditions(name, args.buffer_packets or BUFFER_PACKETS, args.link_delay_seconds or 0.0)
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Simulated seconds: `warmup` of the flows, `before` and `after` the windows around the cut, `settle` after it.
+
+    `interval` is that of the goodput series.
+    """
+
+    warmup: float
+    before: float
+    settle: float
+    after: float
+    interval: float
+
+    @property
+    def cut(self) -> float:
+        return self.warmup + self.before
+
+    @property
+    def windows(self) -> tuple[Window, Window]:
+        begin = self.cut + self.settle
+        return Window(self.warmup, self.cut), Window(begin, begin + self.after)
+
+
+@dataclass(frozen=True)
+class Failing:
+    """A run to simulate: plan, options of its tables, flows, failing link, and all randomness."""
+
+    plan: Plan
+    options: PipelineOptions
+    flows: Sequence[WantedFlow]
+    protocol: Protocol
+    link: tuple[str, str]
+    seed: int
+
+
+def simulate(run: Failing, conditions: Conditions, phases: Phases) -> tuple[FlowResult, ...]:
+    """Return the flows' goodput around the cut, with the tunnels and queues that a probe of each flow was seen in."""
+    slots = [_slot(run, number) for number in range(len(run.flows))]
+    timing = Timing(port=conditions.detection_seconds)
+    physical = _physical(run, conditions)
+    traffic = _traffic(run, conditions, slots)
+    played = PlanRun(run.plan, run.options, traffic, physical, timing, [Cut(phases.cut, run.link)], run.seed)
+    before, after = phases.windows
+    ends = (before.start, before.end, after.start, after.end)
+    parts = [played.run(end, window=phases.interval).windows for end in ends]
+    seen = sightings(run.plan, run.options, run.flows, slots, run.link)
+    role = roles({flow.name: FlowPaths(flow.tunnel.nodes, flow.backup.nodes) for flow in run.flows}, run.link)
+    payload = 1.0 if run.protocol == "tcp" else UDP_PAYLOAD / FRAME
+    edges = np.concatenate([part.edges[:-1] for part in parts] + [parts[-1].edges[-1:]]).round(6).tolist()
+    series = np.concatenate([part.goodput_rates for part in parts]) * payload
+    return tuple(
+        FlowResult(
+            name=flow.name,
+            role=role[flow.name],
+            protocol=run.protocol,
+            source=flow.source,
+            target=flow.target,
+            offered=flow.offered,
+            before=_mean(parts[1], number) * payload,
+            after=_mean(parts[3], number) * payload,
+            tunnel_before=seen[number].before,
+            tunnel_after=seen[number].after,
+            low_after=seen[number].low_after,
+            series=Series(tuple(edges[:-1]), tuple(edges[1:]), tuple(series[:, number].round(3).tolist())),
+            priority=flow.priority,
+            sent=_sent(parts[3], number) if run.protocol == "udp" else None,
+        )
+        for number, flow in enumerate(run.flows)
+    )
+
+
+def _mean(windows: Windows, flow: int) -> float:
+    return float(windows.goodput[:, flow].sum() * 8e-6 / (windows.edges[-1] - windows.edges[0]))
+
+
+def _sent(windows: Windows, flow: int) -> float:
+    return float(windows.sent[:, flow].sum() * UDP_PAYLOAD * 8e-6 / (windows.edges[-1] - windows.edges[0]))
+
+
+def _slot(run: Failing, number: int) -> int:
+    """Return a hash slot whose packets the ingress sends over the flow's tunnels.
+
+    If the tunnel that a slot is promised to fails too, the slot goes where the ingress sends such slots: to the alive
+    tunnel of greatest weight.
+
+    Raises:
+        InputError: with so few slots none leads there.
+    """
+    flow = run.flows[number]
+    ends = flow.source, flow.target, flow.priority
+    tunnels = next(each.tunnels for each in run.plan.pairs if (each.source, each.target, each.priority) == ends)
+    alive = [place for place, tunnel in enumerate(tunnels) if not tunnel.crosses(*run.link)]
+    heaviest = max(alive, key=lambda place: tunnels[place].weight)
+    primary, backup = tunnels.index(flow.tunnel), tunnels.index(flow.backup)
+    table = cut_slots([tunnel.weight for tunnel in tunnels], run.options.slot_count)
+    fitting = [
+        place
+        for place, slot in enumerate(table.slots)
+        if slot.primary == primary
+        and (primary in alive or (slot.backup if slot.backup in alive else heaviest) == backup)
+    ]
+    if not fitting:
+        raise InputError(
+            "option", "--slots", f"none of {run.options.slot_count} slots is for {flow.name}", "more slots"
+        )
+    return fitting[number % len(fitting)]
+
+
+def _physical(run: Failing, conditions: Conditions) -> Physical:
+    delay = {link.ends: conditions.link_delay_seconds for link in run.plan.topology.links}
+    marks = conditions.transport == Congestion.DCTCP.value
+    marking = Threshold(min(_ECN_PACKETS, conditions.buffer_packets) * FRAME) if marks else None
+    by_chance = conditions.random_drop and run.protocol == "udp"
+    return Physical(delay, Fifo(conditions.buffer_packets * FRAME, marking, by_chance))
+
+
+def _traffic(run: Failing, conditions: Conditions, slots: Sequence[int]) -> list[SiteFlows]:
+    """Return a group for each flow; they start at random, as UDP packets at equal intervals never meet otherwise."""
+    chance = random.Random(run.seed)
+    capacity = max(link.capacity for link in run.plan.topology.links)
+    groups = []
+    for flow, slot in zip(run.flows, slots, strict=True):
+        udp = run.protocol == "udp"
+        groups.append(
+            SiteFlows.of(
+                [(flow.source, flow.target)],
+                ConstantRate(flow.offered, FRAME) if udp else conditions.tcp,
+                start=chance.uniform(0, _START_PACKETS * FRAME * 8e-6 / flow.offered),
+                slot=slot,
+                priority=flow.priority,
+                limit=0.0 if udp else flow.offered,
+                catch_up=CATCH_UP_PACKETS * FRAME * 8e-6 / capacity,
+            )
+        )
+    return groups

@@ -1,0 +1,102 @@
+"""Runs Tables 2 and 3 in the packet simulator: the plan's compiled tables, TCP, queues and delays, no machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from experiments.measuring.packet_run import Conditions, Failing, Phases, simulate
+from experiments.motivation.cases import CASES, MotivationOptions, MotivationTable
+from experiments.motivation.outcome import motivation_plan, queue_checks, wanted_flows, write_outcome
+from experiments.registry import Outcome, Settings
+from experiments.reporting.plots import goodput_figure
+from experiments.results.judge import judge
+from experiments.results.published import published_throughput
+from experiments.results.result import Failure, Result, result_to_json
+from kuijia_app.tables.options import OptionWords, pipeline_options
+from kuijia_base.manifest import describe_computation
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.picture_file import write_picture
+from kuijia_base.progress import Progress
+
+
+def run_table(
+    table: MotivationTable,
+    settings: Settings,
+    options: MotivationOptions,
+    conditions: Conditions,
+    output: OutputFolder,
+    progress: Progress,
+) -> Outcome:
+    """Simulate every scheme and repetition, writing each result at once, then the table and the picture."""
+
+    def simulated() -> Iterator[Result]:
+        for repetition in range(1, settings.repetitions + 1):
+            for scheme in options.schemes:
+                progress.show(f"{table.name} {scheme} {repetition}/{settings.repetitions}")
+                result = _run(table, settings, options, conditions, scheme, repetition)
+                output.write_json(f"{table.name}-{scheme}-{repetition}.json", result_to_json(result))
+                yield result
+
+    results = list(simulated())
+    title = "Goodput of each flow around the cut, at the receivers"
+    write_picture(output, f"{table.name}-over-time.svg", lambda: goodput_figure(results, title))
+    return write_outcome(table, results, output, [_remark(conditions)])
+
+
+def _run(
+    table: MotivationTable,
+    settings: Settings,
+    options: MotivationOptions,
+    conditions: Conditions,
+    scheme: str,
+    repetition: int,
+) -> Result:
+    began = time.time()
+    case = CASES[options.cut]
+    plan = motivation_plan(settings.capacity, conditions.link_delay_seconds)
+    tables = pipeline_options(OptionWords(scheme=scheme, slots=settings.slots, liveness=options.liveness))
+    phases = Phases(
+        options.warmup_seconds,
+        options.before_seconds,
+        options.settle_seconds,
+        options.after_seconds,
+        options.interval_seconds,
+    )
+    wanted = wanted_flows(table, case.flow_tunnels, plan)
+    flows = simulate(
+        Failing(plan, tables, wanted, "tcp", case.link, settings.seed + repetition - 1), conditions, phases
+    )
+    before, after = phases.windows
+    return Result(
+        experiment=table.name,
+        backend=settings.backend,
+        scheme=scheme,
+        seed=settings.seed,
+        repetition=repetition,
+        capacity=settings.capacity,
+        started_at=began,
+        failure=Failure(case.link, phases.cut, {}),
+        before=before,
+        after=after,
+        flows=flows,
+        published=published_throughput(table.name).for_scheme(scheme),
+        checks=(*judge(table.bars.get(scheme, ()), flows), *queue_checks(scheme, flows)),
+        invalid=(),
+        manifest={
+            "settings": asdict(settings),
+            "options": asdict(options),
+            "timing": asdict(phases),
+            "sending": asdict(conditions),
+            **describe_computation(began, time.time() - began),
+        },
+    )
+
+
+def _remark(conditions: Conditions) -> str:
+    return (
+        f"Packet simulator, not measured: the compiled tables, TCP {conditions.transport}, queues of"
+        f" {conditions.buffer_packets} packets, {1000 * conditions.link_delay_seconds:g} ms of delay on each link,"
+        f" failures noticed after {1000 * conditions.detection_seconds:g} ms."
+    )
