@@ -43,9 +43,12 @@ def replace_runner(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
         (["fig4", "--workers", "2", "--cluster", "tcp://a:1"], "argument --cluster: not allowed with argument"),
         (
             ["fig10", "--buffer-packets", "9"],
-            "option:--buffer-packets: changes nothing in fig10, expected one of table2",
+            "option:--buffer-packets: changes nothing in fig10 on emulation, expected --backend packet",
         ),
-        (["gscale", "--congestion-control", "reno"], "changes nothing in gscale, expected one of table2, table3"),
+        (
+            ["gscale", "--congestion-control", "reno"],
+            "changes nothing in gscale on emulation, expected --backend packet",
+        ),
         (["table2", "--traffic", "udp"], "option:--traffic: changes nothing in table2, expected one of fig10"),
         (["recovery", "--schemes", "kuijia"], "--schemes: changes nothing in recovery, expected one of table2"),
         (["hedera-testbed", "--patterns", "rand9"], "argument --patterns: invalid choice: 'rand9'"),

@@ -31,7 +31,7 @@ def test_the_help_on_an_experiment_has_its_options_and_no_others(capsys: pytest.
     assert shown.startswith("usage: kuijia run fig10 [-h]")
     for option in ("--traffic", "--demands", "--schemes", "--slots", "--json"):
         assert f"\n  {option}" in shown
-    for option in ("--cut", "--nic-rate", "--workers", "\n  EXPERIMENT"):
+    for option in ("--cut", "--nic-rate", "--message-delay", "\n  EXPERIMENT"):
         assert option not in shown
     assert "(Figure 10)" in shown
     assert "--workers" in help_of(capsys, "cqrd-exp1")
