@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from kuijia_app.tables.stated_wiring import datapath_text
 from kuijia_base.errors import UnsoundError, quoted, shown
@@ -17,6 +17,8 @@ PortOfSwitch = tuple[int, int]
 """Datapath id and port number."""
 
 Cable = frozenset[PortOfSwitch]
+
+Node = TypeVar("Node", bound=Hashable)
 
 _SWITCHES = ("switches",)
 
@@ -62,10 +64,23 @@ def _assignments(wanted: nx.Graph[str], found: nx.Graph[int]) -> Iterator[dict[s
     from networkx.algorithms.isomorphism import GraphMatcher  # noqa: PLC0415  # slow to import
 
     def alike(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
-        return one.get("given") == other.get("given")
+        return one.get("given") == other.get("given") and one["distances"] == other["distances"]
 
+    _note_distances(wanted)
+    _note_distances(found)
     matcher = GraphMatcher(wanted, found, node_match=alike)
     yield from map(dict, matcher.isomorphisms_iter())
+
+
+def _note_distances(graph: nx.Graph[Node]) -> None:
+    """Note at each node how many nodes are how far away, by which most nodes of a network differ.
+
+    The search for an assignment compares no others: without it, networks whose nodes all have as many links take hours.
+    """
+    from networkx import all_pairs_shortest_path_length  # noqa: PLC0415  # slow to import
+
+    for node, lengths in all_pairs_shortest_path_length(graph):
+        graph.nodes[node]["distances"] = sorted(lengths.values())
 
 
 def _require_counts(topology: Topology, wanted: nx.Graph[str], found: nx.Graph[int]) -> None:
