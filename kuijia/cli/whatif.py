@@ -31,6 +31,7 @@ from kuijia.api.whatif_study import (
     write_report,
     write_results,
 )
+from kuijia.cli import whatif_packets
 from kuijia.cli.common_options import add_alias
 from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, announce, read_demands, read_topology
 from kuijia.cli.notes import print_notes
@@ -127,6 +128,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="probabilities of links or failures, for availability: a CSV file, those of the topology's file "
         f"({TOPOLOGY}, the default if it has some), {NONE}, or published: {', '.join(PUBLISHED)}",
     )
+    whatif_packets.configure(parser)
     add_workers(parser)
     parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR", help="folder for the report, its pictures and all numbers"
@@ -138,7 +140,27 @@ def run(args: argparse.Namespace) -> int:
     tunnels = args.tunnels if args.tunnels != DEFAULT_TUNNELS else None
     planning = Planning(tunnels, args.node_disjoint, args.objective, args.partitions, args.seed)
     with typed_options():
+        whatif_packets.refuse_others(args)
+        if args.backend == whatif_packets.PACKET:
+            return _simulated(args, how, planning)
         return _compared(args, how, planning)
+
+
+def _simulated(args: argparse.Namespace, how: Rerouting, planning: Planning) -> int:
+    assumptions: list[str] = []
+    known = _inputs(args, planning, assumptions)
+    progress = Progress(sys.stderr)
+    announce(known[1], progress)
+    failures = chosen_failures(args.failures, known[1], args.sample, args.seed)
+    source = str(args.plan or args.demands)
+    how = whatif_packets.on_switches(how, source)
+    how.require_used()
+    conditions = whatif_packets.conditions_from(args)
+    try:
+        contenders = _contenders(how, known, planning, source, progress)
+        return whatif_packets.study(args, contenders, failures, conditions, progress, assumptions)
+    finally:
+        progress.close()
 
 
 def _compared(args: argparse.Namespace, how: Rerouting, planning: Planning) -> int:

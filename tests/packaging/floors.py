@@ -59,6 +59,7 @@ ROOMS = {
         " testbed.lab experiments.results experiments.registry simulator"
     ),
     "experiments.whatif": _COMPUTED,
+    "experiments.whatif_packets": f"{_COMPUTED} kuijia_app.tables",
     "experiments.packet_study": _COMPUTED,
     "experiments.cqrd": _COMPUTED,
     "experiments.flashpass": _COMPUTED,

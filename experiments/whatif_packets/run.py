@@ -1,0 +1,144 @@
+"""One failure under one scheme: what its flows lose and how long they take, beside the same flows without a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.whatif_packets.conditions import DRAIN, WARMUP, Conditions, central_site, switch_options
+from experiments.whatif_packets.traffic import traffic_of
+from kuijia_app.tables.pipeline import build_tables
+from simulator.planned.events import Cut, Timing, controller_at
+from simulator.planned.run import PlanRun
+from te_solver.failure_schemes.failure_scheme import FailureScheme
+from te_solver.failures import Failure
+from te_solver.plan import Plan
+
+ABORIGINAL, VICTIM = "aboriginal", "victim"
+ROLES = (ABORIGINAL, VICTIM)
+
+SMALL, LARGE = "small", "large"
+CLASSES = (SMALL, LARGE)
+
+SMALLEST_LARGE = 100_000
+"""Bytes from which on a flow is large."""
+
+_DRAINS = 10
+"""Steps of the time in which flows may end; the run stops after the one in which the last flow ended."""
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Flown:
+    """Results of a run's F flows.
+
+    Attributes:
+        sent, dropped: data packets from the cut until the last flow began, shape (F,).
+        delivered: bytes in the same time, shape (F,).
+        finished: seconds at which flows ended, infinite if they did not, shape (F,).
+        end: seconds at which the run ended.
+    """
+
+    sent: NDArray[np.int64]
+    dropped: NDArray[np.int64]
+    delivered: NDArray[np.int64]
+    finished: NDArray[np.float64]
+    end: float
+
+
+class Play:
+    """A plan under one scheme, compiled once; without a failure it is simulated once, when that is first needed.
+
+    Attributes:
+        plan: the plan at scaled rates.
+        traffic: its flows.
+        controller: site of the controller.
+        controller_delays: seconds from each switch to it.
+
+    Raises:
+        UnsoundError: switches cannot carry the plan, the controller's site is unknown, or a switch cannot reach it.
+    """
+
+    def __init__(self, plan: Plan, scheme: FailureScheme, how: Conditions) -> None:
+        self._how = how
+        self.plan = how.scaled_plan(plan)
+        self._options = switch_options(self.plan, scheme)
+        self._tables = build_tables(self.plan, self._options)
+        self.controller = how.controller or central_site(self.plan.topology)
+        self.controller_delays = controller_at(self.plan.topology, self.controller)
+        self._timing = Timing(port=how.detection, controller=self.controller_delays)
+        self.traffic = traffic_of(self.plan, self._options, how)
+
+    def result(self, failure: Failure) -> dict[str, Any]:
+        """Return the counts and completion times of each role's flows, as JSON data."""
+        edges = _edges(self.plan, failure)
+        calm, flown = self._calm, self._flown(edges)
+        broken = [any(tunnel.crosses(*edge) for edge in edges) for tunnel in self.plan.tunnels]
+        victims: Flags = np.array(broken, bool)[self.traffic.tunnel]
+        return {role: self._sums(flags, flown, calm) for role, flags in ((ABORIGINAL, ~victims), (VICTIM, victims))}
+
+    @cached_property
+    def _calm(self) -> Flown:
+        return self._flown(())
+
+    def _flown(self, edges: Sequence[tuple[str, str]]) -> Flown:
+        how = self._how
+        events = [Cut(WARMUP, edge) for edge in edges]
+        flows = [self.traffic.flows]
+        run = PlanRun(
+            self.plan, self._options, flows, how.physical, self._timing, events, how.seed, tables=self._tables
+        )
+        run.run(WARMUP)
+        results = run.run(how.end)
+        windows, end = results.windows, how.end
+        for step in range(1, _DRAINS + 1):
+            if not run.simulation.unfinished:
+                break
+            end = how.end + DRAIN * step / _DRAINS
+            results = run.run(end)
+        sent, dropped, delivered = (each.sum(axis=0) for each in (windows.sent, windows.dropped, windows.goodput))
+        return Flown(sent, dropped, delivered, results.flows.finished, end)
+
+    def _sums(self, chosen: Flags, flown: Flown, calm: Flown) -> dict[str, Any]:
+        flows = self.traffic.flows
+        # Until the cut both runs are the same: those that had not ended by then are the same flows.
+        going = chosen & (calm.finished > WARMUP)
+        large = flows.size >= SMALLEST_LARGE
+        return {
+            "flows": int(going.sum()),
+            "sent_packets": int(flown.sent[chosen].sum()),
+            "dropped_packets": int(flown.dropped[chosen].sum()),
+            "sent_packets_without_failure": int(calm.sent[chosen].sum()),
+            "dropped_packets_without_failure": int(calm.dropped[chosen].sum()),
+            "delivered_bytes": int(flown.delivered[chosen].sum()),
+            "delivered_bytes_without_failure": int(calm.delivered[chosen].sum()),
+            "completion": {
+                SMALL: _completion(flows.start, going & ~large, flown, calm),
+                LARGE: _completion(flows.start, going & large, flown, calm),
+            },
+        }
+
+
+def _completion(start: NDArray[np.float64], chosen: Flags, flown: Flown, calm: Flown) -> Mapping[str, Any] | None:
+    """Return the completion times of flows, of which unfinished ones count until the end; None without flows."""
+    if not chosen.any():
+        return None
+    found: dict[str, Any] = {"flows": int(chosen.sum())}
+    for key, of in (("with_failure", flown), ("without_failure", calm)):
+        times = np.minimum(of.finished, of.end)[chosen] - start[chosen]
+        mean, p99 = float(times.mean()), float(np.quantile(times, 0.99, method="inverted_cdf"))
+        unfinished = int(np.isinf(of.finished[chosen]).sum())
+        found[key] = {"mean": mean, "p99": p99, "unfinished": unfinished}
+    return found
+
+
+def _edges(plan: Plan, failure: Failure) -> tuple[tuple[str, str], ...]:
+    """Return the cables that are down, in the topology's order."""
+    down, nodes = {frozenset(edge) for edge in failure.edges}, set(failure.nodes)
+    return tuple(edge for edge in plan.topology.edges if frozenset(edge) in down or nodes & set(edge))
