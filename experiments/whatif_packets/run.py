@@ -79,9 +79,14 @@ class Play:
         """Return the counts and completion times of each role's flows, as JSON data."""
         edges = _edges(self.plan, failure)
         calm, flown = self._calm, self._flown(edges)
-        broken = [any(tunnel.crosses(*edge) for edge in edges) for tunnel in self.plan.tunnels]
-        victims: Flags = np.array(broken, bool)[self.traffic.tunnel]
-        return {role: self._sums(flags, flown, calm) for role, flags in ((ABORIGINAL, ~victims), (VICTIM, victims))}
+        broken = [[any(tunnel.crosses(*edge) for edge in edges) for tunnel in pair.tunnels] for pair in self.plan.pairs]
+        of_flow = self.traffic.tunnel
+        victims: Flags = np.array([each for pair in broken for each in pair], bool)[of_flow]
+        cut_off: Flags = np.array([all(pair) for pair in broken for _ in pair], bool)[of_flow]
+        return {
+            ABORIGINAL: self._sums(~victims, cut_off, flown, calm),
+            VICTIM: self._sums(victims, cut_off, flown, calm),
+        }
 
     @cached_property
     def _calm(self) -> Flown:
@@ -105,13 +110,14 @@ class Play:
         sent, dropped, delivered = (each.sum(axis=0) for each in (windows.sent, windows.dropped, windows.goodput))
         return Flown(sent, dropped, delivered, results.flows.finished, end)
 
-    def _sums(self, chosen: Flags, flown: Flown, calm: Flown) -> dict[str, Any]:
+    def _sums(self, chosen: Flags, cut_off: Flags, flown: Flown, calm: Flown) -> dict[str, Any]:
         flows = self.traffic.flows
         # Until the cut both runs are the same: those that had not ended by then are the same flows.
         going = chosen & (calm.finished > WARMUP)
         large = flows.size >= SMALLEST_LARGE
         return {
             "flows": int(going.sum()),
+            "cut_off_flows": int((going & cut_off).sum()),
             "sent_packets": int(flown.sent[chosen].sum()),
             "dropped_packets": int(flown.dropped[chosen].sum()),
             "sent_packets_without_failure": int(calm.sent[chosen].sum()),
@@ -119,8 +125,8 @@ class Play:
             "delivered_bytes": int(flown.delivered[chosen].sum()),
             "delivered_bytes_without_failure": int(calm.delivered[chosen].sum()),
             "completion": {
-                SMALL: _completion(flows.start, going & ~large, flown, calm),
-                LARGE: _completion(flows.start, going & large, flown, calm),
+                SMALL: _completion(flows.start, going & ~cut_off & ~large, flown, calm),
+                LARGE: _completion(flows.start, going & ~cut_off & large, flown, calm),
             },
         }
 

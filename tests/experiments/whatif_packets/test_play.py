@@ -88,10 +88,17 @@ def test_late_notice_costs_victims_more() -> None:
     assert missing(late) > missing(early) + 0.2
 
 
-def test_flows_that_cannot_arrive_are_counted_as_unfinished() -> None:
-    cut_off = play().result(Failure("d", nodes=("d",)))[VICTIM]
-    times = cut_off["completion"][SMALL]
-    assert times["with_failure"]["unfinished"] == times["flows"] == cut_off["flows"]
+def test_flows_of_a_pair_that_is_cut_off_are_lost_not_slow() -> None:
+    victims = play().result(Failure("d", nodes=("d",)))[VICTIM]
+    assert victims["cut_off_flows"] == victims["flows"] > 0
+    assert victims["completion"] == {SMALL: None, LARGE: None}
+    assert missing(victims) > 0.95
+    assert play().result(UPPER)[VICTIM]["cut_off_flows"] == 0
+
+
+def test_flows_that_do_not_end_count_until_the_end_of_the_run() -> None:
+    times = play(detection=60.0).result(UPPER)[VICTIM]["completion"][SMALL]
+    assert times["with_failure"]["unfinished"] == times["flows"] > 0
     assert times["without_failure"]["unfinished"] == 0
     assert times["with_failure"]["mean"] > 20
 
