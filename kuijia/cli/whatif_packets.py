@@ -226,7 +226,9 @@ def _first(questions: Questions) -> Play:
         place = {"controller": "controller_at"}.get(str(error.where[0]) if error.where else "", "backend")
         raise bad_option(place, error.problem, error.expected) from error
     if not play.traffic.count:
-        raise bad_option("load", "no flow comes", "a greater load, more seconds or smaller flows")
+        raise bad_option(
+            "load", "no flow comes", "a greater load, ", Setting("rate_scale"), ", more seconds or smaller flows"
+        )
     return play
 
 
