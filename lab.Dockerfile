@@ -18,6 +18,6 @@ RUN packages=$(grep -v '^#' /requirements/debian.txt) \
 FROM system
 COPY . /kuijia
 WORKDIR /kuijia
-RUN ./run kuijia --version && rm -rf /root/.cache
+RUN ./run kuijia --version && rm -rf ~/.cache
 ENTRYPOINT ["./run"]
 CMD ["kuijia", "doctor"]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from kuijia.cli.common_options import add_common_options
+from kuijia.cli.parsers import actions_of, help_of, parsers_below
 from kuijia.cli.verbs import VERBS, load_verb
 
 
@@ -44,7 +45,7 @@ def commands_page() -> str:
     for name, sentence, parser in verbs:
         lines += ["", f"## kuijia {name}", "", _sentence(sentence), ""]
         lines += _described(parser)
-        for action, below in _actions_of(parser):
+        for action, below in parsers_below(parser).items():
             lines += ["", f"### kuijia {name} {action}", ""]
             lines += _described(below)
     return "\n".join([*lines, ""])
@@ -53,21 +54,10 @@ def commands_page() -> str:
 def _described(parser: argparse.ArgumentParser) -> list[str]:
     usage = re.sub(r"^usage: ", "", parser.format_usage()).rstrip()
     lines = ["```text", usage, "```", ""]
-    actions = [
-        action
-        for action in parser._actions  # noqa: SLF001  # argparse has no public way to list them
-        if action.help != argparse.SUPPRESS and not isinstance(action, argparse._SubParsersAction)  # noqa: SLF001
-    ]
-    if actions:
+    if actions := list(actions_of(parser)):
         lines += ["| | |", "|---|---|"]
         lines += [f"| {_shape(parser, action)} | {_help(parser, action)} |" for action in actions]
     return lines
-
-
-def _actions_of(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    for action in parser._actions:  # noqa: SLF001
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            yield from action.choices.items()
 
 
 def _shape(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
@@ -80,12 +70,10 @@ def _shape(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
 
 
 def _help(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
-    formatter = parser._get_formatter()  # noqa: SLF001
-    text = formatter._expand_help(action) if action.help else ""  # noqa: SLF001
     choices = ""
     if action.choices is not None and action.metavar is not None:
         choices = f"; one of {', '.join(map(str, action.choices))}"
-    return _plain(f"{text}{choices}")
+    return _plain(f"{help_of(parser, action)}{choices}")
 
 
 def _sentence(text: str) -> str:

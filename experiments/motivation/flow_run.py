@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
 from itertools import pairwise
 
 from experiments.motivation.cases import CASES, EGRESS, INGRESS, Case, MotivationOptions, MotivationTable
-from experiments.motivation.outcome import motivation_plan, queue_checks, write_outcome
+from experiments.motivation.outcome import computed_result, motivation_plan, write_outcome
 from experiments.registry import Outcome, Settings
-from experiments.results.judge import judge
-from experiments.results.published import published_throughput
-from experiments.results.result import Failure, FlowResult, Result, Window, result_to_json
+from experiments.results.result import FlowResult, Result, result_to_json
 from experiments.results.roles import FlowPaths, roles
 from kuijia_base.errors import InputError
-from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
 from simulator.flow.model import Flows, share
 from te_solver.failure_schemes.registry import failure_scheme
@@ -27,7 +23,6 @@ REMARK = (
 )
 
 _NORMAL, _LOW = 0, 1
-_NO_TIME = Window(0.0, 0.0)
 
 
 def run_table(table: MotivationTable, settings: Settings, options: MotivationOptions, output: OutputFolder) -> Outcome:
@@ -52,29 +47,8 @@ def _computed(
     table: MotivationTable, settings: Settings, options: MotivationOptions, topology: Topology, scheme: str
 ) -> Result:
     began = time.time()
-    case = CASES[options.cut]
-    flows = _flows(table, settings.capacity, case, topology, scheme)
-    return Result(
-        experiment=table.name,
-        backend=settings.backend,
-        scheme=scheme,
-        seed=settings.seed,
-        repetition=1,
-        capacity=settings.capacity,
-        started_at=began,
-        failure=Failure(case.link, 0.0, {}),
-        before=_NO_TIME,
-        after=_NO_TIME,
-        flows=flows,
-        published=published_throughput(table.name).for_scheme(scheme),
-        checks=(*judge(table.bars.get(scheme, ()), flows), *queue_checks(scheme, flows)),
-        invalid=(),
-        manifest={
-            "settings": asdict(settings),
-            "options": asdict(options),
-            **describe_computation(began, time.time() - began),
-        },
-    )
+    flows = _flows(table, settings.capacity, CASES[options.cut], topology, scheme)
+    return computed_result(table, settings, options, scheme, flows, began)
 
 
 def _flows(

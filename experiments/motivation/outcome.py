@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from experiments.measuring.attempts import ATTEMPTS
 from experiments.measuring.wanted_flow import WantedFlow
-from experiments.motivation.cases import EGRESS, INGRESS, NETWORK, FlowTunnels, MotivationTable
+from experiments.motivation.cases import (
+    CASES,
+    EGRESS,
+    INGRESS,
+    NETWORK,
+    FlowTunnels,
+    MotivationOptions,
+    MotivationTable,
+)
 from experiments.motivation.exhibits import motivation_exhibit
 from experiments.motivation.report import summary
-from experiments.registry import Outcome
+from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_tables
 from experiments.results.bars import order
+from experiments.results.judge import judge
 from experiments.results.published import published_throughput
-from experiments.results.result import Check, FlowResult, Result
+from experiments.results.result import Check, Failure, FlowResult, Result, Window
+from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
 from te_solver.demands import Demand
 from te_solver.failure_schemes.registry import failure_scheme
@@ -23,6 +34,7 @@ from te_solver.plan import Plan
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
 
+_NO_TIME = Window(0.0, 0.0)
 _DEMAND_TO_CAPACITY = 3
 """Demand that fills the three tunnels, which gives them equal weights."""
 
@@ -48,6 +60,50 @@ def wanted_flows(table: MotivationTable, flow_tunnels: FlowTunnels, plan: Plan) 
             tunnels[after],
         )
         for name, (before, after) in flow_tunnels.items()
+    )
+
+
+def computed_result(
+    table: MotivationTable,
+    settings: Settings,
+    options: MotivationOptions,
+    scheme: str,
+    flows: tuple[FlowResult, ...],
+    began: float,
+    **told: object,
+) -> Result:
+    """Return the first result of a model, in which nothing takes time.
+
+    Args:
+        table: the table that the run is for.
+        settings: settings of all experiments.
+        options: options of Tables 2 and 3.
+        scheme: the failure scheme.
+        flows: the goodput of each flow before and after the cut.
+        began: time since the epoch at which the run began.
+        told: what else the manifest has, by name.
+    """
+    return Result(
+        experiment=table.name,
+        backend=settings.backend,
+        scheme=scheme,
+        seed=settings.seed,
+        repetition=1,
+        capacity=settings.capacity,
+        started_at=began,
+        failure=Failure(CASES[options.cut].link, 0.0, {}),
+        before=_NO_TIME,
+        after=_NO_TIME,
+        flows=flows,
+        published=published_throughput(table.name).for_scheme(scheme),
+        checks=(*judge(table.bars.get(scheme, ()), flows), *queue_checks(scheme, flows)),
+        invalid=(),
+        manifest={
+            "settings": asdict(settings),
+            "options": asdict(options),
+            **told,
+            **describe_computation(began, time.time() - began),
+        },
     )
 
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from experiments.measuring.packet_run import Conditions, Failing, Phases, simulate
 from experiments.motivation.cases import CASES, MotivationOptions, MotivationTable
-from experiments.motivation.outcome import motivation_plan, queue_checks, wanted_flows, write_outcome
+from experiments.motivation.outcome import computed_result, motivation_plan, wanted_flows, write_outcome
 from experiments.registry import Outcome, Settings
 from experiments.reporting.plots import goodput_figure
-from experiments.results.judge import judge
-from experiments.results.published import published_throughput
-from experiments.results.result import Failure, Result, result_to_json
+from experiments.results.result import Result, result_to_json
 from kuijia_app.tables.options import OptionWords, pipeline_options
-from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import write_picture
 from kuijia_base.progress import Progress
@@ -69,29 +66,11 @@ def _run(
         Failing(plan, tables, wanted, "tcp", case.link, settings.seed + repetition - 1), conditions, phases
     )
     before, after = phases.windows
-    return Result(
-        experiment=table.name,
-        backend=settings.backend,
-        scheme=scheme,
-        seed=settings.seed,
-        repetition=repetition,
-        capacity=settings.capacity,
-        started_at=began,
-        failure=Failure(case.link, phases.cut, {}),
-        before=before,
-        after=after,
-        flows=flows,
-        published=published_throughput(table.name).for_scheme(scheme),
-        checks=(*judge(table.bars.get(scheme, ()), flows), *queue_checks(scheme, flows)),
-        invalid=(),
-        manifest={
-            "settings": asdict(settings),
-            "options": asdict(options),
-            "timing": asdict(phases),
-            "sending": asdict(conditions),
-            **describe_computation(began, time.time() - began),
-        },
+    result = computed_result(
+        table, settings, options, scheme, flows, began, timing=asdict(phases), sending=asdict(conditions)
     )
+    failure = replace(result.failure, at=phases.cut)
+    return replace(result, repetition=repetition, failure=failure, before=before, after=after)
 
 
 def _remark(conditions: Conditions) -> str:

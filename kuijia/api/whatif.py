@@ -82,7 +82,7 @@ _OUTCOMES = (
 
 
 class WhatIf:
-    """What every failure costs under every scheme; losses are shares of the traffic sent, rates are Mbit/s.
+    """Costs of every failure under every scheme; losses are shares of the traffic sent, rates are Mbit/s.
 
     Attributes:
         study: all numbers, as `experiments.whatif.study.Study` describes them.

@@ -30,7 +30,7 @@ _PORT = re.compile(r"^ *(\d+|[A-Z]+)\((.+)\): addr:", re.MULTILINE)
 
 @dataclass
 class SeenSwitch:
-    """What the tools say of one switch: its datapath id, and port numbers by the names of interfaces."""
+    """Report of the tools on one switch: its datapath id, and port numbers by the names of interfaces."""
 
     datapath_id: int | None = None
     ports: dict[str, int] = field(default_factory=dict)

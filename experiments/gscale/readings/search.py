@@ -82,10 +82,7 @@ def search_to_json(
             "held_out_distance": held_out.distance,
             "held_out_nearest_campaign": held_out.nearest,
             "held_out_held": held_out.held,
-            "curves": {
-                f"{figure}, {scheme}": [asdict(cell) for cell in cells]
-                for (figure, scheme), cells in held_out.curves.items()
-            },
+            "curves": held_out.curves_to_json(),
         },
     }
 

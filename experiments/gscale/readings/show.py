@@ -36,10 +36,7 @@ def readings_to_json(summaries: Mapping[str, Summary], draws: int) -> dict[str, 
                 "distance": summary.distance,
                 "nearest_campaign": summary.nearest,
                 "held": summary.held,
-                "curves": {
-                    f"{figure}, {scheme}": [asdict(cell) for cell in cells]
-                    for (figure, scheme), cells in summary.curves.items()
-                },
+                "curves": summary.curves_to_json(),
             }
             for name, summary in summaries.items()
         },

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
@@ -64,6 +65,11 @@ class Summary:
     def held(self) -> int:
         """Number of cells with the published number inside the band."""
         return sum(cell.holds_published for cells in self.curves.values() for cell in cells)
+
+    def curves_to_json(self) -> dict[str, list[dict[str, Any]]]:
+        return {
+            f"{figure}, {scheme}": [asdict(cell) for cell in cells] for (figure, scheme), cells in self.curves.items()
+        }
 
 
 def summary_of(draws: Sequence[Losses]) -> Summary:
