@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import os
 import signal
@@ -9,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from contextvars import copy_context
 from typing import TypeVar
 
@@ -33,29 +34,35 @@ def interruptible(work: Callable[[], Value], watch: Callable[[float], None] | No
     if threading.current_thread() is not threading.main_thread():
         return work()
     future: Future[Value] = Future()
-    thread = threading.Thread(target=copy_context().run, args=(_settle, future, work), daemon=True)
-    thread.start()
+    working = _thread.allocate_lock()
+    working.acquire()
     begun = time.monotonic()
+    # Nothing here waits on a Condition, as Thread.start and Future.result do: Ctrl-C between two of its steps leaves it
+    # without its lock, and then it raises RuntimeError.
+    _thread.start_new_thread(copy_context().run, (_settle, future, work, working))
     try:
-        while watch is not None and not wait([future], _WATCH_SECONDS).done:
-            watch(time.monotonic() - begun)
+        while not working.acquire(timeout=_WATCH_SECONDS):
+            if watch is not None:
+                watch(time.monotonic() - begun)
         return future.result()
     except KeyboardInterrupt:
-        if thread.is_alive():
-            atexit.register(_leave, thread)
+        if not future.done():
+            atexit.register(_leave, future)
         raise
 
 
-def _settle(future: Future[Value], work: Callable[[], Value]) -> None:
+def _settle(future: Future[Value], work: Callable[[], Value], working: _thread.LockType) -> None:
     try:
         future.set_result(work())
     except BaseException as error:  # noqa: BLE001  # it is raised in the thread that waits
         future.set_exception(error)
+    finally:
+        working.release()
 
 
-def _leave(thread: threading.Thread) -> None:
+def _leave(future: Future[Value]) -> None:
     """End the process under a thread that still works: ending libraries beside it could crash."""
-    if thread.is_alive():
+    if not future.done():
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()

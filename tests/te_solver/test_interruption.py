@@ -30,6 +30,27 @@ except KeyboardInterrupt:
     sys.exit(130)
 """
 
+_MANY = r"""
+import random, signal, time
+from te_solver.interruption import interruptible
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, interrupt)
+random.seed(1)
+ended = interrupted = 0
+for _ in range(3000):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, 3e-4))
+        interruptible(lambda: time.sleep(1e-4))
+        ended += 1
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        interrupted += 1
+print(ended > 0, interrupted > 0)
+"""
+
 
 def test_work_returns_its_value_and_raises_its_errors() -> None:
     assert interruptible(lambda: 7) == 7
@@ -55,3 +76,9 @@ def test_an_interrupt_ends_the_process_while_compiled_code_works() -> None:
         _, errors = process.communicate(timeout=30)
         assert time.monotonic() - started < 10
     assert (process.returncode, errors) == (130, b"interrupted")
+
+
+def test_an_interrupt_at_any_moment_is_an_interrupt() -> None:
+    done = subprocess.run([sys.executable, "-c", _MANY], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("True True\n", "")
+    assert done.returncode in (0, 130)  # the latter if the last work that was interrupted still goes on
