@@ -8,11 +8,15 @@ from importlib.util import find_spec
 from kuijia_base.errors import KuijiaError
 
 EXTRAS: Mapping[str, tuple[str, str]] = {
+    "cryptography": ("cryptography", "controller"),
     "distributed": ("distributed", "cluster"),
     "matplotlib": ("matplotlib", "plot"),
     "os_ken": ("os-ken", "controller"),
     "pandas": ("pandas", "notebook"),
+    "prometheus_client": ("prometheus-client", "controller"),
+    "starlette": ("starlette", "web"),
     "topohub": ("topohub", "networks"),
+    "uvicorn": ("uvicorn", "web"),
 }
 """Modules that some parts import, with their package and the extra that installs it."""
 

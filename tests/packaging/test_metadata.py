@@ -11,8 +11,8 @@ from kuijia_base.extras import EXTRAS
 from tests.packaging.project_lists import ROOT, project_lists
 
 PACKAGES = ("experiments", "hedera", "kuijia", "kuijia_app", "kuijia_base", "simulator", "te_solver", "testbed")
-MODULE_OF = {"cvxpy-base": "cvxpy", "pyyaml": "yaml", "os-ken": "os_ken"}
-EXTRAS_OF_ALL = {"plot", "networks", "controller", "ryu", "cluster", "notebook", "solvers"}
+MODULE_OF = {"cvxpy-base": "cvxpy", "pyyaml": "yaml", "os-ken": "os_ken", "prometheus-client": "prometheus_client"}
+EXTRAS_OF_ALL = {"plot", "networks", "controller", "web", "ryu", "cluster", "notebook", "solvers"}
 LATE = {
     "experiments/whatif/figures.py": "matplotlib",
     "experiments/whatif/html_report.py": "matplotlib",
