@@ -9,7 +9,7 @@ import os
 import time
 from io import FileIO
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from kuijia_base.errors import InputError
 
@@ -38,6 +38,12 @@ FAILURE: Final = "failure"
 
 LONGEST_TEXT = 1000
 """Characters of a text in an event; peers choose some of them."""
+
+
+class Log(Protocol):
+    """Destination of events, such as `EventLog`."""
+
+    def write(self, event: str, **details: object) -> None: ...
 
 
 class EventLog:
