@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from kuijia.cli.table_options import add_table_options, option_words
-from kuijia_app.control.plan_source import require_regular
+from kuijia_app.control.plan_files import require_regular
 from kuijia_app.control.rollout import DEFAULT_DRAIN
 from kuijia_app.framework.launcher import run_application
 from kuijia_app.framework.tls import TlsFiles

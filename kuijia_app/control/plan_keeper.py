@@ -15,6 +15,7 @@ from kuijia_app.control.liveness import LivenessChange, LivenessTracker
 from kuijia_app.control.plan_source import WITHDRAWN, PlanReading, PlanSource
 from kuijia_app.control.roles import misfit
 from kuijia_app.control.rollout import Progress, Rollout, Version
+from kuijia_app.control.second_chances import SecondChances
 from kuijia_app.control.switch_connection import ReadBack, SwitchConnection
 from kuijia_app.control.switch_keeper import SwitchKeeper
 from kuijia_app.framework import event_log
@@ -67,6 +68,7 @@ class PlanKeeper(SwitchKeeper):
         self._had: dict[str, SwitchTables] = {}
         self._refused: dict[str, SwitchTables] = {}
         self._left_alone: set[str] = set()
+        self._second_chances = SecondChances()
         self._unfit: set[str] = set()
 
     @abstractmethod
@@ -91,6 +93,9 @@ class PlanKeeper(SwitchKeeper):
         self._tell_ingresses(self._tracker.first_links_unnoticed(unnoticed))
         self._failed_edges = self._tracker.failed_edges
         self._drop_silent(now)
+        for switch in self._second_chances.due(now):
+            self._left_alone.discard(switch)
+            self._connections[switch].want(self._rollout.wanted(switch))
         if then is not None:
             then()
         if self._source.take_withdrawal():
@@ -118,8 +123,10 @@ class PlanKeeper(SwitchKeeper):
         self._left_alone.discard(switch)
         self._unfit.discard(switch)
         self._had.pop(switch, None)
+        self._second_chances.forget(switch)
 
     def _ended(self, switch: str) -> None:
+        self._second_chances.forget(switch)
         self._note(self._rollout.left(switch))
 
     def _answered(self) -> None:
@@ -158,11 +165,12 @@ class PlanKeeper(SwitchKeeper):
         return self._refused.get(switch) is self._rollout.wanted(switch)
 
     def _switch_done(self, switch: str, tables: SwitchTables) -> None:
-        if self._is_refused(switch):
+        if self._is_refused(switch) and not self._second_chances.has_one(switch):
             return
         self._had[switch] = tables
         if tables is not self._rollout.wanted(switch):
             return  # others are wanted by now, and nobody has waited for these
+        self._second_chances.forget(switch)
         if self._refused.pop(switch, None) is not None:
             self._tell_ingresses(self._tracker.ports_described(switch, self._live_ports[switch]))
         self._log.write(event_log.SWITCH_READY, switch=switch, framework=self.framework)
@@ -178,8 +186,10 @@ class PlanKeeper(SwitchKeeper):
     def _switch_refused(self, switch: str, tables: SwitchTables | None, reason: str) -> None:
         self._note_refusal(event_log.SWITCH_ERROR, switch, reason)
         if self._is_refused(switch):
-            # It refuses even what it had: there is no point in going on.
-            self._left_alone.add(switch)
+            if not self._second_chances.has_one(switch):
+                # It refuses even what it had: there is no point in going on for now.
+                self._left_alone.add(switch)
+            self._second_chances.refused(switch, self._now())
             return
         if tables is None or tables is not self._rollout.wanted(switch):
             return  # others are wanted by now, which it is given once it has been read again
@@ -189,6 +199,7 @@ class PlanKeeper(SwitchKeeper):
         else:
             # It keeps what it had, and tunnels avoid it.
             self._refused[switch] = tables
+            self._second_chances.refused(switch, self._now())
             self._log.write(event_log.SWITCH_REFUSED, switch=switch, error=reason)
 
     def _port_changed(self, switch: str, port: int, *, live: bool) -> None:

@@ -6,7 +6,7 @@ import signal
 from dataclasses import asdict
 from pathlib import Path
 
-from kuijia_app.control.plan_source import file_name_of_update
+from kuijia_app.control.plan_files import file_name_of_update
 from kuijia_app.framework import event_log
 from kuijia_app.tables.options import OptionWords
 from te_solver.plan import Plan
