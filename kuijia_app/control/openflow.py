@@ -81,6 +81,16 @@ class Messages:
         """
         return self._parser.OFPRoleRequest(self._datapath, self._ofproto.OFPCR_ROLE_NOCHANGE, 0)
 
+    def claim_slave(self, generation: int) -> Any:
+        """Return the request for the role of slave, which reads and is told of ports, but changes nothing."""
+        return self._parser.OFPRoleRequest(self._datapath, self._ofproto.OFPCR_ROLE_SLAVE, generation)
+
+    def reports_of_ports(self) -> Any:
+        """Return the request to be told of ports as a slave too, and of nothing else (OpenFlow 1.3.5, 7.3.10)."""
+        ofproto = self._ofproto
+        ports = 1 << ofproto.OFPPR_ADD | 1 << ofproto.OFPPR_DELETE | 1 << ofproto.OFPPR_MODIFY
+        return self._parser.OFPSetAsync(self._datapath, [0, 0], [ports, ports], [0, 0])
+
     def port_descriptions(self) -> Any:
         return self._parser.OFPPortDescStatsRequest(self._datapath, 0)
 

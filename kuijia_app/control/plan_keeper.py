@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from kuijia_app.control.flap_damping import Lasting
+from kuijia_app.control.identity import are_identical
 from kuijia_app.control.liveness import LivenessChange, LivenessTracker
+from kuijia_app.control.pair import BEAT, Beat, Decision, Pair
 from kuijia_app.control.plan_source import WITHDRAWN, PlanReading, PlanSource
 from kuijia_app.control.roles import misfit
-from kuijia_app.control.rollout import Progress, Rollout, Version
+from kuijia_app.control.rollout import Progress, Rollout, Stages, Version
 from kuijia_app.control.second_chances import SecondChances
 from kuijia_app.control.switch_connection import ReadBack, SwitchConnection
 from kuijia_app.control.switch_keeper import SwitchKeeper
@@ -26,6 +28,8 @@ from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import Group, SwitchTables
 from kuijia_base.errors import KuijiaError
 from te_solver.plan import Plan
+
+STANDS_BY = "this controller stands by: replace the plan of the one that acts"
 
 BFD_SETTLE = 3.5
 """Seconds that BFD sessions over new paths get to come up before traffic uses these paths: three packets must arrive,
@@ -69,6 +73,9 @@ class PlanKeeper(SwitchKeeper):
         self._refused: dict[str, SwitchTables] = {}
         self._left_alone: set[str] = set()
         self._second_chances = SecondChances()
+        self._pair: Pair | None = None
+        self._next_beat = 0.0
+        self._adopted: Stages | None = None
         self._unfit: set[str] = set()
 
     @abstractmethod
@@ -87,6 +94,7 @@ class PlanKeeper(SwitchKeeper):
     def _time_passed(self, plan: PlanReading | None = None, then: Callable[[], object] | None = None) -> None:
         """Look at the clock, after a plan was read or written to a file, or not."""
         now = self._now()
+        self._tend_pair(now)
         for switch, port in self._damping.released(now):
             self._port_changed(switch, port, live=True)
         unnoticed = self._unnoticed.observed(self._tracker.first_links_down_beyond, now)
@@ -98,12 +106,100 @@ class PlanKeeper(SwitchKeeper):
             self._connections[switch].want(self._rollout.wanted(switch))
         if then is not None:
             then()
-        if self._source.take_withdrawal():
+        if self._source.take_withdrawal() and self._acts:
             self._note(self._rollout.refused(), WITHDRAWN)
         if plan is not None:
             self._replace_plan(plan, now)
-        self._note(self._rollout.passed(now))
-        self._follow_rollout()
+        if self._acts:
+            self._note(self._rollout.passed(now))
+            self._follow_rollout()
+
+    def _join(self, pair: Pair) -> None:
+        """Be one of several controllers from now on."""
+        self._pair = pair
+
+    @property
+    def _acts(self) -> bool:
+        return self._pair is None or self._pair.is_acting
+
+    def _stands_by(self, switch: str, reported: int | None) -> bool:
+        if self._pair is None:
+            return False
+        self._pair.seen(switch, reported, self._now())
+        return not self._pair.is_acting
+
+    def _ports_told(self, switch: str, ports: Mapping[int, bool]) -> None:
+        self._live_ports[switch] = self._believed_ports(switch, ports)
+        self._tracker.ports_described(switch, self._live_ports[switch])
+
+    def _send_to_peers(self, beat: Beat, stages: Stages | None) -> None:
+        """Send peers a sign of life, and the plans in use if they have changed."""
+
+    def _heard_peer(self, beat: Beat, stages: Stages | None) -> None:
+        """Take in a peer's sign of life, and the plans of one that acts."""
+        if self._pair is None:
+            return
+        self._pair.heard(beat, self._now())
+        if stages is None or self._pair.is_acting or not beat.is_acting:
+            return
+        if self._adopted is not None and are_identical(self._adopted.versions, stages.versions):
+            return
+        self._adopted = stages
+        is_new = stages.in_force.plan != self._rollout.in_force.plan
+        self._rollout.resume(stages)
+        self._rollout.take_changed()
+        self._tracker.follow(self._rollout.plans)
+        if is_new:
+            self._after_files(partial(self._source.live, stages.in_force), lambda: None)
+
+    def _tend_pair(self, now: float) -> None:
+        """Renew the claims of this controller or ask for those of others, and change its part if that is due."""
+        if self._pair is None or now < self._next_beat:
+            return
+        self._next_beat = now + BEAT
+        for connection in self._connections.values():
+            self._pair.seen(connection.switch, connection.seen, now)
+            if not self._pair.is_acting:
+                connection.poll_role()
+        decision = self._pair.look(self._claims.generation, frozenset(self._connections), now)
+        if decision is Decision.TAKE_OVER:
+            self._take_over()
+        elif decision is Decision.STAND_BY:
+            self._give_up_acting("a peer acts")
+        elif self._pair.is_acting:
+            generation = self._claims.renewed()
+            for connection in self._connections.values():
+                connection.claim_again(generation)
+        pair, reach = self._pair, frozenset(self._connections)
+        beat = Beat(pair.instance, pair.is_acting, self._claims.generation, reach, pair.hands_over)
+        self._send_to_peers(beat, self._rollout.stages if pair.is_acting else None)
+
+    def _take_over(self) -> None:
+        """Claim all switches above what they have seen, and read them anew."""
+        self._adopted = None
+        self._claims.begun_anew()
+        for connection in self._connections.values():
+            self._claims.raised_above(connection.seen)
+        self._log.write(event_log.ROLE_TAKEN, generation=self._claims.generation)
+        self.logger.warning("this controller acts from now on")
+        for switch, connection in self._connections.items():
+            self._begun(switch)
+            self._claims.met(switch, None)
+            connection.start(self._claims.generation)
+
+    def _displaced(self, switch: str, reason: str) -> None:
+        if self._pair is None:
+            super()._displaced(switch, reason)
+        elif self._pair.is_acting:
+            self._pair.displaced(self._now())
+            self._give_up_acting(f"switch {switch} has another master ({reason})")
+
+    def _give_up_acting(self, reason: str) -> None:
+        self._log.write(event_log.ROLE_YIELDED, reason=reason)
+        self.logger.warning("this controller stands by from now on: %s", reason)
+        for switch, connection in self._connections.items():
+            self._note(self._rollout.left(switch))
+            connection.stand_by()
 
     def _port_status(self, switch: str, port: int, *, live: bool) -> None:
         """Take in that a port of the network went down or came up."""
@@ -234,6 +330,9 @@ class PlanKeeper(SwitchKeeper):
             self._ask_for_plan(reading.name)
             return
         self._log.write(event_log.UPDATE_STARTED, update=reading.name)
+        if not self._acts:
+            self._note([Progress(reading.name, "refused")], STANDS_BY)
+            return
         try:
             version = self._source.version_of(reading)
             given_up = self._rollout.propose(version, now)
@@ -274,7 +373,7 @@ class PlanKeeper(SwitchKeeper):
             self.logger.info("plan %s is %s", name, "in force" if state == "live" else "fully rolled out")
 
     def _follow_rollout(self) -> None:
-        if self._unfiled:
+        if self._unfiled or not self._acts:
             return  # a restarted controller must find the plan in the files that the switches follow
         self._sliced_work.add(self._rollout.take_discarded())
         changed = self._rollout.take_changed()

@@ -50,6 +50,21 @@ class Claims:
         self.generation = first_generation(1, self.instance)
         self._held: set[str] = set()
 
+    def raised_above(self, reported: int | None) -> None:
+        """Make `generation` greater than one that a switch reports."""
+        if reported is not None and is_later(reported, self.generation):
+            self.generation = first_generation(term_of(reported) + 1, self.instance)
+
+    def renewed(self) -> int:
+        """Return the next generation id of the same term."""
+        self.generation = (self.generation + 1) % UNDEFINED
+        return self.generation
+
+    def begun_anew(self) -> None:
+        """Forget which switches were ours: another controller has acted."""
+        self._held.clear()
+        self.generation = first_generation(term_of(self.generation) + 1, self.instance)
+
     def met(self, switch: str, reported: int | None) -> bool:
         """Take in the greatest id that a switch has seen; return False if a later controller has claimed it.
 
@@ -59,7 +74,7 @@ class Claims:
         if reported is not None and is_later(reported, self.generation):
             if switch in self._held:
                 return False
-            self.generation = first_generation(term_of(reported) + 1, self.instance)
+            self.raised_above(reported)
         self._held.add(switch)
         return True
 

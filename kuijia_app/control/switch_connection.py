@@ -5,52 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Any, Protocol
+from typing import Any
 
-from kuijia_app.control.reconciliation import AddGroup, Change, FlowKey, IndexedTables, ModifyGroup, Tables
+from kuijia_app.control.reconciliation import AddGroup, Change, IndexedTables, ModifyGroup, Tables
 from kuijia_app.control.roles import DENIALS, UNDEFINED
 from kuijia_app.control.sender import BATCH, Batch, Sender
+from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.framework.switch_limits import MOST_UNKNOWN_ENTRIES, Patience, SwitchFaultError
 from kuijia_app.tables.identifiers import path_id_of_liveness_group
-from kuijia_app.tables.rules import FlowEntry, Group, Match, SwitchTables
+from kuijia_app.tables.rules import Group, Match, SwitchTables
 
 Then = Callable[[], None]
-
-
-class SwitchMessages(Protocol):
-    """Builder and reader of messages of one connection; see `kuijia_app.control.openflow.Messages`."""
-
-    def change(self, change: Change) -> Any: ...
-
-    def can_name(self, key: FlowKey) -> bool: ...
-
-    def barrier(self) -> Any: ...
-
-    def ask_for_role(self) -> Any: ...
-
-    def claim_role(self, generation: int) -> Any: ...
-
-    def port_descriptions(self) -> Any: ...
-
-    def group_descriptions(self) -> Any: ...
-
-    def own_flows(self) -> Any: ...
-
-    def open_bundle(self, bundle_id: int) -> Any: ...
-
-    def commit_bundle(self, bundle_id: int) -> Any: ...
-
-    def discard_bundle(self, bundle_id: int) -> Any: ...
-
-    def in_bundle(self, bundle_id: int, message: Any) -> Any: ...
-
-    def port(self, description: Any) -> tuple[int, bool]: ...
-
-    def group(self, description: Any) -> tuple[int, Group | None, bool] | None: ...
-
-    def own_flow(self, statistics: Any) -> tuple[FlowKey, FlowEntry | None] | None: ...
-
-    def error_name(self, error: Any) -> str: ...
 
 
 @dataclass
@@ -93,7 +58,8 @@ class Reports:
             it was given no tables.
         displaced: another controller is its master now, for the given reason; nothing more is sent.
         role_told: it has told the greatest generation id that it has seen, None if it has seen none; `start` or
-            `yield_to_other` must follow.
+            `yield_to_other` or `stand_by` must follow.
+        ports_told: it has described its ports to a controller that stands by.
     """
 
     read: Callable[[ReadBack], None]
@@ -102,6 +68,7 @@ class Reports:
     refused: Callable[[SwitchTables | None, str], None]
     displaced: Callable[[str], None]
     role_told: Callable[[int | None], None]
+    ports_told: Callable[[dict[int, bool]], None]
 
 
 class SwitchConnection:
@@ -110,6 +77,7 @@ class SwitchConnection:
     Attributes:
         switch: its name.
         datapath: the framework's connection.
+        seen: the greatest generation id that the switch has told of.
         is_given_up: True when it is about to be closed; messages are neither handled nor sent.
     """
 
@@ -149,6 +117,7 @@ class SwitchConnection:
         self._waiting: dict[int, Then] = {}
         self._role_query: int | None = None
         self._generation: int | None = None
+        self.seen: int | None = None
         self._reading: _Reading | None = None
         self._sender: Sender | None = None
         self._next_wanted: SwitchTables | None = None
@@ -187,18 +156,44 @@ class SwitchConnection:
 
     def role_told(self, xid: int, generation: int) -> None:
         """Take in the answer to `ask_for_role`; ignore other role replies."""
-        if xid == self._role_query and generation != UNDEFINED:
-            self._generation = generation
+        if 0 < xid <= self._last_id:
+            self.seen = None if generation == UNDEFINED else generation
+        if xid == self._role_query:
+            self._generation = self.seen
 
     def start(self, generation: int) -> None:
         """Become the switch's master, find out whether it has bundles, and read its tables."""
         self._generation = generation
+        self._is_displaced = self._was_done = False
+        self._waiting.clear()
         self._send([self._messages.claim_role(generation)])
         probe = self._messages.open_bundle(self._next_id())
         self._bundle_probe = probe.bundle_id
         self._transmit(probe, probe.bundle_id)
         self._transmit(self._messages.discard_bundle(probe.bundle_id), probe.bundle_id)
         self._read()
+
+    def stand_by(self) -> None:
+        """Be the switch's slave, and read its ports only."""
+        self.yield_to_other()
+        self._waiting.clear()
+        self._role_query = None
+        if self.seen is not None:
+            self._send([self._messages.claim_slave(self.seen)])
+        self._send([self._messages.reports_of_ports()])
+        under_way = self._reading = _Reading()
+
+        def whole() -> None:
+            if self._reading is under_way:
+                self._reading = None
+                self._reports.ports_told(under_way.found.ports)
+
+        self._send([self._messages.port_descriptions()], then=whole)
+
+    def poll_role(self) -> None:
+        """Ask for the generation id again; `seen` will be the answer."""
+        if not self.is_given_up and self._role_query is None:
+            self._send([self._messages.ask_for_role()])
 
     def claim_again(self, generation: int) -> None:
         """Claim the role of master by a greater generation id, if it was claimed before."""

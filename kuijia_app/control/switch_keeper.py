@@ -13,7 +13,8 @@ from kuijia_app.control.flap_damping import FlapDamping
 from kuijia_app.control.openflow import Messages
 from kuijia_app.control.roles import Claims
 from kuijia_app.control.sliced_work import SlicedWork
-from kuijia_app.control.switch_connection import ReadBack, Reports, SwitchConnection, SwitchMessages
+from kuijia_app.control.switch_connection import ReadBack, Reports, SwitchConnection
+from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import ENTRIES_PER_WANTED, MOST_ENTRIES, BackOff, SwitchFaultError
 from kuijia_app.tables.rules import Group, SwitchTables
@@ -85,6 +86,7 @@ class SwitchKeeper(ABC):
             refused=partial(self._switch_refused, switch),
             displaced=partial(self._displaced, switch),
             role_told=partial(self._role_told, switch),
+            ports_told=partial(self._ports_told, switch),
         )
         replaced = self._connections.get(switch)
         if replaced is not None:
@@ -96,6 +98,15 @@ class SwitchKeeper(ABC):
             datapath, switch, reports, wanted, most, self._sliced_work.add, self._messages_for(datapath)
         )
         connection.ask_for_role()
+
+    def _stands_by(self, switch: str, reported: int | None) -> bool:
+        """Return True if this controller does not claim a switch that has told its generation id now."""
+        del switch, reported
+        return False
+
+    def _ports_told(self, switch: str, ports: Mapping[int, bool]) -> None:
+        """Take in the ports of a switch while this controller stands by."""
+        del switch, ports  # only pairs stand by
 
     def _disconnected(self, datapath: Any) -> None:
         """Forget a connection that has ended."""
@@ -113,6 +124,9 @@ class SwitchKeeper(ABC):
         for the first time may have any generation id: ours is then raised above it, at all switches.
         """
         if self._is_displaced:
+            return
+        if self._stands_by(switch, reported):
+            self._connections[switch].stand_by()
             return
         before = self._claims.generation
         if not self._claims.met(switch, reported):

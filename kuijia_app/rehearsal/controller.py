@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from kuijia_app.control.pair import Beat, Pair
 from kuijia_app.control.plan_keeper import PlanKeeper
 from kuijia_app.control.plan_source import PlanReading, PlanSource
 from kuijia_app.control.roles import Claims
-from kuijia_app.control.rollout import Version
+from kuijia_app.control.rollout import Stages, Version
 from kuijia_app.control.sliced_work import SLICE, SlicedWork
-from kuijia_app.control.switch_connection import SwitchMessages
+from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import BackOff
 from kuijia_app.rehearsal.connections import Connection
@@ -42,7 +44,9 @@ class SimulatedController(PlanKeeper):
 
     logger = _QUIET
 
-    def __init__(self, name: str, time: Timeline, files: PlanStore, instance: int, *, is_slow: bool) -> None:
+    def __init__(
+        self, name: str, time: Timeline, files: PlanStore, instance: int, *, is_slow: bool, is_paired: bool = False
+    ) -> None:
         super().__init__()
         self.name = name
         self.is_alive = True
@@ -59,7 +63,26 @@ class SimulatedController(PlanKeeper):
         self._sliced_work = SlicedWork(self._look, lambda: time.after(0.0005, self._work))
         self._source = PlanSource(files, tables_of, is_long_lived=False)
         self._keep(self._source.first(), OPTIONS, drain=2.0)
+        self.tell_peers: Callable[[Beat, Stages | None], None] = lambda _beat, _stages: None
+        if is_paired:
+            self._join(Pair(instance, time.now))
         self._tick()
+
+    @property
+    def is_acting(self) -> bool:
+        return self.is_alive and self._acts
+
+    def hand_over(self) -> None:
+        if self._pair is not None:
+            self._pair.hand_over()
+
+    def hear(self, beat: Beat, stages: Stages | None) -> None:
+        """Take in a peer's message."""
+        if self.is_running:
+            self._heard_peer(beat, stages)
+
+    def _send_to_peers(self, beat: Beat, stages: Stages | None) -> None:
+        self.tell_peers(beat, stages)
 
     @property
     def is_running(self) -> bool:

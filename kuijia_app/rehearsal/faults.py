@@ -28,6 +28,8 @@ class FaultKind(Enum):
     CUT_UP = "connection is cut towards the controller"
     CUT_DOWN = "connection is cut towards the switch"
     CUT = "connection is cut"
+    PEERS = "controllers are cut off from each other"
+    HANDOVER = "controller hands over"
     PLAN = "plan is replaced"
     WITHDRAW = "update is withdrawn"
 

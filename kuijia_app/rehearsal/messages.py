@@ -16,6 +16,7 @@ class Kind(Enum):
     CHANGE = "change"
     BARRIER = "barrier"
     ROLE = "role"
+    ASYNC = "async"
     PORTS = "ports"
     GROUPS = "groups"
     FLOWS = "flows"
@@ -72,6 +73,12 @@ class PlainMessages:
 
     def claim_role(self, generation: int) -> Message:
         return Message(Kind.ROLE, Role.MASTER, generation)
+
+    def claim_slave(self, generation: int) -> Message:
+        return Message(Kind.ROLE, Role.SLAVE, generation)
+
+    def reports_of_ports(self) -> Message:
+        return Message(Kind.ASYNC)
 
     def port_descriptions(self) -> Message:
         return Message(Kind.PORTS)

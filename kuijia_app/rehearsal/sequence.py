@@ -65,7 +65,10 @@ def _run(world: World, faults: Sequence[Fault]) -> None:
 
 def require_calm(world: World) -> None:
     """Check the promises for the time after faults; raises ViolationError."""
-    controller = world.acting
+    acting = [each for each in world.controllers if each.is_acting]
+    if len(acting) != 1:
+        raise ViolationError(f"{len(acting)} controllers act")
+    controller = acting[0]
     down = {
         frozenset((name, neighbour))
         for name, switch in world.switches.items()

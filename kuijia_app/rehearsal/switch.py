@@ -93,12 +93,10 @@ class SimulatedSwitch:
                 yield Kind.BARRIER, message.xid, None
             case Kind.ROLE:
                 yield self._take_role(owner, message)
-            case Kind.PORTS:
-                yield Kind.PORTS, message.xid, list(self.ports.items())
-            case Kind.GROUPS:
-                yield Kind.GROUPS, message.xid, list(self.groups.values())
-            case Kind.FLOWS:
-                yield Kind.FLOWS, message.xid, list(self.flows.items())
+            case Kind.ASYNC:
+                pass  # reports of ports always come
+            case Kind.PORTS | Kind.GROUPS | Kind.FLOWS:
+                yield message.kind, message.xid, self._described(message.kind)
             case _ if self.roles[owner] is Role.SLAVE:
                 yield Refusal(message.xid, IS_SLAVE)
             case Kind.CHANGE:
@@ -112,6 +110,11 @@ class SimulatedSwitch:
                 yield Refusal(message.xid, NO_BUNDLES)
             case _:
                 yield from self._handle_bundle(owner, message)
+
+    def _described(self, kind: Kind) -> list[object]:
+        if kind is Kind.PORTS:
+            return list(self.ports.items())
+        return list(self.groups.values()) if kind is Kind.GROUPS else list(self.flows.items())
 
     def _take_role(self, owner: Owner, message: Message) -> tuple[Kind, int, object] | Refusal:
         role, generation = message.content, message.bundle_id

@@ -7,6 +7,8 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from kuijia_app.control.pair import Beat
+from kuijia_app.control.rollout import Stages
 from kuijia_app.rehearsal.connections import Connection, Pipe
 from kuijia_app.rehearsal.controller import SimulatedController
 from kuijia_app.rehearsal.faults import Fault, FaultKind
@@ -52,6 +54,7 @@ class World:
         self._cuts: dict[tuple[Line, str], int] = {}
         self._delays: dict[Line, float] = {}
         self._frozen: dict[str, int] = {}
+        self._peer_cuts: dict[tuple[int, int], float] = {}
         self._stores = [PlanStore(self.plans[0]) for _ in range(controllers)]
         self._processes = 0
         self.controllers = [self._process(number) for number in range(controllers)]
@@ -62,7 +65,8 @@ class World:
     @property
     def acting(self) -> SimulatedController:
         """The controller that programs switches."""
-        return self.controllers[0]
+        acting = [each for each in self.controllers if each.is_acting]
+        return (acting or self.controllers)[0]
 
     # The world at rest
 
@@ -83,6 +87,7 @@ class World:
         self._cuts.clear()
         self._delays.clear()
         self._frozen.clear()
+        self._peer_cuts.clear()
         for number, controller in enumerate(self.controllers):
             if not controller.is_alive:
                 self.controllers[number] = self._process(number)
@@ -125,6 +130,8 @@ class World:
             FaultKind.CUT_UP: lambda fault: self._cut(fault, ("up",)),
             FaultKind.CUT_DOWN: lambda fault: self._cut(fault, ("down",)),
             FaultKind.CUT: lambda fault: self._cut(fault, ("up", "down")),
+            FaultKind.HANDOVER: lambda fault: self._controller(fault).hand_over(),
+            FaultKind.PEERS: self._cut_peers,
             FaultKind.PLAN: self._replace_plan,
             FaultKind.WITHDRAW: lambda fault: self._controller(fault).withdraw(),
         }
@@ -234,6 +241,17 @@ class World:
             self._end_at_switch(line, connection)
             self._end_at_controller(line, connection)
 
+    def _cut_peers(self, fault: Fault) -> None:
+        """Cut one or both ways between the first two controllers."""
+        for way in ((0, 1), (1, 0))[: 1 + fault.other % 2] if fault.pick % 2 else ((1, 0),):
+            self._peer_cuts[way] = max(self._peer_cuts.get(way, 0.0), self.time.now + fault.span)
+
+    def _tell_peers(self, number: int, beat: Beat, stages: Stages | None) -> None:
+        for other, controller in enumerate(self.controllers):
+            if other != number and self._peer_cuts.get((number, other), 0.0) <= self.time.now:
+                delay = self._random.uniform(0.0001, 0.01)
+                self.time.after(delay, partial(controller.hear, beat, stages))
+
     def _replace_plan(self, fault: Fault) -> None:
         number = fault.pick % len(self.controllers)
         self._stores[number].plan = self.plans[fault.other % len(self.plans)]
@@ -263,7 +281,10 @@ class World:
         store, name = self._stores[number], f"process {self._processes}"
         if self._processes > len(self._stores) and store.plan != self.controllers[number].in_force.plan:
             self.traffic.all_hit()  # a plan that was never rolled out: each switch changes on its own
-        controller = SimulatedController(name, self.time, store, self._random.randrange(1 << 16), is_slow=self._is_slow)
+        is_paired = len(self._stores) > 1
+        instance = self._random.randrange(1 << 16)
+        controller = SimulatedController(name, self.time, store, instance, is_slow=self._is_slow, is_paired=is_paired)
+        controller.tell_peers = partial(self._tell_peers, number)
         controller.close = self._closed_by_controller  # type: ignore[method-assign]
         return controller
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kuijia_app.control.plan_files import file_name_of_update
@@ -30,6 +30,14 @@ _ERRORS = (
 )
 
 
+@dataclass(frozen=True)
+class Peers:
+    """Addresses HOST:PORT of a controller for its peers, and of those for it."""
+
+    listen: str
+    others: tuple[str, ...]
+
+
 class ControllerProcess(ApplicationProcess):
     """The controller of a plan."""
 
@@ -42,11 +50,14 @@ class ControllerProcess(ApplicationProcess):
         listening: Listening = HERE,
         *,
         reoptimise: bool = False,
+        peers: Peers | None = None,
     ) -> None:
+        """Make the process; `peers` are other controllers of the same switches, which need os-ken."""
         super().__init__(directory, framework, listening)
         self._plan_file = plan_file.absolute()
         self._words = words
         self._reoptimise = reoptimise
+        self._peers = peers
 
     def unfit_switches(self) -> set[str]:
         """Return the switches that are not programmed because they are not the plan's or refused their tables."""
@@ -98,6 +109,15 @@ class ControllerProcess(ApplicationProcess):
             raise TestbedError(f"the update was given up, the plan before stays in force: {refused[0]}")
         return load_plan(self._plan_file)
 
+    def hand_over(self) -> None:
+        """Ask it to let a peer act."""
+        self.signal(signal.SIGUSR2)
+
+    def signal(self, number: int) -> None:
+        """Send the process a signal."""
+        if self._process is not None:
+            self._process.send_signal(number)
+
     def errors(self) -> list[Event]:
         """Return what went wrong since the start: refused messages, switches that do not fit, updates given up."""
         return [event for event in self.events() if event["event"] in _ERRORS]
@@ -109,8 +129,9 @@ class ControllerProcess(ApplicationProcess):
         words = asdict(self._words)
         if self.framework == "os-ken":
             options = [f"--{name}={value}" for name, value in words.items()]
-            return self._verb(
-                "controller", str(self._plan_file), *options, *(["--reoptimise"] if self._reoptimise else [])
-            )
+            options += ["--reoptimise"] if self._reoptimise else []
+            if self._peers is not None:
+                options += [f"--peer={peer}" for peer in self._peers.others] + [f"--peer-listen={self._peers.listen}"]
+            return self._verb("controller", str(self._plan_file), *options)
         options_of_section = {"plan": self._plan_file, "reoptimise": self._reoptimise, **words}
         return self._manager("kuijia_app.controller", "kuijia", options_of_section)

@@ -41,6 +41,12 @@ def test_no_sequence_of_faults_breaks_a_promise(seed: int, faults: list[Fault]) 
     assert run_sequence(seed, faults) is None
 
 
+@settings(max_examples=15)
+@given(st.integers(0, 1000), st.lists(FAULTS, max_size=8))
+def test_no_sequence_of_faults_breaks_a_promise_of_a_pair(seed: int, faults: list[Fault]) -> None:
+    assert run_sequence(seed, faults, controllers=2) is None
+
+
 def test_a_seed_makes_the_same_sequence_again() -> None:
     assert faults_of(5) == faults_of(5) != faults_of(6)
 
