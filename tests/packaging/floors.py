@@ -49,6 +49,10 @@ ROOMS = {
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.event_log kuijia_app.control.liveness"
         " kuijia_app.control.plan_update testbed.machine testbed.uml testbed.links testbed.network testbed.controllers"
     ),
+    "testbed.web": (
+        "kuijia_base te_solver simulator.flow simulator.planned simulator.packet kuijia_app.tables kuijia_app.proof"
+        " kuijia_app.control.plan_update testbed.machine testbed.lab"
+    ),
     "experiments.results": "kuijia_base",
     "experiments.registry": "kuijia_base experiments.results",
     "experiments.compared_schemes": "te_solver",

@@ -18,6 +18,8 @@ LATE = {
     "experiments/whatif/html_report.py": "matplotlib",
     "te_solver/plan_picture.py": "matplotlib",
     "testbed/network/mininet_network.py": "mininet",
+    "testbed/web/app.py": "starlette",
+    "testbed/web/server.py": "uvicorn",
 }
 """Modules that others import only after they have asked whether the package of an extra, or of Debian, is there."""
 
