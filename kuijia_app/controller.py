@@ -9,7 +9,6 @@ SIGUSR1 it withdraws a plan that some ingress does not follow yet.
 from __future__ import annotations
 
 import signal
-import sys
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kuijia_app.control.controller_metrics import ControllerMetrics
 from kuijia_app.control.flap_damping import Lasting
 from kuijia_app.control.liveness import LivenessChange, LivenessTracker
 from kuijia_app.control.plan_source import WITHDRAWN, PlanReading, PlanSource
@@ -26,6 +26,7 @@ from kuijia_app.control.rollout import DEFAULT_DRAIN, Progress, Rollout, Version
 from kuijia_app.control.switch_application import SwitchApplication
 from kuijia_app.control.switch_connection import ReadBack, SwitchConnection
 from kuijia_app.framework import event_log
+from kuijia_app.framework.ending import refuse_to_start
 from kuijia_app.framework.guarded_app import background
 from kuijia_app.framework.seam import FRAMEWORK, Event, EventBase, apart, cfg, handler, ofp_event, ofproto, on, on_own
 from kuijia_app.gate.server import stand_before
@@ -52,6 +53,7 @@ OPTIONS = [
     cfg.FloatOpt("drain", default=DEFAULT_DRAIN, help="seconds for which the paths of a replaced plan are kept"),
     cfg.BoolOpt("reoptimise", default=False, help="after a failure, solve for the remaining network, and apply it"),
     cfg.StrOpt("tls_bind", help="file that binds certificates to datapath ids"),
+    cfg.StrOpt("metrics", help="[ADDRESS:]PORT where metrics are served"),
 ]
 cfg.CONF.register_opts(OPTIONS, group=OPTION_GROUP)
 
@@ -101,6 +103,7 @@ class KuijiaController(SwitchApplication):
     """
 
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
+    _metrics: ControllerMetrics
 
     def __init__(self, **contexts: object) -> None:
         super().__init__(**contexts)
@@ -113,13 +116,12 @@ class KuijiaController(SwitchApplication):
                 raise InputError(f"[{OPTION_GROUP}]", "reoptimise", "does not go with liveness bfd", expected)
             self._source = PlanSource(_plan_file(), self._tables_of)
             first = self._source.first()
-            self._log = event_log.EventLog(Path(options.events) if options.events else None)
+            self._metrics = ControllerMetrics(time.monotonic)
+            self._log = event_log.EventLog(Path(options.events) if options.events else None, self._metrics.heard)
+            self._serve_metrics(options.metrics)
             stand_before(self, self._is_known, options.tls_bind)
-        except ValueError as error:
-            # The frameworks would print a traceback.
-            source = "" if isinstance(error, InputError) else f"{options.plan}: "
-            print(f"error: {source}{error}", file=sys.stderr)  # noqa: T201
-            raise SystemExit(InputError.exit_status) from error
+        except (KuijiaError, ValueError) as error:
+            refuse_to_start(error, str(options.plan))
         uses_bfd = self._options.liveness is Liveness.BFD
         self._tells_ingresses = not uses_bfd
         self._rollout = Rollout(first, options.drain, BFD_SETTLE if uses_bfd else 0.0)
@@ -127,6 +129,8 @@ class KuijiaController(SwitchApplication):
             self._rollout.left(switch)
         self._wiring = self._options.wired(first.plan.topology)
         self._tracker = LivenessTracker(first.plan, self._wiring)
+        self._metrics.expect(first.plan.topology.nodes)
+        self._metrics.follow(FRAMEWORK, self._options.liveness.value, self._rollout, self._tracker)
         self._unnoticed: Lasting[tuple[str, int]] = Lasting(UNNOTICED)
         self._reoptimisation = Reoptimisation(options.reoptimise, apart)
         self._failed_edges = self._tracker.failed_edges
@@ -185,7 +189,10 @@ class KuijiaController(SwitchApplication):
         found = self._reoptimisation.look(
             rollout.in_force.plan, self._failed_edges, time.monotonic(), is_free=rollout.is_settled
         )
-        return None if found is None else apart(lambda: self._source.prepared(REOPTIMISED, found, rollout))
+        if found is None:
+            return None
+        self._metrics.solved(self._reoptimisation.seconds)
+        return apart(lambda: self._source.prepared(REOPTIMISED, found, rollout))
 
     @on_own(Tick)
     def time_passed(self, event: Tick) -> None:
@@ -329,6 +336,7 @@ class KuijiaController(SwitchApplication):
     def _tell(self, connection: SwitchConnection, change: LivenessChange) -> None:
         group = emptied_liveness_group(change.path_id)
         if self._tells_ingresses:
+            self._metrics.told(change.ingress, change.path_id)
             connection.want_instead(group.group_id, None if change.alive else group)
 
     def _tables_of(self, plan: Plan) -> dict[str, SwitchTables]:

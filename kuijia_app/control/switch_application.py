@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from argparse import ArgumentTypeError
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -13,13 +14,29 @@ from kuijia_app.control.flap_damping import FlapDamping
 from kuijia_app.control.roles import generation
 from kuijia_app.control.sliced_work import SlicedWork
 from kuijia_app.control.switch_connection import ReadBack, Reports, SwitchConnection, is_live
+from kuijia_app.control.switch_metrics import SwitchMetrics
 from kuijia_app.framework import event_log
 from kuijia_app.framework.guarded_app import GuardedApp
-from kuijia_app.framework.seam import Event, EventBase, Harm, handler, ofp_event, ofproto, on, on_own
+from kuijia_app.framework.seam import (
+    Event,
+    EventBase,
+    Harm,
+    handler,
+    native_threading,
+    native_time,
+    ofp_event,
+    ofproto,
+    on,
+    on_own,
+    unpatched,
+)
 from kuijia_app.framework.switch_limits import ENTRIES_PER_WANTED, MOST_ENTRIES, SwitchFaultError
 from kuijia_app.gate.application import Report
 from kuijia_app.tables.rules import Group, SwitchTables
 from kuijia_app.tables.wiring import Wiring
+from kuijia_base.errors import InputError, quoted
+from kuijia_base.metrics.address import EXPECTED, page_address
+from kuijia_base.metrics.server import MetricsServer
 
 MOST_ERRORS = 16
 """Different errors of one switch that are reported one by one; a switch can invent four thousand million."""
@@ -40,6 +57,9 @@ class SwitchApplication(GuardedApp):
 
     def __init__(self, **contexts: object) -> None:
         super().__init__(**contexts)
+        self._metrics = SwitchMetrics("kuijia", time.monotonic)
+        self._metrics_server: MetricsServer | None = None
+        self._tick_period = 0.0
         self._connections: dict[str, SwitchConnection] = {}
         self._generation = generation(time.time())
         self._is_displaced = False
@@ -68,7 +88,7 @@ class SwitchApplication(GuardedApp):
             raise SwitchFaultError("it gives its connection a second datapath id")
         reports = Reports(
             read=partial(self._switch_read, switch),
-            done=partial(self._switch_done, switch),
+            done=partial(self._installed, switch),
             group_done=partial(self._group_done, switch),
             refused=partial(self._switch_refused, switch),
             displaced=partial(self._displaced, switch),
@@ -77,6 +97,7 @@ class SwitchApplication(GuardedApp):
         if replaced is not None:
             replaced.give_up()
         self._begun(switch)
+        self._metrics.began(switch)
         wanted = self._wanted(switch)
         most = max(MOST_ENTRIES, ENTRIES_PER_WANTED * (len(wanted.groups) + len(wanted.flows)))
         connection = self._connections[switch] = SwitchConnection(
@@ -127,6 +148,33 @@ class SwitchApplication(GuardedApp):
             self._log.write(event_log.SWITCH_GONE, switch=connection.switch)
             self._ended(connection.switch)
 
+    def start(self) -> None:
+        """Start, and serve the metrics, if any."""
+        super().start()
+        if self._metrics_server is not None:
+            self._metrics_server.start()
+
+    def _serve_metrics(self, address: str | None) -> None:
+        """Take the address for metrics, if there is one, to serve them from `start` on.
+
+        Raises:
+            InputError: it is no address.
+            PortTakenError: listening there is not possible.
+        """
+        if address is None:
+            return
+        try:
+            found = page_address(address)
+        except ArgumentTypeError as error:
+            raise InputError("option", "metrics", quoted(address), EXPECTED) from error
+        self._metrics_server = MetricsServer(
+            found, self._metrics.tally, sockets=unpatched("socket"), threads=native_threading, clock=native_time
+        )
+
+    def _installed(self, switch: str, tables: SwitchTables) -> None:
+        self._metrics.installed(switch, tables)
+        self._switch_done(switch, tables)
+
     def _is_known(self, datapath_id: int) -> bool:
         return self._wiring.switch_of(datapath_id) is not None
 
@@ -136,6 +184,7 @@ class SwitchApplication(GuardedApp):
         No tick is sent while one waits: otherwise a busy application would collect a queue of ticks, and for a long
         queue the gate stops reading switches.
         """
+        self._tick_period = period
         while self.is_active:
             self._has_sliced_work.wait(period)
             self._has_sliced_work.clear()
@@ -146,6 +195,7 @@ class SwitchApplication(GuardedApp):
     def _tick_handled(self) -> None:
         """Allow the next tick and do a slice of the work that is left; a tick's handler must call this first."""
         self._is_tick_waiting = False
+        self._metrics.ticked(self._tick_period)
         self._sliced_work.work()
 
     @abstractmethod
@@ -253,6 +303,7 @@ class SwitchApplication(GuardedApp):
             for switch in switches:
                 connection = self._connections.get(switch)
                 if connection is not None:
+                    self._metrics.wants(switch)
                     connection.want(self._wanted(switch))
 
     def _drop_silent(self, now: float) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from kuijia_app.control.plan_source import file_name_of_update
 from kuijia_app.framework import event_log
 from kuijia_app.tables.options import OptionWords
+from kuijia_base.metrics.address import PageAddress
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, save_plan
 from testbed.controllers.application_process import HERE, SWITCH_STATES, ApplicationProcess, Event, Framework, Listening
@@ -42,11 +43,14 @@ class ControllerProcess(ApplicationProcess):
         listening: Listening = HERE,
         *,
         reoptimise: bool = False,
+        metrics: PageAddress | None = None,
     ) -> None:
+        """Make one that does not run yet; it serves `metrics`, if at all, at this address."""
         super().__init__(directory, framework, listening)
         self._plan_file = plan_file.absolute()
         self._words = words
         self._reoptimise = reoptimise
+        self._metrics = metrics
 
     def unfit_switches(self) -> set[str]:
         """Return the switches that are not programmed because they are not the plan's or refused their tables."""
@@ -109,8 +113,9 @@ class ControllerProcess(ApplicationProcess):
         words = asdict(self._words)
         if self.framework == "os-ken":
             options = [f"--{name}={value}" for name, value in words.items()]
-            return self._verb(
-                "controller", str(self._plan_file), *options, *(["--reoptimise"] if self._reoptimise else [])
-            )
-        options_of_section = {"plan": self._plan_file, "reoptimise": self._reoptimise, **words}
+            options += ["--reoptimise"] if self._reoptimise else []
+            options += [] if self._metrics is None else [f"--metrics={self._metrics}"]
+            return self._verb("controller", str(self._plan_file), *options)
+        served = {} if self._metrics is None else {"metrics": self._metrics}
+        options_of_section = {**served, "plan": self._plan_file, "reoptimise": self._reoptimise, **words}
         return self._manager("kuijia_app.controller", "kuijia", options_of_section)
