@@ -25,6 +25,7 @@ from kuijia.cli.table_options import add_table_options, option_words
 from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError, key_path
+from kuijia_base.metrics.address import add_metrics_option
 from kuijia_base.option_values import positive_rate, whole_number
 from kuijia_base.quantities import rate
 from te_solver.demands import Demand
@@ -64,6 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_CAPACITY,
         help="Mbit/s of the largest link; the others and the demands are scaled with it (default: %(default)g)",
     )
+    add_metrics_option(up)
     up.set_defaults(act=_up)
 
     actions.add_parser("status", help="show controller, links, tunnels and queues").set_defaults(act=_status)
@@ -109,6 +111,7 @@ def _up(args: argparse.Namespace) -> int:
     options["slot_count"] = options.pop("slots")
     options["tunnels_per_pair"] = args.tunnels
     options["demand_factor"] = _factor(topology, args.capacity)
+    options["metrics"] = "" if args.metrics is None else str(args.metrics)
     status = start_lab(Order(plan_to_json(plan), options), _say)
     if args.json:
         print(json.dumps(status, indent=2))

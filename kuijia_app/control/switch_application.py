@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from argparse import ArgumentTypeError
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -35,7 +34,7 @@ from kuijia_app.gate.application import Report
 from kuijia_app.tables.rules import Group, SwitchTables
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import InputError, quoted
-from kuijia_base.metrics.address import EXPECTED, page_address
+from kuijia_base.metrics.address import EXPECTED, parse_page_address
 from kuijia_base.metrics.server import MetricsServer
 
 MOST_ERRORS = 16
@@ -163,10 +162,9 @@ class SwitchApplication(GuardedApp):
         """
         if address is None:
             return
-        try:
-            found = page_address(address)
-        except ArgumentTypeError as error:
-            raise InputError("option", "metrics", quoted(address), EXPECTED) from error
+        found = parse_page_address(address)
+        if found is None:
+            raise InputError("option", "metrics", quoted(address), EXPECTED)
         self._metrics_server = MetricsServer(
             found, self._metrics.tally, sockets=unpatched("socket"), threads=native_threading, clock=native_time
         )

@@ -25,8 +25,8 @@ class PageAddress:
         return f"[{self.host}]:{self.port}" if self.host.version == 6 else f"{self.host}:{self.port}"
 
 
-def page_address(text: str) -> PageAddress:
-    """Return the address in a user's text; raise ArgumentTypeError, as `type=` of argparse should."""
+def parse_page_address(text: str) -> PageAddress | None:
+    """Return the address in a user's text, None if it has none."""
     host, _, number = text.rpartition(":")
     is_bracketed = host.startswith("[") and host.endswith("]")
     try:
@@ -36,8 +36,16 @@ def page_address(text: str) -> PageAddress:
     port = parse_whole(number)
     fits = found is not None and is_bracketed == (found.version == 6) and not text.startswith(":")
     if found is None or not fits or port is None or not 1 <= port <= LAST_PORT:
-        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected {EXPECTED}")
+        return None
     return PageAddress(port, found)
+
+
+def page_address(text: str) -> PageAddress:
+    """Return the same; raise ArgumentTypeError, as `type=` of argparse should, instead of None."""
+    found = parse_page_address(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected {EXPECTED}")
+    return found
 
 
 def add_metrics_option(parser: argparse.ArgumentParser) -> None:

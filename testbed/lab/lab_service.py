@@ -32,6 +32,8 @@ from kuijia_base.errors import InputError, KuijiaError, quoted
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_to_json
 from testbed.lab.lab import Lab
+from testbed.lab.lab_client import ask_lab
+from testbed.lab.lab_metrics import metrics_page
 from testbed.lab.lab_options import LabOptions
 from testbed.lab.lab_order import SOCKET_NAME, Order
 from testbed.lab.lab_plans import plan_for
@@ -64,12 +66,15 @@ def main() -> int:
     try:
         plan, options = _read_order(sys.stdin)
         with (
+            metrics_page(options.metrics, lambda: ask_lab("status")) as page,
             become_background_lab(),
             Lab(plan, options, lambda line: _tell(report=line)) as lab,
             _listener(lab.directory / SOCKET_NAME) as listener,
             Reception(listener, _refused) as reception,
         ):
             status = lab.status()
+            if page is not None:
+                page.start()
             _signal_when_parent_dies(None)
             _tell(ready=status)
             _detach(sys.stdout, Path(os.devnull))
