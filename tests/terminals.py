@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+_MARK = "\0"
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,13 @@ class Terminal:
     screen: int
 
     def written(self) -> str:
-        """Return what was written since the last call; there must be something."""
-        return os.read(self.screen, 10**6).decode()
+        """Return what was written since the last call."""
+        self.stream.write(_MARK)  # reading cannot tell a pause from the end
+        self.stream.flush()
+        found = b""
+        while not found.endswith(_MARK.encode()):
+            found += os.read(self.screen, 10**6)
+        return found.decode().removesuffix(_MARK)
 
     def shown(self) -> str:
         """Return that without colours and movements."""

@@ -34,7 +34,6 @@ def on_a_terminal(page: Page, columns: int, monkeypatch: pytest.MonkeyPatch) -> 
     with terminal(columns) as seen:
         monkeypatch.setattr(sys, "stdout", seen.stream)
         show(page)
-        seen.stream.flush()
         return [line.rstrip() for line in seen.shown().splitlines()]
 
 
@@ -91,7 +90,6 @@ def test_letters_that_a_terminal_lacks_are_drawn_otherwise(monkeypatch: pytest.M
     with terminal(80, encoding="ascii") as seen:
         monkeypatch.setattr(sys, "stdout", seen.stream)
         show([TABLE])
-        seen.stream.flush()
         assert "\\u" not in seen.shown()
 
 
