@@ -382,7 +382,9 @@ def _first_routing(centre: DataCentre) -> Routing:
     progress = Progress(sys.stderr)
     show = progress.patiently()
     try:
-        return Routing(centre, progress=lambda done, total: show(f"routes to {done} of {total} edge switches"))
+        return Routing(
+            centre, progress=lambda done, total: show(f"routes to {done} of {total} edge switches", done, total)
+        )
     finally:
         progress.close()
 

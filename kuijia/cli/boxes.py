@@ -11,9 +11,10 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
-from experiments.results.text_table import aligned
+from experiments.results.text_table import TextTable
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import add_topology, read_topology
+from kuijia.cli.printing import show
 from kuijia.cli.table_options import add_wiring
 from kuijia_app.tables.wiring_file import emulated_wiring
 from kuijia_base.errors import KuijiaError
@@ -91,7 +92,7 @@ def _check(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(_as_data(found, clocks), indent=2))
     else:
-        print(*_lines(inventory, found, clocks), sep="\n")
+        show(_parts(inventory, found, clocks))
     return KuijiaError.exit_status if found.faults else 0
 
 
@@ -162,7 +163,7 @@ def _as_data(found: Examination, clocks: Mapping[str, ClockOffset]) -> dict[str,
     }
 
 
-def _lines(inventory: Inventory, found: Examination, clocks: Mapping[str, ClockOffset]) -> list[str]:
+def _parts(inventory: Inventory, found: Examination, clocks: Mapping[str, ClockOffset]) -> list[str | TextTable]:
     rows = [("box", "address", "kernel", "Open vSwitch", "iperf3", "clock")]
     for box in inventory.boxes:
         facts = found.facts.get(box.name)
@@ -172,17 +173,17 @@ def _lines(inventory: Inventory, found: Examination, clocks: Mapping[str, ClockO
         programs = facts["programs"]
         versions = (facts["kernel"], programs["ovs-vsctl"] or "-", programs["iperf3"] or "-")
         rows.append((box.name, box.login.address, *versions, _clock(clocks[box.name])))
-    lines = aligned(rows, left=range(len(rows[0])))
+    parts: list[str | TextTable] = [TextTable(rows, left=range(len(rows[0])))]
     for title, said in (
         ("problems", found.faults),
         ("repaired by `kuijia boxes up`", found.amiss),
         ("not checked", found.notes),
     ):
         if said:
-            lines += ["", f"{title}:", *(f"  {each}" for each in said)]
+            parts += ["", f"{title}:", *(f"  {each}" for each in said)]
     if not found.faults:
-        lines += ["", "the boxes are up" if found.built else "no problems"]
-    return lines
+        parts += ["", "the boxes are up" if found.built else "no problems"]
+    return parts
 
 
 def _clock(clock: ClockOffset) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from experiments.results.text_table import text_table
+from experiments.results.text_table import TextTable
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import (
     add_demands,
@@ -21,6 +21,7 @@ from kuijia.cli.inputs import (
     read_demands,
     read_topology,
 )
+from kuijia.cli.printing import show
 from kuijia.cli.table_options import add_table_options, option_words
 from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.pipeline import build_tables
@@ -116,7 +117,7 @@ def _up(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(status, indent=2))
     else:
-        print(*_status_lines(status), "", *_usage(plan, status), sep="\n")
+        show([*_status_parts(status), "", *_usage(plan, status)])
     return 0
 
 
@@ -125,7 +126,7 @@ def _status(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(status, indent=2))
     else:
-        print(*_status_lines(status), sep="\n")
+        show(_status_parts(status))
     return KuijiaError.exit_status if status["faults"] else 0
 
 
@@ -202,39 +203,39 @@ def _usage(plan: Plan, status: dict[str, Any]) -> list[str]:
     ]
 
 
-def _status_lines(status: dict[str, Any]) -> list[str]:
+def _status_parts(status: dict[str, Any]) -> list[str | TextTable]:
     controller = status["controller"]
     tables = f"{status['layout']} queues, tagging {status['tagging']}, pipeline {status['pipeline']}"
     alive = f"process {controller['pid']}" if controller["pid"] is not None else "dead"
     switches = counted(len(controller["switches"]), "switch", "switches")
-    lines = [
+    parts: list[str | TextTable] = [
         f"lab {status['lab']}: {status['topology']}, scheme {status['scheme']}, {status['datapath']} datapath",
         f"tables: {tables}, liveness by {status['liveness']}",
         f"controller: {controller['framework']}, {alive}, {switches} connected",
         "",
-        *_link_table(status["links"]),
+        _link_table(status["links"]),
         "",
-        *_tunnel_table(status["tunnels"]),
+        _tunnel_table(status["tunnels"]),
     ]
     if status["sessions"]:
-        lines += ["", *_session_table(status["sessions"])]
-    lines += ["", *_queue_table(status["queues"])]
+        parts += ["", _session_table(status["sessions"])]
+    parts += ["", _queue_table(status["queues"])]
     if controller["errors"] or status["faults"]:
-        lines += ["", "errors", *status["faults"]]
+        parts += ["", "errors", *status["faults"]]
     for error in controller["errors"]:
         at = time.strftime("%H:%M:%S", time.localtime(error["time"]))
         said = ", ".join(f"{key} {value}" for key, value in error.items() if key not in ("time", "event"))
-        lines.append(f"{at} {error['event']}: {said}")
+        parts.append(f"{at} {error['event']}: {said}")
     hosts = [(host["node"], host["address"]) for host in status["hosts"]]
-    return [*lines, "", *text_table(("host", "address"), hosts, left=(0, 1))]
+    return [*parts, "", TextTable((("host", "address"), *hosts), left=(0, 1))]
 
 
-def _link_table(links: Sequence[Mapping[str, Any]]) -> list[str]:
+def _link_table(links: Sequence[Mapping[str, Any]]) -> TextTable:
     rows = [(f"{link['a']}-{link['b']}", rate(link["capacity"]), "up" if link["up"] else "DOWN") for link in links]
-    return text_table(("link", "capacity", "state"), rows, left=(0, 2))
+    return TextTable((("link", "capacity", "state"), *rows), left=(0, 2))
 
 
-def _tunnel_table(tunnels: Sequence[Mapping[str, Any]]) -> list[str]:
+def _tunnel_table(tunnels: Sequence[Mapping[str, Any]]) -> TextTable:
     rows = [
         (
             f"{tunnel['path_id']}",
@@ -245,19 +246,19 @@ def _tunnel_table(tunnels: Sequence[Mapping[str, Any]]) -> list[str]:
         )
         for tunnel in tunnels
     ]
-    return text_table(("tunnel", "class", "weight", "state", "path"), rows, left=(3, 4))
+    return TextTable((("tunnel", "class", "weight", "state", "path"), *rows), left=(3, 4))
 
 
-def _session_table(sessions: Sequence[Mapping[str, Any]]) -> list[str]:
+def _session_table(sessions: Sequence[Mapping[str, Any]]) -> TextTable:
     rows = [(f"{session['path_id']}", ", ".join(map(_end_text, session["ends"]))) for session in sessions]
-    return text_table(("BFD session", "its ends"), rows, left=(1,))
+    return TextTable((("BFD session", "its ends"), *rows), left=(1,))
 
 
 def _end_text(end: Mapping[str, Any]) -> str:
     return f"{end['switch']} {end['state'] if end['up'] else end['state'].upper()}"
 
 
-def _queue_table(queues: Sequence[Mapping[str, Any]]) -> list[str]:
+def _queue_table(queues: Sequence[Mapping[str, Any]]) -> TextTable:
     rows = [
         (
             f"{queue['switch']}->{queue['to']} {queue['queue']}",
@@ -269,4 +270,4 @@ def _queue_table(queues: Sequence[Mapping[str, Any]]) -> list[str]:
         )
         for queue in queues
     ]
-    return text_table(("queue", "sent packets", "sent bytes", "dropped", "waiting", "rate now"), rows)
+    return TextTable((("queue", "sent packets", "sent bytes", "dropped", "waiting", "rate now"), *rows))

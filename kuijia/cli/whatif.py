@@ -35,6 +35,7 @@ from kuijia.cli import whatif_packets
 from kuijia.cli.common_options import add_alias
 from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, announce, read_demands, read_topology
 from kuijia.cli.notes import print_notes
+from kuijia.cli.printing import show
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import command_for, is_installed
 from kuijia_base.option_values import whole_number
@@ -200,7 +201,7 @@ def _compared(args: argparse.Namespace, how: Rerouting, planning: Planning) -> i
     if args.json:
         print(json.dumps(data, indent=1, allow_nan=False))
         return 0
-    print("\n".join(summary(study, None if args.verbose else _WORST)))
+    show(summary(study, None if args.verbose else _WORST))
     if folder is not None:
         print(f"wrote {', '.join(str(folder.path / name) for name in folder.written)}")
     return 0

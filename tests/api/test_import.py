@@ -10,7 +10,7 @@ import pytest
 import kuijia
 from docs.site import api_pages
 
-SLOW = {"cvxpy", "highspy", "matplotlib", "mininet", "networkx", "numpy", "os_ken", "pandas", "scipy"}
+SLOW = {"cvxpy", "highspy", "matplotlib", "mininet", "networkx", "numpy", "os_ken", "pandas", "rich", "scipy"}
 
 
 def modules_after(code: str) -> set[str]:
