@@ -13,6 +13,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from experiments.results.text_table import TextTable
+from kuijia.cli import lab_web
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import (
     add_demands,
@@ -83,6 +84,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     execute.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
     execute.set_defaults(act=_exec)
     actions.add_parser("down", help="stop everything and clean up").set_defaults(act=_down)
+    lab_web.add_actions(actions)
     for name, action in actions.choices.items():
         if name != "exec":  # whose options are the command's
             add_common_options(action, below_another=True)

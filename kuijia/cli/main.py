@@ -17,7 +17,7 @@ from typing import NoReturn, TextIO
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.complaints import complaint
 from kuijia.cli.notes import notes_held_back
-from kuijia.cli.verbs import VERBS, load_verb, with_default_action
+from kuijia.cli.verbs import VERBS, load_verb, module_of, with_default_action
 from kuijia_base.errors import LONGEST_FAILURE, InputError, InterruptedWorkError, KuijiaError, one_line
 from kuijia_base.extras import missing_package
 
@@ -128,7 +128,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     for name, what in VERBS.items():
         subparser = verbs.add_parser(name, help=what, description=what)
         if name == asked:  # the modules of the others would take a second to import
-            verb = load_verb(name)
+            verb = load_verb(module_of(arguments))
             verb.configure(subparser)
             add_common_options(subparser)
             subparser.set_defaults(run=verb.run)

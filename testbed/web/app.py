@@ -24,7 +24,6 @@ from testbed.web.files import PageFile, page_files
 from testbed.web.guard import Guard
 from testbed.web.hub import Hub, Reader
 from testbed.web.openapi import message_schemas, openapi
-from testbed.web.recording import Recorder
 from testbed.web.requests import (
     ENDPOINTS,
     Done,
@@ -51,7 +50,7 @@ def make_app(  # noqa: PLR0913  # all by name
     *,
     hosts: HostRules | None = None,
     view_only: bool = False,
-    recorder: Recorder | None = None,
+    hub: Hub | None = None,
     limiter: Limiter | None = None,
     files: Mapping[str, PageFile] | None = None,
     stall: float = STALL,
@@ -63,18 +62,18 @@ def make_app(  # noqa: PLR0913  # all by name
         token: the secret that everything below /api/ asks for.
         hosts: names by which the server may be called; by default those of this machine for itself.
         view_only: True to refuse all actions.
-        recorder: takes down what is shown.
+        hub: looks at the backend; by default one without a recorder.
         limiter: limits of rates.
         files: of the page; by default those of this package.
         stall: seconds after which a reader that does not read is dropped.
     """
-    hub = Hub(backend, view_only=view_only, recorder=recorder)
-    api = _Api(backend, hub, view_only=view_only, stall=stall)
+    looking = hub or Hub(backend, view_only=view_only)
+    api = _Api(backend, looking, view_only=view_only, stall=stall)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         async with anyio.create_task_group() as group:
-            group.start_soon(hub.run)
+            group.start_soon(looking.run)
             yield
             group.cancel_scope.cancel()
 
@@ -194,6 +193,7 @@ class _Api:
         try:
             return await anyio.to_thread.run_sync(self._carry_out, action)
         finally:
+            self._hub.refresh()
             self._busy -= 1
 
     def _carry_out(self, action: Any) -> Response:  # noqa: ANN401  # one of the actions

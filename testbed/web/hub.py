@@ -15,7 +15,7 @@ from typing import Any
 
 from kuijia_base.errors import KuijiaError
 from testbed.web.backend import Backend, Description, LogEntry, State
-from testbed.web.recording import Recorder
+from testbed.web.recording import Recorder, with_views
 from testbed.web.shapes import to_json
 
 INTERVAL = 0.2
@@ -45,10 +45,15 @@ class Reader:
 
     def offer(self, frames: list[bytes], state: bytes | None) -> None:
         if len(self._frames) + len(frames) > MOST_ENTRIES:
-            self.is_dropped = True
+            self.drop()
         else:
             self._frames.extend(frames)
             self._state = state or self._state
+        self._news.set()
+
+    def drop(self) -> None:
+        """End the reader's stream."""
+        self.is_dropped = True
         self._news.set()
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -91,6 +96,7 @@ class Hub:
         self._wanted = asyncio.Event()
         self._looked = -math.inf
         self._looks = 0
+        self._is_closed = False
         self._seq = 0
         self._entry = 0
         self._state: State | None = None
@@ -116,6 +122,16 @@ class Hub:
             except Exception as error:  # noqa: BLE001  # the server goes on, so that its readers learn of it
                 sys.stderr.write(f"the look at the lab failed\n{traceback.format_exc()}\n")
                 self._complain(f"the server has a fault: {type(error).__name__}")
+
+    def refresh(self) -> None:
+        """Let the next look not wait for the end of the interval: something has been done."""
+        self._looked = -math.inf
+
+    def close(self) -> None:
+        """End the streams of all readers."""
+        self._is_closed = True
+        for reader in self._readers:
+            reader.drop()
 
     async def look(self) -> None:
         """Take a state and everything that is new, unless that was done less than an interval ago."""
@@ -152,7 +168,7 @@ class Hub:
         Args:
             after: number of the log entry that the reader has read last.
         """
-        if len(self._readers) >= MOST_READERS:
+        if self._is_closed or len(self._readers) >= MOST_READERS:
             return None
         reader = Reader()
         lab, state = await self.description(), await self.state()
@@ -189,22 +205,18 @@ class Hub:
             frames += [_entry_frame(each) for each in entries]
         self._seq += 1
         state = replace(self._backend.state(), seq=self._seq)
-        self._state, self._state_json = state, self._encoded(state)
+        if state.views is not self._views[0]:  # the same object as before need not be encoded again
+            self._views = state.views, _dumped(to_json(state.views))
+        without, views = _dumped(to_json(replace(state, views=()))), self._views[1]
+        self._state, self._state_json = state, with_views(without, views)
         if self._recorder is not None:
             self._recorder.log(entries)
-            self._recorder.state(self._state_json)
+            self._recorder.state(without, views)
         return frames, _frame("state", self._state_json, self._seq)
 
     def _described(self) -> bytes:
         description: Description = replace(self._backend.describe(), view_only=self._view_only)
         return _dumped(to_json(description))
-
-    def _encoded(self, state: State) -> bytes:
-        """Return the JSON of a state; views that are the same object as before are not encoded again."""
-        if state.views is not self._views[0]:
-            self._views = state.views, _dumped(to_json(state.views))
-        rest = _dumped(to_json(replace(state, views=())))
-        return rest.replace(b'"views":[]', b'"views":' + self._views[1], 1)
 
 
 def _dumped(data: Any) -> bytes:  # noqa: ANN401  # JSON has no type

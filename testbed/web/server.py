@@ -17,6 +17,7 @@ from kuijia_base.errors import InputError
 from testbed.web.access import HostRules
 from testbed.web.app import STALL, make_app
 from testbed.web.backend import Backend
+from testbed.web.hub import Hub
 from testbed.web.recording import Recorder
 
 PORT = 8400
@@ -25,6 +26,8 @@ LOOPBACK = "127.0.0.1"
 _MOST_CONNECTIONS = 512
 _SECONDS_TO_END = 2
 _TOKEN_BYTES = 24
+_UNREAD_BYTES = 256 * 1024
+"""Bytes that the kernel keeps for a reader who does not read."""
 
 
 @dataclass(frozen=True)
@@ -77,16 +80,17 @@ def serve(backend: Backend, serving: Serving, ready: Callable[[Link], None]) -> 
     """
     token = serving.token or secrets.token_urlsafe(_TOKEN_BYTES)
     with contextlib.closing(_listener(serving.address, serving.port)) as listener:
+        hub = Hub(backend, view_only=serving.view_only, recorder=serving.recorder)
         app = make_app(
             backend,
             token,
             hosts=HostRules(serving.address, serving.names),
             view_only=serving.view_only,
-            recorder=serving.recorder,
+            hub=hub,
             stall=serving.stall,
         )
         config = uvicorn.Config(
-            app,  # type: ignore[arg-type]  # it is an application of ASGI, by other names of the same types
+            app,
             log_level="critical",
             access_log=False,
             server_header=False,
@@ -97,16 +101,16 @@ def serve(backend: Backend, serving: Serving, ready: Callable[[Link], None]) -> 
             h11_max_incomplete_event_size=64 * 1024,
         )
         host = LOOPBACK if ipaddress.ip_address(serving.address).is_unspecified else serving.address
-        server = _Server(config, lambda: ready(Link(host, listener.getsockname()[1], token)))
+        server = _Server(config, lambda: ready(Link(host, listener.getsockname()[1], token)), hub.close)
         asyncio.run(server.serve(sockets=[listener]))
 
 
 class _Server(uvicorn.Server):
     """A server that says when it is ready, and for which Ctrl-C is no error."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], end: Callable[[], None]) -> None:
         super().__init__(config)
-        self._ready = ready
+        self._ready, self._end_streams = ready, end
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -125,6 +129,7 @@ class _Server(uvicorn.Server):
                 signal.signal(kind, handler)
 
     def _end(self) -> None:
+        self._end_streams()
         self.should_exit = True
 
 
@@ -140,6 +145,7 @@ def _listener(address: str, port: int) -> socket.socket:
         if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNREAD_BYTES)
         listener.bind((address, port))
         listener.listen(128)
     except OSError as error:
