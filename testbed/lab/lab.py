@@ -174,15 +174,7 @@ class Lab:
         finally:
             self._keep_sessions_of(self.plan)
         self._links.follow([self.plan])
-        old = {tunnel.nodes: tunnel.weight for tunnel in before.tunnels}
-        now = {tunnel.nodes: tunnel.weight for tunnel in self.plan.tunnels}
-        return PlanUpdate(
-            kept=tuple(path for path in now if path in old),
-            added=tuple(path for path in now if path not in old),
-            removed=tuple(path for path in old if path not in now),
-            reweighted=sum(now[path] != old[path] for path in now if path in old),
-            seconds=time.monotonic() - began,
-        )
+        return PlanUpdate.between(before, self.plan, time.monotonic() - began)
 
     def kill_controller(self) -> None:
         """End the controller as a crash would; the switches keep their tables."""

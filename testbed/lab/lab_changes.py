@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from te_solver.plan import Plan
 from testbed.lab.failures import LinkEvent
 
 
@@ -36,3 +37,16 @@ class PlanUpdate:
     removed: tuple[tuple[str, ...], ...]
     reweighted: int
     seconds: float
+
+    @classmethod
+    def between(cls, before: Plan, after: Plan, seconds: float) -> PlanUpdate:
+        """Return the changes from one plan to another, which took so many seconds."""
+        old = {tunnel.nodes: tunnel.weight for tunnel in before.tunnels}
+        now = {tunnel.nodes: tunnel.weight for tunnel in after.tunnels}
+        return cls(
+            kept=tuple(path for path in now if path in old),
+            added=tuple(path for path in now if path not in old),
+            removed=tuple(path for path in old if path not in now),
+            reweighted=sum(now[path] != old[path] for path in now if path in old),
+            seconds=seconds,
+        )

@@ -23,9 +23,9 @@ ROOMS = {
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control"
     ),
     "simulator.planned": (
-        "kuijia_base te_solver simulator.packet kuijia_app.tables kuijia_app.control.liveness"
-        " kuijia_app.control.plan_update kuijia_app.control.reconciliation kuijia_app.control.rollout"
-        " kuijia_app.control.sender"
+        "kuijia_base te_solver simulator.packet kuijia_app.tables kuijia_app.control.flap_damping"
+        " kuijia_app.control.liveness kuijia_app.control.plan_update kuijia_app.control.reconciliation"
+        " kuijia_app.control.rollout kuijia_app.control.sender"
     ),
     "kuijia_app.discovery": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control"
@@ -69,8 +69,8 @@ ROOMS = {
     "experiments.flashpass": _COMPUTED,
     "experiments.hermes": _COMPUTED,
     "experiments.fig4": _COMPUTED,
-    "experiments.update": _MEASURED,
-    "experiments.recovery": _MEASURED,
+    "experiments.update": f"{_MEASURED} simulator",
+    "experiments.recovery": f"{_MEASURED} simulator",
     "experiments.motivation": f"{_MEASURED} simulator experiments.compared_schemes",
     "experiments.gscale": f"{_MEASURED} simulator experiments.compared_schemes experiments.sweep",
     "experiments.hedera": f"{_MEASURED} simulator hedera experiments.sweep kuijia_app.proof.model",
