@@ -31,7 +31,7 @@ def test_vendored_packages_have_their_licence_and_version(folder: Path) -> None:
         names = list(package["files"])
         assert f"{package['name']}/LICENSE" in names
         assert package["licence"] in {"MIT", "MPL-2.0"}
-        scripts = [folder / name for name in names if name.endswith(("js"))]
+        scripts = [folder / name for name in names if name.endswith("js")]
         assert scripts
         assert all(package["version"] in script.read_text(encoding="utf-8") for script in scripts)
 
