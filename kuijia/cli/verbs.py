@@ -23,6 +23,7 @@ VERBS: Mapping[str, str] = {
     "scheduler": "run the OpenFlow controller that schedules large flows in a data centre, until interrupted",
     "wiring": "make files with the numbers of your own switches: example, discover, from-ovs",
     "lab": "run an emulated network, show it as a page: up, status, update, fail, heal, exec, down, web, replay",
+    "chaos": "break a lab in every way, and find packets that nothing excuses",
     "list": "list the experiments of `kuijia run`",
     "boxes": "physical switches and hosts over SSH: check, up, down",
     "uml": "run a command on a kernel with Open vSwitch's datapath and link delays: user-mode Linux",

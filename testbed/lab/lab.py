@@ -93,6 +93,11 @@ class Lab:
     def controller(self) -> ControllerProcess:
         return self._controller
 
+    @property
+    def listening_port(self) -> int:
+        """TCP port at which the controller waits for switches."""
+        return self._ground.listening.port
+
     def start(self) -> None:
         """Build the network and program it, after removing what killed labs left behind.
 

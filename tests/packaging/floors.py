@@ -53,6 +53,10 @@ ROOMS = {
         "kuijia_base te_solver simulator.flow simulator.planned simulator.packet kuijia_app.tables kuijia_app.proof"
         " kuijia_app.control.plan_update testbed.machine testbed.lab"
     ),
+    "testbed.chaos": (
+        "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.event_log testbed.machine testbed.links"
+        " testbed.network testbed.traffic testbed.lab"
+    ),
     "experiments.results": "kuijia_base",
     "experiments.registry": "kuijia_base experiments.results",
     "experiments.compared_schemes": "te_solver",
