@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from kuijia_app.control.liveness import LivenessChange, LivenessTracker
 from kuijia_app.framework import event_log
@@ -13,10 +12,8 @@ from te_solver.plan import Plan
 from testbed.controllers.application_process import Event
 from testbed.lab.failures import LinkEvent, fail_link, heal_link
 from testbed.lab.lab_changes import NodeEvent, NoticedLinkEvent
+from testbed.lab.lab_parts import LabParts
 from testbed.machine.errors import TestbedError
-
-if TYPE_CHECKING:
-    from testbed.lab.lab import Lab
 
 REACTION_TIMEOUT = 15.0
 """Seconds the controller may take to inform the ingresses of a failure; it takes milliseconds unless it hangs."""
@@ -30,7 +27,7 @@ class Cuts:
     `switched` grows by one when a link begins to be switched, and when it has been.
     """
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: LabParts) -> None:
         self._lab = lab
         self._tracker = LivenessTracker(lab.plan, lab.wiring)
         self._cut_by_node: dict[str, list[Link]] = {}

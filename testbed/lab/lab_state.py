@@ -9,17 +9,15 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kuijia_app.tables.bfd import BfdSession
 from te_solver.plan import Plan
 from testbed.lab.faults import Faults
+from testbed.lab.lab_parts import LabParts
 from testbed.machine.errors import TestbedError
 from testbed.network.bfd import EndState
 from testbed.network.queue_counters import QueueRates
-
-if TYPE_CHECKING:
-    from testbed.lab.lab import Lab
 
 OVS_DIED = "Open vSwitch has died"
 
@@ -29,7 +27,7 @@ LinkStates = Mapping[frozenset[str], bool]
 Sessions = Mapping[BfdSession, Mapping[str, EndState]]
 
 
-def full_state(lab: Lab, rates: QueueRates) -> dict[str, Any]:
+def full_state(lab: LabParts, rates: QueueRates) -> dict[str, Any]:
     """Return everything; queues have their rates since the last call with these `rates`."""
     plan, network, controller, options = lab.plan, lab.network, lab.controller, lab.options
     topology = plan.topology
@@ -83,7 +81,7 @@ def full_state(lab: Lab, rates: QueueRates) -> dict[str, Any]:
     }
 
 
-def counters(lab: Lab) -> dict[str, Any]:
+def counters(lab: LabParts) -> dict[str, Any]:
     """Return the parts that change all the time: totals of queues, goodput of flows, what is down, what is wrong."""
     plan, controller = lab.plan, lab.controller
     faults = Faults()
@@ -107,7 +105,7 @@ def counters(lab: Lab) -> dict[str, Any]:
     }
 
 
-def observed(lab: Lab, *, with_queues: bool) -> tuple[LinkStates, set[int], Faults]:
+def observed(lab: LabParts, *, with_queues: bool) -> tuple[LinkStates, set[int], Faults]:
     """Return for each edge True if its link is up, the path ids of dead tunnels, and what is wrong."""
     plan = lab.plan
     faults = Faults()
@@ -120,7 +118,7 @@ def observed(lab: Lab, *, with_queues: bool) -> tuple[LinkStates, set[int], Faul
     return links_up, dead, faults
 
 
-def dead_tunnels(lab: Lab, plan: Plan, links_up: LinkStates, sessions: Sessions) -> set[int]:
+def dead_tunnels(lab: LabParts, plan: Plan, links_up: LinkStates, sessions: Sessions) -> set[int]:
     """Return the path ids of the tunnels that carry nothing, or that an end considers dead."""
     unfit = lab.controller.unfit_switches()
     dead = {
@@ -134,14 +132,14 @@ def dead_tunnels(lab: Lab, plan: Plan, links_up: LinkStates, sessions: Sessions)
     return dead | lab.controller.tunnels_told_dead()
 
 
-def _links_up(lab: Lab, faults: Faults) -> dict[frozenset[str], bool]:
+def _links_up(lab: LabParts, faults: Faults) -> dict[frozenset[str], bool]:
     return {
         frozenset(edge): faults.unless_found(partial(lab.network.is_up, *edge), otherwise=False)
         for edge in lab.plan.topology.edges
     }
 
 
-def _switches(lab: Lab, faults: Faults) -> tuple[bool, Sessions]:
+def _switches(lab: LabParts, faults: Faults) -> tuple[bool, Sessions]:
     """Return whether the switches' software runs, and the BFD sessions."""
     sessions: Sessions = {}
     if not lab.network.is_alive:
@@ -152,7 +150,7 @@ def _switches(lab: Lab, faults: Faults) -> tuple[bool, Sessions]:
     return True, sessions
 
 
-def _queues(lab: Lab, faults: Faults) -> Iterator[dict[str, Any]]:
+def _queues(lab: LabParts, faults: Faults) -> Iterator[dict[str, Any]]:
     """Yield the totals of the queues of all ports to other switches."""
     ports = [
         (switch, neighbour, lab.wiring.port(switch, neighbour))
