@@ -50,6 +50,7 @@ class Lab:
         `ground` provides the network; emulation by default.
         """
         self.plan = plan
+        self.plan_number = 1
         self.options = options
         self.wiring = emulated_wiring(plan.topology, options.wiring)
         self._report = report
@@ -201,6 +202,7 @@ class Lab:
         before = self.plan
         try:
             self.plan = self._controller.update(wanted)
+            self.plan_number += 1
         finally:
             self._keep_sessions_of(self.plan)
         self._cuts.follow(self.plan)

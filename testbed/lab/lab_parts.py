@@ -15,9 +15,10 @@ from testbed.network.lab_network import LabNetwork
 
 
 class LabParts(Protocol):
-    """A running lab (`testbed.lab.lab.Lab`); plan and sessions change with an update."""
+    """A running lab (`testbed.lab.lab.Lab`); plan, its number and sessions change with an update."""
 
     plan: Plan
+    plan_number: int
     options: LabOptions
     wiring: Wiring
 

@@ -200,7 +200,8 @@ class Service:
             case Look("topology"):
                 return plan_to_json(self._lab.plan)["topology"]
             case Look("plan"):
-                return {"plan": plan_to_json(self._lab.plan), "options": self._lab.described_options()}
+                number, plan = self._lab.plan_number, plan_to_json(self._lab.plan)
+                return {"number": number, "plan": plan, "options": self._lab.described_options()}
             case Look("counters"):
                 return {"last_event": self._journal.last, **self._lab.counters()}
         return self._lab.status()

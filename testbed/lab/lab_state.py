@@ -90,6 +90,7 @@ def counters(lab: LabParts) -> dict[str, Any]:
     dead = dead_tunnels(lab, plan, links_up, sessions)
     return {
         "time": time.time(),
+        "plan": lab.plan_number,
         "lab": lab.directory.name,
         "links": [{"a": a, "b": b, "up": links_up[frozenset((a, b))]} for a, b in plan.topology.edges],
         "queues": list(_queues(lab, faults)),

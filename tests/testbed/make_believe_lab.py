@@ -45,6 +45,7 @@ class MakeBelieveLab(Lab):
 
     def __init__(self, padding: int = 1_000_000) -> None:
         self.plan = motivation_plan()
+        self.plan_number = 1
         self.options = LabOptions()
         self.running = True
         self.fault: BaseException | None = None
