@@ -22,6 +22,8 @@ from kuijia.cli.inputs import (
     read_demands,
     read_topology,
 )
+from kuijia.cli.lab_changes import add_changes
+from kuijia.cli.lab_live import add_live_actions, flow_table
 from kuijia.cli.printing import show
 from kuijia.cli.table_options import add_table_options, option_words
 from kuijia_app.tables.options import pipeline_options
@@ -34,7 +36,7 @@ from te_solver.demands import Demand
 from te_solver.formats.notes import counted
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_to_json
-from te_solver.topology import Link, Topology
+from te_solver.topology import Topology
 from testbed.lab.lab_client import ask_lab, remove_killed_lab, running_lab, start_lab
 from testbed.lab.lab_order import Order
 from testbed.lab.lab_plans import require_served
@@ -71,18 +73,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     up.set_defaults(act=_up)
 
     actions.add_parser("status", help="show controller, links, tunnels and queues").set_defaults(act=_status)
-    update = actions.add_parser("update", help="solve for other demands and replace the plan while traffic flows")
-    add_demands(update)
-    update.set_defaults(act=_update)
-    for name, what in (("fail", "cut the link between A and B"), ("heal", "restore the link between A and B")):
-        action = actions.add_parser(name, help=what)
-        action.add_argument("a", metavar="A")
-        action.add_argument("b", metavar="B")
-        action.set_defaults(act=_fail_or_heal, do=name)
+    add_changes(actions)
     execute = actions.add_parser("exec", help="run a command on a host, such as `kuijia lab exec s1 ping 10.0.4.1`")
     execute.add_argument("node", metavar="NODE")
     execute.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
     execute.set_defaults(act=_exec)
+    add_live_actions(actions)
     actions.add_parser("down", help="stop everything and clean up").set_defaults(act=_down)
     lab_web.add_actions(actions)
     for name, action in actions.choices.items():
@@ -132,35 +128,6 @@ def _status(args: argparse.Namespace) -> int:
     return KuijiaError.exit_status if status["faults"] else 0
 
 
-def _update(args: argparse.Namespace) -> int:
-    described = ask_lab("topology")
-    links = tuple(Link(**link) for link in described["links"])
-    demands = read_demands(args, Topology(described["name"], tuple(described["nodes"]), links))
-    rows = [(demand.source, demand.target, demand.rate, demand.priority) for demand in demands]
-    done = ask_lab("update", demands=rows, source=str(args.demands))
-    if args.json:
-        print(json.dumps(done, indent=2))
-        return 0
-    counts = ", ".join(f"{len(done[what])} {what}" for what in ("kept", "added", "removed"))
-    print(f"the new plan is in force after {done['seconds']:.1f} s: tunnels {counts}, {done['reweighted']} reweighted")
-    for what in ("added", "removed"):
-        print(*(f"{what:<8} {'-'.join(path)}" for path in done[what]), sep="\n", end="\n" if done[what] else "")
-    return 0
-
-
-def _fail_or_heal(args: argparse.Namespace) -> int:
-    event = ask_lab(args.do, a=args.a, b=args.b)
-    if args.json:
-        print(json.dumps(event, indent=2))
-        return 0
-    noticed = ", ".join(f"{switch} after {delay * 1000:.0f} ms" for switch, delay in event["delay"].items())
-    print(f"link {args.a}-{args.b} is {'up' if event['up'] else 'down'}: noticed by {noticed}")
-    if event["reaction_seconds"] is not None:
-        told = f"{event['tunnels_told']} tunnel{'s' if event['tunnels_told'] > 1 else ''}"
-        print(f"the controller informed the ingresses of {told} after {event['reaction_seconds'] * 1000:.0f} ms")
-    return 0
-
-
 def _exec(args: argparse.Namespace) -> int:
     host = ask_lab("enter", node=args.node)
     if not args.command:
@@ -201,7 +168,7 @@ def _usage(plan: Plan, status: dict[str, Any]) -> list[str]:
     example = shlex.join(["kuijia", "lab", "exec", pair.source, "ping", "-c", "3", address_of[pair.target]])
     return [
         f"kuijia lab exec NODE COMMAND runs a command on a node's host: {example}",
-        "kuijia lab fail A B | heal A B | update DEMANDS | status | down",
+        "kuijia lab fail A B | heal A B | update DEMANDS | flow A B | watch | status | down",
     ]
 
 
@@ -210,10 +177,12 @@ def _status_parts(status: dict[str, Any]) -> list[str | TextTable]:
     tables = f"{status['layout']} queues, tagging {status['tagging']}, pipeline {status['pipeline']}"
     alive = f"process {controller['pid']}" if controller["pid"] is not None else "dead"
     switches = counted(len(controller["switches"]), "switch", "switches")
+    down = [f"down: {', '.join(status['nodes_down'])}"] if status["nodes_down"] else []
     parts: list[str | TextTable] = [
         f"lab {status['lab']}: {status['topology']}, scheme {status['scheme']}, {status['datapath']} datapath",
         f"tables: {tables}, liveness by {status['liveness']}",
         f"controller: {controller['framework']}, {alive}, {switches} connected",
+        *down,
         "",
         _link_table(status["links"]),
         "",
@@ -222,6 +191,8 @@ def _status_parts(status: dict[str, Any]) -> list[str | TextTable]:
     if status["sessions"]:
         parts += ["", _session_table(status["sessions"])]
     parts += ["", _queue_table(status["queues"])]
+    if status["flows"]:
+        parts += ["", flow_table(status["flows"])]
     if controller["errors"] or status["faults"]:
         parts += ["", "errors", *status["faults"]]
     for error in controller["errors"]:

@@ -182,10 +182,9 @@ def _lab(args: argparse.Namespace) -> Backend:
         raise InputError("lab web", "TOPOLOGY", f"found {quoted(args.topology)}", "none: the running lab has its own")
     if args.tunnels != DEFAULT_TUNNELS:
         raise InputError("lab web", "--tunnels", f"found {args.tunnels}", "none: the running lab has its own")
-    from testbed.web.real_lab import RealLab  # type: ignore[import-not-found]  # noqa: PLC0415  # only on Linux
+    from testbed.web.real_lab import RealLab  # noqa: PLC0415  # slow to import, and only on Linux
 
-    backend: Backend = RealLab()
-    return backend
+    return RealLab()
 
 
 def _require_packages() -> None:

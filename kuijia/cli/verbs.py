@@ -22,7 +22,7 @@ VERBS: Mapping[str, str] = {
     "controller": "run the OpenFlow controller for a plan, until interrupted; on SIGHUP it reads the plan file again",
     "scheduler": "run the OpenFlow controller that schedules large flows in a data centre, until interrupted",
     "wiring": "make files with the numbers of your own switches: example, discover, from-ovs",
-    "lab": "run an emulated network, show it as a page: up, status, update, fail, heal, exec, down, web, replay",
+    "lab": "run an emulated network, show it as a page: up, status, watch, update, fail, heal, flow, down, web, replay",
     "chaos": "break a lab in every way, and find packets that nothing excuses",
     "list": "list the experiments of `kuijia run`",
     "boxes": "physical switches and hosts over SSH: check, up, down",

@@ -102,6 +102,11 @@ class ControllerProcess(ApplicationProcess):
             raise TestbedError(f"the update was given up, the plan before stays in force: {refused[0]}")
         return load_plan(self._plan_file)
 
+    def withdraw_update(self) -> None:
+        """Ask for the end of the update under way, which `update` then reports; has no effect on a dead controller."""
+        if self._process is not None and self.is_alive:
+            self._process.send_signal(signal.SIGUSR1)
+
     def errors(self) -> list[Event]:
         """Return what went wrong since the start: refused messages, switches that do not fit, updates given up."""
         return [event for event in self.events() if event["event"] in _ERRORS]

@@ -23,6 +23,28 @@ class NoticedLinkEvent(LinkEvent):
 
 
 @dataclass(frozen=True)
+class NodeEvent:
+    """A switch that was taken down or brought up: its links, one after the other, and the controller's reaction.
+
+    Attributes:
+        node: the switch.
+        up: True if it was brought up.
+        links: the links that were switched, each from the switch to a neighbour.
+        requested_at: Unix time in seconds, just before the first link was switched.
+        seconds: time from then until the last switch had reported the last port.
+        tunnels_told, reaction_seconds: as in `NoticedLinkEvent`, for all links together.
+    """
+
+    node: str
+    up: bool
+    links: tuple[tuple[str, str], ...]
+    requested_at: float
+    seconds: float
+    tunnels_told: int
+    reaction_seconds: float | None
+
+
+@dataclass(frozen=True)
 class PlanUpdate:
     """Changes made by a new plan.
 

@@ -52,7 +52,7 @@ from testbed.network.machine_objects import (
 from testbed.network.mtu import HOST_MTU, LINK_MTU
 from testbed.network.names import bridge_name, host_interface, host_name, port_name
 from testbed.network.network_options import NetworkOptions
-from testbed.network.queue_counters import QueueCounters, read_queue_counters
+from testbed.network.queue_counters import PortCounters, QueueCounters, read_all_queue_counters, read_queue_counters
 from testbed.network.queues import htb_commands, interface_rate_commands, tag_filter_commands
 
 _T = TypeVar("_T")
@@ -253,6 +253,9 @@ class Network:
 
     def queue_counters(self, switch: str, port: int) -> tuple[QueueCounters, ...]:
         return read_queue_counters(self.interface(switch, port), self.layout)
+
+    def queue_counters_of(self, ports: Iterable[tuple[str, int]]) -> dict[tuple[str, int], PortCounters]:
+        return read_all_queue_counters({each: self.interface(*each) for each in ports}, self.layout)
 
     def calibrate(self, report: Callable[[str], None]) -> tuple[LinkCalibration, ...]:
         return calibrate(self, report=report)
