@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -332,3 +334,9 @@ def test_entries_and_errors_name_the_request_at_fault(client: TestClient) -> Non
     entry = LogEntry(1, 0.0, None, "fault", "words")
     require(LogEntry, {"seq": entry.seq, "time": 0, "view": None, "kind": "fault", "text": "words", "subject": {}})
     assert issubclass(InputError, KuijiaError)
+
+
+def test_the_page_of_the_documentation_lists_every_request() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "web.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| ([A-Z]+) \| `(/api/[^`]*)` \|", page, re.MULTILINE)
+    assert sorted(listed) == sorted((each.method, each.path) for each in ENDPOINTS)
