@@ -159,6 +159,7 @@ class App {
     this.nodes = new NodesTable(byId("nodes"), lab, (name, up) => this.#setNode(name, up));
     this.flows = new FlowsTable(byId("flows"), lab, palette, {
       pair: (source, target) => this.tunnels.choose(source, target),
+      startedFlows: () => this.#model.startedFlows,
       stop: (flow) => this.act(`stop ${flow.id}`, "DELETE", pathTo("flows", flow.id)),
     });
     this.log = new LogList(byId("log"), byId("announcer"), this.#model);
