@@ -104,6 +104,9 @@ class Visit:
             "([scheme, id]) => {"
             " const box = [...document.querySelectorAll('.view')].find(each => each.dataset.view === scheme)"
             ".querySelector('.drawing');"
+            " box.scrollIntoView();"
+            # Cytoscape.js learns by this event that its place in the window is another one.
+            " box.parentElement.dispatchEvent(new Event('scroll'));"
             " const element = box._cyreg.cy.getElementById(id);"
             " const at = element.isNode() ? element.renderedPosition() : element.renderedMidpoint();"
             " const corner = box.getBoundingClientRect();"

@@ -1,4 +1,4 @@
-"""The page in a browser: what it shows are the server's numbers, what is done on it is done, by mouse and by keyboard."""
+"""The page in a browser: it shows the numbers of the server, and carries out actions by mouse and by keyboard."""
 
 from __future__ import annotations
 
@@ -28,6 +28,18 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not instal
 AXE = Path(__file__).with_name("vendor") / "axe-core" / "axe.min.js"
 NAMES = ("s1", "s2", "s3", "s4")
 HOSTILE = ("<img src=x onerror=alert(1)>", '"><script>alert(2)</script>', "a&amp;b' onclick='x", "${alert(3)}/../%2e")
+PIXELS_OF_FLOWS = """() => {
+    const canvas = document.querySelector('[data-view=kuijia] .chart canvas');
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    return [...document.querySelectorAll('[data-flow] .swatch')].map(swatch => {
+        const colour = getComputedStyle(swatch).backgroundColor.match(/\\d+/g).map(Number);
+        let found = 0;
+        for (let at = 0; at < data.length; at += 4) found += colour.every((part, place) => data[at + place] === part);
+        return found;
+    });
+}"""
+"""Returns for each flow of the table how many pixels of the chart have its colour."""
+
 PHONE = {"width": 360, "height": 700}
 
 
@@ -92,7 +104,7 @@ def test_a_click_on_a_link_cuts_it_and_only_victims_fall_under_kuijia(visit: Vis
 
     chart = visit.page.locator("[data-view=kuijia] .chart")
     assert "link s2-s4 is down at" in (chart.get_attribute("aria-label") or "")
-    assert "Links down: s2–s4." in (visit.page.locator("[data-view=kuijia] .drawing").get_attribute("aria-label") or "")
+    assert "Links down: s2-s4." in (visit.page.locator("[data-view=kuijia] .drawing").get_attribute("aria-label") or "")
     visit.page.locator("#announcer", has_text="link s2-s4 is down").wait_for(state="attached")
     assert visit.page.locator(".log li[data-kind=cut]").count() == 1
 
@@ -105,23 +117,8 @@ def test_a_click_on_a_link_cuts_it_and_only_victims_fall_under_kuijia(visit: Vis
 def test_the_curves_are_the_goodput_over_time(visit: Visit) -> None:
     visit.row("link", "s2~s4").get_by_role("button").click()
     visit.wait_for_state("link", "s2~s4", "down")
-    lines = "document.querySelectorAll('.chart canvas').length"
-    assert visit.page.evaluate(lines) == 2
-    # Colours on the canvas: the checked flows are drawn, and unchecking all leaves none of them.
-    count = """() => {
-        const canvas = document.querySelector('[data-view=kuijia] .chart canvas');
-        const colours = [...document.querySelectorAll('[data-flow] .swatch')].map(each => getComputedStyle(each).backgroundColor);
-        const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
-        return colours.map(colour => {
-            const [red, green, blue] = colour.match(/\\d+/g).map(Number);
-            let found = 0;
-            for (let at = 0; at < data.length; at += 4) {
-                if (data[at] === red && data[at + 1] === green && data[at + 2] === blue && data[at + 3] === 255) found += 1;
-            }
-            return found;
-        });
-    }"""
-    visit.wait(f"() => ({count})().filter(each => each > 0).length >= 2")
+    assert visit.page.locator(".chart canvas").count() == 2
+    visit.wait(f"() => ({PIXELS_OF_FLOWS})().filter(each => each > 20).length >= 2")
     for box in visit.page.get_by_role("checkbox").all():
         box.uncheck()
     visit.wait("() => document.querySelector('.chart').getAttribute('aria-label').startsWith('Goodput of 0 flows')")
@@ -129,9 +126,9 @@ def test_the_curves_are_the_goodput_over_time(visit: Visit) -> None:
 
 def test_another_browser_sees_a_cut_and_can_heal_it(browser: Browser, visit: Visit, server: Server) -> None:
     with visiting(browser, server.url) as other:
-        visit.row("link", "s1~s4").get_by_role("button", name="Cut link s1–s4").click()
+        visit.row("link", "s1~s4").get_by_role("button", name="Cut link s1-s4").click()
         other.wait_for_state("link", "s1~s4", "down")
-        other.row("link", "s1~s4").get_by_role("button", name="Heal link s1–s4").click()
+        other.row("link", "s1~s4").get_by_role("button", name="Heal link s1-s4").click()
         visit.wait_for_state("link", "s1~s4", "up")
         assert other.complaints == []
     assert server.is_up("s1~s4")
@@ -143,11 +140,11 @@ def test_the_keyboard_alone_cuts_a_link(visit: Visit, server: Server) -> None:
     visit.page.keyboard.press("Enter")
     for _ in range(12):
         visit.page.keyboard.press("Tab")
-        if visit.page.evaluate("document.activeElement.getAttribute('aria-label')") == "Cut link s2–s4":
+        if visit.page.evaluate("document.activeElement.getAttribute('aria-label')") == "Cut link s2-s4":
             break
     visit.page.keyboard.press("Enter")
     visit.wait_for_state("link", "s2~s4", "down")
-    assert visit.page.evaluate("document.activeElement.getAttribute('aria-label')") == "Heal link s2–s4"
+    assert visit.page.evaluate("document.activeElement.getAttribute('aria-label')") == "Heal link s2-s4"
     visit.page.keyboard.press("Enter")
     visit.wait_for_state("link", "s2~s4", "up")
     assert server.is_up("s2~s4")
@@ -287,6 +284,22 @@ def test_names_are_never_read_as_html(browser: Browser) -> None:
         assert visit.complaints == []
 
 
+def test_light_and_dark_follow_the_system_unless_chosen(visit: Visit) -> None:
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = visit.page.evaluate(background)
+    visit.page.emulate_media(color_scheme="dark")
+    dark = visit.page.evaluate(background)
+    assert dark != light
+    node = "document.querySelector('.drawing')._cyreg.cy.nodes()[0].style('background-color')"
+    darker = visit.page.evaluate(node)
+    visit.page.get_by_label("Colours").select_option("light")
+    assert visit.page.evaluate(background) == light
+    assert visit.page.evaluate(node) != darker
+    visit.page.reload()
+    visit.page.locator("#stream", has_text="live").wait_for()
+    assert visit.page.evaluate(background) == light
+
+
 @pytest.mark.parametrize("colours", ["light", "dark"])
 def test_axe_finds_nothing_serious(browser: Browser, server: Server, colours: str) -> None:
     with visiting(browser, server.url, color_scheme=colours) as visit:
@@ -302,4 +315,3 @@ def test_axe_finds_nothing_serious(browser: Browser, server: Server, colours: st
             for node in each["nodes"]
         ]
         assert serious == []
-        assert visit.page.evaluate("getComputedStyle(document.body).colorScheme || 'normal'") != ""
