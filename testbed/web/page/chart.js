@@ -115,7 +115,7 @@ export class Chart {
 }
 
 function markText(mark) {
-  const what = mark.subject?.link?.replace("~", "–") ?? mark.subject?.node ?? "";
+  const what = mark.subject?.link?.replace("~", "-") ?? mark.subject?.node ?? "";
   return `${{ cut: "cut", heal: "heal", "node-down": "down", "node-up": "up" }[mark.kind]} ${what}`.slice(0, 40);
 }
 

@@ -153,7 +153,8 @@ export class Drawing {
     });
     if (!this.sizes?.rates) return;
     const cutLabel = direction.from === this.#ends(link.id).a ? "✕" : "";
-    const label = link.up ? this.unit.show(total) : cutLabel;
+    const loadLabel = total > 0 ? this.unit.show(total) : "";
+    const label = link.up ? loadLabel : cutLabel;
     this.#once(`label ${id}`, label, (text) => this.#cy.getElementById(id).style("label", text));
   }
 

@@ -17,7 +17,7 @@ export class FlowsTable {
   #palette;
   #visible = new VisibleRows();
 
-  /** `on` has `pair(source, target)` and `stop(flow)`. */
+  /** `on` has `pair(source, target)`, `stop(flow)` and `startedFlows()`, the ids of flows that users have started. */
   constructor(box, lab, palette, on) {
     this.lab = lab;
     this.on = on;
@@ -56,6 +56,8 @@ export class FlowsTable {
       this.body.replaceChildren(...[...kept.values()].map((row) => row.root));
       this.#recolourRows();
     }
+    const started = this.on.startedFlows();
+    for (const [id, row] of this.#rows) row.stop.hidden = !started.has(id);
     const byView = views.map((view) => new Map(view.flows.map((flow) => [flow.id, flow])));
     this.#visible.advance();
     for (const [id, row] of this.#rows) {
@@ -130,7 +132,8 @@ export class FlowsTable {
       return { goodput, role, cell: element("td", { className: "number", dataset: { view: scheme } }, goodput, " ", role) };
     });
     const tunnels = element("td", { className: "paths" });
-    const stop = () => this.on.stop(flow);
+    const label = `Stop flow ${flow.id}`;
+    const stop = actionButton("Stop", () => this.on.stop(flow), { "aria-label": label, hidden: true });
     const root = element(
       "tr",
       { dataset: { flow: flow.id, pair: pairOf(flow) } },
@@ -140,10 +143,10 @@ export class FlowsTable {
       wanted,
       ...views.map((each) => each.cell),
       tunnels,
-      this.canStop ? element("td", {}, actionButton("Stop", stop, { "aria-label": `Stop flow ${flow.id}` })) : null,
+      this.canStop ? element("td", {}, stop) : null,
     );
     this.#visible.add(root);
-    return { root, box, swatch, wanted, views, tunnels };
+    return { root, box, stop, swatch, wanted, views, tunnels };
   }
 
   #refresh(row, flows) {

@@ -25,6 +25,7 @@ class App {
   #waiting = false;
   #isOld = true;
   #troubled = false;
+  #controlsKey = "";
   #theme = themeSwitch(() => this.#recolour());
 
   constructor(token) {
@@ -139,7 +140,6 @@ class App {
   #build() {
     const { lab } = this;
     const { pair } = this.tunnels ?? {};
-    const clicks = this.controls?.clicks?.value;
     const focused = nameOf(document.activeElement);
     for (const panel of this.#panels) panel.close();
     const palette = colours();
@@ -154,22 +154,39 @@ class App {
     panels.classList.toggle("several", lab.schemes.length > 1);
     byId("views").replaceChildren(panels, this.tunnels.root);
     for (const panel of this.#panels) panel.open();
-    this.controls = new Controls(byId("controls"), this, this.#theme);
+    this.#buildControls();
     this.links = new LinksTable(byId("links"), lab, (link, up) => this.#setLink(link, up));
     this.nodes = new NodesTable(byId("nodes"), lab, (name, up) => this.#setNode(name, up));
     this.flows = new FlowsTable(byId("flows"), lab, palette, {
       pair: (source, target) => this.tunnels.choose(source, target),
+      startedFlows: () => this.#model.startedFlows,
       stop: (flow) => this.act(`stop ${flow.id}`, "DELETE", pathTo("flows", flow.id)),
     });
     this.log = new LogList(byId("log"), byId("announcer"), this.#model);
     if (pair) this.tunnels.choose(...pair);
-    if (clicks && this.controls.clicks) this.controls.clicks.value = clicks;
     if (focused) [...document.querySelectorAll("button, select, input")].find((each) => nameOf(each) === focused)?.focus();
     this.#soon();
   }
 
+  /** Make the controls anew if they would be others, but not while somebody fills in a dialogue. */
+  #buildControls() {
+    const { backend, clock, actions, schemes, schemes_available: available, view_only: only, nodes } = this.lab;
+    const key = JSON.stringify([backend, clock, actions, schemes, available, only, nodes]);
+    if (key === this.#controlsKey) return;
+    const box = byId("controls");
+    const dialogue = box.querySelector("dialog[open]");
+    if (dialogue) {
+      dialogue.addEventListener("close", () => this.#buildControls(), { once: true });
+      return;
+    }
+    this.#controlsKey = key;
+    const clicks = this.controls?.clicks?.value;
+    this.controls = new Controls(box, this, this.#theme);
+    if (clicks && this.controls.clicks) this.controls.clicks.value = clicks;
+  }
+
   #clicked(id, name) {
-    if (!this.controls.clicksAct) return;
+    if (!this.controls?.clicksAct) return;
     const view = this.#model.state?.views[0];
     if (!view) return;
     if (name !== null) {
@@ -213,7 +230,7 @@ class App {
     this.flows.update(views);
     this.links.update(views);
     this.nodes.update(views);
-    this.controls.update(state, this.lab);
+    this.controls?.update(state, this.lab);
     this.#showCharts(state);
     this.#showController(state);
   }

@@ -8,6 +8,8 @@ export class Model {
   lab = null;
   state = null;
   log = [];
+  /** Ids of flows that the log names: those that users have started beside the demands, and can stop. */
+  startedFlows = new Set();
   #histories = new Map();
   #lastSeq = -1;
   #missed = false;
@@ -41,6 +43,7 @@ export class Model {
     if (fresh.length) {
       this.#lastSeq = fresh.at(-1).seq;
       this.log = [...this.log, ...fresh].slice(-KEPT_ENTRIES);
+      for (const { kind, subject } of fresh) if (kind === "flow" && subject?.flow) this.startedFlows.add(subject.flow);
     }
     return fresh;
   }

@@ -34,6 +34,6 @@ export function moment(time, clock) {
 
 export const percent = (share) => `${Math.round(100 * share)} %`;
 
-export const linkName = (link) => `${link.a}–${link.b}`;
+export const linkName = (link) => `${link.a}-${link.b}`;
 
 export const pairOf = (each) => JSON.stringify([each.source, each.target]);

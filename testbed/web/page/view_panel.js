@@ -42,7 +42,16 @@ export class ViewPanel {
       this.pointed = what;
       this.#tell();
     };
-    this.drawing = new Drawing(this.canvas, this.lab, this.palette, { ...this.on, over });
+    // A finger does not point before it taps.
+    const link = (id) => {
+      over({ link: id });
+      this.on.link(id);
+    };
+    const node = (name) => {
+      over({ node: name });
+      this.on.node(name);
+    };
+    this.drawing = new Drawing(this.canvas, this.lab, this.palette, { link, node, over });
     this.chart = new Chart(this.plot, this.lab.clock, this.palette);
     this.drawing.layOut();
   }
@@ -69,7 +78,7 @@ export class ViewPanel {
   }
 
   #describe() {
-    const down = this.view.links.filter((link) => !link.up).map((link) => link.id.replace("~", "–"));
+    const down = this.view.links.filter((link) => !link.up).map((link) => link.id.replace("~", "-"));
     const nodes = this.view.nodes_down;
     const label =
       `Network under ${this.scheme}: ${this.lab.nodes.length} nodes, ${this.lab.links.length} links. ` +
@@ -87,7 +96,7 @@ export class ViewPanel {
     const found = this.view.links.find((each) => each.id === link);
     if (!found) return null;
     const of = this.lab.links.find((each) => each.id === link);
-    if (!found.up) return `${of.a}–${of.b} is down.`;
+    if (!found.up) return `${of.a}-${of.b} is down.`;
     const loads = found.directions.map((each) => `${each.from} → ${each.to}: ${queueTexts(each, this.lab)}`);
     return `${loads.join("  ·  ")}  (capacity ${rate(of.capacity)})`;
   }
