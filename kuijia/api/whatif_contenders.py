@@ -133,7 +133,7 @@ def contenders_of(how: Rerouting, plans: Plans, say: Say) -> list[Contender]:
             option = _option_of(scheme, how, plans.objective, error)
             raise OptionError("option", option, error.problem, error.expected) from error
         # Whatever is solved first decides between equally good answers: always the plan's own problem.
-        solver(mine.tunnels.incidence, mine.capacity, mine.demand)
+        solver.begin_with(mine.tunnels.incidence, mine.capacity, mine.demand)
         found.append(Contender(scheme, mine))
     return found
 
