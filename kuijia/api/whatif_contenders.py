@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from kuijia.api.solve_effort import SizedFinder, Watch
+from kuijia.api.solving import default_parts
 from kuijia.api.spelling import OptionError, Setting
 from kuijia.api.whatif_study import Planning, Rerouting, Say
 from kuijia_base.errors import InputError, UnsoundError, key_path
@@ -83,8 +84,10 @@ def plans_for(
 
     def solved(name: str) -> Plan:
         objective: str | Objective = name
-        if how.partitions is not None and name == MAX_THROUGHPUT:
-            objective = in_parts(Partitioning(how.partitions, seed=how.seed), watch.told("programs solved"))
+        parts = how.partitions or default_parts(demands, say) if name == MAX_THROUGHPUT else None
+        watch.parts = None if parts == 1 else parts
+        if watch.parts is not None:
+            objective = in_parts(Partitioning(watch.parts, seed=how.seed), watch.told("programs solved"))
         options = Options(protect=protect or 1, solver=Solver(watch=watch.tick))
         return solve(topology, demands, how.tunnels_per_pair, objective, options=options, finder=finder, source=source)
 
