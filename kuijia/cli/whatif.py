@@ -43,6 +43,7 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
 from te_solver.demands import Demand
+from te_solver.effort import PAIRS_OF_A_PART, PAIRS_OF_ONE_PROGRAM
 from te_solver.failure_probabilities import PUBLISHED, FailureProbabilities
 from te_solver.failures import Failure
 from te_solver.plan import MAX_TUNNELS_PER_PAIR, Plan
@@ -76,7 +77,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--partitions",
         type=whole_number(1, MOST_PARTS),
         metavar="P",
-        help=f"solve --objective {MAX_THROUGHPUT} in P parts on all processors",
+        help=f"solve --objective {MAX_THROUGHPUT} in P parts on all processors (default: 1, which is one program; with "
+        f"more than {PAIRS_OF_ONE_PROGRAM:,} demands one for each {PAIRS_OF_A_PART:,})",
     )
     parser.add_argument(
         "--schemes",
