@@ -70,6 +70,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="Mbit/s of the largest link; the others and the demands are scaled with it (default: %(default)g)",
     )
     add_metrics_option(up)
+    up.add_argument("--web", action="store_true", help="then show the lab as a page, until Ctrl-C; the lab stays up")
+    lab_web.add_serving(up)
     up.set_defaults(act=_up)
 
     actions.add_parser("status", help="show controller, links, tunnels and queues").set_defaults(act=_status)
@@ -92,6 +94,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _up(args: argparse.Namespace) -> int:
+    if args.web:
+        lab_web.require_packages()
     topology = read_topology(args)
     demands = read_demands(args, topology)
     words = option_words(args)
@@ -116,7 +120,7 @@ def _up(args: argparse.Namespace) -> int:
         print(json.dumps(status, indent=2))
     else:
         show([*_status_parts(status), "", *_usage(plan, status)])
-    return 0
+    return lab_web.show_lab(args) if args.web else 0
 
 
 def _status(args: argparse.Namespace) -> int:

@@ -112,14 +112,14 @@ def add_serving(parser: argparse.ArgumentParser) -> None:
 
 
 def _web(args: argparse.Namespace) -> int:
-    _require_packages()
+    require_packages()
     kind = args.backend or ("flow" if args.topology is not None else "lab")
     backend = _flow(args) if kind == "flow" else _lab(args)
     return show(backend, args)
 
 
 def _replay(args: argparse.Namespace) -> int:
-    _require_packages()
+    require_packages()
     # Slow to import: NumPy, which --help should not wait for.
     from testbed.web.experiment_recording import read_results  # noqa: PLC0415
     from testbed.web.recording import FILE_NAME, read_recording  # noqa: PLC0415
@@ -160,6 +160,13 @@ def _announcement(args: argparse.Namespace, name: str) -> Callable[[Link], None]
     return announce
 
 
+def show_lab(args: argparse.Namespace) -> int:
+    """Serve the running lab of this machine until Ctrl-C by the options of `add_serving`; it stays up."""
+    from testbed.web.real_lab import RealLab  # noqa: PLC0415  # slow to import, and only on Linux
+
+    return show(RealLab(), args)
+
+
 def _flow(args: argparse.Namespace) -> Backend:
     if args.topology is None or args.demands is None:
         raise InputError("lab web", "", "no network is given", "TOPOLOGY and DEMANDS, such as gscale gscale")
@@ -187,7 +194,8 @@ def _lab(args: argparse.Namespace) -> Backend:
     return RealLab()
 
 
-def _require_packages() -> None:
+def require_packages() -> None:
+    """Raise InputError if a package of the server is not installed."""
     for module in ("starlette", "uvicorn"):
         require_installed(module, _PURPOSE)
 

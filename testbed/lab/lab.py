@@ -195,8 +195,7 @@ class Lab:
         Raises:
             TestbedError: the controller is dead, or a switch is away or refuses it; the previous plan stays in force.
         """
-        if not self._network.is_alive:
-            raise TestbedError(f"{OVS_DIED}: there are no switches to update")
+        self.require_switches()
         began = time.monotonic()
         ids_in_use = frozenset(session.path_id for session in self._sessions)
         wanted = renumber(plan, self.plan, ids_in_use)
@@ -212,6 +211,11 @@ class Lab:
             self._keep_sessions_of(self.plan)
         self._cuts.follow(self.plan)
         return PlanUpdate.between(before, self.plan, time.monotonic() - began)
+
+    def require_switches(self) -> None:
+        """Raise TestbedError if there are no switches that could follow a plan."""
+        if not self._network.is_alive:
+            raise TestbedError(f"{OVS_DIED}: there are no switches to update")
 
     def withdraw(self) -> PlanUpdate:
         """Take the plan out of force: no tunnel carries traffic any more, until the next `update`.

@@ -41,6 +41,7 @@ def prepared(lab: Lab, journal: Journal, make_plan: MakePlan, request: Change) -
         case SwitchNode(what, node):
             return lambda: _switch_node(lab, journal, node, up=what == "heal")
         case Update() | Replace():
+            lab.require_switches()
             plan = make_plan(lab, request)
             return lambda: _update(lab, journal, plan)
         case Withdraw():

@@ -28,9 +28,6 @@ from testbed.machine.errors import TestbedError
 if TYPE_CHECKING:
     from testbed.lab.lab import Lab
 
-_NICENESS = 5
-"""Switches and controller come first."""
-
 
 class RefusedPlanError(KuijiaError):
     """No plan was made; the error keeps its exit status."""
@@ -94,7 +91,7 @@ class PlanMaker:
         with self._starting:
             if self._process is None or self._process.poll() is not None:
                 self._process = subprocess.Popen(
-                    ["nice", "-n", str(_NICENESS), sys.executable, "-m", "testbed.lab.lab_plan_maker"],
+                    [sys.executable, "-m", "testbed.lab.lab_plan_maker"],
                     cwd=MODULES,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,

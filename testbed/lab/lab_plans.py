@@ -61,8 +61,6 @@ def _verified(request: Replace, topology: Topology, options: PipelineOptions) ->
         require_same_network(plan, replace(plan, topology=topology, pairs=()))
         plan = replace(plan, topology=topology)
         tables = build_tables(plan, options)
-        for pair in plan.pairs:
-            require_class(options.layout, pair.priority, request.source)
     except UnsoundError as error:
         raise InputError(request.source, key_path(error.where), error.problem, error.expected) from error
     found = Verifier(plan, tables, options).run(single_links(topology))
@@ -74,16 +72,11 @@ def _verified(request: Replace, topology: Topology, options: PipelineOptions) ->
 
 def require_served(layout: QueueLayout, demands: Sequence[Demand], source: str) -> None:
     """Raise InputError when the queues serve no class of one of the demands."""
-    for demand in demands:
-        require_class(layout, demand.priority, source)
-
-
-def require_class(layout: QueueLayout, priority: int, source: str) -> None:
-    """Raise InputError when the queues serve no such class."""
     served = [each.priority for each in layout.classes]
-    if priority not in served:
-        expected = f"one that the queue layout {quoted(layout.name)} serves: {', '.join(map(str, served))}"
-        raise InputError(source, "", f"a demand of priority {priority}", expected)
+    for demand in demands:
+        if demand.priority not in served:
+            expected = f"one that the queue layout {quoted(layout.name)} serves: {', '.join(map(str, served))}"
+            raise InputError(source, "", f"a demand of priority {demand.priority}", expected)
 
 
 def _demand(topology: Topology, options: LabOptions, row: Row, source: str, at: int) -> Demand:

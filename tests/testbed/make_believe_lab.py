@@ -75,6 +75,9 @@ class MakeBelieveLab(Lab):
         self.plan = plan
         return PlanUpdate((), (), (), 0, 0.0)
 
+    def require_switches(self) -> None:
+        pass
+
     def withdraw(self) -> PlanUpdate:
         self._change()
         return PlanUpdate((), (), (), 0, 0.0)
