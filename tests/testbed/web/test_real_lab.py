@@ -117,7 +117,7 @@ def test_the_network_is_described_from_the_plan_and_the_queues(service: Service)
 
 def test_rates_are_those_of_each_queue_and_direction_over_half_a_second(service: Service) -> None:
     lab = backend(service)
-    lab.state()
+    found = view(lab)
     for step in range(1, 6):
         service.now += 0.2
         service.sent["s1", "s2", "normal"] = (50_000 * step, 0)
