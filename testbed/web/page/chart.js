@@ -16,9 +16,11 @@ export class Chart {
   #key = "";
   #watch;
 
-  constructor(box, clock, palette) {
+  constructor(box, lab, palette) {
     this.box = box;
-    this.clock = clock;
+    this.clock = lab.clock;
+    // Rates of the flow model stay until something happens: a slope would be of no flow.
+    this.paths = lab.backend === "flow" ? uPlot.paths.stepped({ align: 1 }) : undefined;
     this.palette = palette;
     this.#watch = new ResizeObserver(() => this.#plot?.setSize(this.#size()));
     this.#watch.observe(box);
@@ -63,6 +65,7 @@ export class Chart {
       dash: dashOf(number, this.palette),
       width: 1.75,
       points: { show: false },
+      paths: this.paths,
     }));
     const options = {
       ...this.#size(),

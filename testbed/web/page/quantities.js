@@ -12,6 +12,13 @@ export function rate(mbits) {
   }
 }
 
+/** Return a rate and the rate that it is part of: `1.5 of 4 Gbit/s`, or `500 Mbit/s of 4 Gbit/s`. */
+export function rateOf(part, whole) {
+  if (!(Math.abs(part) >= NOTHING)) return `0 of ${rate(whole)}`;
+  const [number, unit] = rate(part).split(" ");
+  return `${unit === rate(whole).split(" ")[1] ? number : rate(part)} of ${rate(whole)}`;
+}
+
 /** Return a number with three significant digits, whole ones with all before the point. */
 export function significant(number) {
   if (number === 0 || !Number.isFinite(number)) return String(number);

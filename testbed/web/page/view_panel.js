@@ -3,7 +3,7 @@
 import { Chart } from "./chart.js";
 import { Drawing } from "./drawing.js";
 import { element, setText } from "./dom.js";
-import { rate } from "./quantities.js";
+import { rate, rateOf } from "./quantities.js";
 
 export const ROLES = ["untouched", "direct", "indirect", "victim"];
 const OPTIONAL = "indirect";
@@ -52,7 +52,7 @@ export class ViewPanel {
       this.on.node(name);
     };
     this.drawing = new Drawing(this.canvas, this.lab, this.palette, { link, node, over });
-    this.chart = new Chart(this.plot, this.lab.clock, this.palette);
+    this.chart = new Chart(this.plot, this.lab, this.palette);
     this.drawing.layOut();
   }
 
@@ -68,7 +68,7 @@ export class ViewPanel {
       const flows = view.flows.filter((flow) => flow.role === role);
       const sum = (key) => flows.reduce((total, flow) => total + flow[key], 0);
       const noun = flows.length === 1 ? "flow" : "flows";
-      setText(cell, flows.length ? `${flows.length} ${noun}, ${rate(sum("goodput"))} of ${rate(sum("wanted"))}` : "none");
+      setText(cell, flows.length ? `${flows.length} ${noun}, ${rateOf(sum("goodput"), sum("wanted"))}` : "none");
       const tile = cell.parentElement;
       tile.classList.toggle("none", !flows.length);
       tile.hidden = role === OPTIONAL && !flows.length;

@@ -208,7 +208,7 @@ def test_demands_are_changed_and_the_plan_is_withdrawn(visit: Visit, server: Ser
     dialogue.get_by_role("button", name="Solve and apply").click()
     visit.page.locator(".log li[data-kind=plan]", has_text="1.5 Gbit/s of 1.5 Gbit/s").wait_for()
     assert sum(server.goodputs("kuijia").values()) == pytest.approx(1500)
-    visit.wait("() => document.querySelector('[data-role=untouched] dd').textContent.includes('1.5 Gbit/s of 1.5')")
+    visit.wait("() => document.querySelector('[data-role=untouched] dd').textContent.includes('1.5 of 1.5 Gbit/s')")
     visit.page.get_by_role("button", name="Plan…").click()
     visit.page.get_by_role("button", name="Withdraw the plan in force").click()
     visit.wait("() => document.querySelectorAll('[data-flow]').length === 0")
